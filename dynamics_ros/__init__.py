@@ -1,0 +1,5 @@
+"""Kinematics and dynamics of robots from their description, for ROS 2 and for Python alone."""
+
+from .robot import Robot
+
+__all__ = ['Robot']

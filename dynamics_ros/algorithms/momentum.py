@@ -1,0 +1,44 @@
+"""Generalized momentum and what drives it, for momentum observers ([DeLuca2006])."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..model import ROOT, Model
+from ..spatial import Force, Motion, Scalar, Transform
+from .inverse_dynamics import gravity_torques
+
+
+def momentum_observer_terms(
+    model: Model, q: Sequence[Scalar], v: Sequence[Scalar]
+) -> tuple[list[Scalar], list[Scalar]]:
+    """p = M v and beta = C^T v - g, so that dp/dt = tau + beta + tau_external.
+
+    With M-dot = C + C^T, dp/dt = M a + M-dot v = tau - C v - g + (C + C^T) v. For the C of
+    [Echeandia2021], C^T v is the sum over bodies of J_i-dot^T Y_i v_i, and the time derivative of
+    a column S_j fixed in body j is v_j x S_j. With H_j the momentum of body j and of all that it
+    carries, p_j = S_j^T H_j and (C^T v)_j = (v_j x S_j)^T H_j = -S_j^T (v_j x* H_j):
+    no matrix is formed.
+    """
+    transforms: list[Transform] = []
+    velocities: list[Motion] = []
+    momenta: list[Force] = []
+    for i, joint in enumerate(model.joints):
+        X_PB = joint.transform(q)
+        v_P = Motion.zero() if joint.parent == ROOT else velocities[joint.parent]
+        v_B = X_PB.inverse_act(v_P) + joint.motion(v)
+        transforms.append(X_PB)
+        velocities.append(v_B)
+        momenta.append(model.inertias[i] @ v_B)
+
+    p: list[Scalar] = [0.0] * model.nv
+    beta: list[Scalar] = [-g for g in gravity_torques(model, q)]
+    for i in reversed(range(len(model.joints))):
+        joint = model.joints[i]
+        rate = velocities[i].cross(momenta[i])
+        for k, S in joint.subspace:
+            p[k] = p[k] + S.dot(momenta[i])
+            beta[k] = beta[k] - S.dot(rate)
+        if joint.parent != ROOT:
+            momenta[joint.parent] = momenta[joint.parent] + transforms[i].act(momenta[i])
+    return p, beta

@@ -1,0 +1,119 @@
+"""Checks of what a caller hands in; every refusal names the argument."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import InvalidArgumentError
+
+ORTHOGONALITY = 1e-6
+"""How far R R^T may be from the identity: a tenth of the default tolerance of a solution."""
+
+
+def check_positive(argument: str, value: float) -> None:
+    """Refuse what is not a positive finite number.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    if not isinstance(value, Real) or not math.isfinite(value) or value <= 0.0:
+        raise InvalidArgumentError(argument, repr(value), 'a positive finite number')
+
+
+def check_not_negative(argument: str, value: float) -> None:
+    """Refuse what is not a finite number of at least zero.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    if not isinstance(value, Real) or not math.isfinite(value) or value < 0.0:
+        raise InvalidArgumentError(argument, repr(value), 'a finite number, 0 or more')
+
+
+def check_count(argument: str, value: int, least: int) -> None:
+    """Refuse what is not a whole number of at least ``least``.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    if not isinstance(value, Integral) or value < least:
+        raise InvalidArgumentError(argument, repr(value), f'a whole number, {least} or more')
+
+
+def finite_vector(argument: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
+    """A vector of finite numbers; the caller's own array where it is one already.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    vector = _of_shape(argument, value, (size,))
+    # The sum of squares is finite exactly when all entries are, and far quicker to ask.
+    if not math.isfinite(vector @ vector):
+        raise InvalidArgumentError(argument, 'NaN or infinite entries', 'finite numbers')
+    return vector
+
+
+def per_entry(
+    argument: str, value: ArrayLike, size: int, *, least: float = -math.inf, infinite: bool = False
+) -> NDArray[np.float64]:
+    """A setting for every entry of a vector: one number for all, or one each; always a copy.
+
+    Args:
+        argument: its name.
+        value: scalar or (size).
+        size: how many entries.
+        least: smallest allowed value.
+        infinite: whether inf is allowed.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    expected = f'a number or shape ({size},)'
+    try:
+        entries = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(argument, 'not an array of numbers', expected) from None
+    if entries.shape not in ((), (size,)):
+        raise InvalidArgumentError(argument, f'shape {entries.shape}', expected)
+    allowed = ~np.isnan(entries) if infinite else np.isfinite(entries)
+    if not np.all(allowed & (entries >= least)):
+        kind = 'numbers' if infinite else 'finite numbers'
+        bound = f' of at least {least:g}' if math.isfinite(least) else ''
+        raise InvalidArgumentError(argument, f'{entries.tolist()}', kind + bound)
+    return np.full(size, entries)
+
+
+def rigid_pose(
+    argument: str, value: ArrayLike, *, position_only: bool = False
+) -> NDArray[np.float64]:
+    """A finite (4, 4) pose; its rotation is not looked at when only the position counts.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    pose = _of_shape(argument, value, (4, 4))
+    if not np.isfinite(pose[:3, 3] if position_only else pose).all():
+        raise InvalidArgumentError(argument, 'NaN or infinite entries', 'finite numbers')
+    rotation = pose[:3, :3]
+    if not position_only and (
+        np.abs(rotation @ rotation.T - np.eye(3)).max() > ORTHOGONALITY
+        or np.linalg.det(rotation) < 0.0
+        or not np.array_equal(pose[3], (0.0, 0.0, 0.0, 1.0))
+    ):
+        expected = 'a rotation matrix, a position and the row 0 0 0 1'
+        raise InvalidArgumentError(argument, 'not a rigid pose', expected)
+    return pose
+
+
+def _of_shape(argument: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(argument, 'not an array of numbers', f'shape {shape}') from None
+    if array.shape != shape:
+        raise InvalidArgumentError(argument, f'shape {array.shape}', f'shape {shape}')
+    return array

@@ -1,0 +1,118 @@
+"""The executables of the package as child processes that never outlive the demonstration."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ament_index_python.packages import get_package_prefix
+
+DOMAIN_VARIABLE = 'DYNAMICS_ROS_DEMO_DOMAIN_ID'
+"""Overrides the choice of a ROS domain. ROS_DOMAIN_ID does not: a real robot may be on that one."""
+
+_DOMAINS = range(20, 100)
+_PATIENCE = 3.0  # s, from asking a child to end until it is killed
+_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
+
+
+class ChildError(Exception):
+    """A child process that could not be started or has ended by itself."""
+
+
+class Child:
+    """A running executable of the package; its output goes to a file."""
+
+    def __init__(self, executable: str, parameters: Mapping[str, Any], folder: Path) -> None:
+        self.executable = executable
+        path = Path(get_package_prefix('dynamics_ros'), 'lib', 'dynamics_ros', executable)
+        if not path.is_file():
+            raise ChildError(f'{executable}: no such executable in {path.parent}; run scripts/setup')
+        file = folder / f'{executable}.yaml'
+        # Every JSON text is YAML, too.
+        file.write_text(json.dumps({'/**': {'ros__parameters': dict(parameters)}}))
+        self._log = folder / f'{executable}.log'
+        with self._log.open('wb') as log:
+            self._process = subprocess.Popen(
+                [str(path), '--ros-args', '--params-file', str(file)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C in the terminal is for the demonstration alone
+                preexec_fn=_die_with_parent if sys.platform == 'linux' else None,
+            )
+
+    def check(self) -> None:
+        """Raise ChildError when the process has ended, with the last it wrote."""
+        code = self._process.poll()
+        if code is not None:
+            raise ChildError(f'{self.executable} has ended with code {code}{self.last_words()}')
+
+    def last_words(self) -> str:
+        """The last line of the output, for a message; empty when there is none."""
+        lines = self._log.read_text(errors='replace').split('\n')
+        told = [line.strip() for line in lines if line.strip()]
+        return f': {told[-1]}' if told else ''
+
+    def ask_to_end(self) -> None:
+        """Send the interrupt that a person would."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+
+    def end(self, patience: float) -> None:
+        """Wait for the end, and force it after so many seconds."""
+        try:
+            self._process.wait(timeout=max(patience, 0.0))
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+@contextmanager
+def children() -> Iterator[list[Child]]:
+    """A list of children, all of which have ended when the block is left, however it is left."""
+    started: list[Child] = []
+    try:
+        yield started
+    finally:
+        for child in started:
+            child.ask_to_end()
+        deadline = time.monotonic() + _PATIENCE
+        for child in started:
+            child.end(deadline - time.monotonic())
+
+
+def choose_domain() -> int:
+    """A ROS domain that nobody on this machine seems to use, or the one the environment names."""
+    wanted = os.environ.get(DOMAIN_VARIABLE)
+    if wanted:
+        try:
+            return int(wanted)
+        except ValueError:
+            raise ChildError(f'{DOMAIN_VARIABLE}={wanted!r} is not a number') from None
+    first = os.getpid() % len(_DOMAINS)
+    order = [*_DOMAINS[first:], *_DOMAINS[:first]]
+    return next((domain for domain in order if _is_free(domain)), order[0])
+
+
+def _is_free(domain: int) -> bool:
+    """Whether nobody holds the discovery port that DDSI-RTPS gives a domain's first participant."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(('', 7410 + 250 * domain))
+        except OSError:
+            return False
+    return True
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGTERM)

@@ -1,0 +1,88 @@
+"""One root error; its children carry what went wrong and what would be right."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class DynamicsRosError(Exception):
+    """Root of every error that this package raises on purpose."""
+
+
+class InvalidArgumentError(DynamicsRosError, ValueError):
+    """An argument has a wrong type, shape, range, or is not finite.
+
+    Attributes:
+        argument: name of the argument.
+        problem: what is wrong with it.
+        expected: what would be right.
+    """
+
+    def __init__(self, argument: str, problem: str, expected: str) -> None:
+        super().__init__(f'{argument}: {problem}; expected {expected}')
+        self.argument = argument
+        self.problem = problem
+        self.expected = expected
+
+
+class UnknownNameError(InvalidArgumentError):
+    """A frame, joint or link name that the model does not have.
+
+    Attributes:
+        name: the name that was asked for.
+        known: the names that the model has.
+    """
+
+    kind = 'name'
+
+    def __init__(self, argument: str, name: str, known: Iterable[str]) -> None:
+        self.name = name
+        self.known = tuple(known)
+        close = difflib.get_close_matches(str(name), self.known, n=3) or list(self.known[:8])
+        more = '' if len(close) == len(self.known) else ', ...'
+        super().__init__(
+            argument,
+            f'unknown {self.kind} {name!r}',
+            f'one of {len(self.known)} names: {", ".join(close)}{more}',
+        )
+
+
+class UnknownFrameError(UnknownNameError):
+    """A frame that the model does not have."""
+
+    kind = 'frame'
+
+
+class UnknownJointError(UnknownNameError):
+    """A joint that the model does not have."""
+
+    kind = 'joint'
+
+
+class ModelError(DynamicsRosError):
+    """A robot description that cannot become a model.
+
+    Attributes:
+        element: the element at fault, e.g. ``joint 'elbow' axis``.
+        reason: why it is refused.
+    """
+
+    def __init__(self, element: str, reason: str) -> None:
+        super().__init__(f'{element}: {reason}')
+        self.element = element
+        self.reason = reason
+
+
+class SingularError(DynamicsRosError):
+    """A matrix that has to be inverted is singular.
+
+    Attributes:
+        quantity: what is singular, e.g. ``mass matrix``.
+        reason: why, and what would help.
+    """
+
+    def __init__(self, quantity: str, reason: str) -> None:
+        super().__init__(f'{quantity} is singular: {reason}')
+        self.quantity = quantity
+        self.reason = reason

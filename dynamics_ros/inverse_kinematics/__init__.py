@@ -1,0 +1,6 @@
+"""Inverse kinematics: joint positions that bring a frame to a pose, within the joint limits."""
+
+from .result import InverseKinematicsResult
+from .solve import solve, solve_all
+
+__all__ = ['InverseKinematicsResult', 'solve', 'solve_all']

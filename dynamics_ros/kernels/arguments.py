@@ -1,0 +1,146 @@
+"""Arrays as a user passes them, checked and brought to the form that compiled code takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from dynamics_ros.kernels.trace import Variable
+
+Array = NDArray[np.float64]
+
+
+def as_input(variable: Variable, value: Any) -> Array:
+    """Return an argument as a float64 array whose trailing axes are contiguous.
+
+    Raises:
+        InvalidArgumentError: the value is no array of real numbers or has a wrong shape.
+    """
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InvalidArgumentError(
+            variable.name, 'rows of different lengths', _expected(variable)
+        ) from None
+    # bool, signed, unsigned, float; not complex, text, time or object
+    if array.dtype.kind not in 'biuf' and array.size:
+        raise InvalidArgumentError(variable.name, f'dtype {array.dtype}', 'real numbers')
+    rank = len(variable.shape)
+    if array.shape[array.ndim - rank :] != variable.shape or array.ndim < rank:
+        raise InvalidArgumentError(variable.name, f'shape {array.shape}', _expected(variable))
+    array = array.astype(np.float64, copy=False)
+    stride = array.itemsize
+    for axis in range(array.ndim - 1, array.ndim - rank - 1, -1):
+        if array.strides[axis] != stride:
+            return np.ascontiguousarray(array)
+        stride *= array.shape[axis]
+    return array if array.flags.aligned else array.copy()
+
+
+def _expected(variable: Variable) -> str:
+    return f'shape (..., {", ".join(map(str, variable.shape))})'.replace(', )', ')')
+
+
+def leading_shape(variables: Sequence[Variable], arrays: Sequence[Array]) -> tuple[int, ...]:
+    """Return the broadcast shape of the leading axes.
+
+    Raises:
+        InvalidArgumentError: they do not broadcast.
+    """
+    shapes = [x.shape[: x.ndim - len(variable.shape)] for variable, x in zip(variables, arrays)]
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        names = ', '.join(x.name for x in variables)
+        raise InvalidArgumentError(
+            names, f'leading axes {", ".join(map(str, shapes))}', 'leading axes that broadcast'
+        ) from None
+
+
+def over_states(array: Array, leading: tuple[int, ...], rank: int) -> tuple[Array, int]:
+    """Return an array and the stride in bytes from state to state over broadcast leading axes.
+
+    One stride describes an array that all states share (0) and most others; the rest are copied.
+    """
+    own = array.ndim - rank
+    strides = (0,) * (len(leading) - own) + tuple(
+        step if size > 1 else 0 for step, size in zip(array.strides[:own], array.shape[:own])
+    )
+    walked = [(size, step) for size, step in zip(leading, strides) if size > 1]
+    if not walked:
+        return array, 0
+    if all(
+        outer == step * size for (_, outer), (size, step) in zip(walked[:-1], walked[1:])
+    ):
+        return array, walked[-1][1]
+    trailing = array.shape[own:]
+    array = np.ascontiguousarray(np.broadcast_to(array, leading + trailing))
+    return array, array.itemsize * int(np.prod(trailing, dtype=int))
+
+
+def refuse_non_finite(variables: Sequence[Variable], arrays: Sequence[Array]) -> None:
+    """Raise the error that names the first element that is NaN or infinite.
+
+    Raises:
+        InvalidArgumentError: there is one.
+    """
+    for variable, array in zip(variables, arrays):
+        bad = np.argwhere(~np.isfinite(array))
+        if len(bad):
+            where = tuple(int(i) for i in bad[0])
+            element = f' at [{", ".join(map(str, where))}]' if where else ''
+            raise InvalidArgumentError(
+                variable.name, f'{array[where]}{element}', 'finite numbers'
+            )
+
+
+def as_outputs(
+    variables: Sequence[Variable], leading: tuple[int, ...], out: Any, inputs: Sequence[Array]
+) -> tuple[list[Array], list[Array]]:
+    """Return the arrays to give back and those to compute into, which differ where they must.
+
+    Args:
+        out: None, or the array to fill; a sequence of arrays for several outputs.
+        inputs: the results are computed elsewhere first where ``out`` overlaps one of these.
+
+    Raises:
+        InvalidArgumentError: ``out`` is not what the results fit into.
+    """
+    shapes = [leading + x.shape for x in variables]
+    if out is None:
+        fresh = [np.empty(shape) for shape in shapes]
+        return fresh, fresh
+    given = [out] if len(variables) == 1 and isinstance(out, np.ndarray) else list(out)
+    if len(given) != len(variables):
+        raise InvalidArgumentError('out', f'{len(given)} arrays', f'{len(variables)} arrays')
+    for variable, shape, array in zip(variables, shapes, given):
+        if (
+            not isinstance(array, np.ndarray)
+            or array.shape != shape
+            or array.dtype != np.float64
+            or not array.flags.writeable
+        ):
+            raise InvalidArgumentError(
+                'out',
+                f'{_described(array)} for {variable.name}',
+                f'a writeable float64 array of shape {shape}',
+            )
+    work = []
+    for i, array in enumerate(given):
+        others = [*inputs, *(x for j, x in enumerate(given) if j != i)]
+        direct = array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative
+        shared = any(np.may_share_memory(array, x) for x in others)
+        work.append(array if direct and not shared else np.empty(array.shape))
+    return given, work
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f'{value.dtype} array of shape {value.shape}'
+    return type(value).__name__

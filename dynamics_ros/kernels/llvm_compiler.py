@@ -1,0 +1,89 @@
+"""From LLVM IR to machine code in this process, by llvmlite, which is optional."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+LIBM_FUNCTIONS = ('sin', 'cos', 'sincos', 'tan', 'asin', 'acos', 'atan2', 'exp', 'log')
+
+
+class CompilerUnavailableError(Exception):
+    """There is no llvmlite here, or it cannot compile for this processor."""
+
+
+class MachineCode:
+    """Compiled functions; they stay in memory as long as this object."""
+
+    def __init__(self, engine: Any, functions: Sequence[str]) -> None:
+        self._engine = engine
+        self._addresses = {name: engine.get_function_address(name) for name in functions}
+
+    def address(self, function: str) -> int:
+        """Return the address of a function."""
+        return int(self._addresses[function])
+
+
+def load() -> ModuleType:
+    """Return llvmlite's binding, ready for use.
+
+    Raises:
+        CompilerUnavailableError: llvmlite is missing or broken.
+    """
+    try:
+        from llvmlite import binding
+    except (ImportError, OSError) as error:
+        raise CompilerUnavailableError(f'llvmlite cannot be imported ({error})') from None
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    return binding  # type: ignore[no-any-return]
+
+
+def has_opaque_pointers(binding: ModuleType) -> bool:
+    """Return whether this LLVM writes pointers ``ptr``."""
+    try:
+        binding.parse_assembly('declare void @f(ptr)')
+    except RuntimeError:
+        return False
+    return True
+
+
+def compile_module(ir: str, functions: Sequence[str], operations: int) -> MachineCode:
+    """Compile a module for this processor.
+
+    Args:
+        ir: LLVM IR.
+        functions: the functions whose addresses will be asked for.
+        operations: size of the largest function; very large ones get less optimisation.
+    """
+    binding = load()
+    _provide_libm(binding)
+    target = binding.Target.from_default_triple()
+    machine = target.create_target_machine(
+        cpu=binding.get_host_cpu_name(),
+        features=binding.get_host_cpu_features().flatten(),
+        opt=optimization_level(operations),
+        codemodel='jitdefault',
+        jit=True,
+    )
+    module = binding.parse_assembly(ir)
+    module.verify()
+    engine = binding.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    return MachineCode(engine, functions)
+
+
+def optimization_level(operations: int) -> int:
+    return 2
+
+
+def _provide_libm(binding: ModuleType) -> None:
+    """Tell LLVM where libm is, in case this process has not made its names public."""
+    libm = ctypes.CDLL(ctypes.util.find_library('m'))
+    for name in LIBM_FUNCTIONS:
+        if not binding.address_of_symbol(name):
+            function = getattr(libm, name)
+            binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)

@@ -1,0 +1,167 @@
+"""The table of scalar operations: the only place that says what an operation means.
+
+One row gives the value of an operation and how it is written in Python, C and LLVM IR. The
+expression graph, the emitters and the interpreter of constants all read from here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """One scalar operation.
+
+    Attributes:
+        name: what it is called in operation counts.
+        arity: number of operands.
+        evaluate: its value on Python floats.
+        python: its Python text; ``{0}`` stands for the first operand. The functions that it calls
+            are names of `SCALAR_FUNCTIONS`.
+        c: its C text.
+        llvm: its LLVM instructions on a type ``{type}``, the last one defining ``{result}``.
+        infix: whether the Python and C texts need parentheses inside a larger expression.
+        condition: whether the result is true or false instead of a number.
+    """
+
+    name: str
+    arity: int
+    evaluate: Callable[..., Any]
+    python: str
+    c: str
+    llvm: tuple[str, ...]
+    infix: bool = False
+    condition: bool = False
+
+
+def _infix(name: str, symbol: str, instruction: str, value: Callable[..., float]) -> Operation:
+    text = f'{{0}} {symbol} {{1}}'
+    # contract: a*b + c may become one fused instruction; nothing else may change.
+    llvm = f'{{result}} = {instruction} contract {{type}} {{0}}, {{1}}'
+    return Operation(name, 2, value, text, text, (llvm,), infix=True)
+
+
+def _function(name: str, value: Callable[..., float], c: str, llvm: str) -> Operation:
+    arity = 2 if name == 'atan2' else 1
+    operands = ', '.join(f'{{{i}}}' for i in range(arity))
+    typed = ', '.join(f'{{type}} {{{i}}}' for i in range(arity))
+    return Operation(
+        name,
+        arity,
+        value,
+        f'{name}({operands})',
+        f'{c}({operands})',
+        (f'{{result}} = call {{type}} @{llvm}({typed})',),
+    )
+
+
+def _comparison(name: str, symbol: str, predicate: str, value: Callable[..., bool]) -> Operation:
+    text = f'{{0}} {symbol} {{1}}'
+    llvm = f'{{result}} = fcmp {predicate} {{type}} {{0}}, {{1}}'
+    return Operation(name, 2, value, text, text, (llvm,), infix=True, condition=True)
+
+
+def _extremum(name: str, predicate: str, symbol: str, value: Callable[..., float]) -> Operation:
+    return Operation(
+        name,
+        2,
+        value,
+        f'{name}({{0}}, {{1}})',
+        f'({{0}} {symbol} {{1}} ? {{0}} : {{1}})',
+        (
+            f'{{result}}.c = fcmp {predicate} {{type}} {{0}}, {{1}}',
+            '{result} = select {condition} {result}.c, {type} {0}, {type} {1}',
+        ),
+    )
+
+
+INPUT = Operation('input', 0, lambda: math.nan, '', '', ())
+ADD = _infix('add', '+', 'fadd', lambda a, b: a + b)
+SUBTRACT = _infix('subtract', '-', 'fsub', lambda a, b: a - b)
+MULTIPLY = _infix('multiply', '*', 'fmul', lambda a, b: a * b)
+DIVIDE = _infix('divide', '/', 'fdiv', lambda a, b: a / b)
+NEGATE = Operation(
+    'negate', 1, lambda a: -a, '-{0}', '-{0}', ('{result} = fneg {type} {0}',), infix=True
+)
+RECIPROCAL = Operation(
+    'reciprocal',
+    1,
+    lambda a: 1.0 / a,
+    '1.0 / {0}',
+    '1.0 / {0}',
+    ('{result} = fdiv contract {type} {one}, {0}',),
+    infix=True,
+)
+SQRT = _function('sqrt', math.sqrt, 'sqrt', 'llvm.sqrt.{suffix}')
+ABSOLUTE = _function('absolute', math.fabs, 'fabs', 'llvm.fabs.{suffix}')
+SIN = _function('sin', math.sin, 'sin', 'sin')
+COS = _function('cos', math.cos, 'cos', 'cos')
+TAN = _function('tan', math.tan, 'tan', 'tan')
+ASIN = _function('asin', math.asin, 'asin', 'asin')
+ACOS = _function('acos', math.acos, 'acos', 'acos')
+EXP = _function('exp', math.exp, 'exp', 'exp')
+LOG = _function('log', math.log, 'log', 'log')
+ATAN2 = _function('atan2', math.atan2, 'atan2', 'atan2')
+MINIMUM = _extremum('minimum', 'olt', '<', min)
+MAXIMUM = _extremum('maximum', 'ogt', '>', max)
+LESS = _comparison('less', '<', 'olt', lambda a, b: a < b)
+LESS_EQUAL = _comparison('less_equal', '<=', 'ole', lambda a, b: a <= b)
+SELECT = Operation(
+    'select',
+    3,
+    lambda condition, a, b: a if condition else b,
+    'select({0}, {1}, {2})',
+    '({0} ? {1} : {2})',
+    ('{result} = select {condition} {0}, {type} {1}, {type} {2}',),
+)
+
+OPERATIONS: tuple[Operation, ...] = (
+    ADD,
+    SUBTRACT,
+    MULTIPLY,
+    DIVIDE,
+    NEGATE,
+    RECIPROCAL,
+    SQRT,
+    ABSOLUTE,
+    SIN,
+    COS,
+    TAN,
+    ASIN,
+    ACOS,
+    EXP,
+    LOG,
+    ATAN2,
+    MINIMUM,
+    MAXIMUM,
+    LESS,
+    LESS_EQUAL,
+    SELECT,
+)
+
+SCALAR_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {row.name: row.evaluate for row in OPERATIONS if row.python.startswith(f'{row.name}(')}
+)
+"""What the function names in a printed trace mean on Python floats."""
+
+ARRAY_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        **{name: getattr(np, name) for name in ('sqrt', 'absolute', 'sin', 'cos', 'tan')},
+        'asin': np.arcsin,
+        'acos': np.arccos,
+        'exp': np.exp,
+        'log': np.log,
+        'atan2': np.arctan2,
+        'minimum': np.minimum,
+        'maximum': np.maximum,
+        'select': np.where,
+    }
+)
+"""What they mean on arrays, one element a state; IEEE 754 where Python floats would raise."""

@@ -1,0 +1,112 @@
+"""What printed traces have in common: names, headers, and readable right-hand sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from dynamics_ros.kernels.operations import SCALAR_FUNCTIONS, Operation
+
+if TYPE_CHECKING:
+    from dynamics_ros.kernels.trace import Trace, Variable
+
+INLINE_LENGTH = 40
+"""A value that is used once is written where it is used, if its text is no longer than this."""
+
+
+class Printed(NamedTuple):
+    """The text of a trace, ready to be laid out in a language.
+
+    Attributes:
+        elements: for each input the names of its elements.
+        assignments: name and right-hand side of each intermediate; conditions are told by type.
+        results: for each output the text of its elements.
+        output_names: a free name for each output.
+    """
+
+    elements: list[list[str]]
+    assignments: list[tuple[Operation, str, str]]
+    results: list[list[str]]
+    output_names: list[str]
+
+
+def header(trace: Trace) -> list[str]:
+    """Return lines that say what a trace is, what it costs, takes and returns."""
+    counts = ', '.join(f'{count} {name}' for name, count in trace.operation_counts.items())
+    lines = [trace.description or trace.name, '']
+    lines.append(f'{trace.operation_count} operations' + (f': {counts}' if counts else ''))
+    for title, variables in (('Inputs', trace.inputs), ('Outputs', trace.outputs)):
+        texts = [f'{x.name} {_shape_text(x)}' for x in variables]
+        lines.append(f'{title}: {", ".join(texts)}')
+    return lines
+
+
+def _shape_text(variable: Variable) -> str:
+    return f'({" x ".join(map(str, variable.shape))})' if variable.shape else '(scalar)'
+
+
+def printed(trace: Trace, text_of: Callable[[Operation], str], reserved: set[str]) -> Printed:
+    """Return the text of a trace.
+
+    Args:
+        text_of: the format of an operation in the language.
+        reserved: names that the language or the surrounding text needs.
+    """
+    taken = {*reserved, *SCALAR_FUNCTIONS, trace.name, *(x.name for x in trace.inputs)}
+
+    def free(name: str) -> str:
+        while name in taken:
+            name += '_'
+        taken.add(name)
+        return name
+
+    output_names = [free(x.name) for x in trace.outputs]
+    elements = []
+    for variable in trace.inputs:
+        suffixes = [''] if variable.shape == () else _suffixes(variable.shape)
+        own = variable.shape == ()
+        elements.append([variable.name if own else free(variable.name + x) for x in suffixes])
+
+    uses = [0] * len(trace.nodes)
+    for _, operands in trace.nodes[sum(x.size for x in trace.inputs) :]:
+        for operand in operands:
+            if isinstance(operand, int):
+                uses[operand] += 1
+    for result in trace.results:
+        if isinstance(result, int):
+            uses[result] += 1
+
+    # Of each node: its name or its text, and whether that needs parentheses inside another one.
+    texts: list[str] = [name for names in elements for name in names]
+    open_ended = [False] * len(texts)
+    assignments: list[tuple[Operation, str, str]] = []
+    for position in range(len(texts), len(trace.nodes)):
+        operation, operands = trace.nodes[position]
+        parts = []
+        for x in operands:
+            if isinstance(x, int):
+                parts.append(f'({texts[x]})' if open_ended[x] else texts[x])
+            else:
+                parts.append(repr(x) if x >= 0.0 else f'({x!r})')
+        text = text_of(operation).format(*parts)
+        if uses[position] == 1 and len(text) <= INLINE_LENGTH:
+            texts.append(text)
+            open_ended.append(operation.infix)
+        else:
+            name = free(f't{len(assignments)}')
+            assignments.append((operation, name, text))
+            texts.append(name)
+            open_ended.append(False)
+
+    values = iter([texts[x] if isinstance(x, int) else repr(x) for x in trace.results])
+    results = [[next(values) for _ in range(x.size)] for x in trace.outputs]
+    return Printed(elements, assignments, results, output_names)
+
+
+def _suffixes(shape: tuple[int, ...]) -> list[str]:
+    """Return the index of each element of an array as the end of a name: 3, or 3_1."""
+    suffixes = ['']
+    for axis, size in enumerate(shape):
+        joint = '_' if axis else ''
+        suffixes = [f'{x}{joint}{i}' for x in suffixes for i in range(size)]
+    return suffixes

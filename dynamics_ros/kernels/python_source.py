@@ -1,0 +1,31 @@
+"""A trace as a plain Python function that a person can read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dynamics_ros.kernels.printing import header, printed
+
+if TYPE_CHECKING:
+    from dynamics_ros.kernels.trace import Trace
+
+
+def emit(trace: Trace) -> str:
+    """Return the source of a function of flat lists that computes the outputs of a trace."""
+    text = printed(trace, lambda operation: operation.python, set())
+    first, *rest = [line.replace('\\', '\\\\').replace('"', "'") for line in header(trace)]
+    lines = [f'def {trace.name}({", ".join(x.name for x in trace.inputs)}):']
+    lines += [f'    """{first}', *[f'    {line}'.rstrip() for line in rest], '    """']
+
+    lines += ['    # Inputs']
+    for variable, names in zip(trace.inputs, text.elements):
+        if variable.shape and names:
+            lines.append(f'    ({", ".join(names)},) = {variable.name}')
+    lines += ['    # Intermediates']
+    lines += [f'    {name} = {value}' for _, name, value in text.assignments]
+    lines += ['    # Outputs']
+    for variable, name, values in zip(trace.outputs, text.output_names, text.results):
+        value = f'[{", ".join(values)}]' if variable.shape else values[0]
+        lines.append(f'    {name} = {value}')
+    lines.append(f'    return {", ".join(text.output_names) or "()"}')
+    return '\n'.join(lines) + '\n'

@@ -1,0 +1,186 @@
+"""A function over scalars, run once on symbols: a straight line of scalar operations."""
+
+from __future__ import annotations
+
+import keyword
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import FunctionType
+from typing import Any, NamedTuple, cast
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels import llvm_source, python_source
+from dynamics_ros.kernels.expression import Expression, Graph, Node, Operand
+from dynamics_ros.kernels.lowering import Instruction, lower
+from dynamics_ros.kernels.operations import ARRAY_FUNCTIONS, INPUT, SCALAR_FUNCTIONS
+
+Shape = tuple[int, ...]
+
+
+class Variable(NamedTuple):
+    """An input or output: its name and the shape of its array; () is a scalar."""
+
+    name: str
+    shape: Shape
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """The straight line of a function: what emitters print and kernels run.
+
+    Attributes:
+        name: name of the function.
+        description: one line on what it computes, for the header of printed code.
+        inputs: the arguments, in order.
+        outputs: the results, in order.
+        nodes: the instructions, operands first; all input elements lead.
+        results: for each element of each output in order, the position of the instruction that
+            computes it (int) or its constant value (float).
+    """
+
+    name: str
+    description: str
+    inputs: tuple[Variable, ...]
+    outputs: tuple[Variable, ...]
+    nodes: tuple[Instruction, ...]
+    results: tuple[int | float, ...]
+
+    @cached_property
+    def operation_counts(self) -> dict[str, int]:
+        """Number of operations of each kind, the most frequent first."""
+        counts = Counter(x.operation.name for x in self.nodes if x.operation is not INPUT)
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+    @property
+    def operation_count(self) -> int:
+        """Number of operations."""
+        return sum(self.operation_counts.values())
+
+    def python_source(self) -> str:
+        """Return the trace as a plain Python function of flat lists."""
+        return python_source.emit(self)
+
+    def llvm_ir(self, opaque_pointers: bool = True) -> str:
+        """Return the trace as a module of LLVM IR.
+
+        Args:
+            opaque_pointers: whether pointers are written ``ptr``, as LLVM does from 15 on.
+        """
+        return llvm_source.emit(self, llvm_source.Dialect(opaque_pointers))
+
+    @cached_property
+    def _scalar_function(self) -> FunctionType:
+        namespace: dict[str, Any] = dict(SCALAR_FUNCTIONS)
+        exec(compile(self.python_source(), f'<trace {self.name}>', 'exec'), namespace)
+        return cast(FunctionType, namespace[self.name])
+
+    @cached_property
+    def _array_function(self) -> FunctionType:
+        return FunctionType(self._scalar_function.__code__, dict(ARRAY_FUNCTIONS), self.name)
+
+    def evaluate(self, *arguments: Sequence[float] | float) -> Any:
+        """Return the outputs by the plain Python function.
+
+        Args:
+            arguments: one flat list of floats an input; a float for a scalar input.
+
+        Returns:
+            A flat list (a float for a scalar output); with several outputs a tuple of them.
+
+        Raises:
+            ArithmeticError, ValueError: where the mathematics has no answer, as Python does.
+        """
+        return self._scalar_function(*arguments)
+
+    def evaluate_arrays(self, *arguments: Any) -> Any:
+        """Return the outputs of many states at once, by the same function on arrays.
+
+        Like `evaluate` with an array, one element a state, in place of each float. What Python
+        refuses (a division by zero, the root of a negative number) is inf or NaN here.
+        """
+        return self._array_function(*arguments)
+
+
+def trace(
+    function: Callable[..., Any],
+    inputs: Mapping[str, int | Shape],
+    name: str,
+    description: str = '',
+) -> Trace:
+    """Run a function once on symbols and keep what it computed.
+
+    Args:
+        function: called with one argument an input, in order: an `Expression` for shape (), a
+            list for one axis, nested lists for more. Returns a scalar, a nested list, or a dict of
+            these by output name.
+        inputs: shape of each input by name; an int n is the shape (n,).
+        name: a Python identifier, the name of the printed function.
+        description: one line for the header of printed code.
+
+    Raises:
+        InvalidArgumentError: a name or shape that cannot be printed, or ragged results.
+        TypeError: the function branches on a traced value.
+    """
+    variables = tuple(
+        Variable(key, (shape,) if isinstance(shape, int) else tuple(shape))
+        for key, shape in inputs.items()
+    )
+    for identifier in (name, *inputs):
+        if not identifier.isidentifier() or keyword.iskeyword(identifier):
+            raise InvalidArgumentError('name', f'{identifier!r} given', 'a Python identifier')
+    graph = Graph()
+    origins: list[Instruction] = []
+    symbols = []
+    for argument, variable in enumerate(variables):
+        elements = iter([graph.symbol() for _ in range(variable.size)])
+        origins += [Instruction(INPUT, (argument, i)) for i in range(variable.size)]
+        symbols.append(_nested(elements, variable.shape))
+
+    returned = function(*symbols)
+    named = returned if isinstance(returned, Mapping) else {'result': returned}
+    outputs = []
+    values: list[Operand] = []
+    for key, value in named.items():
+        shape, flat = _flattened(value, str(key))
+        outputs.append(Variable(str(key), shape))
+        values += [_checked(x, graph, str(key)) for x in flat]
+    nodes, results = lower(values, origins)
+    return Trace(name, description, variables, tuple(outputs), tuple(nodes), tuple(results))
+
+
+def _nested(elements: Iterator[Expression], shape: Shape) -> Any:
+    """Return the next elements as nested lists."""
+    if not shape:
+        return next(elements)
+    return [_nested(elements, shape[1:]) for _ in range(shape[0])]
+
+
+def _flattened(value: Any, name: str) -> tuple[Shape, list[Any]]:
+    """Return the shape and the elements of nested lists, tuples or an array."""
+    if hasattr(value, 'tolist'):
+        value = value.tolist()
+    if not isinstance(value, (list, tuple)):
+        return (), [value]
+    parts = [_flattened(x, name) for x in value]
+    shapes = {shape for shape, _ in parts} or {()}
+    if len(shapes) > 1:
+        raise InvalidArgumentError(name, f'rows of shapes {sorted(shapes)}', 'equal rows')
+    return (len(parts), *shapes.pop()), [x for _, elements in parts for x in elements]
+
+
+def _checked(value: Any, graph: Graph, name: str) -> Operand:
+    """Return an element of an output as an operand of the graph."""
+    if isinstance(value, Node) and not isinstance(value, Expression):
+        raise InvalidArgumentError(name, 'a condition is no output', 'numbers')
+    try:
+        return graph.operand(value)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgumentError(name, str(error), 'finite numbers of this trace') from None

@@ -1,0 +1,89 @@
+"""What a robot description says, before any choice of root joint or locked joints.
+
+Plain frozen records, free of XML: ``urdf.py`` fills them, ``model.py`` builds the Model from them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+Triple = tuple[float, float, float]
+Matrix3 = tuple[Triple, Triple, Triple]
+
+ZERO: Triple = (0.0, 0.0, 0.0)
+IDENTITY: Matrix3 = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Pose of a child in its parent: translation [m] and rotation matrix R_parent_child."""
+
+    translation: Triple = ZERO
+    rotation: Matrix3 = IDENTITY
+
+
+@dataclass(frozen=True)
+class Inertial:
+    """Mass [kg], centre of mass in the link frame [m], inertia about it in link axes [kg m^2]."""
+
+    mass: float = 0.0
+    center_of_mass: Triple = ZERO
+    inertia: Matrix3 = (ZERO, ZERO, ZERO)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Joint limits in rad or m, rad/s or m/s, Nm or N; infinite where the description has none."""
+
+    lower: float = -math.inf
+    upper: float = math.inf
+    velocity: float = math.inf
+    effort: float = math.inf
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """The joint moves as ``multiplier * q_leader + offset``."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class LinkDescription:
+    """A link: its name and inertial; a missing inertial is massless."""
+
+    name: str
+    inertial: Inertial = Inertial()
+
+
+@dataclass(frozen=True)
+class JointDescription:
+    """A joint between two links.
+
+    ``type`` is one of fixed, revolute, continuous, prismatic, planar, floating. ``axis`` is a unit
+    vector in the joint frame (the normal of the plane for a planar joint).
+    """
+
+    name: str
+    type: str
+    parent: str
+    child: str
+    origin: Origin = Origin()
+    axis: Triple = (1.0, 0.0, 0.0)
+    limits: Limits = Limits()
+    mimic: Mimic | None = None
+    damping: float = 0.0
+    friction: float = 0.0
+
+
+@dataclass(frozen=True)
+class RobotDescription:
+    """A tree of links and joints. Joints are in tree order: a parent comes before its children."""
+
+    name: str
+    root: str
+    links: tuple[LinkDescription, ...]
+    joints: tuple[JointDescription, ...] = field(default=())

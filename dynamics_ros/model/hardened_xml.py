@@ -1,0 +1,238 @@
+"""XML from an untrusted source to a tree of elements: bounded, without DTD, never recursive.
+
+Everything that is read of an element goes through its methods, which raise a ModelError that names
+the element.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
+from xml.parsers import expat
+
+from dynamics_ros.errors import ModelError
+
+DOCUMENT = 'robot description'
+
+MAXIMUM_SIZE = 50_000_000
+"""Characters of text, or bytes of a file; robots in the field stay far below."""
+
+MAXIMUM_ELEMENTS = 1_000_000
+MAXIMUM_DEPTH = 256
+MAXIMUM_ATTRIBUTE = 4096
+"""Characters of an attribute that is read; a number or a name is far shorter."""
+
+MAXIMUM_NUMBER = 1e30
+"""Bound on a number: products of a few of them must stay finite."""
+
+# ASCII digits and a point in every locale. Linear in time: no digit can match in two ways.
+_NUMBER = re.compile(r'[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?')
+_BLANKS = ' \t\r\n'
+
+
+class Element:
+    """An element of the document; text between elements is not kept, URDF has none."""
+
+    __slots__ = ('_attributes', '_children', '_parent', 'line', 'tag')
+
+    def __init__(
+        self, tag: str, attributes: dict[str, str], parent: Element | None, line: int
+    ) -> None:
+        self.tag = tag
+        self.line = line
+        self._attributes = attributes
+        self._children: list[Element] = []
+        self._parent = parent
+        if parent is not None:
+            parent._children.append(self)
+
+    @property
+    def label(self) -> str:
+        """How errors call the element, e.g. ``joint 'elbow' axis``."""
+        name = self._attributes.get('name')
+        own = self.tag if name is None else f'{self.tag} {quoted(name)}'
+        # What stands directly below the document's root is named without it.
+        if self._parent is None or self._parent._parent is None:
+            return own
+        return f'{self._parent.label} {own}'
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Raise the ModelError of this element."""
+        raise ModelError(self.label, reason)
+
+    def children(self, tag: str) -> Iterator[Element]:
+        """The direct children of a tag, in document order."""
+        return (child for child in self._children if child.tag == tag)
+
+    def child(self, tag: str) -> Element | None:
+        """The only child of a tag, or None; two of them would contradict each other."""
+        found = list(self.children(tag))
+        if len(found) > 1:
+            self.refuse(f'has {len(found)} <{tag}> elements, at most one is allowed')
+        return found[0] if found else None
+
+    def required_child(self, tag: str) -> Element:
+        """The only child of a tag, which must be there."""
+        found = self.child(tag)
+        if found is None:
+            self.refuse(f'has no <{tag}> element')
+        return found
+
+    def has(self, attribute: str) -> bool:
+        """Whether the attribute is given."""
+        return attribute in self._attributes
+
+    def text(self, attribute: str) -> str:
+        """An attribute as it is written; it must be there."""
+        value = self._attributes.get(attribute)
+        if value is None:
+            self.refuse(f'has no attribute {attribute} (line {self.line})')
+        if len(value) > MAXIMUM_ATTRIBUTE:
+            self.refuse(
+                f'attribute {attribute} has {len(value)} characters, '
+                f'at most {MAXIMUM_ATTRIBUTE} are allowed'
+            )
+        if '${' in value or '$(' in value:
+            self.refuse(f'{attribute}={quoted(value)} is a xacro expression; run xacro first')
+        return value
+
+    def name(self, attribute: str = 'name') -> str:
+        """A name: not empty, and every character of it visible or a plain space."""
+        value = self.text(attribute)
+        if not value.strip():
+            self.refuse(f'attribute {attribute} is empty (line {self.line})')
+        if not value.isprintable():
+            self.refuse(f'{attribute}={quoted(value)} has characters that cannot be printed')
+        return value
+
+    def numbers(
+        self, attribute: str, count: int, bound: float = MAXIMUM_NUMBER
+    ) -> tuple[float, ...]:
+        """Exactly ``count`` finite numbers, separated by blanks."""
+        text = self.text(attribute)
+        words = [word for word in re.split(f'[{_BLANKS}]+', text.strip(_BLANKS)) if word]
+        if len(words) != count:
+            expected = 'one number' if count == 1 else f'{count} numbers'
+            self.refuse(f'{attribute}={quoted(text)} has {len(words)} values, expected {expected}')
+        return tuple(self._number(attribute, word, bound) for word in words)
+
+    def number(
+        self,
+        attribute: str,
+        default: float | None = None,
+        bound: float = MAXIMUM_NUMBER,
+    ) -> float:
+        """One finite number; ``default`` where the attribute is not given."""
+        if default is not None and not self.has(attribute):
+            return default
+        (value,) = self.numbers(attribute, 1, bound)
+        return value
+
+    def _number(self, attribute: str, word: str, bound: float) -> float:
+        if word.lower().lstrip('+-') in ('nan', 'inf', 'infinity'):
+            self.refuse(f'{attribute} has {quoted(word)}, which is not finite')
+        if _NUMBER.fullmatch(word) is None:
+            hint = '; a decimal point is written "."' if ',' in word else ''
+            self.refuse(f'{attribute} has {quoted(word)}, which is not a decimal number{hint}')
+        value = float(word)
+        if not math.isfinite(value) or abs(value) > bound:
+            self.refuse(f'{attribute} has {quoted(word)}, which is too large')
+        return value + 0.0  # -0.0 becomes 0.0, which folds away
+
+
+def quoted(text: str) -> str:
+    """Text of the document for a message: in quotes, escaped, cut when long."""
+    return repr(text if len(text) <= 80 else text[:77] + '...')
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """The first few of many names, for a message."""
+    more = f' and {len(names) - most} more' if len(names) > most else ''
+    return ', '.join(quoted(name) for name in names[:most]) + more
+
+
+def read_xml(source: str | bytes) -> Element:
+    """Root element of a document; bytes are decoded as their XML declaration says.
+
+    Raises:
+        ModelError: empty, too large, not well-formed, or with a document type declaration.
+    """
+    if len(source) > MAXIMUM_SIZE:
+        raise ModelError(DOCUMENT, f'larger than {MAXIMUM_SIZE // 1_000_000} MB')
+    # Text is decoded already, whatever its declaration says.
+    encoding = 'utf-8' if isinstance(source, str) else None
+    data = _encoded(source) if isinstance(source, str) else source
+    # Launch files leave blank lines before the XML declaration, where XML has none.
+    document = data.lstrip(_BLANKS.encode())
+    if not document:
+        raise ModelError(DOCUMENT, 'empty')
+    blank_lines = data[: len(data) - len(document)].count(b'\n')
+    builder = _Builder(encoding, blank_lines)
+    try:
+        builder.parser.Parse(document, True)
+    except expat.ExpatError as error:
+        raise ModelError(
+            DOCUMENT,
+            f'malformed XML at line {blank_lines + error.lineno}, column {error.offset + 1}: '
+            f'{expat.ErrorString(error.code)}',
+        ) from error
+    except (LookupError, ValueError) as error:
+        raise ModelError(DOCUMENT, f'its encoding cannot be read: {error}') from error
+    # A document without a root element is not well-formed, so there is one.
+    assert builder.root is not None
+    return builder.root
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.removeprefix('\ufeff').encode('utf-8')
+    except UnicodeEncodeError as error:
+        raise ModelError(DOCUMENT, f'a lone surrogate at character {error.start + 1}') from error
+
+
+class _Builder:
+    """Builds elements from the events of expat, which itself does not recurse."""
+
+    def __init__(self, encoding: str | None, blank_lines: int) -> None:
+        self._blank_lines = blank_lines
+        self.root: Element | None = None
+        self._open: list[Element] = []
+        self._count = 0
+        self.parser = expat.ParserCreate(encoding)
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.StartDoctypeDeclHandler = self._doctype
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        line = self._line()
+        self._count += 1
+        if self._count > MAXIMUM_ELEMENTS:
+            raise ModelError(DOCUMENT, f'more than {MAXIMUM_ELEMENTS} elements')
+        if len(self._open) == MAXIMUM_DEPTH:
+            raise ModelError(
+                DOCUMENT, f'elements nested deeper than {MAXIMUM_DEPTH} at line {line}'
+            )
+        if tag.startswith('xacro:'):
+            raise ModelError(
+                f'{quoted(tag)} at line {line}', 'the description is a xacro file; run xacro first'
+            )
+        element = Element(tag, attributes, self._open[-1] if self._open else None, line)
+        self.root = self.root or element
+        self._open.append(element)
+
+    def _line(self) -> int:
+        return self._blank_lines + self.parser.CurrentLineNumber
+
+    def _end(self, _tag: str) -> None:
+        self._open.pop()
+
+    def _doctype(
+        self, _name: str, _system: str | None, _public: str | None, _has_subset: bool
+    ) -> None:
+        raise ModelError(
+            DOCUMENT,
+            f'document type declaration at line {self._line()}: '
+            'entities and external files are not read',
+        )

@@ -1,0 +1,370 @@
+"""URDF text or file to a RobotDescription, with one error that names what is wrong with it.
+
+Read are links with their inertials, and joints. Transmissions, materials, visuals, collisions,
+sensors and simulator tags are passed over; mesh files are never opened.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import math
+import os
+from collections.abc import Iterable
+
+from dynamics_ros.errors import ModelError
+from dynamics_ros.spatial.rotation import quaternion_normalized, quaternion_to_matrix
+from dynamics_ros.spatial.vector import Matrix3 as SpatialMatrix3
+
+from .description import (
+    IDENTITY,
+    ZERO,
+    Inertial,
+    JointDescription,
+    Limits,
+    LinkDescription,
+    Matrix3,
+    Mimic,
+    Origin,
+    RobotDescription,
+    Triple,
+)
+from .hardened_xml import DOCUMENT, MAXIMUM_SIZE, Element, listed, quoted, read_xml
+from .topology import ONE_COORDINATE, resolve_mimics, tree_order
+
+_log = logging.getLogger(__name__)
+
+MAXIMUM_LINKS = 10_000
+
+JOINT_TYPES = ('fixed', 'revolute', 'continuous', 'prismatic', 'planar', 'floating')
+_WITH_AXIS = ('revolute', 'continuous', 'prismatic', 'planar')
+_WITH_RANGE = ('revolute', 'prismatic')
+
+UNLIMITED = 1e16
+"""Simulators and exporters write this for a limit that is not there."""
+
+ANGLE_ROUNDING = 1e-14
+"""Half a unit of the 15th digit of an angle up to 2 pi, the precision that exporters print."""
+
+INERTIA_ROUNDING = 1e-6
+"""kg m^2: many exporters print six decimals, so that a small part may miss by this much."""
+
+
+def read_urdf(source: str | os.PathLike[str]) -> RobotDescription:
+    """Read a robot description from URDF text or from a file.
+
+    Args:
+        source: XML text (its first character that is not blank is '<'), or the path of a file.
+
+    Raises:
+        ModelError: the description, or the file, cannot be used; names the element and the reason.
+    """
+    if isinstance(source, str) and (not source.strip() or source.lstrip('\ufeff \t\r\n')[0] == '<'):
+        return parse_urdf(source)
+    path = os.fspath(source)
+    try:
+        with open(path, 'rb') as file:
+            # One byte more than allowed: what is too large is seen without reading all of it.
+            content = file.read(MAXIMUM_SIZE + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ModelError(
+            f'file {quoted(path)}', f'cannot be read: {reason} (XML text begins with "<")'
+        ) from error
+    return _describe(read_xml(content))
+
+
+def parse_urdf(text: str) -> RobotDescription:
+    """Read a robot description from URDF text.
+
+    Joints come in tree order, depth first, the children of a link in the order of the text; link
+    i + 1 is the child of joint i. A mimic joint that follows a mimic joint names the last leader,
+    with the composed multiplier and offset.
+
+    Limits are infinite where the text has none, and where it has an effort or velocity of 0, a
+    range from 0 to 0, or a bound of 1e16 and beyond, which exporters write for an unknown limit.
+
+    Raises:
+        ModelError: the description cannot be used; names the element and the reason.
+    """
+    return _describe(read_xml(text))
+
+
+def _describe(robot: Element) -> RobotDescription:
+    if robot.tag != 'robot':
+        raise ModelError(DOCUMENT, f'its root element is <{robot.tag}>, expected <robot>')
+    name = robot.name()
+    doubts = _Doubts()
+    links = _links(robot, doubts)
+    joints = resolve_mimics(_joints(robot, links, doubts))
+    root, ordered = tree_order(links, joints)
+    doubts.log(name)
+    return RobotDescription(
+        name=name,
+        root=root,
+        links=(links[root], *(links[joint.child] for joint in ordered)),
+        joints=tuple(ordered),
+    )
+
+
+@dataclasses.dataclass
+class _Doubts:
+    """What is usable but probably not meant, told in one line each."""
+
+    impossible_inertias: list[str] = dataclasses.field(default_factory=list)
+    unlimited_joints: list[str] = dataclasses.field(default_factory=list)
+
+    def log(self, robot: str) -> None:
+        if self.impossible_inertias:
+            _log.warning(
+                'robot %r: no distribution of mass has the inertia of %s (the largest principal '
+                'moment exceeds the sum of the others); it is used as it is',
+                robot,
+                listed(self.impossible_inertias),
+            )
+        if self.unlimited_joints:
+            _log.warning(
+                'robot %r: no range of positions is given for %s; it is taken as unlimited',
+                robot,
+                listed(self.unlimited_joints),
+            )
+
+
+# Links
+
+
+def _links(robot: Element, doubts: _Doubts) -> dict[str, LinkDescription]:
+    links: dict[str, LinkDescription] = {}
+    for element in robot.children('link'):
+        name = element.name()
+        if name in links:
+            element.refuse(f'a second link of this name (line {element.line})')
+        if len(links) == MAXIMUM_LINKS:
+            robot.refuse(f'has more than {MAXIMUM_LINKS} links')
+        links[name] = LinkDescription(name, _inertial(element, doubts))
+    if not links:
+        robot.refuse('has no link')
+    return links
+
+
+def _inertial(link: Element, doubts: _Doubts) -> Inertial:
+    element = link.child('inertial')
+    if element is None:
+        return Inertial()
+    mass_element = element.required_child('mass')
+    mass = mass_element.number('value')
+    if mass < 0.0:
+        mass_element.refuse(f'{mass:g} kg is negative')
+    origin = _origin(element)
+    inertia = _inertia(element.required_child('inertia'), link.name(), doubts)
+    return Inertial(mass, origin.translation, _rotated(inertia, origin.rotation))
+
+
+def _inertia(element: Element, link: str, doubts: _Doubts) -> Matrix3:
+    """The inertia in the axes of the inertial's origin, checked to be one of a body."""
+    xx, yy, zz = (element.number(key) for key in ('ixx', 'iyy', 'izz'))
+    xy, xz, yz = (element.number(key) for key in ('ixy', 'ixz', 'iyz'))
+    inertia = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
+    smallest, middle, largest = _principal_moments(inertia)
+    if smallest < -INERTIA_ROUNDING * (1.0 + abs(largest)):
+        element.refuse(f'has a negative principal moment, {smallest:.6g} kg m^2')
+    # A milligram a millimetre away, 1e-12 kg m^2, is nothing.
+    if smallest + middle < largest - INERTIA_ROUNDING * largest - 1e-12:
+        doubts.impossible_inertias.append(link)
+    return inertia
+
+
+def _principal_moments(inertia: Matrix3) -> tuple[float, float, float]:
+    """Eigenvalues of a symmetric matrix in ascending order, by the trigonometric solution."""
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia
+    mean = (xx + yy + zz) / 3.0
+    dx, dy, dz = xx - mean, yy - mean, zz - mean
+    # Standard deviation of the eigenvalues from their mean, times sqrt(1/2).
+    spread = math.hypot(dx, dy, dz, xy, xy, xz, xz, yz, yz) / math.sqrt(6.0)
+    if spread == 0.0:
+        return mean, mean, mean
+    dx, dy, dz, xy, xz, yz = (entry / spread for entry in (dx, dy, dz, xy, xz, yz))
+    half_determinant = 0.5 * (
+        dx * (dy * dz - yz * yz) - xy * (xy * dz - yz * xz) + xz * (xy * yz - dy * xz)
+    )
+    angle = math.acos(min(1.0, max(-1.0, half_determinant))) / 3.0
+    largest = mean + 2.0 * spread * math.cos(angle)
+    smallest = mean + 2.0 * spread * math.cos(angle + 2.0 * math.pi / 3.0)
+    return smallest, 3.0 * mean - smallest - largest, largest
+
+
+def _rotated(inertia: Matrix3, rotation: Matrix3) -> Matrix3:
+    """The inertia in the axes that ``rotation`` leads to: R I R^T, exactly symmetric."""
+    if rotation == IDENTITY:
+        return inertia
+    r = SpatialMatrix3(rotation)
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = r @ SpatialMatrix3(inertia) @ r.T
+    return _rows((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
+
+
+# Joints
+
+
+def _joints(
+    robot: Element, links: dict[str, LinkDescription], doubts: _Doubts
+) -> dict[str, JointDescription]:
+    """The joints by name, in the order of the text; a mimic names its direct leader."""
+    joints: dict[str, JointDescription] = {}
+    for element in robot.children('joint'):
+        name = element.name()
+        if name in joints:
+            element.refuse(f'a second joint of this name (line {element.line})')
+        if len(joints) == MAXIMUM_LINKS:
+            robot.refuse(f'has more than {MAXIMUM_LINKS} joints')
+        joints[name] = _joint(element, links, doubts)
+    return joints
+
+
+def _joint(
+    element: Element, links: dict[str, LinkDescription], doubts: _Doubts
+) -> JointDescription:
+    kind = element.text('type')
+    if kind not in JOINT_TYPES:
+        element.refuse(f'unknown type {quoted(kind)}, expected one of {", ".join(JOINT_TYPES)}')
+    damping, friction = _dynamics(element)
+    return JointDescription(
+        name=element.name(),
+        type=kind,
+        parent=_end(element, 'parent', links),
+        child=_end(element, 'child', links),
+        origin=_origin(element),
+        axis=_axis(element, kind),
+        limits=_limits(element, kind, doubts),
+        mimic=_mimic(element, kind),
+        damping=damping,
+        friction=friction,
+    )
+
+
+def _end(joint: Element, tag: str, links: dict[str, LinkDescription]) -> str:
+    element = joint.required_child(tag)
+    name = element.name('link')
+    if name not in links:
+        element.refuse(f'there is no link {quoted(name)}')
+    return name
+
+
+def _axis(joint: Element, kind: str) -> Triple:
+    element = joint.child('axis')
+    if element is None:
+        return (1.0, 0.0, 0.0)
+    numbers = element.numbers('xyz', 3)
+    largest = max(abs(number) for number in numbers)
+    if largest == 0.0:
+        # Exporters write a zero axis where none is used.
+        if kind not in _WITH_AXIS:
+            return (1.0, 0.0, 0.0)
+        element.refuse('is zero, it has no direction')
+    # Divided by the largest first, so that no square overflows or vanishes.
+    x, y, z = (number / largest for number in numbers)
+    length = math.hypot(x, y, z)
+    return (_snapped(x / length), _snapped(y / length), _snapped(z / length))
+
+
+def _limits(joint: Element, kind: str, doubts: _Doubts) -> Limits:
+    element = joint.child('limit')
+    lower, upper, velocity, effort = -math.inf, math.inf, math.inf, math.inf
+    if element is not None:
+        # What is not given is 0, as in the specification.
+        low, high = (element.number(key, 0.0, math.inf) for key in ('lower', 'upper'))
+        if kind in _WITH_RANGE:
+            if low > high:
+                element.refuse(f'lower {low:g} is above upper {high:g}')
+            if (low, high) != (0.0, 0.0):
+                lower = low if low > -UNLIMITED else -math.inf
+                upper = high if high < UNLIMITED else math.inf
+        velocity = _largest(element, 'velocity')
+        effort = _largest(element, 'effort')
+    if kind == 'fixed':
+        return Limits()
+    if kind in _WITH_RANGE and (element is None or (low, high) == (0.0, 0.0)):
+        doubts.unlimited_joints.append(joint.name())
+    return Limits(lower, upper, velocity, effort)
+
+
+def _largest(limit: Element, attribute: str) -> float:
+    """Bound on a magnitude; 0 is written for an unknown one, a joint that has none is fixed."""
+    value = limit.number(attribute, 0.0, math.inf)
+    if value < 0.0:
+        limit.refuse(f'{attribute} {value:g} is negative')
+    return value if 0.0 < value < UNLIMITED else math.inf
+
+
+def _dynamics(joint: Element) -> tuple[float, float]:
+    element = joint.child('dynamics')
+    if element is None:
+        return 0.0, 0.0
+    damping, friction = (element.number(key, 0.0) for key in ('damping', 'friction'))
+    for key, value in (('damping', damping), ('friction', friction)):
+        if value < 0.0:
+            element.refuse(f'{key} {value:g} is negative')
+    return damping, friction
+
+
+def _mimic(joint: Element, kind: str) -> Mimic | None:
+    element = joint.child('mimic')
+    # Robots with joints turned to fixed keep their mimic tags, which then say nothing.
+    if element is None or kind == 'fixed':
+        return None
+    if kind not in ONE_COORDINATE:
+        element.refuse(f'a {kind} joint has no single coordinate that could follow another')
+    return Mimic(
+        element.name('joint'), element.number('multiplier', 1.0), element.number('offset', 0.0)
+    )
+
+
+# Poses
+
+
+def _origin(parent: Element) -> Origin:
+    element = parent.child('origin')
+    if element is None:
+        return Origin()
+    x, y, z = element.numbers('xyz', 3) if element.has('xyz') else ZERO
+    if element.has('quat_xyzw'):
+        if element.has('rpy'):
+            element.refuse('has both rpy and quat_xyzw')
+        return Origin((x, y, z), _quaternion_rotation(element))
+    roll, pitch, yaw = element.numbers('rpy', 3) if element.has('rpy') else ZERO
+    return Origin((x, y, z), rotation_of_rpy(roll, pitch, yaw))
+
+
+def rotation_of_rpy(roll: float, pitch: float, yaw: float) -> Matrix3:
+    """Rotation matrix Rz(yaw) Ry(pitch) Rx(roll) of fixed-axis angles [rad], as URDF means them."""
+    # A right angle has to give a true 0 and 1: the traced algorithms fold those away, while a
+    # cosine of 6e-17 would stay in every product that it takes part in.
+    sr, cr = _snapped(math.sin(roll)), _snapped(math.cos(roll))
+    sp, cp = _snapped(math.sin(pitch)), _snapped(math.cos(pitch))
+    sy, cy = _snapped(math.sin(yaw)), _snapped(math.cos(yaw))
+    return _rows(
+        (cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr),
+        (sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr),
+        (-sp, cp * sr, cp * cr),
+    )
+
+
+def _quaternion_rotation(origin: Element) -> Matrix3:
+    """The rotation of a quaternion, which URDF 1.1 allows in place of rpy."""
+    x, y, z, w = origin.numbers('quat_xyzw', 4)
+    if math.hypot(x, y, z, w) < 1e-6:
+        origin.refuse('quat_xyzw is zero, it has no direction')
+    rows = quaternion_to_matrix(quaternion_normalized((x, y, z, w)))
+    return _rows(*([_snapped(entry) for entry in row] for row in rows))
+
+
+def _snapped(x: float) -> float:
+    """A sine, cosine or direction cosine without its rounding noise at 0 and 1."""
+    if abs(x) < ANGLE_ROUNDING:
+        return 0.0
+    return math.copysign(1.0, x) if abs(abs(x) - 1.0) < 1e-15 else x
+
+
+def _rows(*rows: Iterable[float]) -> Matrix3:
+    """A matrix without -0.0, which would not fold away."""
+    (a, b, c), (d, e, f), (g, h, i) = ([entry + 0.0 for entry in row] for row in rows)
+    return ((a, b, c), (d, e, f), (g, h, i))

@@ -1,0 +1,1 @@
+"""The ROS 2 nodes: they convert, call the library and publish, and hold no mathematics."""

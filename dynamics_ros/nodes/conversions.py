@@ -1,0 +1,288 @@
+"""Messages to arrays and back: the only place that knows both.
+
+Quaternions are (x, y, z, w), six-vectors linear first, in messages and arrays alike. What comes in
+is checked here: a number that is not finite or a quaternion that is not of unit length raises
+InvalidArgumentError with the name of the field.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Sequence
+
+import numpy as np
+from builtin_interfaces.msg import Duration, Time
+from geometry_msgs.msg import (
+    Accel,
+    Inertia,
+    Point,
+    Pose,
+    PoseStamped,
+    Quaternion,
+    Transform,
+    TransformStamped,
+    Twist,
+    TwistStamped,
+    Vector3,
+    Wrench,
+    WrenchStamped,
+)
+from numpy.typing import NDArray
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
+
+from ..errors import InvalidArgumentError
+from ..spatial import quaternion_normalized, quaternion_to_matrix
+
+Array = NDArray[np.float64]
+
+NANOSECONDS = 1_000_000_000
+
+UNIT_LENGTH_TOLERANCE = 1e-3
+"""Quaternions written by hand with three digits pass; anything further off is a mistake."""
+
+
+# --- time ---------------------------------------------------------------------------------------
+
+
+def nanoseconds(stamp: Time) -> int:
+    """A stamp as integer nanoseconds: a float of seconds since 1970 resolves 0.24 us only."""
+    return int(stamp.sec * NANOSECONDS + stamp.nanosec)
+
+
+def seconds(duration: Duration) -> float:
+    """A duration in seconds."""
+    return float(duration.sec + duration.nanosec / NANOSECONDS)
+
+
+def duration_message(value: float) -> Duration:
+    """A duration of so many seconds."""
+    whole, part = divmod(round(value * NANOSECONDS), NANOSECONDS)
+    return Duration(sec=whole, nanosec=part)
+
+
+def header(stamp: Time, frame_id: str = '') -> Header:
+    """A header."""
+    return Header(stamp=stamp, frame_id=frame_id)
+
+
+# --- arrays -------------------------------------------------------------------------------------
+
+
+def float_sequence(values: Array) -> array[float]:
+    """The field type float64[], without a Python object per number."""
+    return array('d', np.ascontiguousarray(values, dtype=np.float64).tobytes())
+
+
+def float_array(values: Sequence[float]) -> Array:
+    """An array of a field of type float64[] (the array shares its memory)."""
+    return np.asarray(values, dtype=np.float64)
+
+
+def _finite(values: Sequence[float], name: str) -> list[float]:
+    if not all(map(math.isfinite, values)):
+        raise InvalidArgumentError(name, f'{list(values)} is not finite', 'finite numbers')
+    return list(values)
+
+
+# --- points, vectors, six-vectors ---------------------------------------------------------------
+
+
+def vector_array(message: Vector3 | Point, name: str) -> Array:
+    """(3) of a vector or a point."""
+    return np.array(_finite((message.x, message.y, message.z), name))
+
+
+def vector_message(values: Sequence[float]) -> Vector3:
+    """A vector of (3)."""
+    x, y, z = map(float, values)
+    return Vector3(x=x, y=y, z=z)
+
+
+def point_message(values: Sequence[float]) -> Point:
+    """A point of (3)."""
+    x, y, z = map(float, values)
+    return Point(x=x, y=y, z=z)
+
+
+def _six(linear: Vector3, angular: Vector3, name: str) -> Array:
+    values = (linear.x, linear.y, linear.z, angular.x, angular.y, angular.z)
+    return np.array(_finite(values, name))
+
+
+def twist_array(message: Twist, name: str) -> Array:
+    """(6) of a twist: linear, angular."""
+    return _six(message.linear, message.angular, name)
+
+
+def twist_message(values: Array) -> Twist:
+    """A twist of (6)."""
+    return Twist(linear=vector_message(values[:3]), angular=vector_message(values[3:]))
+
+
+def twist_stamped(stamp: Time, frame_id: str, values: Array) -> TwistStamped:
+    """A stamped twist of (6)."""
+    return TwistStamped(header=header(stamp, frame_id), twist=twist_message(values))
+
+
+def accel_array(message: Accel, name: str) -> Array:
+    """(6) of an acceleration: linear, angular."""
+    return _six(message.linear, message.angular, name)
+
+
+def accel_message(values: Array) -> Accel:
+    """An acceleration of (6)."""
+    return Accel(linear=vector_message(values[:3]), angular=vector_message(values[3:]))
+
+
+def wrench_array(message: Wrench, name: str) -> Array:
+    """(6) of a wrench: force, torque."""
+    return _six(message.force, message.torque, name)
+
+
+def wrench_message(values: Array) -> Wrench:
+    """A wrench of (6)."""
+    return Wrench(force=vector_message(values[:3]), torque=vector_message(values[3:]))
+
+
+def wrench_stamped(stamp: Time, frame_id: str, values: Array) -> WrenchStamped:
+    """A stamped wrench of (6)."""
+    return WrenchStamped(header=header(stamp, frame_id), wrench=wrench_message(values))
+
+
+# --- poses --------------------------------------------------------------------------------------
+
+
+def quaternion_is_zero(message: Quaternion) -> bool:
+    """Whether all four are zero, which means 'not given'."""
+    return not (message.x or message.y or message.z or message.w)
+
+
+def unit_quaternion(message: Quaternion, name: str) -> tuple[float, float, float, float]:
+    """(x, y, z, w), scaled to unit length; one that is not close to it is refused."""
+    values = _finite((message.x, message.y, message.z, message.w), name)
+    length = math.sqrt(sum(value * value for value in values))
+    if abs(length - 1.0) > UNIT_LENGTH_TOLERANCE:
+        raise InvalidArgumentError(
+            name, f'the quaternion has length {length:.6g}', 'a unit quaternion (x, y, z, w)'
+        )
+    x, y, z, w = (float(value) for value in quaternion_normalized(tuple(values)))
+    return x, y, z, w
+
+
+def floating_base_array(message: Pose, name: str) -> Array:
+    """(7) coordinates of a floating base: position, quaternion."""
+    position = vector_array(message.position, f'{name}.position')
+    return np.concatenate((position, unit_quaternion(message.orientation, f'{name}.orientation')))
+
+
+def planar_base_array(message: Pose, name: str) -> Array:
+    """(3) coordinates of a planar base: x, y, angle about z. A pose out of the plane is refused."""
+    x, y, z, w = unit_quaternion(message.orientation, f'{name}.orientation')
+    position = vector_array(message.position, f'{name}.position')
+    if abs(position[2]) > UNIT_LENGTH_TOLERANCE or math.hypot(x, y) > UNIT_LENGTH_TOLERANCE:
+        raise InvalidArgumentError(name, 'the pose leaves the x-y plane', 'a pose of a planar base')
+    return np.array([position[0], position[1], 2.0 * math.atan2(z, w)])
+
+
+def pose_matrix(message: Pose, name: str) -> Array:
+    """(4, 4) homogeneous matrix of a pose."""
+    matrix = np.eye(4)
+    rotation = quaternion_to_matrix(unit_quaternion(message.orientation, f'{name}.orientation'))
+    matrix[:3, :3] = list(rotation)
+    matrix[:3, 3] = vector_array(message.position, f'{name}.position')
+    return matrix
+
+
+def quaternion_message(matrix: Array) -> Quaternion:
+    """The quaternion of a rotation matrix, with w >= 0.
+
+    The largest of the four is computed first and divides the others, so no rotation is near a
+    division by zero (Shepperd's method).
+    """
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = matrix[:3, :3].tolist()
+    trace = xx + yy + zz
+    if trace >= max(xx, yy, zz):
+        q = (zy - yz, xz - zx, yx - xy, 1.0 + trace)
+    elif xx >= yy and xx >= zz:
+        q = (1.0 + xx - yy - zz, xy + yx, xz + zx, zy - yz)
+    elif yy >= zz:
+        q = (xy + yx, 1.0 - xx + yy - zz, yz + zy, xz - zx)
+    else:
+        q = (xz + zx, yz + zy, 1.0 - xx - yy + zz, yx - xy)
+    x, y, z, w = q
+    scale = math.copysign(1.0 / math.sqrt(x * x + y * y + z * z + w * w), w)
+    return Quaternion(x=x * scale, y=y * scale, z=z * scale, w=w * scale)
+
+
+def pose_message(matrix: Array) -> Pose:
+    """A pose of a (4, 4) homogeneous matrix."""
+    return Pose(
+        position=point_message(matrix[:3, 3].tolist()), orientation=quaternion_message(matrix)
+    )
+
+
+def pose_stamped(stamp: Time, frame_id: str, matrix: Array) -> PoseStamped:
+    """A stamped pose of a (4, 4) homogeneous matrix."""
+    return PoseStamped(header=header(stamp, frame_id), pose=pose_message(matrix))
+
+
+def transform_stamped(stamp: Time, parent: str, child: str, matrix: Array) -> TransformStamped:
+    """The transform that tf needs to know where a child frame is in its parent."""
+    return TransformStamped(
+        header=header(stamp, parent),
+        child_frame_id=child,
+        transform=Transform(
+            translation=vector_message(matrix[:3, 3].tolist()),
+            rotation=quaternion_message(matrix),
+        ),
+    )
+
+
+# --- joints, inertias ---------------------------------------------------------------------------
+
+
+def joint_state(
+    stamp: Time,
+    names: Sequence[str],
+    *,
+    position: Array | None = None,
+    velocity: Array | None = None,
+    effort: Array | None = None,
+) -> JointState:
+    """A joint state; a quantity that is not given stays empty."""
+    message = JointState(header=header(stamp), name=list(names))
+    if position is not None:
+        message.position = float_sequence(position)
+    if velocity is not None:
+        message.velocity = float_sequence(velocity)
+    if effort is not None:
+        message.effort = float_sequence(effort)
+    return message
+
+
+def inertia_arrays(message: Inertia, name: str) -> tuple[float, Array, Array]:
+    """Mass, centre of mass (3) and inertia about it (3, 3) of an inertia message."""
+    mass = _finite((message.m,), f'{name}.m')[0]
+    ixx, ixy, ixz, iyy, iyz, izz = _finite(
+        (message.ixx, message.ixy, message.ixz, message.iyy, message.iyz, message.izz),
+        f'{name}.ixx .. izz',
+    )
+    inertia = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+    return mass, vector_array(message.com, f'{name}.com'), inertia
+
+
+def inertia_message(mass: float, center_of_mass: Sequence[float], inertia: Array) -> Inertia:
+    """An inertia message of mass, centre of mass (3) and inertia about it (3, 3)."""
+    (ixx, ixy, ixz), (_, iyy, iyz), (_, _, izz) = np.asarray(inertia, dtype=float).tolist()
+    return Inertia(
+        m=float(mass),
+        com=vector_message(center_of_mass),
+        ixx=ixx,
+        ixy=ixy,
+        ixz=ixz,
+        iyy=iyy,
+        iyz=iyz,
+        izz=izz,
+    )

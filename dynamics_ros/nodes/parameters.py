@@ -1,0 +1,287 @@
+"""Every parameter of the nodes, with its default, unit, range and meaning, declared once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .declaration import parameter
+
+
+@dataclass(frozen=True)
+class LockedJointParameters:
+    """Joints that are kept where they are and leave the model."""
+
+    names: tuple[str, ...] = parameter((), 'Joints to lock at a constant position')
+    positions: tuple[float, ...] = parameter(
+        (), 'Position of each locked joint, in the order of names', unit='rad or m'
+    )
+
+
+@dataclass(frozen=True)
+class RobotParameters:
+    """The robot and its state; one set for all nodes of a process."""
+
+    robot_description: str = parameter(
+        '', 'URDF as XML text. Empty: wait for the topic robot_description'
+    )
+    root_joint: str = parameter(
+        'fixed',
+        'How the root link moves in the world. floating and planar need the topic odom',
+        choices=('fixed', 'floating', 'planar'),
+    )
+    locked_joints: LockedJointParameters = field(default_factory=LockedJointParameters)
+    gravity: tuple[float, ...] = parameter(
+        (0.0, 0.0, -9.81), 'Acceleration of free fall in the root frame', unit='m/s^2', sizes=(3,)
+    )
+    backend: str = parameter(
+        'auto',
+        'What runs the kernels: machine code (llvm), Python, or the fastest there is (auto)',
+        choices=('auto', 'llvm', 'python'),
+    )
+    frame_prefix: str = parameter(
+        '', 'Put before every frame_id that names a frame of the model, as robot_state_publisher does'
+    )
+    state_timeout: float = parameter(
+        5.0,
+        'A service that is asked for the latest state refuses one received longer ago; 0: never',
+        unit='s',
+        minimum=0.0,
+    )
+    joint_timeout: float = parameter(
+        1.0,
+        'A joint whose stamp is this far from the newest one is stale; 0: never',
+        unit='s',
+        minimum=0.0,
+    )
+
+
+PUBLISH_RATE = 'Most messages a second of each output; 0: one for every joint state'
+
+
+@dataclass(frozen=True)
+class MarkerParameters:
+    """What RViz is shown."""
+
+    rate: float = parameter(
+        20.0, 'Most marker messages a second; 0: one for every joint state', unit='Hz', minimum=0.0
+    )
+    axis_length: float = parameter(0.1, 'Length of the axes of a frame', unit='m', minimum=0.001)
+    center_of_mass_diameter: float = parameter(
+        0.05, 'Diameter of the sphere at the centre of mass', unit='m', minimum=0.001
+    )
+
+
+@dataclass(frozen=True)
+class InverseKinematicsParameters:
+    """Defaults of the service compute_inverse_kinematics."""
+
+    timeout: float = parameter(
+        0.1, 'Time limit of a search that asks for none', unit='s', minimum=0.001, maximum=60.0
+    )
+    max_timeout: float = parameter(
+        5.0, 'Longest time limit that a request may ask for', unit='s', minimum=0.001, maximum=60.0
+    )
+    position_tolerance: float = parameter(
+        1e-5, 'Distance to the target that counts as solved', unit='m', minimum=1e-9
+    )
+    rotation_tolerance: float = parameter(
+        1e-5, 'Angle to the target that counts as solved', unit='rad', minimum=1e-9
+    )
+
+
+@dataclass(frozen=True)
+class KinematicsParameters:
+    """Parameters of kinematics_node."""
+
+    frames: tuple[str, ...] = parameter(
+        (), 'Frames whose pose and twist are published. Empty: the tip of the robot, or its tips'
+    )
+    twist_reference: str = parameter(
+        'local_world_aligned',
+        'What the published twists are expressed in: at the origin of the frame with the axes of '
+        'the root frame, in the frame itself, or about the origin of the root frame',
+        choices=('local_world_aligned', 'local', 'world'),
+    )
+    publish_rate: float = parameter(0.0, PUBLISH_RATE, unit='Hz', minimum=0.0)
+    publish_tf: bool = parameter(
+        False, 'Publish the pose of every link in the root frame to /tf. Not beside a '
+        'robot_state_publisher of the same robot: a link would have two parents'
+    )
+    markers: MarkerParameters = field(default_factory=MarkerParameters)
+    inverse_kinematics: InverseKinematicsParameters = field(
+        default_factory=InverseKinematicsParameters
+    )
+
+
+@dataclass(frozen=True)
+class PayloadParameters:
+    """What the robot carries at start; the service set_payload changes them."""
+
+    frame: str = parameter('', 'Frame of the model that the payload is fixed to')
+    mass: float = parameter(0.0, 'Mass; 0: no payload', unit='kg', minimum=0.0)
+    center_of_mass: tuple[float, ...] = parameter(
+        (0.0, 0.0, 0.0), 'Centre of mass in that frame', unit='m', sizes=(3,)
+    )
+    inertia: tuple[float, ...] = parameter(
+        (0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+        'Inertia about the centre of mass, axes of that frame: ixx ixy ixz iyy iyz izz',
+        unit='kg m^2',
+        sizes=(6,),
+    )
+
+
+@dataclass(frozen=True)
+class DynamicsParameters:
+    """Parameters of dynamics_node."""
+
+    publish_rate: float = parameter(0.0, PUBLISH_RATE, unit='Hz', minimum=0.0)
+    command_joints: tuple[str, ...] = parameter(
+        (), 'Joints of ~/gravity_commands, in the order that the effort controller expects. '
+        'Empty: the topic is not published'
+    )
+    payload: PayloadParameters = field(default_factory=PayloadParameters)
+
+
+@dataclass(frozen=True)
+class EffortParameters:
+    """What the efforts of the joint states mean. One value for all joints, or one per joint."""
+
+    scale: tuple[float, ...] = parameter(
+        (1.0,), 'Joint torque per unit of effort: gear ratio times torque constant for a current'
+    )
+    offset: tuple[float, ...] = parameter((0.0,), 'Added after scaling', unit='Nm or N')
+    includes_gravity: bool = parameter(
+        True, 'False for a robot that reports effort without what it adds to carry its weight'
+    )
+    sampling: str = parameter(
+        'instant',
+        'instant: effort is the torque at the stamp, as a sensor sees it; interval: the torque '
+        'that was held since the message before, as a simulator applies it',
+        choices=('instant', 'interval'),
+    )
+    noise: tuple[float, ...] = parameter(
+        (0.1,),
+        'Standard deviation of the external torques; inf: do not use the joint',
+        unit='Nm or N',
+        minimum=1e-9,
+        may_be_infinite=True,
+    )
+
+
+@dataclass(frozen=True)
+class FrictionParameters:
+    """Joint friction: viscous * v + coulomb * tanh(v / velocity)."""
+
+    viscous: tuple[float, ...] = parameter(
+        (), 'Empty: damping of the URDF <dynamics>', unit='Nms/rad or Ns/m', minimum=0.0
+    )
+    coulomb: tuple[float, ...] = parameter(
+        (), 'Empty: friction of the URDF <dynamics>', unit='Nm or N', minimum=0.0
+    )
+    velocity: float = parameter(
+        0.01, 'Speed at which dry friction has almost its full size', unit='rad/s or m/s',
+        minimum=1e-6,
+    )
+
+
+@dataclass(frozen=True)
+class ObserverParameters:
+    """The momentum observer."""
+
+    gain: tuple[float, ...] = parameter(
+        (50.0,),
+        'An external torque shows after 1 / gain; noise grows with it. One value, or one per joint',
+        unit='1/s',
+        minimum=0.01,
+    )
+    max_gap: float = parameter(
+        0.1, 'The observer starts anew after a longer gap between stamps', unit='s', minimum=1e-4
+    )
+
+
+@dataclass(frozen=True)
+class WrenchParameters:
+    """The wrench at the contact frames."""
+
+    expressed_in: str = parameter(
+        '', 'Frame whose axes the wrench is expressed in. Empty: the root frame'
+    )
+    reference_points: tuple[float, ...] = parameter(
+        (),
+        'Points that the torques are about, x y z in each contact frame. Empty: their origins',
+        unit='m',
+    )
+    force_only: bool = parameter(False, 'A point contact: no torque at the contact frame')
+    length_scale: float = parameter(
+        0.3, 'Lever arm that makes a torque as large as a force', unit='m', minimum=1e-3
+    )
+    singular_threshold: float = parameter(
+        0.05, 'Singular values below this are damped', unit='Nm per N', minimum=1e-6
+    )
+
+
+@dataclass(frozen=True)
+class ContactThresholdParameters:
+    """When an external torque is a contact. One value for all joints, or one per joint."""
+
+    contact: tuple[float, ...] = parameter(
+        (2.0,), 'A larger external torque is a contact; inf: joint not watched', unit='Nm or N',
+        minimum=0.0, may_be_infinite=True,
+    )
+    collision: tuple[float, ...] = parameter(
+        (30.0,), 'A larger external torque is a collision; inf: joint not watched', unit='Nm or N',
+        minimum=0.0, may_be_infinite=True,
+    )
+    debounce: float = parameter(
+        0.004, 'A threshold has to be exceeded this long', unit='s', minimum=0.0
+    )
+    release: float = parameter(
+        0.05, 'A contact ends when no threshold is exceeded this long', unit='s', minimum=0.0
+    )
+
+
+@dataclass(frozen=True)
+class TareParameters:
+    """Taking the present external torques for zero."""
+
+    window: float = parameter(1.0, 'Time that is averaged', unit='s', minimum=0.01)
+    max_velocity: float = parameter(
+        0.02, 'Refused when a joint is faster', unit='rad/s or m/s', minimum=0.0
+    )
+    max_deviation: float = parameter(
+        0.5, 'Refused when the external torque of a joint varies more (standard deviation)',
+        unit='Nm or N', minimum=0.0,
+    )
+
+
+@dataclass(frozen=True)
+class ArrowParameters:
+    """What RViz is shown of a contact."""
+
+    rate: float = parameter(
+        20.0, 'Most marker messages a second; 0: one for every joint state', unit='Hz', minimum=0.0
+    )
+    force_scale: float = parameter(
+        0.01, 'Length of an arrow per force', unit='m/N', minimum=1e-6
+    )
+    torque_scale: float = parameter(
+        0.05, 'Length of an arrow per torque', unit='m/Nm', minimum=1e-6
+    )
+    diameter: float = parameter(0.02, 'Diameter of an arrow', unit='m', minimum=1e-4)
+
+
+@dataclass(frozen=True)
+class ContactParameters:
+    """Parameters of contact_node."""
+
+    frames: tuple[str, ...] = parameter(
+        (), 'Contact frames; several are contacts at the same time. Empty: the tip of the robot'
+    )
+    publish_rate: float = parameter(0.0, PUBLISH_RATE, unit='Hz', minimum=0.0)
+    effort: EffortParameters = field(default_factory=EffortParameters)
+    friction: FrictionParameters = field(default_factory=FrictionParameters)
+    observer: ObserverParameters = field(default_factory=ObserverParameters)
+    wrench: WrenchParameters = field(default_factory=WrenchParameters)
+    thresholds: ContactThresholdParameters = field(default_factory=ContactThresholdParameters)
+    tare: TareParameters = field(default_factory=TareParameters)
+    markers: ArrowParameters = field(default_factory=ArrowParameters)

@@ -1,0 +1,141 @@
+"""How a service call ends: errors become result codes here and nowhere else."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import traceback
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from dynamics_ros_msgs.msg import Result
+from rclpy.node import Node
+
+from ..errors import (
+    DynamicsRosError,
+    InvalidArgumentError,
+    ModelError,
+    SingularError,
+    UnknownFrameError,
+    UnknownJointError,
+)
+
+
+class NoModelError(DynamicsRosError):
+    """No robot description has been accepted yet."""
+
+
+class NoStateError(DynamicsRosError):
+    """The latest joint state is asked for and is not complete."""
+
+
+class StaleStateError(DynamicsRosError):
+    """The latest joint state is older than the node allows."""
+
+
+class SearchError(DynamicsRosError):
+    """A solver ended without a solution.
+
+    Attributes:
+        code: the result code that says why.
+    """
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+CODES: tuple[tuple[type[DynamicsRosError], int], ...] = (
+    (UnknownFrameError, Result.UNKNOWN_FRAME),
+    (UnknownJointError, Result.UNKNOWN_JOINT),
+    (InvalidArgumentError, Result.INVALID_ARGUMENT),
+    (ModelError, Result.INVALID_ARGUMENT),
+    (SingularError, Result.SINGULAR),
+    (NoModelError, Result.NO_MODEL),
+    (NoStateError, Result.NO_STATE),
+    (StaleStateError, Result.STALE_STATE),
+)
+"""The first that fits counts: a child stands before its parent."""
+
+
+def success() -> Result:
+    """It worked."""
+    return Result(code=Result.SUCCESS)
+
+
+def failure(error: BaseException) -> Result:
+    """The code and the text of an error."""
+    if isinstance(error, SearchError):
+        return Result(code=error.code, message=str(error))
+    for kind, code in CODES:
+        if isinstance(error, kind):
+            return Result(code=code, message=str(error))
+    return Result(code=Result.FAILURE, message=f'{type(error).__name__}: {error}')
+
+
+class FaultLog:
+    """Logs a fault with its traceback the first time it is seen, and not again.
+
+    What an outside party can trigger must not be able to fill the log.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._logger = node.get_logger()
+        self._seen: set[str] = set()
+        self._lock = threading.Lock()
+
+    def report(self, where: str, error: BaseException) -> None:
+        """Log an error that nobody foresaw."""
+        frames = traceback.extract_tb(error.__traceback__)
+        place = f'{frames[-1].filename}:{frames[-1].lineno}' if frames else ''
+        key = f'{where} {type(error).__name__} {place}'
+        with self._lock:
+            if key in self._seen:
+                return
+            self._seen.add(key)
+        text = ''.join(traceback.format_exception(type(error), error, error.__traceback__))
+        self._logger.error(f'{where}: unexpected error (reported once)\n{text}')
+
+
+Handler = Callable[[Any, Any], Awaitable[None] | None]
+
+
+def serve(node: Node, kind: Any, name: str, handler: Handler, faults: FaultLog) -> None:
+    """Offer a service whose response carries a Result, and which no request can bring down.
+
+    Args:
+        node: the node.
+        kind: service type; its response has a field ``result``.
+        name: service name.
+        handler: fills the response it is given or raises; a coroutine where it has to wait. What
+            it leaves in ``response.result`` stays, else the result is a success.
+        faults: where unforeseen errors go.
+    """
+
+    def failed(error: Exception) -> Any:
+        if not isinstance(error, DynamicsRosError):
+            faults.report(name, error)
+        response = kind.Response()
+        response.result = failure(error)
+        return response
+
+    def finished(response: Any) -> Any:
+        if response.result.code == Result.FAILURE and not response.result.message:
+            response.result = success()
+        return response
+
+    def answer(request: Any, response: Any) -> Any:
+        try:
+            handler(request, response)
+        except Exception as error:
+            return failed(error)
+        return finished(response)
+
+    async def answer_later(request: Any, response: Any) -> Any:
+        try:
+            await handler(request, response)  # type: ignore[misc]
+        except Exception as error:
+            return failed(error)
+        return finished(response)
+
+    node.create_service(kind, name, answer_later if inspect.iscoroutinefunction(handler) else answer)

@@ -1,0 +1,268 @@
+"""The latest state of the robot, merged from joint states and odometry by name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from nav_msgs.msg import Odometry
+from sensor_msgs.msg import JointState
+
+from ..errors import InvalidArgumentError
+from ..robot import Robot
+from .conversions import (
+    NANOSECONDS,
+    Array,
+    float_array,
+    floating_base_array,
+    nanoseconds,
+    planar_base_array,
+    quaternion_is_zero,
+    twist_array,
+)
+
+NEVER = np.iinfo(np.int64).min
+"""Stamp of what has not been received, or was received and is not a number."""
+
+ODOMETRY = 'odom'
+
+
+@dataclass(frozen=True)
+class RobotState:
+    """What is known of the robot at one moment.
+
+    Attributes:
+        stamp: of the message that completed it.
+        q, v, effort: in the order of the model; what is missing in v or effort is zero.
+        velocity_missing, effort_missing: joints without a velocity or effort.
+        stale: joints, or 'odom', last heard of too long before the stamp.
+        stale_mask: (nv) the same as a mask.
+    """
+
+    stamp: Time
+    q: Array
+    v: Array
+    effort: Array
+    velocity_missing: tuple[str, ...]
+    effort_missing: tuple[str, ...]
+    stale: tuple[str, ...]
+    stale_mask: np.ndarray
+
+
+class _Resolution:
+    """Where the values of a message with these names go; worked out once per list of names."""
+
+    def __init__(self, names: list[str], slots: dict[str, int], ignored: frozenset[str]) -> None:
+        self.names = list(names)
+        self.size = len(names)
+        repeated = [name for name, count in Counter(names).items() if count > 1]
+        self.repeated = ', '.join(repeated)
+        known = [(source, slots[name]) for source, name in enumerate(names) if name in slots]
+        self.source = np.array([source for source, _ in known], dtype=np.intp)
+        self.slots = np.array([slot for _, slot in known], dtype=np.intp)
+        self.unknown = tuple(
+            name for name in dict.fromkeys(names) if name not in slots and name not in ignored
+        )
+
+
+class StateBuffer:
+    """Merges joint states of some of the joints, and odometry, into q, v and effort.
+
+    A message is taken or refused as a whole; ``refused`` counts the reasons. A velocity or effort
+    that is not a number (drivers write NaN for what they do not measure) leaves that of its joint
+    unknown, and is counted too.
+    """
+
+    def __init__(self, robot: Robot, ignored_names: Iterable[str], joint_timeout: float) -> None:
+        model = robot.model
+        single = [joint for joint in model.actuated if len(joint.q_indices) == 1]
+        self.robot = robot
+        self.joint_names = tuple(joint.name for joint in single)
+        self.unreachable = tuple(j.name for j in model.actuated if len(j.q_indices) != 1)
+        self.joint_timeout = joint_timeout
+        self.refused: Counter[str] = Counter()
+        self.unknown_names: Counter[str] = Counter()
+        self._q_index = np.array([joint.q_indices[0] for joint in single], dtype=np.intp)
+        self._v_index = np.array([joint.v_indices[0] for joint in single], dtype=np.intp)
+        self._slots = {name: slot for slot, name in enumerate(self.joint_names)}
+        followers = {joint.name for joint in model.joints if joint.leader is not None}
+        self._ignored = frozenset(ignored_names) | followers
+        self._resolution = _Resolution([], self._slots, self._ignored)
+        self._base_nq = model.root_joint_nq
+        self._base_nv = model.root_joint_nv
+        self._q = robot.neutral()
+        self._v = np.zeros(robot.nv)
+        self._effort = np.zeros(robot.nv)
+        size = len(single)
+        self._position_stamps = np.full(size, NEVER, dtype=np.int64)
+        self._velocity_stamps = np.full(size, NEVER, dtype=np.int64)
+        self._effort_stamps = np.full(size, NEVER, dtype=np.int64)
+        self._base_stamp = NEVER
+        self._stamp = Time()
+        self.base_frame_id = ''
+
+    @property
+    def has_base(self) -> bool:
+        """Whether the robot's base moves."""
+        return self._base_nq > 0
+
+    @property
+    def base_known(self) -> bool:
+        """Whether odometry has been received."""
+        return self._base_stamp != NEVER
+
+    def missing(self) -> tuple[str, ...]:
+        """Joints without a position, and 'odom' for a moving base without odometry."""
+        absent = self._named(self._position_stamps == NEVER)
+        if self.has_base and not self.base_known:
+            absent = (ODOMETRY, *absent)
+        return (*absent, *self.unreachable)
+
+    def adopt(self, other: StateBuffer) -> None:
+        """Take over what another buffer knows of joints of the same name."""
+        self.refused, self.unknown_names = other.refused, other.unknown_names
+        self._stamp = other._stamp
+        for name, new in self._slots.items():
+            old = other._slots.get(name)
+            if old is None:
+                continue
+            self._q[self._q_index[new]] = other._q[other._q_index[old]]
+            self._v[self._v_index[new]] = other._v[other._v_index[old]]
+            self._effort[self._v_index[new]] = other._effort[other._v_index[old]]
+            self._position_stamps[new] = other._position_stamps[old]
+            self._velocity_stamps[new] = other._velocity_stamps[old]
+            self._effort_stamps[new] = other._effort_stamps[old]
+        if self._base_nq == other._base_nq:
+            self._q[: self._base_nq] = other._q[: self._base_nq]
+            self._v[: self._base_nv] = other._v[: self._base_nv]
+            self._base_stamp = other._base_stamp
+            self.base_frame_id = other.base_frame_id
+
+    def update(self, message: JointState) -> str:
+        """Merge a joint state; the reason when it is refused, else ''."""
+        if message.name != self._resolution.names:
+            self._resolution = _Resolution(message.name, self._slots, self._ignored)
+        target = self._resolution
+        for name in target.unknown:
+            self.unknown_names[name] += 1
+        problem = self._problem(message, target)
+        if problem:
+            self.refused[problem.split(':')[0]] += 1
+            return problem
+        if not target.slots.size:
+            return ''
+        stamp = nanoseconds(message.header.stamp)
+        if message.position:
+            self._q[self._q_index[target.slots]] = float_array(message.position)[target.source]
+            self._position_stamps[target.slots] = stamp
+        self._merge(message.velocity, self._v, self._velocity_stamps, stamp, 'velocity')
+        self._merge(message.effort, self._effort, self._effort_stamps, stamp, 'effort')
+        self._stamp = message.header.stamp
+        return ''
+
+    def update_base(self, message: Odometry, names: Iterable[str]) -> str:
+        """Take the pose and twist of a moving base; the reason when refused, else ''.
+
+        Args:
+            message: pose in its frame_id, twist in its child_frame_id (nav_msgs/Odometry).
+            names: what the root link may be called in child_frame_id.
+        """
+        allowed = tuple(names)
+        try:
+            if message.child_frame_id not in ('', *allowed):
+                problem = f'{message.child_frame_id!r} is not the root link'
+                raise InvalidArgumentError('child_frame_id', problem, allowed[0])
+            pose, twist = message.pose.pose, twist_array(message.twist.twist, 'odom.twist')
+            if quaternion_is_zero(pose.orientation):
+                raise InvalidArgumentError('odom.pose.orientation', 'zero', 'a unit quaternion')
+            base = self.base_coordinates(pose, 'odom.pose')
+        except InvalidArgumentError as error:
+            self.refused[f'odom {error.argument}'] += 1
+            return str(error)
+        self._q[: self._base_nq] = base
+        self._v[: self._base_nv] = self.base_velocity(twist)
+        self._base_stamp = nanoseconds(message.header.stamp)
+        self.base_frame_id = message.header.frame_id
+        return ''
+
+    def base_coordinates(self, pose: object, name: str) -> Array:
+        """Coordinates of the root joint for a pose of the root link."""
+        planar = self._base_nq == 3
+        return planar_base_array(pose, name) if planar else floating_base_array(pose, name)
+
+    def base_velocity(self, twist: Array) -> Array:
+        """Velocity of the root joint for a twist (6) of the root link, in the root link."""
+        return twist[[0, 1, 5]] if self._base_nv == 3 else twist
+
+    def state(self) -> RobotState | None:
+        """The merged state, or None while a joint or the base has not been heard of."""
+        known = self._position_stamps != NEVER
+        if not known.all() or self.unreachable or (self.has_base and not self.base_known):
+            return None
+        stale, stale_mask = self._stale()
+        velocity_known = self._velocity_stamps != NEVER
+        effort_known = self._effort_stamps != NEVER
+        return RobotState(
+            stamp=self._stamp,
+            q=self._q.copy(),
+            v=self._v.copy(),
+            effort=self._effort.copy(),
+            velocity_missing=() if velocity_known.all() else self._named(~velocity_known),
+            effort_missing=() if effort_known.all() else self._named(~effort_known),
+            stale=stale,
+            stale_mask=stale_mask,
+        )
+
+    def _problem(self, message: JointState, target: _Resolution) -> str:
+        if target.repeated:
+            return f'repeated names: {target.repeated}'
+        for name in ('position', 'velocity', 'effort'):
+            length = len(getattr(message, name))
+            if length not in (0, target.size):
+                return f'wrong length of {name}: {length} values for {target.size} names'
+        if message.position:
+            values = float_array(message.position)[target.source]
+            finite = np.isfinite(values)
+            if not finite.all():
+                bad = (target.names[i] for i in target.source[~finite])
+                return f'position not finite: {", ".join(bad)}'
+        return ''
+
+    def _merge(
+        self, field: list[float], values: Array, stamps: np.ndarray, stamp: int, name: str
+    ) -> None:
+        if not field:
+            return
+        target = self._resolution
+        given = float_array(field)[target.source]
+        finite = np.isfinite(given)
+        if finite.all():
+            values[self._v_index[target.slots]] = given
+            stamps[target.slots] = stamp
+            return
+        self.refused[f'{name} not finite'] += 1
+        values[self._v_index[target.slots]] = np.where(finite, given, 0.0)
+        stamps[target.slots] = np.where(finite, stamp, NEVER)
+
+    def _stale(self) -> tuple[tuple[str, ...], np.ndarray]:
+        mask = np.zeros(self.robot.nv, dtype=bool)
+        if self.joint_timeout == 0.0:
+            return (), mask
+        now = nanoseconds(self._stamp)
+        limit = int(self.joint_timeout * NANOSECONDS)
+        old = np.zeros(len(self.joint_names), dtype=bool)
+        for stamps in (self._position_stamps, self._velocity_stamps, self._effort_stamps):
+            # A clock that jumped back makes stamps of the future: as stale as those of the past.
+            old |= (stamps != NEVER) & (np.abs(now - np.where(stamps == NEVER, now, stamps)) > limit)
+        names = self._named(old) if old.any() else ()
+        mask[self._v_index[old]] = True
+        if self.has_base and abs(now - self._base_stamp) > limit:
+            names = (ODOMETRY, *names)
+            mask[: self._base_nv] = True
+        return names, mask
+
+    def _named(self, mask: np.ndarray) -> tuple[str, ...]:
+        return tuple(self.joint_names[i] for i in np.flatnonzero(mask))

@@ -1,0 +1,443 @@
+"""Robot: a model and its kernels, with NumPy in and out."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .algorithms import configuration, energy
+from .definitions import Key, define
+from .errors import InvalidArgumentError, SingularError
+from .kernels import Kernel, trace
+from .model import Joint, Model, build_model
+from .model.urdf import read_urdf
+from .spatial import Inertia, Matrix3, Vector3
+
+if TYPE_CHECKING:
+    from .inverse_kinematics import InverseKinematicsResult
+
+Array = NDArray[np.float64]
+Wrenches = Mapping[str, ArrayLike]
+
+DEFAULT_GRAVITY = (0.0, 0.0, -9.81)
+LOCAL_WORLD_ALIGNED = 'local_world_aligned'
+
+UNIT_QUATERNION_TOLERANCE = 1e-6
+"""Largest error of a quaternion's squared length; beyond it the rotation would not be one."""
+
+
+@dataclass(frozen=True)
+class KernelInfo:
+    """How a kernel runs.
+
+    Attributes:
+        backend: 'llvm' or 'python'.
+        operation_count: scalar operations of the trace.
+        compile_seconds: time from the trace to a callable.
+    """
+
+    backend: str
+    operation_count: int
+    compile_seconds: float
+
+
+class Robot:
+    """Kinematics and dynamics of one robot.
+
+    Every method takes and returns float64 arrays and broadcasts over leading axes: q of shape
+    (..., nq) gives results of shape (..., ...). SI units. A wrong shape, NaN or infinity raises
+    InvalidArgumentError, an unknown frame UnknownFrameError. A robot never changes; its methods may
+    be called from several threads.
+
+    Attributes:
+        name: name in the description.
+        nq, nv: sizes of q and v.
+        joint_names: joints with coordinates of their own after the root joint, in the order of q.
+        joint_q_indices, joint_v_indices: index into q and v of the joints of one coordinate.
+        frame_names: every link of the description.
+        body_names: the link that each moving joint moves.
+        root_frame: the frame that poses are given in: the root link, or 'world' for a moving base.
+        total_mass: mass of the moving bodies [kg].
+        lower_limits, upper_limits: per coordinate after the root joint [rad or m].
+        velocity_limits, effort_limits: per velocity after the root joint; inf where there is none.
+        model: the Model underneath.
+    """
+
+    def __init__(self, model: Model, backend: str = 'auto') -> None:
+        """Make a robot of a model.
+
+        Args:
+            model: as built by ``dynamics_ros.model.build_model``.
+            backend: 'llvm', 'python', or 'auto' for LLVM where llvmlite is there.
+        """
+        self.model = model
+        self.name = model.name
+        self.nq = model.nq
+        self.nv = model.nv
+        self.root_frame = model.root_frame
+        joints = model.actuated
+        self.joint_names = tuple(joint.name for joint in joints)
+        single = [joint for joint in joints if joint.kind.nq == 1]
+        self.joint_q_indices = {joint.name: joint.q_indices[0] for joint in single}
+        self.joint_v_indices = {joint.name: joint.v_indices[0] for joint in single}
+        self.frame_names = tuple(frame.name for frame in model.frames)
+        self.body_names = model.body_names
+        self.total_mass = sum(inertia.mass for inertia in model.inertias)
+        self.lower_limits = _per_coordinate(joints, lambda joint: joint.limits.lower)
+        self.upper_limits = _per_coordinate(joints, lambda joint: joint.limits.upper)
+        self.velocity_limits = _per_velocity(joints, lambda joint: joint.limits.velocity)
+        self.effort_limits = _per_velocity(joints, lambda joint: joint.limits.effort)
+        self._backend = backend
+        self._without_payload = model
+        self._kernels: dict[Key, Kernel] = {}
+        self._lock = threading.Lock()
+        self._quaternions = tuple(
+            slice(joint.q_indices[3], joint.q_indices[6] + 1)
+            for joint in model.joints
+            if joint.kind.name == 'floating'
+        )
+
+    @classmethod
+    def from_urdf(
+        cls,
+        source: str | os.PathLike[str],
+        root_joint: str = 'fixed',
+        gravity: Sequence[float] = DEFAULT_GRAVITY,
+        locked_joints: Mapping[str, float] | None = None,
+        backend: str = 'auto',
+    ) -> Robot:
+        """Read a robot from URDF.
+
+        Args:
+            source: URDF XML text, or a path to a file.
+            root_joint: how the root link moves in the world: 'fixed', 'floating' or 'planar'.
+            gravity: in the root frame [m/s^2].
+            locked_joints: joint name to the constant position it is kept at.
+            backend: 'llvm', 'python' or 'auto'.
+
+        Raises:
+            ModelError: the description is not a robot; the error names element and reason.
+            InvalidArgumentError: another argument is wrong.
+        """
+        model = build_model(read_urdf(source), root_joint, gravity, locked_joints)
+        return cls(model, backend)
+
+    def with_gravity(self, gravity: Sequence[float]) -> Robot:
+        """The same robot, payload included, under another gravity [m/s^2] in the root frame."""
+        other = Robot(self.model.with_gravity(gravity), self._backend)
+        other._without_payload = self._without_payload.with_gravity(gravity)
+        return other
+
+    def with_payload(
+        self,
+        frame: str | None,
+        mass: float = 0.0,
+        center_of_mass: ArrayLike = (0.0, 0.0, 0.0),
+        inertia: ArrayLike | None = None,
+    ) -> Robot:
+        """The robot with a rigid payload in place of the one it may hold.
+
+        Args:
+            frame: what the payload is fixed to; None takes the payload away.
+            mass: kg; 0 takes the payload away.
+            center_of_mass: (3) in the frame [m].
+            inertia: (3, 3) about the centre of mass in the frame's axes [kg m^2]; None is a point.
+
+        Raises:
+            InvalidArgumentError: a negative mass, a wrong shape, or an inertia that is not
+                symmetric positive semidefinite.
+            UnknownFrameError: no such frame.
+        """
+        bare = self._without_payload
+        payload = _payload_inertia(mass, center_of_mass, inertia)
+        empty = frame is None or mass == 0.0
+        other = Robot(bare if empty else bare.with_added_inertia(str(frame), payload), self._backend)
+        other._without_payload = bare
+        return other
+
+    @property
+    def kernels(self) -> dict[str, KernelInfo]:
+        """What has been compiled so far: 'name(options)' to how it runs."""
+        return {
+            f'{key[0]}({", ".join(key[1:])})': KernelInfo(
+                kernel.backend, kernel.operation_count, kernel.compile_seconds
+            )
+            for key, kernel in sorted(self._kernels.items())
+        }
+
+    # Configurations.
+
+    def neutral(self) -> Array:
+        """The configuration (nq) in which every joint transform is the identity."""
+        return np.array(configuration.neutral(self.model))
+
+    def random_configuration(self, rng: np.random.Generator | int | None = None) -> Array:
+        """A configuration (nq), uniform within the limits.
+
+        Angles without limits are taken from [-pi, pi], displacements without limits from [-1, 1] m.
+
+        Args:
+            rng: a NumPy generator, or a seed.
+        """
+        generator = np.random.default_rng(rng)
+        q = self.neutral()
+        for joint in self.model.joints:
+            if joint.leader is not None:
+                continue
+            if joint.kind.name == 'floating':
+                quaternion = generator.normal(size=4)
+                values = [*generator.uniform(-1.0, 1.0, 3), *quaternion]
+                values[3:] = quaternion / np.linalg.norm(quaternion)
+            elif joint.kind.name == 'planar':
+                values = [*generator.uniform(-1.0, 1.0, 2), generator.uniform(-np.pi, np.pi)]
+            else:
+                reach = 1.0 if joint.kind.name == 'prismatic' else np.pi
+                lower, upper = joint.limits.lower, joint.limits.upper
+                values = [
+                    generator.uniform(
+                        lower if np.isfinite(lower) else min(-reach, upper - reach),
+                        upper if np.isfinite(upper) else max(reach, lower + reach),
+                    )
+                ]
+            q[list(joint.q_indices)] = values
+        return q
+
+    def integrate(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """The configuration (..., nq) after one second at the constant velocity v ([SE3] 7)."""
+        return self._run(('integrate',), q, v)
+
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
+        """The velocity (..., nv) that takes q0 to q1 in one second; inverse of ``integrate``."""
+        return self._run(('difference',), q0, q1)
+
+    def interpolate(self, q0: ArrayLike, q1: ArrayLike, t: ArrayLike) -> Array:
+        """The configuration (..., nq) at t between q0 (t = 0) and q1 (t = 1)."""
+        return self._run(('interpolate',), q0, q1, t)
+
+    # Kinematics.
+
+    def forward_kinematics(self, q: ArrayLike, frame: str) -> Array:
+        """Pose (..., 4, 4) of a frame in the root frame ([RD] eq. 2.138)."""
+        return self._run(('forward_kinematics', frame), q)
+
+    def all_frames(self, q: ArrayLike) -> Array:
+        """Poses (..., n, 4, 4) of all frames in the root frame, in the order of frame_names."""
+        return self._run(('all_frames',), q)
+
+    def frame_velocity(
+        self, q: ArrayLike, v: ArrayLike, frame: str, reference: str = LOCAL_WORLD_ALIGNED
+    ) -> Array:
+        """Twist (..., 6) of a frame with respect to the root frame: linear, then angular.
+
+        Args:
+            q, v: configuration and velocity.
+            frame: whose twist.
+            reference: 'world' (spatial), 'local' (body), or 'local_world_aligned' (velocity of the
+                frame's origin and angular velocity, in root axes).
+        """
+        return self._run(('frame_velocity', frame, reference), q, v)
+
+    def frame_acceleration(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        frame: str,
+        reference: str = LOCAL_WORLD_ALIGNED,
+    ) -> Array:
+        """Time derivative (..., 6) of the twist of ``frame_velocity``: J a + J-dot v.
+
+        In 'local_world_aligned' the linear part is the acceleration of the frame's origin.
+        """
+        return self._run(('frame_acceleration', frame, reference), q, v, a)
+
+    def jacobian(self, q: ArrayLike, frame: str, reference: str = LOCAL_WORLD_ALIGNED) -> Array:
+        """Geometric Jacobian (..., 6, nv), rows linear then angular ([RD] eq. 2.164)."""
+        return self._run(('jacobian', frame, reference), q)
+
+    # Dynamics.
+
+    def inverse_dynamics(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external_wrenches: Wrenches | None = None
+    ) -> Array:
+        """tau (..., nv) = M a + C v + g - J^T w, by recursive Newton-Euler ([SE3] 8).
+
+        Args:
+            q, v, a: configuration, velocity, acceleration.
+            external_wrenches: frame name to the wrench (..., 6) of the environment on the robot
+                at that frame, in that frame: force [N], then torque [Nm].
+        """
+        if not external_wrenches:
+            return self._run(('inverse_dynamics',), q, v, a)
+        frames, wrenches = zip(*external_wrenches.items(), strict=True)
+        return self._run(('inverse_dynamics', *frames), q, v, a, *wrenches)
+
+    def gravity(self, q: ArrayLike) -> Array:
+        """g (..., nv): the torques that hold the robot at rest against gravity."""
+        return self._run(('gravity',), q)
+
+    def nonlinear_effects(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """C v + g (..., nv)."""
+        return self._run(('nonlinear_effects',), q, v)
+
+    def coriolis(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """C (..., nv, nv) with M-dot - 2 C skew-symmetric ([Echeandia2021])."""
+        return self._run(('coriolis',), q, v)
+
+    def mass_matrix(self, q: ArrayLike) -> Array:
+        """M (..., nv, nv), symmetric ([RD] eq. 3.43)."""
+        return self._run(('mass_matrix',), q)
+
+    def mass_matrix_inverse(self, q: ArrayLike) -> Array:
+        """M^-1 (..., nv, nv).
+
+        Raises:
+            SingularError: a joint moves nothing that has mass or inertia.
+        """
+        return self._run_solver(('mass_matrix_inverse',), q)
+
+    def forward_dynamics(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external_wrenches: Wrenches | None = None
+    ) -> Array:
+        """a (..., nv) = M^-1 (tau - C v - g + J^T w), by articulated bodies ([Lie] 2.2).
+
+        Args:
+            q, v, tau: configuration, velocity, torques.
+            external_wrenches: as for ``inverse_dynamics``.
+
+        Raises:
+            SingularError: a joint moves nothing that has mass or inertia.
+        """
+        if not external_wrenches:
+            return self._run_solver(('forward_dynamics',), q, v, tau)
+        frames, wrenches = zip(*external_wrenches.items(), strict=True)
+        return self._run_solver(('forward_dynamics', *frames), q, v, tau, *wrenches)
+
+    def momentum_observer_terms(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+        """p = M v and beta = C^T v - g (..., nv each): dp/dt = tau + beta + external torque."""
+        p, beta = self._run(('momentum_observer_terms',), q, v)
+        return p, beta
+
+    # Energies and mass distribution.
+
+    def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """v^T M v / 2 (...) [J]."""
+        return self._run(('kinetic_energy',), q, v)
+
+    def potential_energy(self, q: ArrayLike) -> Array:
+        """Energy (...) [J] in the field of gravity, zero with all mass at the root's origin."""
+        return self._run(('potential_energy',), q)
+
+    def center_of_mass(self, q: ArrayLike) -> Array:
+        """Centre of mass (..., 3) of the moving bodies in the root frame [m]."""
+        return self._run(('center_of_mass',), q)
+
+    # Inverse kinematics.
+
+    def inverse_kinematics(
+        self, target: ArrayLike, frame: str, seed: ArrayLike | None = None, **options: Any
+    ) -> InverseKinematicsResult:
+        """A configuration that brings a frame to a pose, within the limits.
+
+        Args:
+            target: (4, 4) pose of the frame in the root frame.
+            frame: what is brought there.
+            seed: (nq) tried first; None is the middle of the limits.
+            options: of ``dynamics_ros.inverse_kinematics.solve``.
+        """
+        from .inverse_kinematics import solve
+
+        return solve(self, target, frame, seed, **options)
+
+    def all_inverse_kinematics(
+        self, target: ArrayLike, frame: str, seed: ArrayLike | None = None, **options: Any
+    ) -> tuple[InverseKinematicsResult, ...]:
+        """Distinct solutions, the nearest to the seed first.
+
+        Args:
+            target, frame, seed: as for ``inverse_kinematics``.
+            options: of ``dynamics_ros.inverse_kinematics.solve_all``.
+        """
+        from .inverse_kinematics import solve_all
+
+        return solve_all(self, target, frame, seed, **options)
+
+    # Kernels.
+
+    def _run(self, key: Key, *arrays: ArrayLike) -> Any:
+        kernel = self._kernels.get(key) or self._compile(key)
+        if self._quaternions:
+            self._check_quaternions(kernel, arrays)
+        return kernel(*arrays)
+
+    def _run_solver(self, key: Key, *arrays: ArrayLike) -> Any:
+        """Run a kernel that divides by pivots of the mass matrix."""
+        try:
+            result = self._run(key, *arrays)
+        except ArithmeticError:
+            result = np.array(np.nan)
+        if not np.isfinite(result).all():
+            raise SingularError('mass matrix', 'a joint moves nothing that has mass or inertia')
+        return result
+
+    def _compile(self, key: Key) -> Kernel:
+        with self._lock:
+            if key not in self._kernels:
+                definition = define(self.model, key)
+                description = f'{self.name}: {" ".join(key)}'
+                traced = trace(definition.function, definition.inputs, key[0], description)
+                self._kernels[key] = Kernel(traced, self._backend)
+            return self._kernels[key]
+
+    def _check_quaternions(self, kernel: Kernel, arrays: Sequence[ArrayLike]) -> None:
+        for variable, array in zip(kernel.trace.inputs, arrays, strict=True):
+            if not variable.name.startswith('q'):
+                continue
+            q = np.asarray(array, dtype=np.float64)
+            if q.shape[-1:] != (self.nq,):
+                continue  # the kernel says what shape is expected
+            for part in self._quaternions:
+                squared = np.square(q[..., part]).sum(axis=-1)
+                if (np.abs(squared - 1.0) > UNIT_QUATERNION_TOLERANCE).any():
+                    length = float(np.sqrt(np.max(squared)))
+                    raise InvalidArgumentError(
+                        variable.name,
+                        f'quaternion of length {length:.6g}',
+                        'a unit quaternion (x, y, z, w)',
+                    )
+
+
+def _per_coordinate(joints: Sequence[Joint], value: Callable[[Joint], float]) -> Array:
+    values = np.array([value(joint) for joint in joints for _ in joint.q_indices], dtype=float)
+    values.setflags(write=False)
+    return values
+
+
+def _per_velocity(joints: Sequence[Joint], value: Callable[[Joint], float]) -> Array:
+    values = np.array([value(joint) for joint in joints for _ in joint.v_indices], dtype=float)
+    values.setflags(write=False)
+    return values
+
+
+def _payload_inertia(mass: float, center_of_mass: ArrayLike, inertia: ArrayLike | None) -> Inertia:
+    center = np.asarray(center_of_mass, dtype=float)
+    rotational = np.zeros((3, 3)) if inertia is None else np.asarray(inertia, dtype=float)
+    if not (np.isfinite(mass) and mass >= 0.0):
+        raise InvalidArgumentError('mass', f'{mass} kg', 'a finite mass, not negative')
+    if center.shape != (3,) or not np.isfinite(center).all():
+        raise InvalidArgumentError('center_of_mass', f'{center}', 'three finite numbers [m]')
+    if rotational.shape != (3, 3) or not np.isfinite(rotational).all():
+        raise InvalidArgumentError('inertia', f'{rotational}', 'a finite (3, 3) matrix [kg m^2]')
+    scale = max(float(np.abs(rotational).max()), 1e-12)
+    symmetric = np.abs(rotational - rotational.T).max() <= 1e-9 * scale
+    if not symmetric or np.linalg.eigvalsh(rotational).min() < -1e-9 * scale:
+        raise InvalidArgumentError(
+            'inertia', f'{rotational.tolist()}', 'a symmetric positive semidefinite matrix'
+        )
+    return Inertia(float(mass), Vector3(*center.tolist()), Matrix3(rotational.tolist()))

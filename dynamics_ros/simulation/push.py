@@ -1,0 +1,57 @@
+"""A push that a demonstration can show on any robot: felt in the joints, harmless to it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.robot import Robot
+
+from .actuators import Actuators
+
+Array = NDArray[np.float64]
+
+_FORCE = 20.0  # N
+_SHARE_OF_WEIGHT = 0.5
+_SHARE_OF_EFFORT = 0.25
+_SHARE_OF_REACH = 0.02  # that the tool may give way
+_LENGTH = 0.3  # m that weighs torque against force, as in the wrench estimate
+_SMALL = 1e-3
+
+
+def gentle_push(robot: Robot, actuators: Actuators, q: Array, tool: str) -> tuple[Array, float]:
+    """A force at the tool in the direction that the joint torques tell best.
+
+    With fewer than six joints some wrenches leave no trace in the joint torques. Among the pure
+    forces the one is taken that is nearest to what they do tell.
+
+    Args:
+        robot: fixed base.
+        actuators: of the robot; their limits and stiffness bound the force.
+        q: (nq) posture.
+        tool: frame that is pushed.
+
+    Returns:
+        (3) force in root axes [N], and the share of it that joint torques can tell: 1 when all.
+    """
+    J = robot.jacobian(q, tool) / np.array([1.0, 1.0, 1.0, _LENGTH, _LENGTH, _LENGTH])[:, None]
+    # Forces that torques tell well have small w^T (J J^T + small)^-1 w, [RD] 3.8.
+    scale = float(np.trace(J @ J.T)) / 6.0
+    resolution = np.linalg.inv(J @ J.T + _SMALL**2 * scale * np.eye(6))
+    direction = np.linalg.eigh(resolution[:3, :3])[1][:, 0]
+    direction = direction * (1.0 if direction[np.argmax(np.abs(direction))] > 0.0 else -1.0)
+
+    U, s, _ = np.linalg.svd(J, full_matrices=False)
+    seen = U[:, s > _SMALL * s[0]]
+    share = float(np.linalg.norm(seen[:3].T @ direction))
+
+    unit_torque = robot.jacobian(q, tool)[:3].T @ direction
+    felt = np.abs(unit_torque) > 1e-9
+    bounds = [_FORCE, _SHARE_OF_WEIGHT * 9.81 * max(robot.total_mass, 0.1)]
+    bounds.extend(_SHARE_OF_EFFORT * actuators.effort_limits[felt] / np.abs(unit_torque[felt]))
+    stiff = felt & (actuators.stiffness > 0.0)
+    compliance = float(np.sum(unit_torque[stiff] ** 2 / actuators.stiffness[stiff]))
+    reach = float(np.linalg.norm(robot.forward_kinematics(q, tool)[:3, 3]))
+    if compliance > 0.0:
+        bounds.append(_SHARE_OF_REACH * max(reach, 0.05) / compliance)
+    return direction * min(bounds), share

@@ -1,0 +1,305 @@
+"""A robot that moves: forward dynamics with motors, friction, stops, controllers and pushes.
+
+Each step solves, linear in the next velocity v+ (semi-implicit Euler, stiff terms implicit),
+
+    (M + A) (v+ - v) / dt + h = tau_motor(v+) - friction(v+) + stops(v+) + tau_ext,   q+ = q + dt v+
+
+with A the rotor inertias. Controllers, friction and stops act as springs and dampers on the state
+at the end of the step, so that no gain, however stiff, and no link, however light, can make it
+explode. A fourth-order step would cost four evaluations, and its accuracy would be lost at the
+first stop, friction or start of a push, which are not smooth; at 1 ms the error is far below what a
+sensor resolves.
+
+What the joint torque sensors show is the torque on the link side of the gears,
+
+    effort = M a + h - tau_ext + f(v),
+
+f the friction that the description declares (``<dynamics>``): all that rigid-body dynamics of the
+description need, and nothing that it does not know. Rotor inertia and gear friction lie on the
+motor's side of the sensor, as on an arm with joint torque sensors.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownJointError
+from dynamics_ros.estimation import EffortModel
+from dynamics_ros.robot import Robot
+
+from .actuators import Actuators
+from .motion import SmoothMotion
+
+Array = NDArray[np.float64]
+
+TIME_STEP_NS = 1_000_000
+"""Of simulated time per step: 1 ms."""
+
+_FASTEST = 10.0  # times the velocity limit: no push, however hard, makes a joint move faster
+_UNLIMITED_SPEED = 10.0  # rad/s or m/s in place of a velocity limit that is not given
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The robot at one instant; arrays (n) in the order of ``robot.joint_names``.
+
+    Attributes:
+        time: simulated time since the start [ns].
+        q, v, a: position, velocity, acceleration [rad, m; per s; per s^2].
+        effort: what the joint torque sensors show [Nm, N if prismatic].
+        external_torque: of all pushes, J^T w [Nm, N if prismatic].
+        pushed: whether a push acts.
+    """
+
+    time: int
+    q: Array
+    v: Array
+    a: Array
+    effort: Array
+    external_torque: Array
+    pushed: bool
+
+
+@dataclass(frozen=True)
+class Push:
+    """A wrench of the environment on the robot.
+
+    Attributes:
+        frame: frame of the robot that is pushed.
+        wrench: (6) force [N] and torque [Nm], constant in the axes of ``expressed_in``.
+        expressed_in: a frame of the robot; empty for the root frame.
+        point: (3) where the force acts, in ``frame`` [m].
+        end: simulated time when it ends [ns].
+    """
+
+    frame: str
+    wrench: Array
+    expressed_in: str
+    point: Array
+    end: int
+
+    def at_origin(self, robot: Robot, q: Array) -> Array:
+        """(6) the wrench about the origin of ``frame``, in axes of the root frame."""
+        force, torque = self.wrench[:3], self.wrench[3:]
+        if self.expressed_in:
+            R = robot.forward_kinematics(q, self.expressed_in)[:3, :3]
+            force, torque = R @ force, R @ torque
+        if self.point.any():
+            lever = robot.forward_kinematics(q, self.frame)[:3, :3] @ self.point
+            torque = torque + np.cross(lever, force)
+        return np.concatenate([force, torque])
+
+    def torque(self, robot: Robot, q: Array) -> Array:
+        """(n) J^T w."""
+        J: Array = robot.jacobian(q, self.frame)
+        return J.T @ self.at_origin(robot, q)
+
+
+class SimulatedRobot:
+    """A fixed-base robot under motor, gravity and pushes; time advances by ``advance`` alone.
+
+    Args:
+        robot: fixed base; every joint has one coordinate.
+        actuators: of its joints.
+        motion: what the controllers follow; None: no controllers, no gravity compensation.
+        q: (nq) position at the start; the beginning of the motion when None.
+
+    Raises:
+        ModelError: a robot without joints, or with a joint of several coordinates.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        actuators: Actuators,
+        motion: SmoothMotion | None = None,
+        q: ArrayLike | None = None,
+    ) -> None:
+        _require_simple_joints(robot)
+        self.robot = robot
+        self.actuators = actuators
+        self.motion = motion
+        start = q if q is not None else robot.neutral() if motion is None else motion.at(0.0)[0]
+        self._q = np.array(start, dtype=float)
+        self._v = np.zeros(robot.nv)
+        self._time = 0
+        self._pushes: dict[str, Push] = {}
+        self._declared_friction = EffortModel.from_robot(robot)
+        speed = np.where(np.isfinite(robot.velocity_limits), robot.velocity_limits, _UNLIMITED_SPEED)
+        self._fastest = _FASTEST * speed
+        self._column = {name: i for i, name in enumerate(robot.joint_names)}
+        self._stop_commands()
+
+    @property
+    def time(self) -> int:
+        """Simulated time [ns]."""
+        return self._time
+
+    @property
+    def pushes(self) -> tuple[Push, ...]:
+        """Pushes in force or about to begin."""
+        return tuple(self._pushes.values())
+
+    def push(
+        self,
+        frame: str,
+        wrench: ArrayLike,
+        duration: float,
+        expressed_in: str = '',
+        point: ArrayLike = (0.0, 0.0, 0.0),
+    ) -> None:
+        """Push a frame from now on; a push of the same frame that still acts is replaced.
+
+        Args:
+            frame: a frame of the robot.
+            wrench: (6) force [N] and torque [Nm] of the environment on the robot.
+            duration: how long [s of simulated time].
+            expressed_in: frame whose axes the wrench is given in; empty: the root frame.
+            point: (3) where the force acts, in ``frame`` [m].
+
+        Raises:
+            UnknownFrameError: a frame that the robot does not have.
+            InvalidArgumentError: a number that is not finite, a duration that is not positive.
+        """
+        self.robot.model.frame(frame)
+        if expressed_in:
+            self.robot.model.frame(expressed_in)
+        if not (math.isfinite(duration) and duration > 0.0):
+            raise InvalidArgumentError('duration', f'{duration} s', 'more than 0 s')
+        self._pushes[frame] = Push(
+            frame,
+            _finite('wrench', wrench, 6),
+            expressed_in,
+            _finite('point', point, 3),
+            self._time + round(duration * 1e9),
+        )
+
+    def command(self, efforts: dict[str, float], replace: bool, duration: float) -> None:
+        """Motor torques by joint name, in force until the next command or the end of duration.
+
+        Args:
+            efforts: joint name to torque [Nm, N if prismatic].
+            replace: whether they take the place of the controllers of these joints, gravity
+                compensation included, or come on top of them.
+            duration: how long [s of simulated time].
+
+        Raises:
+            UnknownJointError: a joint that the robot does not have, or one that follows another.
+            InvalidArgumentError: a torque that is not finite.
+        """
+        torque, mask = np.zeros(self.robot.nv), np.zeros(self.robot.nv, dtype=bool)
+        for name, effort in efforts.items():
+            if name not in self._column:
+                raise UnknownJointError('efforts', name, self._column)
+            if not math.isfinite(effort):
+                raise InvalidArgumentError('efforts', f'{name!r}: {effort}', 'a finite torque')
+            torque[self._column[name]], mask[self._column[name]] = effort, True
+        self._command, self._command_end = torque, self._time + round(duration * 1e9)
+        self._controlled = ~mask if replace else np.ones(self.robot.nv, dtype=bool)
+
+    def advance(self) -> Sample:
+        """Take one step; the sample is of its beginning, with the torques that act during it."""
+        if self._time >= self._command_end:
+            self._stop_commands()
+        self._pushes = {f: push for f, push in self._pushes.items() if push.end > self._time}
+
+        robot, q, v, dt = self.robot, self._q, self._v, TIME_STEP_NS * 1e-9
+        M, h = robot.mass_matrix(q), robot.nonlinear_effects(q, v)
+        tau_ext = np.zeros(robot.nv)
+        for push in self._pushes.values():
+            tau_ext = tau_ext + push.torque(robot, q)
+        v_next = np.clip(self._next_velocity(M, h, tau_ext, dt), -self._fastest, self._fastest)
+        a = (v_next - v) / dt
+        effort = M @ a + h - tau_ext + self._declared_friction.friction_torque(v)
+        sample = Sample(self._time, q, v, a, effort, tau_ext, bool(self._pushes))
+        self._q, self._v = q + dt * v_next, v_next
+        self._time += TIME_STEP_NS
+        return sample
+
+    def energy(self) -> float:
+        """Kinetic energy of links and rotors and potential energy, now [J]."""
+        rotors = 0.5 * float(self.actuators.armature @ self._v**2)
+        links = self.robot.kinetic_energy(self._q, self._v) + self.robot.potential_energy(self._q)
+        return float(links) + rotors
+
+    def _next_velocity(self, M: Array, h: Array, tau_ext: Array, dt: float) -> Array:
+        """v+ of the step: all torques are written as constant - slope * v+."""
+        q, v, actuators = self._q, self._v, self.actuators
+        motor, motor_slope = self._motor(dt)
+        passive, passive_slope = self._stops(dt)
+        passive_slope = passive_slope + self._friction_slope(v)
+        inertia = M + np.diag(actuators.armature)
+        momentum = inertia @ v
+
+        def solve(torque: Array, slope: Array) -> Array:
+            matrix = inertia + np.diag(dt * (slope + passive_slope))
+            return np.linalg.solve(matrix, momentum + dt * (torque + passive + tau_ext - h))
+
+        v_next: Array = solve(motor, motor_slope)
+        torque = motor - motor_slope * v_next
+        saturated = np.abs(torque) > actuators.effort_limits
+        if saturated.any():
+            limited = np.clip(torque, -actuators.effort_limits, actuators.effort_limits)
+            v_next = solve(
+                np.where(saturated, limited, motor), np.where(saturated, 0.0, motor_slope)
+            )
+        return v_next
+
+    def _motor(self, dt: float) -> tuple[Array, Array]:
+        """PD with gravity compensation towards the motion at the end of the step, and commands."""
+        if self.motion is None:
+            return self._command, np.zeros(self.robot.nv)
+        position, velocity = self.motion.at((self._time + TIME_STEP_NS) * 1e-9)
+        kp, kd = self.actuators.stiffness, self.actuators.damping
+        tracking = self.robot.gravity(self._q) + kp * (position - self._q) + kd * velocity
+        controlled = self._controlled
+        return (
+            np.where(controlled, tracking, 0.0) + self._command,
+            np.where(controlled, kd + dt * kp, 0.0),
+        )
+
+    def _stops(self, dt: float) -> tuple[Array, Array]:
+        """Springs with dampers that take a joint up where it would pass a limit in this step."""
+        q, ahead = self._q, self._q + dt * self._v
+        lower, upper = self.robot.lower_limits, self.robot.upper_limits
+        beyond = (ahead < lower) | (ahead > upper)
+        if not beyond.any():
+            return np.zeros(self.robot.nv), np.zeros(self.robot.nv)
+        k = np.where(beyond, self.actuators.stop_stiffness, 0.0)
+        d = np.where(beyond, self.actuators.stop_damping, 0.0)
+        return k * (np.clip(ahead, lower, upper) - q), d + dt * k
+
+    def _friction_slope(self, v: Array) -> Array:
+        """Friction / v of gears and of the description, a secant: linear in v+, never driving."""
+        least = 1e-6 * self._declared_friction.friction_velocity
+        speed = np.maximum(np.abs(v), least)
+        declared = self._declared_friction.friction_torque(speed) / speed
+        slope: Array = self.actuators.friction_slope(v) + declared
+        return slope
+
+    def _stop_commands(self) -> None:
+        self._command = np.zeros(self.robot.nv)
+        self._command_end = 0
+        self._controlled = np.ones(self.robot.nv, dtype=bool)
+
+
+def _finite(argument: str, values: ArrayLike, size: int) -> Array:
+    array = np.array(values, dtype=float)
+    if array.shape != (size,) or not np.isfinite(array).all():
+        raise InvalidArgumentError(argument, f'{array.tolist()}', f'{size} finite numbers')
+    return array
+
+
+def _require_simple_joints(robot: Robot) -> None:
+    if robot.nv == 0:
+        raise ModelError(f'robot {robot.name!r}', 'has no joint that moves, nothing to simulate')
+    for joint in robot.model.joints:
+        if joint.kind.nv != 1:
+            raise ModelError(
+                f'joint {joint.name!r}',
+                f'{joint.kind.name} joints are not simulated, nor is a base that moves',
+            )

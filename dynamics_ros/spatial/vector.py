@@ -1,0 +1,149 @@
+"""Vectors and matrices of three dimensions over any scalar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from .scalar import Scalar, sqrt
+
+
+class Vector3:
+    """A vector (x, y, z); its frame is the reader's to know, by the letters of its name."""
+
+    __slots__ = ('x', 'y', 'z')
+
+    def __init__(self, x: Scalar, y: Scalar, z: Scalar) -> None:
+        self.x = x
+        self.y = y
+        self.z = z
+
+    @classmethod
+    def of(cls, components: Iterable[Scalar]) -> Vector3:
+        """The vector of three components in order."""
+        x, y, z = components
+        return cls(x, y, z)
+
+    @classmethod
+    def zero(cls) -> Vector3:
+        """The zero vector."""
+        return cls(0.0, 0.0, 0.0)
+
+    def __iter__(self) -> Iterator[Scalar]:
+        yield self.x
+        yield self.y
+        yield self.z
+
+    def __getitem__(self, index: int) -> Scalar:
+        return (self.x, self.y, self.z)[index]
+
+    def __add__(self, other: Vector3) -> Vector3:
+        return Vector3(self.x + other.x, self.y + other.y, self.z + other.z)
+
+    def __sub__(self, other: Vector3) -> Vector3:
+        return Vector3(self.x - other.x, self.y - other.y, self.z - other.z)
+
+    def __neg__(self) -> Vector3:
+        return Vector3(-self.x, -self.y, -self.z)
+
+    def __mul__(self, factor: Scalar) -> Vector3:
+        return Vector3(self.x * factor, self.y * factor, self.z * factor)
+
+    __rmul__ = __mul__
+
+    def dot(self, other: Vector3) -> Scalar:
+        """Inner product."""
+        return self.x * other.x + self.y * other.y + self.z * other.z
+
+    def cross(self, other: Vector3) -> Vector3:
+        """Cross product, [SE3] 6."""
+        return Vector3(
+            self.y * other.z - self.z * other.y,
+            self.z * other.x - self.x * other.z,
+            self.x * other.y - self.y * other.x,
+        )
+
+    def norm(self) -> Scalar:
+        """Euclidean length."""
+        return sqrt(self.dot(self))
+
+    def __repr__(self) -> str:
+        return f'Vector3({self.x}, {self.y}, {self.z})'
+
+
+class Matrix3:
+    """A 3x3 matrix kept as three rows; a rotation R_AB is one whose transpose is its inverse."""
+
+    __slots__ = ('rows',)
+
+    def __init__(self, rows: Iterable[Iterable[Scalar]]) -> None:
+        first, second, third = rows
+        self.rows = (Vector3.of(first), Vector3.of(second), Vector3.of(third))
+
+    @classmethod
+    def identity(cls) -> Matrix3:
+        """The identity."""
+        return cls.diagonal(1.0, 1.0, 1.0)
+
+    @classmethod
+    def zero(cls) -> Matrix3:
+        """The zero matrix."""
+        return cls.diagonal(0.0, 0.0, 0.0)
+
+    @classmethod
+    def diagonal(cls, x: Scalar, y: Scalar, z: Scalar) -> Matrix3:
+        """A diagonal matrix."""
+        return cls(((x, 0.0, 0.0), (0.0, y, 0.0), (0.0, 0.0, z)))
+
+    @classmethod
+    def skew(cls, v: Vector3) -> Matrix3:
+        """The matrix v_x with v_x u = v x u, [RD] eq. 2.73."""
+        return cls(((0.0, -v.z, v.y), (v.z, 0.0, -v.x), (-v.y, v.x, 0.0)))
+
+    @classmethod
+    def outer(cls, a: Vector3, b: Vector3) -> Matrix3:
+        """The dyad a b^T."""
+        return cls([b * component for component in a])
+
+    @property
+    def T(self) -> Matrix3:  # noqa: N802 - the transpose is called T everywhere
+        """The transpose."""
+        return Matrix3([self.column(i) for i in range(3)])
+
+    def column(self, index: int) -> Vector3:
+        """Column ``index``."""
+        return Vector3.of(row[index] for row in self.rows)
+
+    def __getitem__(self, index: tuple[int, int]) -> Scalar:
+        row, column = index
+        return self.rows[row][column]
+
+    def __iter__(self) -> Iterator[Vector3]:
+        return iter(self.rows)
+
+    def __add__(self, other: Matrix3) -> Matrix3:
+        return Matrix3([a + b for a, b in zip(self.rows, other.rows, strict=True)])
+
+    def __sub__(self, other: Matrix3) -> Matrix3:
+        return Matrix3([a - b for a, b in zip(self.rows, other.rows, strict=True)])
+
+    def __neg__(self) -> Matrix3:
+        return Matrix3([-row for row in self.rows])
+
+    def __mul__(self, factor: Scalar) -> Matrix3:
+        return Matrix3([row * factor for row in self.rows])
+
+    __rmul__ = __mul__
+
+    def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, Vector3):
+            return Vector3.of(row.dot(other) for row in self.rows)
+        columns = [other.column(i) for i in range(3)]
+        return Matrix3([[row.dot(column) for column in columns] for row in self.rows])
+
+    def transpose_apply(self, v: Vector3) -> Vector3:
+        """M^T v, without forming the transpose."""
+        return self.rows[0] * v.x + self.rows[1] * v.y + self.rows[2] * v.z
+
+    def __repr__(self) -> str:
+        return f'Matrix3({[list(row) for row in self.rows]})'

@@ -1,0 +1,43 @@
+"""Installs the package where ament and `ros2 run` look for it."""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+NAME = 'dynamics_ros'
+
+
+def data_files():
+    """Return what belongs into share/: the ament index, package.xml and our data folders."""
+    yield 'share/ament_index/resource_index/packages', [f'resource/{NAME}']
+    yield f'share/{NAME}', ['package.xml']
+    for folder in ('launch', 'config', 'urdf'):
+        files = sorted(str(path) for path in Path(folder).glob('*') if path.is_file())
+        if files:
+            yield f'share/{NAME}/{folder}', files
+
+
+setup(
+    name=NAME,
+    version='0.1.0',
+    description='Kinematics and dynamics from a robot_description, as ROS 2 nodes and a library',
+    maintainer='dynamics_ros developers',
+    maintainer_email='dynamics_ros@example.com',
+    license='Apache-2.0',
+    packages=find_packages(include=[NAME, f'{NAME}.*']),
+    package_data={NAME: ['py.typed']},
+    data_files=list(data_files()),
+    python_requires='>=3.10',
+    install_requires=['setuptools', 'numpy', 'scipy', 'PyYAML'],
+    extras_require={'llvm': ['llvmlite'], 'test': ['pytest', 'pytest-timeout', 'hypothesis']},
+    zip_safe=True,
+    entry_points={
+        'console_scripts': [
+            'contact_node = dynamics_ros.nodes.contact_node:main',
+            'dynamics_node = dynamics_ros.nodes.dynamics_node:main',
+            'dynamics_ros = dynamics_ros.nodes.composed:main',
+            'kinematics_node = dynamics_ros.nodes.kinematics_node:main',
+            'robot_simulator = dynamics_ros.nodes.robot_simulator:main',
+        ],
+    },
+)
