@@ -90,15 +90,15 @@ def chain_of(robot: Robot, frame: str) -> Chain:
 def _find_chain(robot: Robot, frame: str) -> Chain:
     model = robot.model
     joints = [model.joints[body] for body in model.ancestors(model.frame(frame).body)]
-    moving = [
-        i
-        for i, name in enumerate(robot.joint_names)
-        if any(robot.joint_v_indices[name] in joint.v_indices for joint in joints)
+    names = [
+        name
+        for name, column in robot.joint_v_indices.items()
+        if any(column in joint.v_indices for joint in joints)
     ]
-    names = [robot.joint_names[i] for i in moving]
-    v_index = np.array([robot.joint_v_indices[name] for name in names], dtype=np.intp)
     q_index = np.array([robot.joint_q_indices[name] for name in names], dtype=np.intp)
-    lower, upper = robot.lower_limits[moving], robot.upper_limits[moving]
+    v_index = np.array([robot.joint_v_indices[name] for name in names], dtype=np.intp)
+    limited = q_index - model.root_joint_nq
+    lower, upper = robot.lower_limits[limited], robot.upper_limits[limited]
     turning = [
         all(_turns_fully(joint) for joint in joints if column in joint.v_indices)
         for column in v_index

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
-import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import arguments, llvm_compiler
-from dynamics_ros.kernels.arguments import Array
-from dynamics_ros.kernels.llvm_compiler import CompilerUnavailableError, MachineCode
+from dynamics_ros.kernels import arguments
+from dynamics_ros.kernels.llvm_backend import LlvmBackend
+from dynamics_ros.kernels.llvm_compiler import CompilerUnavailableError
+from dynamics_ros.kernels.python_backend import PythonBackend
 from dynamics_ros.kernels.trace import Trace
 
 BACKENDS = ('auto', 'llvm', 'python')
-
-ARRAY_STATES = 16
-"""From so many states on the plain Python function is faster on arrays than state by state."""
 
 _log = logging.getLogger('dynamics_ros.kernels')
 
@@ -49,9 +43,15 @@ class Kernel:
             raise InvalidArgumentError('backend', repr(backend), f'one of {BACKENDS}')
         self.trace = trace
         started = time.perf_counter()
-        self._code = None if backend == 'python' else _machine_code(trace)
-        self.backend = 'llvm' if self._code else 'python'
-        self._batch = _batch_function(self._code) if self._code else None
+        self._runner: LlvmBackend | PythonBackend = PythonBackend(trace)
+        self.backend = 'python'
+        if backend != 'python':
+            try:
+                self._runner = LlvmBackend(trace)
+                self.backend = 'llvm'
+            except (CompilerUnavailableError, RuntimeError, OSError, MemoryError) as reason:
+                _log.warning('%s runs as plain Python, which is slower: %s', trace.name, reason)
+        self.call = self.bind(self._call_general)
         self.compile_seconds = time.perf_counter() - started
 
     @property
@@ -85,6 +85,26 @@ class Kernel:
             InvalidArgumentError: an argument of wrong shape or type, or one that is not finite.
             TypeError: a wrong number of arguments.
         """
+        return self.call(*values) if out is None else self.call(*values, out=out)
+
+    def bind(self, slow_path: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the kernel as a function with a slow path of your own.
+
+        Args:
+            slow_path: called with all arguments as they came, wherever these are not exactly one
+                C-contiguous float64 array of the right shape an input (a float for a scalar one)
+                and at most ``out=``, or where a number is not finite.
+
+        Returns:
+            A builtin function without any Python between the caller and the machine code; where
+            there is none, ``slow_path`` itself.
+        """
+        if isinstance(self._runner, PythonBackend):
+            return slow_path
+        return self._runner.bind(slow_path)
+
+    def _call_general(self, *values: Any, out: Any = None) -> Any:
+        """Compute for arguments of any kind: convert, broadcast, or raise the clear error."""
         variables = self.trace.inputs
         if len(values) != len(variables):
             names = ', '.join(x.name for x in variables)
@@ -94,13 +114,7 @@ class Kernel:
         arrays = [arguments.as_input(x, value) for x, value in zip(variables, values)]
         leading = arguments.leading_shape(variables, arrays)
         results, work = arguments.as_outputs(self.trace.outputs, leading, out, arrays)
-        if self._batch is not None:
-            finite = self._run_machine_code(arrays, leading, work)
-        else:
-            finite = all(bool(np.isfinite(x).all()) for x in arrays)
-            if finite:
-                self._run_python(arrays, leading, work)
-        if not finite:
+        if not self._runner.run(arrays, leading, work):
             arguments.refuse_non_finite(variables, arrays)
         for result, computed in zip(results, work):
             if result is not computed:
@@ -108,84 +122,3 @@ class Kernel:
         if out is None:
             results = [x if x.ndim else x[()] for x in results]
         return results[0] if len(results) == 1 else tuple(results)
-
-    def _run_machine_code(
-        self, arrays: Sequence[Array], leading: tuple[int, ...], work: Sequence[Array]
-    ) -> bool:
-        """Fill the arrays of results; return whether all inputs are finite."""
-        states = math.prod(leading)
-        described = [
-            arguments.over_states(x, leading, len(variable.shape))
-            for x, variable in zip(arrays, self.trace.inputs)
-        ]
-        described += [
-            (x, x.itemsize * variable.size) for x, variable in zip(work, self.trace.outputs)
-        ]
-        count = len(described)
-        addresses = (ctypes.c_void_p * count)(*[x.ctypes.data for x, _ in described])
-        strides = (ctypes.c_int64 * count)(*[stride for _, stride in described])
-        return bool(self._batch(states, addresses, strides) == states)
-
-    def _run_python(
-        self, arrays: Sequence[Array], leading: tuple[int, ...], work: Sequence[Array]
-    ) -> None:
-        """Fill the arrays of results by the plain Python function."""
-        states = math.prod(leading)
-        columns = [
-            np.broadcast_to(x, leading + variable.shape).reshape(states, variable.size)
-            for x, variable in zip(arrays, self.trace.inputs)
-        ]
-        targets = [
-            x.reshape(states, variable.size) for x, variable in zip(work, self.trace.outputs)
-        ]
-        if states >= ARRAY_STATES:
-            self._run_python_on_arrays(columns, targets)
-            return
-        scalars = [variable.shape == () for variable in self.trace.inputs]
-        for i in range(states):
-            state = [
-                x[i].item() if scalar else x[i].tolist() for x, scalar in zip(columns, scalars)
-            ]
-            try:
-                values = self.trace.evaluate(*state)
-            except (ArithmeticError, ValueError):
-                # Machine code answers inf or NaN here, as IEEE 754 says; so do arrays.
-                one = slice(i, i + 1)
-                self._run_python_on_arrays([x[one] for x in columns], [x[one] for x in targets])
-                continue
-            if len(targets) == 1:
-                values = (values,)
-            for target, value in zip(targets, values):
-                target[i] = value
-
-    def _run_python_on_arrays(
-        self, columns: Sequence[Array], targets: Sequence[Array]
-    ) -> None:
-        arrays = [
-            x[:, 0] if variable.shape == () else list(x.T)
-            for x, variable in zip(columns, self.trace.inputs)
-        ]
-        with np.errstate(all='ignore'):
-            values = self.trace.evaluate_arrays(*arrays)
-        if len(targets) == 1:
-            values = (values,)
-        for target, variable, value in zip(targets, self.trace.outputs, values):
-            elements = [value] if variable.shape == () else value
-            for i, element in enumerate(elements):
-                target[:, i] = element
-
-
-def _machine_code(trace: Trace) -> MachineCode | None:
-    """Return the compiled trace; None, and a line in the log, where it cannot be compiled."""
-    try:
-        binding = llvm_compiler.load()
-        ir = trace.llvm_ir(llvm_compiler.has_opaque_pointers(binding))
-        return llvm_compiler.compile_module(ir, ('single', 'batch'), trace.operation_count)
-    except (CompilerUnavailableError, RuntimeError, OSError, MemoryError) as error:
-        _log.warning('%s runs as plain Python, which is slower: %s', trace.name, error)
-        return None
-
-
-def _batch_function(code: MachineCode) -> Any:
-    prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
-    return prototype(code.address('batch'))

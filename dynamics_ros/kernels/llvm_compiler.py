@@ -42,10 +42,14 @@ def load() -> ModuleType:
     return binding  # type: ignore[no-any-return]
 
 
-def has_opaque_pointers(binding: ModuleType) -> bool:
-    """Return whether this LLVM writes pointers ``ptr``."""
+def has_opaque_pointers() -> bool:
+    """Return whether this LLVM writes pointers ``ptr``.
+
+    Raises:
+        CompilerUnavailableError: there is no LLVM.
+    """
     try:
-        binding.parse_assembly('declare void @f(ptr)')
+        load().parse_assembly('declare void @f(ptr)')
     except RuntimeError:
         return False
     return True

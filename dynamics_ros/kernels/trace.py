@@ -108,6 +108,19 @@ class Trace:
         """
         return self._array_function(*arguments)
 
+    def interpret(self, elements: Sequence[float]) -> list[float]:
+        """Return all output elements, one after the other, without compiling anything.
+
+        Args:
+            elements: all input elements, one after the other.
+        """
+        values: list[Any] = list(elements)
+        for operation, operands in self.nodes[len(values) :]:
+            values.append(
+                operation.evaluate(*[values[x] if isinstance(x, int) else x for x in operands])
+            )
+        return [values[x] if isinstance(x, int) else x for x in self.results]
+
 
 def trace(
     function: Callable[..., Any],

@@ -29,6 +29,8 @@ NEVER = np.iinfo(np.int64).min
 
 ODOMETRY = 'odom'
 
+MAX_UNKNOWN_NAMES = 20
+
 
 @dataclass(frozen=True)
 class RobotState:
@@ -50,6 +52,18 @@ class RobotState:
     effort_missing: tuple[str, ...]
     stale: tuple[str, ...]
     stale_mask: np.ndarray
+
+
+class RefusedMessage(Exception):  # noqa: N818 - an outcome, not a fault of ours
+    """A message that is not taken.
+
+    Attributes:
+        kind: what was wrong, in words that do not depend on the message, to count by.
+    """
+
+    def __init__(self, kind: str, detail: str) -> None:
+        super().__init__(f'{kind}: {detail}')
+        self.kind = kind
 
 
 class _Resolution:
@@ -141,19 +155,24 @@ class StateBuffer:
             self._base_stamp = other._base_stamp
             self.base_frame_id = other.base_frame_id
 
-    def update(self, message: JointState) -> str:
-        """Merge a joint state; the reason when it is refused, else ''."""
+    def update(self, message: JointState) -> bool:
+        """Merge a joint state; whether it was about a joint of this robot.
+
+        Raises:
+            RefusedMessage: nothing of it was taken.
+        """
         if message.name != self._resolution.names:
             self._resolution = _Resolution(message.name, self._slots, self._ignored)
         target = self._resolution
         for name in target.unknown:
-            self.unknown_names[name] += 1
-        problem = self._problem(message, target)
-        if problem:
-            self.refused[problem.split(':')[0]] += 1
-            return problem
+            self._count_unknown(name)
+        try:
+            _check(message, target)
+        except RefusedMessage as refusal:
+            self.refused[refusal.kind] += 1
+            raise
         if not target.slots.size:
-            return ''
+            return False
         stamp = nanoseconds(message.header.stamp)
         if message.position:
             self._q[self._q_index[target.slots]] = float_array(message.position)[target.source]
@@ -161,14 +180,17 @@ class StateBuffer:
         self._merge(message.velocity, self._v, self._velocity_stamps, stamp, 'velocity')
         self._merge(message.effort, self._effort, self._effort_stamps, stamp, 'effort')
         self._stamp = message.header.stamp
-        return ''
+        return True
 
-    def update_base(self, message: Odometry, names: Iterable[str]) -> str:
-        """Take the pose and twist of a moving base; the reason when refused, else ''.
+    def update_base(self, message: Odometry, names: Iterable[str]) -> None:
+        """Take the pose and twist of a moving base.
 
         Args:
             message: pose in its frame_id, twist in its child_frame_id (nav_msgs/Odometry).
             names: what the root link may be called in child_frame_id.
+
+        Raises:
+            RefusedMessage: nothing of it was taken.
         """
         allowed = tuple(names)
         try:
@@ -180,13 +202,13 @@ class StateBuffer:
                 raise InvalidArgumentError('odom.pose.orientation', 'zero', 'a unit quaternion')
             base = self.base_coordinates(pose, 'odom.pose')
         except InvalidArgumentError as error:
-            self.refused[f'odom {error.argument}'] += 1
-            return str(error)
+            refusal = RefusedMessage('odometry', str(error))
+            self.refused[refusal.kind] += 1
+            raise refusal from None
         self._q[: self._base_nq] = base
         self._v[: self._base_nv] = self.base_velocity(twist)
         self._base_stamp = nanoseconds(message.header.stamp)
         self.base_frame_id = message.header.frame_id
-        return ''
 
     def base_coordinates(self, pose: object, name: str) -> Array:
         """Coordinates of the root joint for a pose of the root link."""
@@ -216,20 +238,10 @@ class StateBuffer:
             stale_mask=stale_mask,
         )
 
-    def _problem(self, message: JointState, target: _Resolution) -> str:
-        if target.repeated:
-            return f'repeated names: {target.repeated}'
-        for name in ('position', 'velocity', 'effort'):
-            length = len(getattr(message, name))
-            if length not in (0, target.size):
-                return f'wrong length of {name}: {length} values for {target.size} names'
-        if message.position:
-            values = float_array(message.position)[target.source]
-            finite = np.isfinite(values)
-            if not finite.all():
-                bad = (target.names[i] for i in target.source[~finite])
-                return f'position not finite: {", ".join(bad)}'
-        return ''
+    def _count_unknown(self, name: str) -> None:
+        # Bounded: names come from outside.
+        few = name in self.unknown_names or len(self.unknown_names) < MAX_UNKNOWN_NAMES
+        self.unknown_names[name if few else 'others'] += 1
 
     def _merge(
         self, field: list[float], values: Array, stamps: np.ndarray, stamp: int, name: str
@@ -266,3 +278,18 @@ class StateBuffer:
 
     def _named(self, mask: np.ndarray) -> tuple[str, ...]:
         return tuple(self.joint_names[i] for i in np.flatnonzero(mask))
+
+
+def _check(message: JointState, target: _Resolution) -> None:
+    if target.repeated:
+        raise RefusedMessage('repeated names', target.repeated)
+    for name in ('position', 'velocity', 'effort'):
+        length = len(getattr(message, name))
+        if length not in (0, target.size):
+            detail = f'{length} values for {target.size} names'
+            raise RefusedMessage(f'wrong length of {name}', detail)
+    if message.position:
+        finite = np.isfinite(float_array(message.position)[target.source])
+        if not finite.all():
+            bad = (target.names[i] for i in target.source[~finite])
+            raise RefusedMessage('position not finite', ', '.join(bad))

@@ -52,8 +52,8 @@ class Actuators:
     effort_limits: Array
     unusable_limits: tuple[str, ...] = ()
 
-    def friction_slope(self, v: Array) -> Array:
-        """(n) friction / v, the secant that makes friction linear in the next velocity."""
+    def gear_friction_slope(self, v: Array) -> Array:
+        """(n) gear friction / v, finite at rest."""
         speed = np.maximum(np.abs(v), 1e-6 * _SLIPPING)
         slope: Array = self.viscous + self.coulomb * np.tanh(speed / _SLIPPING) / speed
         return slope

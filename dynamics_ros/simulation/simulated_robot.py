@@ -39,6 +39,7 @@ Array = NDArray[np.float64]
 TIME_STEP_NS = 1_000_000
 """Of simulated time per step: 1 ms."""
 
+_DT = TIME_STEP_NS * 1e-9
 _FASTEST = 10.0  # times the velocity limit: no push, however hard, makes a joint move faster
 _UNLIMITED_SPEED = 10.0  # rad/s or m/s in place of a velocity limit that is not given
 
@@ -131,6 +132,10 @@ class SimulatedRobot:
         self._declared_friction = EffortModel.from_robot(robot)
         speed = np.where(np.isfinite(robot.velocity_limits), robot.velocity_limits, _UNLIMITED_SPEED)
         self._fastest = _FASTEST * speed
+        # Near rest tanh is linear: f(v) / v at a speed far below where dry friction is developed.
+        slow = 1e-4 * np.asarray(self._declared_friction.friction_velocity)
+        self._declared_slope_at_rest = self._declared_friction.friction_torque(slow) / slow
+        self._diagonal = np.diag_indices(robot.nv)
         self._column = {name: i for i, name in enumerate(robot.joint_names)}
         self._stop_commands()
 
@@ -198,25 +203,29 @@ class SimulatedRobot:
             if not math.isfinite(effort):
                 raise InvalidArgumentError('efforts', f'{name!r}: {effort}', 'a finite torque')
             torque[self._column[name]], mask[self._column[name]] = effort, True
-        self._command, self._command_end = torque, self._time + round(duration * 1e9)
-        self._controlled = ~mask if replace else np.ones(self.robot.nv, dtype=bool)
+        steps = max(1, round(duration * 1e9 / TIME_STEP_NS))
+        self._command, self._command_end = torque, self._time + steps * TIME_STEP_NS
+        self._controlled = np.where(mask & replace, 0.0, 1.0)
 
     def advance(self) -> Sample:
         """Take one step; the sample is of its beginning, with the torques that act during it."""
-        if self._time >= self._command_end:
+        if self._time == self._command_end:
             self._stop_commands()
-        self._pushes = {f: push for f, push in self._pushes.items() if push.end > self._time}
+        if self._pushes:
+            self._pushes = {f: push for f, push in self._pushes.items() if push.end > self._time}
 
-        robot, q, v, dt = self.robot, self._q, self._v, TIME_STEP_NS * 1e-9
+        robot, q, v = self.robot, self._q, self._v
         M, h = robot.mass_matrix(q), robot.nonlinear_effects(q, v)
         tau_ext = np.zeros(robot.nv)
         for push in self._pushes.values():
-            tau_ext = tau_ext + push.torque(robot, q)
-        v_next = np.clip(self._next_velocity(M, h, tau_ext, dt), -self._fastest, self._fastest)
-        a = (v_next - v) / dt
-        effort = M @ a + h - tau_ext + self._declared_friction.friction_torque(v)
+            tau_ext += push.torque(robot, q)
+        declared = self._declared_friction.friction_torque(v)
+        v_next = self._next_velocity(M, tau_ext - h, declared)
+        v_next = np.minimum(np.maximum(v_next, -self._fastest), self._fastest)
+        a = (v_next - v) / _DT
+        effort = M @ a + h - tau_ext + declared
         sample = Sample(self._time, q, v, a, effort, tau_ext, bool(self._pushes))
-        self._q, self._v = q + dt * v_next, v_next
+        self._q, self._v = q + _DT * v_next, v_next
         self._time += TIME_STEP_NS
         return sample
 
@@ -226,65 +235,67 @@ class SimulatedRobot:
         links = self.robot.kinetic_energy(self._q, self._v) + self.robot.potential_energy(self._q)
         return float(links) + rotors
 
-    def _next_velocity(self, M: Array, h: Array, tau_ext: Array, dt: float) -> Array:
-        """v+ of the step: all torques are written as constant - slope * v+."""
-        q, v, actuators = self._q, self._v, self.actuators
-        motor, motor_slope = self._motor(dt)
-        passive, passive_slope = self._stops(dt)
-        passive_slope = passive_slope + self._friction_slope(v)
-        inertia = M + np.diag(actuators.armature)
-        momentum = inertia @ v
+    def _next_velocity(self, M: Array, torque: Array, declared: Array) -> Array:
+        """v+ of the step: motors, friction and stops are each written as constant - slope * v+.
 
-        def solve(torque: Array, slope: Array) -> Array:
-            matrix = inertia + np.diag(dt * (slope + passive_slope))
-            return np.linalg.solve(matrix, momentum + dt * (torque + passive + tau_ext - h))
+        Args:
+            M: (n, n) mass matrix of the links.
+            torque: (n) of pushes, weight and Coriolis forces.
+            declared: (n) friction of the description at the present velocity.
+        """
+        v, actuators = self._v, self.actuators
+        motor, motor_slope = self._motor()
+        inertia = M.copy()
+        inertia[self._diagonal] += actuators.armature
+        torque = torque + inertia @ v / _DT
+        # Friction as the secant through its present value: linear in v+, never driving.
+        slope = actuators.gear_friction_slope(v)
+        slope += np.where(v == 0.0, self._declared_slope_at_rest, declared / np.where(v == 0, 1, v))
+        ahead = self._q + _DT * v
+        beyond = (ahead < self.robot.lower_limits) | (ahead > self.robot.upper_limits)
+        if beyond.any():
+            stop, stop_slope = self._stops(beyond, ahead)
+            torque += stop
+            slope += stop_slope
 
-        v_next: Array = solve(motor, motor_slope)
-        torque = motor - motor_slope * v_next
-        saturated = np.abs(torque) > actuators.effort_limits
+        v_next = self._solve(inertia, torque + motor, slope + motor_slope)
+        exerted = motor - motor_slope * v_next
+        saturated = np.abs(exerted) > actuators.effort_limits
         if saturated.any():
-            limited = np.clip(torque, -actuators.effort_limits, actuators.effort_limits)
-            v_next = solve(
-                np.where(saturated, limited, motor), np.where(saturated, 0.0, motor_slope)
-            )
+            motor = np.where(saturated, np.sign(exerted) * actuators.effort_limits, motor)
+            motor_slope = np.where(saturated, 0.0, motor_slope)
+            v_next = self._solve(inertia, torque + motor, slope + motor_slope)
         return v_next
 
-    def _motor(self, dt: float) -> tuple[Array, Array]:
-        """PD with gravity compensation towards the motion at the end of the step, and commands."""
+    def _solve(self, inertia: Array, torque: Array, slope: Array) -> Array:
+        """v+ of (inertia / dt + slope) v+ = torque."""
+        matrix = inertia / _DT
+        matrix[self._diagonal] += slope
+        v_next: Array = np.linalg.solve(matrix, torque)
+        return v_next
+
+    def _motor(self) -> tuple[Array, Array]:
+        """PD towards the motion at the end of the step, weight and friction compensated; commands."""
         if self.motion is None:
             return self._command, np.zeros(self.robot.nv)
         position, velocity = self.motion.at((self._time + TIME_STEP_NS) * 1e-9)
         kp, kd = self.actuators.stiffness, self.actuators.damping
-        tracking = self.robot.gravity(self._q) + kp * (position - self._q) + kd * velocity
-        controlled = self._controlled
-        return (
-            np.where(controlled, tracking, 0.0) + self._command,
-            np.where(controlled, kd + dt * kp, 0.0),
-        )
+        carried = self.robot.gravity(self._q) + self._declared_friction.friction_torque(velocity)
+        motor = carried + kp * (position - self._q) + kd * velocity
+        slope = kd + _DT * kp
+        return motor * self._controlled + self._command, slope * self._controlled
 
-    def _stops(self, dt: float) -> tuple[Array, Array]:
+    def _stops(self, beyond: NDArray[np.bool_], ahead: Array) -> tuple[Array, Array]:
         """Springs with dampers that take a joint up where it would pass a limit in this step."""
-        q, ahead = self._q, self._q + dt * self._v
-        lower, upper = self.robot.lower_limits, self.robot.upper_limits
-        beyond = (ahead < lower) | (ahead > upper)
-        if not beyond.any():
-            return np.zeros(self.robot.nv), np.zeros(self.robot.nv)
         k = np.where(beyond, self.actuators.stop_stiffness, 0.0)
         d = np.where(beyond, self.actuators.stop_damping, 0.0)
-        return k * (np.clip(ahead, lower, upper) - q), d + dt * k
-
-    def _friction_slope(self, v: Array) -> Array:
-        """Friction / v of gears and of the description, a secant: linear in v+, never driving."""
-        least = 1e-6 * self._declared_friction.friction_velocity
-        speed = np.maximum(np.abs(v), least)
-        declared = self._declared_friction.friction_torque(speed) / speed
-        slope: Array = self.actuators.friction_slope(v) + declared
-        return slope
+        limit = np.clip(ahead, self.robot.lower_limits, self.robot.upper_limits)
+        return k * (limit - self._q), d + _DT * k
 
     def _stop_commands(self) -> None:
         self._command = np.zeros(self.robot.nv)
-        self._command_end = 0
-        self._controlled = np.ones(self.robot.nv, dtype=bool)
+        self._command_end = -1
+        self._controlled = np.ones(self.robot.nv)
 
 
 def _finite(argument: str, values: ArrayLike, size: int) -> Array:

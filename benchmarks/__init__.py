@@ -1,0 +1,1 @@
+"""Measurements against named peers: accuracy and speed, each peer run beside ours."""

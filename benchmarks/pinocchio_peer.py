@@ -1,0 +1,181 @@
+"""Pinocchio on the same robot, its results in our coordinates.
+
+Pinocchio gives a continuous joint two coordinates (cos, sin), a mimic follower a coordinate of its
+own, and orders joints its own way. With q_p = G q + offset and v_p = G v per joint, a torque of ours
+is G^T tau_p and a matrix G^T M_p G.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from dynamics_ros import Robot
+
+Array = NDArray[np.float64]
+
+REFERENCE_FRAMES = {
+    'world': pin.ReferenceFrame.WORLD,
+    'local': pin.ReferenceFrame.LOCAL,
+    'local_world_aligned': pin.ReferenceFrame.LOCAL_WORLD_ALIGNED,
+}
+
+ROOT_JOINTS: dict[str, Callable[[], Any]] = {
+    'floating': pin.JointModelFreeFlyer,
+    'planar': pin.JointModelPlanar,
+}
+
+
+class PinocchioPeer:
+    """Pinocchio's answers for one of our robots."""
+
+    def __init__(self, urdf: str, robot: Robot) -> None:
+        """Build Pinocchio's model of the same description and match its joints by name."""
+        self.robot = robot
+        root_joint = robot.model.root_joint
+        if root_joint == 'fixed':
+            self.model = pin.buildModelFromXML(urdf)
+        else:
+            self.model = pin.buildModelFromXML(urdf, ROOT_JOINTS[root_joint]())
+        self.model.gravity.linear = np.array([*robot.model.gravity])
+        self.data = self.model.createData()
+        self.G = np.zeros((self.model.nv, robot.nv))
+        for joint in robot.model.joints:
+            theirs = self.model.joints[self.model.getJointId(joint.name)]
+            for row, column in enumerate(joint.v_indices):
+                self.G[theirs.idx_v + row, column] = joint.multiplier
+        self.frames = [name for name in robot.frame_names if self.model.existBodyName(name)]
+
+    def configuration(self, q: Array) -> Array:
+        """Pinocchio's q of ours."""
+        result = np.zeros(self.model.nq)
+        for joint in self.robot.model.joints:
+            theirs = self.model.joints[self.model.getJointId(joint.name)]
+            own = q[list(joint.q_indices)]
+            if joint.kind.nq == 1:
+                own = joint.multiplier * own + joint.offset
+                if theirs.nq == 2:
+                    own = np.array([np.cos(own[0]), np.sin(own[0])])
+            elif joint.kind.name == 'planar':
+                own = np.array([own[0], own[1], np.cos(own[2]), np.sin(own[2])])
+            result[theirs.idx_q : theirs.idx_q + theirs.nq] = own
+        return result
+
+    def velocity(self, v: Array) -> Array:
+        """Pinocchio's v (or a) of ours."""
+        return np.asarray(self.G @ v)
+
+    def frame_id(self, frame: str) -> int:
+        """Index of the frame of a link."""
+        return int(self.model.getBodyId(frame))
+
+    def forward_kinematics(self, q: Array, frame: str) -> Array:
+        """Pose (4, 4) of a link."""
+        pin.framesForwardKinematics(self.model, self.data, self.configuration(q))
+        return np.array(self.data.oMf[self.frame_id(frame)].homogeneous)
+
+    def jacobian(self, q: Array, frame: str, reference: str) -> Array:
+        """Jacobian (6, nv)."""
+        J = pin.computeFrameJacobian(
+            self.model,
+            self.data,
+            self.configuration(q),
+            self.frame_id(frame),
+            REFERENCE_FRAMES[reference],
+        )
+        return np.asarray(J @ self.G)
+
+    def jacobian_derivative(self, q: Array, v: Array, frame: str, reference: str) -> Array:
+        """Time derivative (6, nv) of the Jacobian."""
+        pin.computeJointJacobiansTimeVariation(
+            self.model, self.data, self.configuration(q), self.velocity(v)
+        )
+        pin.updateFramePlacements(self.model, self.data)
+        J_dot = pin.getFrameJacobianTimeVariation(
+            self.model, self.data, self.frame_id(frame), REFERENCE_FRAMES[reference]
+        )
+        return np.asarray(J_dot @ self.G)
+
+    def inverse_dynamics(
+        self, q: Array, v: Array, a: Array, external_wrenches: Mapping[str, Array] | None = None
+    ) -> Array:
+        """Torques (nv)."""
+        forces = pin.StdVec_Force()
+        forces.extend([pin.Force.Zero() for _ in range(self.model.njoints)])
+        for frame, wrench in (external_wrenches or {}).items():
+            entry = self.model.frames[self.frame_id(frame)]
+            forces[entry.parentJoint] += entry.placement.act(pin.Force(np.asarray(wrench)))
+        tau = pin.rnea(
+            self.model,
+            self.data,
+            self.configuration(q),
+            self.velocity(v),
+            self.velocity(a),
+            forces,
+        )
+        return np.asarray(self.G.T @ tau)
+
+    def gravity(self, q: Array) -> Array:
+        """Gravity torques (nv)."""
+        tau = pin.computeGeneralizedGravity(self.model, self.data, self.configuration(q))
+        return np.asarray(self.G.T @ tau)
+
+    def nonlinear_effects(self, q: Array, v: Array) -> Array:
+        """C v + g (nv)."""
+        tau = pin.nonLinearEffects(
+            self.model, self.data, self.configuration(q), self.velocity(v)
+        )
+        return np.asarray(self.G.T @ tau)
+
+    def coriolis(self, q: Array, v: Array) -> Array:
+        """Coriolis matrix (nv, nv)."""
+        C = pin.computeCoriolisMatrix(
+            self.model, self.data, self.configuration(q), self.velocity(v)
+        )
+        return np.asarray(self.G.T @ C @ self.G)
+
+    def mass_matrix(self, q: Array) -> Array:
+        """Mass matrix (nv, nv)."""
+        upper = np.triu(pin.crba(self.model, self.data, self.configuration(q)))
+        M = upper + np.triu(upper, 1).T
+        return np.asarray(self.G.T @ M @ self.G)
+
+    def mass_matrix_inverse(self, q: Array) -> Array:
+        """Inverse of the mass matrix (nv, nv)."""
+        if self.robot.model.has_mimic_joints:
+            return np.linalg.inv(self.mass_matrix(q))
+        upper = np.triu(pin.computeMinverse(self.model, self.data, self.configuration(q)))
+        return np.asarray(self.G.T @ (upper + np.triu(upper, 1).T) @ self.G)
+
+    def forward_dynamics(
+        self, q: Array, v: Array, tau: Array, external_wrenches: Mapping[str, Array] | None = None
+    ) -> Array:
+        """Accelerations (nv); a coupled mechanism is solved through its mass matrix."""
+        if self.robot.model.has_mimic_joints or external_wrenches:
+            bias = self.inverse_dynamics(q, v, np.zeros_like(v), external_wrenches)
+            return np.linalg.solve(self.mass_matrix(q), tau - bias)
+        a = pin.aba(
+            self.model, self.data, self.configuration(q), self.velocity(v), self.G @ tau
+        )
+        return np.asarray(self.G.T @ a)
+
+    def kinetic_energy(self, q: Array, v: Array) -> Array:
+        """Kinetic energy."""
+        energy = pin.computeKineticEnergy(
+            self.model, self.data, self.configuration(q), self.velocity(v)
+        )
+        return np.array(energy)
+
+    def potential_energy(self, q: Array) -> Array:
+        """Potential energy."""
+        return np.array(
+            pin.computePotentialEnergy(self.model, self.data, self.configuration(q))
+        )
+
+    def center_of_mass(self, q: Array) -> Array:
+        """Centre of mass (3)."""
+        return np.array(pin.centerOfMass(self.model, self.data, self.configuration(q)))

@@ -1,0 +1,310 @@
+"""The Python entry point of a kernel, in LLVM IR.
+
+``entry`` has the C signature of a METH_FASTCALL | METH_KEYWORDS function. It looks at each argument;
+where all are exactly what the kernel takes, it makes the result arrays and computes. Anything else
+(another type, dtype, layout, shape, keyword, a number that is not finite) it hands, as it came, to
+the Python callable that is its ``self``, which converts, broadcasts, or raises the clear error.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from dynamics_ros.kernels import interpreter_layout as layout
+from dynamics_ros.kernels.interpreter_layout import Addresses
+from dynamics_ros.kernels.llvm_source import Dialect
+
+if TYPE_CHECKING:
+    from dynamics_ros.kernels.trace import Trace, Variable
+
+
+def emit(trace: Trace, dialect: Dialect, addresses: Addresses) -> str:
+    """Return the entry point and its constants, to follow the module of the trace."""
+    return _Entry(trace, dialect, addresses).text()
+
+
+class _Entry:
+    """Writes one entry point, line after line."""
+
+    def __init__(self, trace: Trace, dialect: Dialect, addresses: Addresses) -> None:
+        self.trace = trace
+        self.dialect = dialect
+        self.addresses = addresses
+        self.object = dialect.pointer('i8')
+        self.double = dialect.pointer('double')
+        self.lines: list[str] = []
+        self.temporaries = 0
+
+    # Instructions
+
+    def emit(self, text: str) -> str:
+        """Append an instruction with a result; return the name of the result."""
+        self.temporaries += 1
+        name = f'%x{self.temporaries}'
+        self.lines.append(f'  {name} = {text}')
+        return name
+
+    def label(self, name: str) -> None:
+        self.lines.append(f'{name}:')
+
+    def load(self, kind: str, base: str, offset: int) -> str:
+        """Load a field of an object."""
+        byte = self.emit(f'getelementptr i8, {self.object} {base}, i64 {offset}')
+        pointer = self.dialect.pointer(kind)
+        field = self.emit(f'bitcast {self.object} {byte} to {pointer}')
+        return self.emit(f'load {kind}, {pointer} {field}')
+
+    def call(self, result: str, address: int, *arguments: str) -> str:
+        """Call a function of the interpreter or of NumPy by its address."""
+        types = ', '.join(x.rsplit(' ', 1)[0] for x in arguments)
+        kind = self.dialect.pointer(f'{result} ({types})')
+        function = self.emit(f'inttoptr i64 {address} to {kind}')
+        text = f'call {result} {function}({", ".join(arguments)})'
+        if result == 'void':
+            self.lines.append(f'  {text}')
+            return ''
+        return self.emit(text)
+
+    def is_object(self, value: str, address: int) -> str:
+        """Compare an object with one whose address is known."""
+        number = self.emit(f'ptrtoint {self.object} {value} to i64')
+        return self.emit(f'icmp eq i64 {number}, {address}')
+
+    def all_of(self, flags: list[str]) -> str:
+        total = 'true'
+        for flag in flags:
+            total = self.emit(f'and i1 {total}, {flag}')
+        return total
+
+    def require(self, flags: list[str], label: str, otherwise: str = 'slow') -> None:
+        """Go on only where all flags hold."""
+        self.lines.append(f'  br i1 {self.all_of(flags)}, label %{label}, label %{otherwise}')
+        self.label(label)
+
+    def argument(self, index: int) -> str:
+        pointer = self.dialect.pointer(self.object)
+        where = self.emit(f'getelementptr {self.object}, {pointer} %arguments, i64 {index}')
+        return self.emit(f'load {self.object}, {pointer} {where}')
+
+    # Checks
+
+    def types_match(self, values: list[str], variables: tuple[Variable, ...]) -> list[str]:
+        """Return flags: arrays exactly, or floats for scalar inputs."""
+        flags = []
+        for value, variable in zip(values, variables):
+            kind = self.load(self.object, value, layout.OBJECT_TYPE)
+            if variable.shape:
+                flags.append(self.is_object(kind, self.addresses.array_type))
+            else:
+                python = self.is_object(kind, self.addresses.float_type)
+                numpy = self.is_object(kind, self.addresses.float64_type)
+                flags.append(self.emit(f'or i1 {python}, {numpy}'))
+        return flags
+
+    def layouts_match(
+        self, values: list[str], variables: tuple[Variable, ...], required: int
+    ) -> list[str]:
+        """Return flags: dtype, array flags and number of axes."""
+        flags = []
+        for value, variable in zip(values, variables):
+            if variable.shape:
+                dtype = self.load(self.object, value, layout.ARRAY_DTYPE)
+                flags.append(self.is_object(dtype, self.addresses.float64_dtype))
+                bits = self.load('i32', value, layout.ARRAY_FLAGS)
+                masked = self.emit(f'and i32 {bits}, {required}')
+                flags.append(self.emit(f'icmp eq i32 {masked}, {required}'))
+                ndim = self.load('i32', value, layout.ARRAY_NDIM)
+                flags.append(self.emit(f'icmp eq i32 {ndim}, {len(variable.shape)}'))
+        return flags
+
+    def shapes_match(self, values: list[str], variables: tuple[Variable, ...]) -> list[str]:
+        """Return flags: each dimension; only after the number of axes is known to be right."""
+        flags = []
+        for value, variable in zip(values, variables):
+            if variable.shape:
+                dimensions = self.load(self.object, value, layout.ARRAY_DIMENSIONS)
+                for axis, size in enumerate(variable.shape):
+                    given = self.load('i64', dimensions, 8 * axis)
+                    flags.append(self.emit(f'icmp eq i64 {given}, {size}'))
+        return flags
+
+    def data(self, value: str, variable: Variable) -> str:
+        """Return the pointer to the numbers of an argument."""
+        if variable.shape:
+            return self.load(self.double, value, layout.ARRAY_DATA)
+        byte = self.emit(f'getelementptr i8, {self.object} {value}, i64 {layout.FLOAT_VALUE}')
+        return self.emit(f'bitcast {self.object} {byte} to {self.double}')
+
+    def apart(self, a: str, size_a: int, b: str, size_b: int) -> str:
+        """Return a flag: two stretches of doubles do not overlap."""
+        first = self.emit(f'ptrtoint {self.double} {a} to i64')
+        second = self.emit(f'ptrtoint {self.double} {b} to i64')
+        end_first = self.emit(f'add i64 {first}, {8 * size_a}')
+        end_second = self.emit(f'add i64 {second}, {8 * size_b}')
+        before = self.emit(f'icmp ule i64 {end_first}, {second}')
+        after = self.emit(f'icmp ule i64 {end_second}, {first}')
+        return self.emit(f'or i1 {before}, {after}')
+
+    # The function
+
+    def text(self) -> str:
+        """Return the whole entry point."""
+        inputs, outputs = self.trace.inputs, self.trace.outputs
+        takes_out = len(outputs) == 1 and bool(outputs[0].shape)
+        arguments = self.dialect.pointer(self.object)
+        scratch = [f'%scalar{i}' for i in range(len(outputs))]
+        self.lines = [f'  {x} = alloca double' for x in scratch]
+
+        enough = self.emit(f'icmp eq i64 %count, {len(inputs)}')
+        self.require([enough], 'counted')
+        values = [self.argument(i) for i in range(len(inputs))]
+        self.require(self.types_match(values, inputs), 'typed')
+        required = layout.CONTIGUOUS_AND_ALIGNED
+        self.require(self.layouts_match(values, inputs, required), 'laid_out')
+        self.require(self.shapes_match(values, inputs), 'shaped')
+        data = [self.data(x, variable) for x, variable in zip(values, inputs)]
+        finite = self.emit(f'call i1 @finite({", ".join(f"{self.double} {x}" for x in data)})')
+        plain = self.emit(f'icmp eq {self.object} %names, null')
+        self.require([finite], 'finite')
+        if takes_out:
+            self.require([plain], 'allocate', otherwise='keywords')
+        else:
+            self.require([plain], 'allocate')
+        self.allocate_and_compute(data, scratch)
+        if takes_out:
+            self.compute_into_out(data)
+        self.label('slow')
+        everything = (
+            f'{self.object} %self',
+            f'{arguments} %arguments',
+            'i64 %count',
+            f'{self.object} %names',
+        )
+        answer = self.call(self.object, self.addresses.vectorcall, *everything)
+        self.lines.append(f'  ret {self.object} {answer}')
+
+        body = '\n'.join(self.lines)
+        signature = ', '.join(everything)
+        return f'{self.shape_constants()}define {self.object} @entry({signature}) {{\n{body}\n}}\n'
+
+    def shape_constants(self) -> str:
+        lines = []
+        for i, variable in enumerate(self.trace.outputs):
+            if variable.shape:
+                sizes = ', '.join(f'i64 {x}' for x in variable.shape)
+                kind = f'[{len(variable.shape)} x i64]'
+                lines.append(f'@shape{i} = private constant {kind} [{sizes}]\n')
+        return ''.join(lines)
+
+    def compute(self, data: list[str], results: list[str]) -> None:
+        arguments = ', '.join(f'{self.double} {x}' for x in [*data, *results])
+        self.lines.append(f'  call void @state({arguments})')
+
+    def allocate_and_compute(self, data: list[str], scratch: list[str]) -> None:
+        """Return new objects: an array, a scalar, or a tuple of them."""
+        made: list[str | None] = []
+        results = []
+        for i, variable in enumerate(self.trace.outputs):
+            if variable.shape:
+                array = self.new_array(i, [x for x in made if x])
+                made.append(array)
+                results.append(self.load(self.double, array, layout.ARRAY_DATA))
+            else:
+                made.append(None)
+                results.append(scratch[i])
+        self.compute(data, results)
+        objects: list[str] = []
+        arrays = [x for x in made if x]
+        for i, value in enumerate(made):
+            if value is None:
+                value = self.new_scalar(i, scratch[i], arrays)
+                arrays.append(value)
+            objects.append(value)
+        if len(objects) == 1:
+            self.lines.append(f'  ret {self.object} {objects[0]}')
+            return
+        pair = self.call(self.object, self.addresses.tuple_new, f'i64 {len(objects)}')
+        self.release_unless(pair, 'packed', arrays)
+        for i, value in enumerate(objects):
+            self.call(
+                'i32',
+                self.addresses.tuple_set_item,
+                f'{self.object} {pair}',
+                f'i64 {i}',
+                f'{self.object} {value}',
+            )
+        self.lines.append(f'  ret {self.object} {pair}')
+
+    def new_array(self, output: int, made: list[str]) -> str:
+        """Make a float64 array of the shape of an output."""
+        shape = self.trace.outputs[output].shape
+        kind = f'[{len(shape)} x i64]'
+        number = self.dialect.pointer('i64')
+        dimensions = self.emit(
+            f'getelementptr {kind}, {self.dialect.pointer(kind)} @shape{output}, i64 0, i64 0'
+        )
+        dtype = self.emit(f'inttoptr i64 {self.addresses.float64_dtype} to {self.object}')
+        array_type = self.emit(f'inttoptr i64 {self.addresses.array_type} to {self.object}')
+        # PyArray_NewFromDescr takes the reference to the dtype that it is given.
+        self.call('void', self.addresses.incref, f'{self.object} {dtype}')
+        array = self.call(
+            self.object,
+            self.addresses.new_array,
+            f'{self.object} {array_type}',
+            f'{self.object} {dtype}',
+            f'i32 {len(shape)}',
+            f'{number} {dimensions}',
+            f'{number} null',
+            f'{self.object} null',
+            'i32 0',
+            f'{self.object} null',
+        )
+        self.release_unless(array, f'made{output}', made)
+        return array
+
+    def new_scalar(self, output: int, pointer: str, made: list[str]) -> str:
+        """Make a NumPy float64 of a number."""
+        dtype = self.emit(f'inttoptr i64 {self.addresses.float64_dtype} to {self.object}')
+        data = self.emit(f'bitcast {self.double} {pointer} to {self.object}')
+        scalar = self.call(
+            self.object,
+            self.addresses.new_scalar,
+            f'{self.object} {data}',
+            f'{self.object} {dtype}',
+            f'{self.object} null',
+        )
+        self.release_unless(scalar, f'made{output}', made)
+        return scalar
+
+    def release_unless(self, value: str, label: str, made: list[str]) -> None:
+        """Where an allocation failed, release what was made and pass the error on."""
+        good = self.emit(f'icmp ne {self.object} {value}, null')
+        self.lines.append(f'  br i1 {good}, label %{label}, label %{label}.failed')
+        self.label(f'{label}.failed')
+        for other in made:
+            self.call('void', self.addresses.decref, f'{self.object} {other}')
+        self.lines.append(f'  ret {self.object} null')
+        self.label(label)
+
+    def compute_into_out(self, data: list[str]) -> None:
+        """Fill and return the array given as ``out=``."""
+        output = self.trace.outputs[:1]
+        self.label('keywords')
+        size = self.load('i64', '%names', layout.TUPLE_SIZE)
+        one = self.emit(f'icmp eq i64 {size}, 1')
+        name = self.load(self.object, '%names', layout.TUPLE_ITEMS)
+        self.require([one, self.is_object(name, self.addresses.out_name)], 'out')
+        value = [self.argument(len(self.trace.inputs))]
+        self.require(self.types_match(value, output), 'out.typed')
+        required = layout.CONTIGUOUS_AND_ALIGNED | layout.WRITEABLE
+        self.require(self.layouts_match(value, output, required), 'out.laid_out')
+        self.require(self.shapes_match(value, output), 'out.shaped')
+        result = self.data(value[0], output[0])
+        sizes = [math.prod(x.shape) for x in self.trace.inputs]
+        self.require(
+            [self.apart(result, output[0].size, x, n) for x, n in zip(data, sizes)], 'out.apart'
+        )
+        self.compute(data, [result])
+        self.call('void', self.addresses.incref, f'{self.object} {value[0]}')
+        self.lines.append(f'  ret {self.object} {value[0]}')

@@ -1,0 +1,164 @@
+"""Where CPython and NumPy keep what the entry point reads, checked on live objects.
+
+The entry point reads arrays without calling anybody, so it has to know the layout of objects. These
+layouts are fixed by the C ABIs of CPython and NumPy for a given build; where the build is not one of
+the known ones, or a probe of real objects disagrees, there is no entry point.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import sysconfig
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+KNOWN_PYTHON = ((3, 10), (3, 13))
+KNOWN_NUMPY = ((1, 22), (2, 99))
+
+# struct PyObject, PyFloatObject, PyTupleObject
+OBJECT_TYPE = 8
+FLOAT_VALUE = 16
+TUPLE_SIZE = 16
+TUPLE_ITEMS = 24
+# struct PyArrayObject_fields
+ARRAY_DATA = 16
+ARRAY_NDIM = 24
+ARRAY_DIMENSIONS = 32
+ARRAY_DTYPE = 56
+ARRAY_FLAGS = 64
+# NPY_ARRAY_C_CONTIGUOUS, ALIGNED and WRITEABLE
+CONTIGUOUS_AND_ALIGNED = 0x0101
+WRITEABLE = 0x0400
+# Places in the table of NumPy's C API
+API_ARRAY_TYPE = 2
+API_SCALAR = 60
+API_NEW_FROM_DESCR = 94
+
+
+class UnknownLayoutError(Exception):
+    """This interpreter or NumPy is not one whose object layout is known."""
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Addresses of objects and functions of this process, as integers."""
+
+    array_type: int
+    float_type: int
+    float64_type: int
+    float64_dtype: int
+    out_name: int
+    new_array: int
+    new_scalar: int
+    vectorcall: int
+    incref: int
+    decref: int
+    tuple_new: int
+    tuple_set_item: int
+
+
+_OUT = sys.intern('out')
+_FLOAT64 = np.dtype(np.float64)
+
+
+@lru_cache(maxsize=1)
+def addresses() -> Addresses:
+    """Return the addresses that the entry point needs.
+
+    Raises:
+        UnknownLayoutError: there is none for this interpreter.
+    """
+    _require_known_build()
+    _probe()
+    api = _numpy_api()
+    python = ctypes.pythonapi
+    # PyObject_Vectorcall became a function in 3.11; before, a Python function's own will do.
+    name = 'PyObject_Vectorcall'
+    vectorcall = getattr(python, name, None) or python._PyFunction_Vectorcall
+    return Addresses(
+        array_type=id(np.ndarray),
+        float_type=id(float),
+        float64_type=id(np.float64),
+        float64_dtype=id(_FLOAT64),
+        out_name=id(_OUT),
+        new_array=api[API_NEW_FROM_DESCR],
+        new_scalar=api[API_SCALAR],
+        vectorcall=_address(vectorcall),
+        incref=_address(python.Py_IncRef),
+        decref=_address(python.Py_DecRef),
+        tuple_new=_address(python.PyTuple_New),
+        tuple_set_item=_address(python.PyTuple_SetItem),
+    )
+
+
+def _address(function: Any) -> int:
+    return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
+
+
+def _require_known_build() -> None:
+    version = tuple(int(x) for x in np.__version__.split('.')[:2])
+    known = {
+        'interpreter': sys.implementation.name == 'cpython',
+        'Python version': KNOWN_PYTHON[0] <= sys.version_info[:2] <= KNOWN_PYTHON[1],
+        'free threading': not sysconfig.get_config_var('Py_GIL_DISABLED'),
+        'debug build': not hasattr(sys, 'gettotalrefcount'),
+        'pointer size': ctypes.sizeof(ctypes.c_void_p) == 8,
+        'byte order': sys.byteorder == 'little',
+        'NumPy version': KNOWN_NUMPY[0] <= version <= KNOWN_NUMPY[1],
+    }
+    unknown = [name for name, good in known.items() if not good]
+    if unknown:
+        raise UnknownLayoutError(f'no fast calls here: {", ".join(unknown)}')
+
+
+def _numpy_api() -> Any:
+    """Return NumPy's table of C functions as an array of addresses."""
+    try:
+        from numpy._core import _multiarray_umath as core
+    except ImportError:
+        from numpy.core import _multiarray_umath as core  # type: ignore[no-redef]
+    prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    table = prototype(('PyCapsule_GetPointer', ctypes.pythonapi))(core._ARRAY_API, None)
+    api = (ctypes.c_size_t * (API_NEW_FROM_DESCR + 1)).from_address(table)
+    if api[API_ARRAY_TYPE] != id(np.ndarray):
+        raise UnknownLayoutError("no fast calls here: NumPy's C API table is unknown")
+    return api
+
+
+def _probe() -> None:
+    """Compare the known layouts with real objects."""
+    matrix = np.arange(6.0).reshape(2, 3)
+    frozen = np.arange(3.0)
+    frozen.flags.writeable = False
+    seen = []
+    for array in (matrix, matrix.T, matrix[:, 1:], frozen, np.empty((4, 0, 2)), np.array(1.0)):
+        base = id(array)
+        dimensions = _read(ctypes.c_size_t, base + ARRAY_DIMENSIONS)
+        shape = tuple(_read(ctypes.c_ssize_t, dimensions + 8 * i) for i in range(array.ndim))
+        flags = array.flags
+        expected = flags.c_contiguous * 0x1 + flags.aligned * 0x100 + flags.writeable * WRITEABLE
+        seen += [
+            _read(ctypes.c_size_t, base + OBJECT_TYPE) == id(np.ndarray),
+            _read(ctypes.c_size_t, base + ARRAY_DATA) == array.ctypes.data,
+            _read(ctypes.c_int, base + ARRAY_NDIM) == array.ndim,
+            shape == array.shape,
+            _read(ctypes.c_size_t, base + ARRAY_DTYPE) == id(_FLOAT64) == id(array.dtype),
+            _read(ctypes.c_int, base + ARRAY_FLAGS) & (CONTIGUOUS_AND_ALIGNED | WRITEABLE)
+            == expected,
+        ]
+    for number in (2.5, np.float64(2.5)):
+        seen.append(_read(ctypes.c_size_t, id(number) + OBJECT_TYPE) == id(type(number)))
+        seen.append(_read(ctypes.c_double, id(number) + FLOAT_VALUE) == 2.5)
+    pair = (matrix, frozen)
+    seen.append(_read(ctypes.c_ssize_t, id(pair) + TUPLE_SIZE) == 2)
+    seen.append(_read(ctypes.c_size_t, id(pair) + TUPLE_ITEMS + 8) == id(frozen))
+    if not all(seen):
+        raise UnknownLayoutError('no fast calls here: objects are laid out in an unknown way')
+
+
+def _read(kind: Any, address: int) -> Any:
+    return kind.from_address(address).value

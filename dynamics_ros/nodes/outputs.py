@@ -1,0 +1,129 @@
+"""What a node publishes: only when somebody listens, and not faster than asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rclpy.event_handler import PublisherEventCallbacks
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from ..errors import InvalidArgumentError
+
+RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+LATCHED = QoSProfile(
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+
+
+class Output:
+    """A publisher that knows whether it is worth its computation."""
+
+    def __init__(self, node: Node, kind: Any, name: str, qos: QoSProfile = RELIABLE) -> None:
+        # No QoS event callbacks: destroying a publisher that has some can crash the events
+        # executor, and a frame that is no longer configured takes its publishers with it.
+        silent = PublisherEventCallbacks(use_default_callbacks=False)
+        self._node = node
+        self._publisher = node.create_publisher(kind, name, qos, event_callbacks=silent)
+        self.published = 0
+
+    @property
+    def topic(self) -> str:
+        """Fully qualified name of the topic."""
+        return str(self._publisher.topic_name)
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody listens."""
+        return bool(self._publisher.get_subscription_count() > 0)
+
+    def publish(self, message: Any) -> None:
+        """Publish and count."""
+        self._publisher.publish(message)
+        self.published += 1
+
+    def close(self) -> None:
+        """Take the topic away."""
+        self._node.destroy_publisher(self._publisher)
+
+
+class RateLimit:
+    """Lets through no more than so many a second, evenly; 0 is no limit."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def passes(self, now: float, rate: float) -> bool:
+        """Whether the one that comes at the time ``now`` [s] may pass."""
+        if rate <= 0.0:
+            return True
+        if now < self._next:
+            return False
+        period = 1.0 / rate
+        late = now - self._next
+        # From the time it was due, so that the mean rate is kept, unless the input had paused.
+        self._next += period if late < period else late + period
+        return True
+
+
+def topic_names(frames: Iterable[str]) -> dict[str, str]:
+    """Frame name to the name it has within a topic.
+
+    Raises:
+        InvalidArgumentError: two frames would get the same topic, or one is named twice.
+    """
+    names: dict[str, str] = {}
+    for frame in frames:
+        name = re.sub(r'[^A-Za-z0-9_]', '_', frame)
+        if not name or name[0].isdigit():
+            name = f'_{name}'
+        other = next((known for known, taken in names.items() if taken == name), None)
+        if other is not None:
+            raise InvalidArgumentError(
+                'frames', f'{other!r} and {frame!r} would both publish on {name!r}', 'distinct names'
+            )
+        names[frame] = name
+    return names
+
+
+class FrameOutputs:
+    """The publishers of several topics for each of several frames."""
+
+    def __init__(self, node: Node, kinds: dict[str, Any]) -> None:
+        """Begin without frames.
+
+        Args:
+            node: the node.
+            kinds: last part of the topic name to its type.
+        """
+        self._node = node
+        self._kinds = kinds
+        self._outputs: dict[str, dict[str, Output]] = {}
+
+    def set_frames(self, frames: Sequence[str]) -> None:
+        """Have topics for these frames and no others."""
+        names = topic_names(frames)
+        for frame in set(self._outputs) - set(frames):
+            for output in self._outputs.pop(frame).values():
+                output.close()
+        for frame, name in names.items():
+            if frame in self._outputs:
+                continue
+            if name != frame:
+                self._node.get_logger().info(f'frame {frame!r} has its topics under ~/{name}')
+            self._outputs[frame] = {
+                part: Output(self._node, kind, f'~/{name}/{part}')
+                for part, kind in self._kinds.items()
+            }
+
+    def __getitem__(self, key: tuple[str, str]) -> Output:
+        frame, part = key
+        return self._outputs[frame][part]
+
+    def all(self) -> list[Output]:
+        """Every publisher."""
+        return [output for parts in self._outputs.values() for output in parts.values()]

@@ -1,0 +1,81 @@
+"""What the three jobs of the package have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from rclpy.node import Node
+
+from ..errors import UnknownFrameError
+from ..robot import Robot
+from .outputs import Output
+from .results import FaultLog
+from .state import RobotState
+
+if TYPE_CHECKING:
+    from .robot_context import RobotContext
+
+
+class Part(ABC):
+    """One job on the robot of a context: its own node, parameters, outputs and services.
+
+    Attributes:
+        node: where its parameters, topics and services live.
+        context: the robot and its state, shared by the parts of a process.
+        faults: where unforeseen errors go.
+        problem: why it is not ready for the robot in force; '' when it is.
+        silence: why it published nothing for the last state; '' when it did or nobody listens.
+    """
+
+    def __init__(self, node: Node, context: RobotContext) -> None:
+        self.node = node
+        self.context = context
+        self.faults = FaultLog(node)
+        self.problem = ''
+        self.silence = ''
+
+    @abstractmethod
+    def prepare(self, robot: Robot, default_frame: str) -> Any:
+        """Make ready for a robot: in another thread, touching nothing that is in use.
+
+        Raises:
+            DynamicsRosError: this robot cannot be worked with as configured.
+        """
+
+    @abstractmethod
+    def adopt(self, prepared: Any) -> None:
+        """Take what was prepared into use, between two messages."""
+
+    @abstractmethod
+    def update(self, state: RobotState) -> None:
+        """Publish what follows from a new state."""
+
+    @abstractmethod
+    def outputs(self) -> list[Output]:
+        """Every publisher that depends on the state."""
+
+    def warm_up(self, robot: Robot) -> None:
+        """Have the kernels compiled that only services need; in another thread."""
+
+    def details(self) -> dict[str, str]:
+        """What diagnostics shows beside what it shows of every part."""
+        return {}
+
+    def stale_silence(self, state: RobotState) -> str:
+        """Why nothing may be computed from a state with stale joints; '' when there are none."""
+        if not state.stale:
+            return ''
+        return f'no news for longer than joint_timeout of: {", ".join(state.stale)}'
+
+
+def known_frames(robot: Robot, frames: tuple[str, ...], default: str) -> tuple[str, ...]:
+    """The frames that are configured, or the default.
+
+    Raises:
+        UnknownFrameError: the robot does not have one of them.
+    """
+    for frame in frames:
+        if frame not in robot.frame_names:
+            raise UnknownFrameError('frames', frame, robot.frame_names)
+    return frames or (default,)

@@ -1,0 +1,206 @@
+"""From a robot description to a robot that is ready to run, beside the one that is running."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rclpy.executors import Executor
+from rclpy.task import Future
+
+from ..errors import DynamicsRosError, InvalidArgumentError, ModelError
+from ..model import build_model
+from ..model.description import RobotDescription
+from ..model.urdf import read_urdf
+from ..robot import Robot
+from ..simulation.tool_frame import tool_frame
+from .conversions import Array
+from .worker import Worker
+
+
+@dataclass(frozen=True)
+class PayloadRequest:
+    """A rigid body at a frame; mass 0 is none. Inertia: ixx ixy ixz iyy iyz izz about the centre."""
+
+    frame: str = ''
+    mass: float = 0.0
+    center_of_mass: tuple[float, ...] = (0.0, 0.0, 0.0)
+    inertia: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+    def inertia_matrix(self) -> list[list[float]]:
+        """Inertia about the centre of mass."""
+        ixx, ixy, ixz, iyy, iyz, izz = self.inertia
+        return [[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]]
+
+    @classmethod
+    def of(cls, frame: str, mass: float, center: Array, inertia: Array) -> PayloadRequest:
+        """The request of a payload's arrays."""
+        upper = (inertia[i][j] for i in range(3) for j in range(i, 3))
+        values = tuple(float(value) for value in upper)
+        return cls(frame, float(mass), tuple(float(c) for c in center), values)
+
+
+@dataclass(frozen=True)
+class RobotRequest:
+    """All that decides what the robot is. Without a description there is none yet."""
+
+    description: str = ''
+    root_joint: str = 'fixed'
+    locked_names: tuple[str, ...] = ()
+    locked_positions: tuple[float, ...] = ()
+    gravity: tuple[float, ...] = (0.0, 0.0, -9.81)
+    backend: str = 'auto'
+    payload: PayloadRequest = PayloadRequest()
+
+
+@dataclass(frozen=True)
+class Built:
+    """A robot that is ready to run.
+
+    Attributes:
+        request: what it was made of.
+        robot: with gravity and payload.
+        root_link: the link at the root of the description.
+        default_frame: the frame that is meant when none is configured.
+        prepared: what the parts of the node have made ready for it.
+        seconds: how long all of it took.
+    """
+
+    request: RobotRequest
+    robot: Robot
+    root_link: str
+    default_frame: str
+    prepared: Any
+    seconds: float
+
+
+Edit = Callable[[RobotRequest], RobotRequest]
+
+
+class RobotBuilder:
+    """Applies changes to the robot one after another, each in a thread and as a whole.
+
+    A change that cannot be made leaves the robot before it in force. Of several that wait and
+    concern the same thing, only the newest is made.
+    """
+
+    def __init__(
+        self,
+        request: RobotRequest,
+        prepare: Callable[[Robot, str], Any],
+        adopt: Callable[[Built], None],
+    ) -> None:
+        """Begin without a robot.
+
+        Args:
+            request: what is known before there is a description.
+            prepare: makes the parts ready for a robot and its default frame; in the thread.
+            adopt: puts a robot in force; in the executor's thread.
+        """
+        self._accepted = request
+        self._prepare = prepare
+        self._adopt = adopt
+        self._worker = Worker('robot_builder', limit=0)
+        self._waiting: OrderedDict[str, tuple[Edit, Future[None]]] = OrderedDict()
+        self._base: tuple[RobotRequest, Robot, RobotDescription] | None = None
+        self._running = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether a change is being made."""
+        return self._running or bool(self._waiting)
+
+    def change(self, executor: Executor, subject: str, edit: Edit) -> Future[None]:
+        """Change what the robot is made of; the future is done when it is in force or refused.
+
+        Args:
+            executor: in whose thread this is called and the future completes.
+            subject: what the change is about; a newer one about the same replaces it.
+            edit: makes the new request of the one in force.
+        """
+        future: Future[None] = Future(executor=executor)
+        superseded = self._waiting.pop(subject, None)
+        self._waiting[subject] = (edit, future)
+        if superseded:
+            superseded[1].set_exception(
+                InvalidArgumentError(subject, 'replaced by a newer request', 'one at a time')
+            )
+        self._next(executor)
+        return future
+
+    def _next(self, executor: Executor) -> None:
+        if self._running or not self._waiting:
+            return
+        self._running = True
+        _, (edit, future) = self._waiting.popitem(last=False)
+        request = edit(self._accepted)
+
+        def finish(work: Future[Built | None]) -> None:
+            self._running = False
+            error = work.exception()
+            if error is None:
+                self._accepted = request
+                built = work.result()
+                if built is not None:
+                    self._adopt(built)
+                future.set_result(None)
+            else:
+                future.set_exception(error)
+            self._next(executor)
+
+        self._worker.submit(executor, lambda: self._build(request)).add_done_callback(finish)
+
+    def _build(self, request: RobotRequest) -> Built | None:
+        if not request.description:
+            return None
+        started = time.perf_counter()
+        base, description = self._base_robot(request)
+        payload = request.payload
+        robot = base
+        if tuple(robot.model.gravity) != request.gravity:
+            robot = robot.with_gravity(request.gravity)
+        if payload.mass:
+            robot = robot.with_payload(
+                payload.frame, payload.mass, payload.center_of_mass, payload.inertia_matrix()
+            )
+        default_frame = tool_frame(description)
+        prepared = self._prepare(robot, default_frame)
+        seconds = time.perf_counter() - started
+        return Built(request, robot, description.root, default_frame, prepared, seconds)
+
+    def _base_robot(self, request: RobotRequest) -> tuple[Robot, RobotDescription]:
+        """The robot without payload, read again only when what it is read from has changed."""
+        key = replace(request, payload=PayloadRequest(), gravity=RobotRequest.gravity)
+        if self._base is None or self._base[0] != key:
+            description = read_description(request.description)
+            if len(request.locked_names) != len(request.locked_positions):
+                raise InvalidArgumentError(
+                    'locked_joints.positions',
+                    f'{len(request.locked_positions)} values',
+                    f'{len(request.locked_names)}, one for each of locked_joints.names',
+                )
+            locked = dict(zip(request.locked_names, request.locked_positions, strict=True))
+            model = build_model(description, request.root_joint, request.gravity, locked)
+            self._base = (key, Robot(model, request.backend), description)
+        return self._base[1], self._base[2]
+
+
+def read_description(text: str) -> RobotDescription:
+    """Read a robot description from text, and never from a file that the text may name.
+
+    Raises:
+        ModelError: it is not the description of a robot.
+    """
+    if not text.lstrip().startswith('<'):
+        shown = text.strip()[:40]
+        reason = f'starts with {shown!r}' if shown else 'is empty'
+        raise ModelError('robot_description', f'{reason}; expected URDF as XML text')
+    try:
+        return read_urdf(text)
+    except DynamicsRosError:
+        raise
+    except Exception as error:
+        raise ModelError('robot_description', f'{type(error).__name__}: {error}') from error

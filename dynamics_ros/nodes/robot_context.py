@@ -1,0 +1,380 @@
+"""The robot of a process and its latest state, shared by the parts that work on it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from builtin_interfaces.msg import Time
+from dynamics_ros_msgs.msg import Payload
+from nav_msgs.msg import Odometry
+from rclpy.executors import Executor
+from rclpy.node import Node
+from rclpy.qos import HistoryPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
+from rclpy.qos_overriding_options import QoSOverridingOptions
+from rclpy.task import Future
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Header, String
+
+from ..errors import DynamicsRosError, ModelError
+from ..robot import Robot
+from .conversions import header, inertia_arrays, inertia_message
+from .declaration import ParameterSet
+from .meter import Meter
+from .outputs import LATCHED
+from .parameters import RobotParameters
+from .part import Part
+from .results import FaultLog, NoModelError, NoStateError, StaleStateError
+from .robot_builder import Built, Edit, PayloadRequest, RobotBuilder, RobotRequest
+from .state import RefusedMessage, RobotState, StateBuffer
+from .worker import Worker
+
+# Best effort as sensor data is; deep enough that a pause of 0.1 s at 1 kHz loses nothing.
+JOINT_STATE_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=100, reliability=ReliabilityPolicy.BEST_EFFORT
+)
+OVERRIDABLE = QoSOverridingOptions(
+    (QoSPolicyKind.HISTORY, QoSPolicyKind.DEPTH, QoSPolicyKind.RELIABILITY)
+)
+WARNING_PERIOD = 5.0
+"""Seconds between two warnings of the same place about input that is refused."""
+
+
+class RobotContext:
+    """One model, one joint state subscription, one odometry subscription, for any number of parts.
+
+    Attributes:
+        node: where the parameters of the robot and the inputs live.
+        parameters: those of the robot.
+        robot: in force, or None.
+        built: what it was built from, or None.
+        refusal: why the newest description, payload or gravity was refused; '' when it was not.
+        state: the latest complete state, or None.
+        joint_states: rate and age of the joint states of this robot.
+        executor: spins the nodes; set before it does.
+    """
+
+    def __init__(self, node: Node, *, subscribe_payload: bool) -> None:
+        """Declare parameters and subscribe.
+
+        Args:
+            node: as above.
+            subscribe_payload: whether the payload comes from the topic ``payload``; not so in the
+                process that decides it.
+        """
+        self.node = node
+        self.parameters = ParameterSet(node, RobotParameters)
+        self.robot: Robot | None = None
+        self.built: Built | None = None
+        self.refusal = ''
+        self.state: RobotState | None = None
+        self.buffer: StateBuffer | None = None
+        self.joint_states = Meter()
+        self.without_model = 0
+        self.worker = Worker('services')
+        self.executor: Executor | None = None
+        self._parts: list[Part] = []
+        self._on_change: list[Callable[[], None]] = []
+        self._faults = FaultLog(node)
+        self._refusals: Counter[str] = Counter()
+        self._builder = RobotBuilder(self._request(''), self._prepare, self._adopt)
+        self.parameters.add_listener(self._parameters_changed)
+        self.parameters.add_check(_check_robot_parameters)
+        _check_robot_parameters(self.parameters.values)
+        node.create_subscription(String, 'robot_description', self._on_description, LATCHED)
+        node.create_subscription(
+            JointState,
+            'joint_states',
+            self._on_joint_state,
+            JOINT_STATE_QOS,
+            qos_overriding_options=OVERRIDABLE,
+        )
+        node.create_subscription(
+            Odometry,
+            'odom',
+            self._on_odometry,
+            JOINT_STATE_QOS,
+            qos_overriding_options=OVERRIDABLE,
+        )
+        if subscribe_payload:
+            node.create_subscription(Payload, 'payload', self._on_payload, LATCHED)
+
+    # --- parts ----------------------------------------------------------------------------------
+
+    def add(self, part: Part) -> None:
+        """Have a part told of robots and states."""
+        self._parts.append(part)
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        """The parts, in the order they were added."""
+        return self._parts
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Be told when the robot changed or was refused, the first state came, input was refused."""
+        self._on_change.append(listener)
+
+    def start(self, executor: Executor) -> None:
+        """Begin to build the robot that the parameters describe, once the executor is there."""
+        self.executor = executor
+        description = self.parameters.values.robot_description
+        if description:
+            self._use_description(description)
+
+    # --- the robot ------------------------------------------------------------------------------
+
+    @property
+    def building(self) -> bool:
+        """Whether a new robot is being made ready."""
+        return self._builder.busy
+
+    def change_robot(self, subject: str, edit: Edit) -> Future[None]:
+        """Change what the robot is made of; the future is done when it is in force or refused."""
+        assert self.executor is not None, 'start() comes first'
+        future = self._builder.change(self.executor, subject, edit)
+        future.add_done_callback(lambda done: self._changed(subject, done.exception()))
+        self._notify()
+        return future
+
+    def rebuild(self, subject: str) -> None:
+        """Have the parts made ready anew for the same robot."""
+        if self.executor is not None:
+            self.change_robot(subject, lambda request: request)
+
+    def required_robot(self) -> Robot:
+        """The robot.
+
+        Raises:
+            NoModelError: there is none.
+        """
+        if self.robot is None:
+            raise NoModelError(self.refusal or 'no robot_description has been received yet')
+        return self.robot
+
+    def payload_message(self) -> Payload:
+        """The payload in force."""
+        payload = self.built.request.payload if self.built else PayloadRequest()
+        inertia = inertia_message(payload.mass, payload.center_of_mass, payload.inertia_matrix())
+        return Payload(header=header(self.now(), self.frame_id(payload.frame)), inertia=inertia)
+
+    def _request(self, description: str) -> RobotRequest:
+        values = self.parameters.values
+        return RobotRequest(
+            description=description,
+            root_joint=values.root_joint,
+            locked_names=values.locked_joints.names,
+            locked_positions=values.locked_joints.positions,
+            gravity=values.gravity,
+            backend=values.backend,
+        )
+
+    def _parameters_changed(self, names: frozenset[str]) -> None:
+        values = self.parameters.values
+        if self.buffer is not None:
+            self.buffer.joint_timeout = values.joint_timeout
+        if self.executor is None or not names - {'joint_timeout', 'state_timeout', 'frame_prefix'}:
+            return
+        if 'robot_description' in names and values.robot_description:
+            self._use_description(values.robot_description)
+            names -= {'robot_description'}
+        if names:
+            wanted = self._request('')
+            self.change_robot(
+                'parameters',
+                lambda now: replace(
+                    wanted, description=now.description, payload=now.payload
+                ),
+            )
+
+    def _on_description(self, message: String) -> None:
+        self._use_description(message.data)
+
+    def _use_description(self, text: str) -> None:
+        if self.built is not None and text == self.built.request.description:
+            return
+        if not text.strip():
+            self._changed('robot_description', ModelError('robot_description', 'is empty'))
+            return
+        self.change_robot('robot_description', lambda now: replace(now, description=text))
+
+    def _on_payload(self, message: Payload) -> None:
+        try:
+            mass, center, inertia = inertia_arrays(message.inertia, 'payload.inertia')
+        except DynamicsRosError as error:
+            self._changed('payload', error)
+            return
+        frame = self.frame_name(message.header.frame_id)
+        payload = PayloadRequest.of(frame, mass, center, inertia)
+        self.change_robot('payload', lambda now: replace(now, payload=payload))
+
+    def _prepare(self, robot: Robot, default_frame: str) -> list[Any]:
+        """What each part makes of a robot; an error of one is no reason for the others."""
+        prepared: list[Any] = []
+        for part in self._parts:
+            try:
+                prepared.append(part.prepare(robot, default_frame))
+            except Exception as error:
+                if not isinstance(error, DynamicsRosError):
+                    part.faults.report('making ready for the robot', error)
+                prepared.append(error)
+        return prepared
+
+    def _adopt(self, built: Built) -> None:
+        values = self.parameters.values
+        buffer = StateBuffer(built.robot, values.locked_joints.names, values.joint_timeout)
+        if self.buffer is not None:
+            buffer.adopt(self.buffer)
+        self.buffer, self.built, self.robot = buffer, built, built.robot
+        self.state = buffer.state()
+        for part, prepared in zip(self._parts, built.prepared, strict=True):
+            if isinstance(prepared, Exception):
+                part.problem = str(prepared)
+                part.node.get_logger().error(f'silent: {prepared}')
+                continue
+            part.problem = ''
+            self._guarded(part, part.adopt, prepared)
+        self.node.get_logger().info(
+            f'robot {built.robot.name!r} is ready: {built.robot.nv} degrees of freedom, made in '
+            f'{built.seconds:.2f} s'
+        )
+        assert self.executor is not None
+        for part in self._parts:
+            self.worker.submit(self.executor, lambda part=part: part.warm_up(built.robot))
+
+    def _changed(self, subject: str, error: BaseException | None) -> None:
+        if error is None:
+            self._refusals.pop(subject, None)
+            self.refusal = ''
+        else:
+            if not isinstance(error, DynamicsRosError):
+                self._faults.report(subject, error)
+            kept = '' if self.robot is None else '; the one before is kept'
+            self.refusal = f'{subject} refused: {error}{kept}'
+            self.node.get_logger().error(self.refusal)
+        self._notify()
+
+    # --- the state ------------------------------------------------------------------------------
+
+    def _on_joint_state(self, message: JointState) -> None:
+        if self.buffer is None:
+            self.without_model += 1
+            return
+        try:
+            if not self.buffer.update(message):
+                return
+        except RefusedMessage as refusal:
+            self._warn_refused('joint_states', refusal)
+            return
+        self.joint_states.tick()
+        state = self.buffer.state()
+        if state is None:
+            return
+        first = self.state is None
+        self.state = state
+        for part in self._parts:
+            if not part.problem:
+                self._guarded(part, part.update, state)
+        if first:
+            self._notify()
+
+    def _on_odometry(self, message: Odometry) -> None:
+        if self.buffer is None or self.built is None or not self.buffer.has_base:
+            return
+        root = self.built.root_link
+        try:
+            self.buffer.update_base(message, (root, self.frame_id(root)))
+        except RefusedMessage as refusal:
+            self._warn_refused('odom', refusal)
+
+    def _warn_refused(self, topic: str, refusal: RefusedMessage) -> None:
+        self.node.get_logger().warning(
+            f'message on {topic} refused: {refusal}', throttle_duration_sec=WARNING_PERIOD
+        )
+        self._notify()
+
+    def latest_state(self) -> RobotState:
+        """The latest state, for a service.
+
+        Raises:
+            NoModelError, NoStateError, StaleStateError: there is none to rely on.
+        """
+        self.required_robot()
+        if self.state is None:
+            raise NoStateError(self.waiting_for())
+        age = self.joint_states.age()
+        limit = self.parameters.values.state_timeout
+        if limit and age > limit:
+            raise StaleStateError(
+                f'the latest joint state is {age:.1f} s old; state_timeout is {limit:g} s'
+            )
+        return self.state
+
+    def waiting_for(self) -> str:
+        """What is missing for a first state, in words."""
+        if self.buffer is None:
+            return 'no robot_description has been received yet'
+        if self.buffer.unreachable:
+            names = ', '.join(self.buffer.unreachable)
+            return f'joints of several coordinates do not come by joint_states; lock them: {names}'
+        return f'waiting for {", ".join(self.buffer.missing())}'
+
+    # --- names and time -------------------------------------------------------------------------
+
+    def frame_id(self, frame: str) -> str:
+        """What a frame of the model is called outside."""
+        return f'{self.parameters.values.frame_prefix}{frame}' if frame else ''
+
+    def frame_name(self, frame_id: str) -> str:
+        """What the model calls a frame_id."""
+        prefix = self.parameters.values.frame_prefix
+        return frame_id.removeprefix(prefix) if prefix else frame_id
+
+    def root_frame_id(self) -> str:
+        """The frame that poses are given in: the root link; for a moving base, that of odometry."""
+        robot = self.required_robot()
+        if self.buffer is not None and self.buffer.has_base:
+            return self.buffer.base_frame_id or robot.root_frame
+        return self.frame_id(robot.root_frame)
+
+    def root_header(self, stamp: Time) -> Header:
+        """Header of what is given in the root frame."""
+        return header(stamp, self.root_frame_id())
+
+    def now(self) -> Time:
+        """The time of the node's clock."""
+        return self.node.get_clock().now().to_msg()
+
+    # --- nobody takes the others down -----------------------------------------------------------
+
+    def _guarded(self, part: Part, function: Callable[[Any], None], argument: Any) -> None:
+        try:
+            function(argument)
+        except DynamicsRosError as error:
+            part.silence = str(error)
+        except Exception as error:
+            part.silence = f'unexpected error: {type(error).__name__}: {error}'
+            part.faults.report('computing the outputs', error)
+
+    def _notify(self) -> None:
+        for listener in self._on_change:
+            listener()
+
+
+def _check_robot_parameters(values: RobotParameters) -> None:
+    """Refuse what can be seen to be wrong before a robot is built from it."""
+    from ..errors import InvalidArgumentError
+
+    names, positions = values.locked_joints.names, values.locked_joints.positions
+    if len(names) != len(positions):
+        raise InvalidArgumentError(
+            'locked_joints',
+            f'{len(names)} names and {len(positions)} positions',
+            'as many of one as of the other, set together',
+        )
+
+
+__all__ = ['MONOTONIC', 'RobotContext']
+MONOTONIC = time.monotonic

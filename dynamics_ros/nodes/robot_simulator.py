@@ -1,0 +1,189 @@
+"""robot_simulator: a simulated robot in place of a real one, with the truth beside it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+from ament_index_python.packages import get_package_share_directory
+from builtin_interfaces.msg import Time
+from dynamics_ros_msgs.srv import ApplyWrench
+from geometry_msgs.msg import PoseStamped, WrenchStamped
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from ..errors import InvalidArgumentError
+from ..model.urdf import read_urdf
+from ..robot import Robot
+from ..simulation import (
+    TIME_STEP_NS,
+    Actuators,
+    LagrangianReference,
+    Sample,
+    SimulatedRobot,
+    comfortable_posture,
+    slow_motion,
+    tool_frame,
+)
+from .conversions import (
+    NANOSECONDS,
+    joint_state,
+    pose_stamped,
+    seconds,
+    vector_array,
+    wrench_array,
+    wrench_stamped,
+)
+from .declaration import ParameterSet
+from .results import FaultLog, serve
+from .simulator_parameters import SimulatorParameters
+
+DEFAULT_ROBOT = 'seven_joint_arm.urdf'
+
+_QUEUE = 100  # joint states; covers a reader that stalls for 0.2 s at 500 Hz
+_LONGEST_LAG = 0.5  # s of real time that is caught up after a stall; what is beyond is dropped
+_MOST_STEPS = 50  # per timer callback, so that services are answered while catching up
+
+
+class RobotSimulator(Node):
+    """Steps a SimulatedRobot in real time and publishes what its sensors show.
+
+    Stamps begin at the clock's time at start and advance by exactly the simulated time. After a
+    short stall the steps are caught up. After a longer one simulated time stays behind for good,
+    and the stamps with it: never is there a jump in them that the robot did not live through.
+    """
+
+    def __init__(self) -> None:
+        super().__init__('robot_simulator')
+        self.parameters = ParameterSet(self, SimulatorParameters)
+        values = self.parameters.values
+        urdf = values.robot_description or default_description()
+        self.robot = Robot.from_urdf(urdf)
+        self.tool = values.tool_frame or tool_frame(read_urdf(urdf))
+        posture = comfortable_posture(self.robot, self.tool)
+        actuators = Actuators.for_robot(self.robot, posture, self.tool)
+        if actuators.unusable_limits:
+            self.get_logger().warning(
+                'effort limits too small to carry the robot are not enforced: '
+                + ', '.join(actuators.unusable_limits)
+            )
+        motion = slow_motion(self.robot, posture)
+        self._simulated = SimulatedRobot(
+            self.robot, actuators, motion if values.motion else motion.standing
+        )
+        self._reference = LagrangianReference(urdf, self.robot.joint_names)
+        self._publish_every = max(1, round(1000.0 / values.joint_state_rate)) * TIME_STEP_NS
+        ratio = NANOSECONDS / (values.ground_truth_rate * self._publish_every)
+        self._truth_every = max(1, round(ratio)) * self._publish_every
+        self._was_pushed = False
+        self._simulated.advance()  # compiles the kernels before time begins to count
+
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._description = self.create_publisher(String, 'robot_description', latched)
+        self._description.publish(String(data=urdf))
+        self._states = self.create_publisher(JointState, 'joint_states', QoSProfile(depth=_QUEUE))
+        truth = QoSProfile(depth=_QUEUE)
+        self._pose = self.create_publisher(PoseStamped, '~/ground_truth/pose', truth)
+        self._torques = self.create_publisher(JointState, '~/ground_truth/external_torques', truth)
+        self._wrench = self.create_publisher(WrenchStamped, '~/ground_truth/wrench', truth)
+        self.create_subscription(
+            JointState, '~/effort_commands', self._on_effort_command, qos_profile_sensor_data
+        )
+        serve(self, ApplyWrench, '~/apply_wrench', self._on_apply_wrench, FaultLog(self))
+
+        self._start_stamp = self.get_clock().now().nanoseconds
+        self._start_time = time.monotonic()
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = self.create_timer(
+            self._publish_every / NANOSECONDS / values.speed, self._catch_up, clock=steady
+        )
+        self.get_logger().info(
+            f'simulating {self.robot.name}: {self.robot.nv} joints, tool {self.tool}'
+        )
+
+    def _catch_up(self) -> None:
+        """Step until simulated time is where real time is; the deadline is absolute."""
+        speed = self.parameters.values.speed
+        elapsed = time.monotonic() - self._start_time
+        lag = elapsed - self._simulated.time / NANOSECONDS / speed
+        if lag > _LONGEST_LAG:
+            self._start_time += lag - _LONGEST_LAG
+            self.get_logger().warning(
+                f'the machine is too slow or has slept: simulated time slips by {lag:.1f} s',
+                throttle_duration_sec=5.0,
+            )
+            lag = _LONGEST_LAG
+        steps = int(lag * speed * NANOSECONDS) // TIME_STEP_NS
+        for _ in range(min(steps, _MOST_STEPS)):
+            sample = self._simulated.advance()
+            if sample.time % self._publish_every == 0:
+                self._publish(sample)
+
+    def _publish(self, sample: Sample) -> None:
+        stamp = self._stamp(sample.time)
+        names = self.robot.joint_names
+        self._states.publish(
+            joint_state(stamp, names, position=sample.q, velocity=sample.v, effort=sample.effort)
+        )
+        # The beginning and the end of a push are told at their very stamps.
+        if sample.time % self._truth_every and sample.pushed == self._was_pushed:
+            return
+        self._was_pushed = sample.pushed
+        pose = self._reference.pose(sample.q, self.tool)
+        self._pose.publish(pose_stamped(stamp, self.robot.root_frame, pose))
+        self._torques.publish(joint_state(stamp, names, effort=sample.external_torque))
+        self._wrench.publish(wrench_stamped(stamp, self.tool, self._tool_wrench(sample, pose)))
+
+    def _tool_wrench(self, sample: Sample, pose: np.ndarray) -> np.ndarray:
+        """(6) all pushes of this sample together, about the tool's origin, in its axes."""
+        total = np.zeros(6)
+        for push in self._simulated.pushes if sample.pushed else ():
+            wrench = push.at_origin(self.robot, sample.q)
+            at = self.robot.forward_kinematics(sample.q, push.frame)[:3, 3]
+            total[:3] += wrench[:3]
+            total[3:] += wrench[3:] + np.cross(at - pose[:3, 3], wrench[:3])
+        R = pose[:3, :3]
+        return np.concatenate([R.T @ total[:3], R.T @ total[3:]])
+
+    def _stamp(self, simulated: int) -> Time:
+        whole, part = divmod(self._start_stamp + simulated, NANOSECONDS)
+        return Time(sec=whole, nanosec=part)
+
+    def _on_effort_command(self, message: JointState) -> None:
+        values = self.parameters.values
+        try:
+            efforts = dict(zip(message.name, message.effort, strict=False))
+            if not len(efforts) == len(message.name) == len(message.effort):
+                raise InvalidArgumentError(
+                    'effort',
+                    f'{len(message.effort)} values for {len(message.name)} names',
+                    'one value per name, no name twice',
+                )
+            self._simulated.command(
+                efforts, values.command_mode == 'replace', values.command_timeout
+            )
+        except InvalidArgumentError as error:
+            self.get_logger().warning(
+                f'effort command refused: {error}', throttle_duration_sec=5.0
+            )
+
+    def _on_apply_wrench(
+        self, request: ApplyWrench.Request, _response: ApplyWrench.Response
+    ) -> None:
+        self._simulated.push(
+            request.frame,
+            wrench_array(request.wrench, 'wrench'),
+            seconds(request.duration),
+            request.expressed_in,
+            vector_array(request.point, 'point'),
+        )
+
+
+def default_description() -> str:
+    """The URDF text of the package's own arm."""
+    folder = Path(get_package_share_directory('dynamics_ros'), 'urdf')
+    return (folder / DEFAULT_ROBOT).read_text(encoding='utf-8')

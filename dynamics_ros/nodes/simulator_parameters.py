@@ -1,0 +1,62 @@
+"""Every parameter of robot_simulator, with its default, unit, range and meaning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .declaration import parameter
+
+
+@dataclass(frozen=True)
+class SimulatorParameters:
+    """Parameters of robot_simulator; all are fixed at start except ``command_mode``."""
+
+    robot_description: str = parameter(
+        '', 'URDF as XML text. Empty: the seven-joint arm of this package', read_only=True
+    )
+    tool_frame: str = parameter(
+        '',
+        'Frame whose ground truth is published. Empty: the end of the longest chain',
+        read_only=True,
+    )
+    joint_state_rate: float = parameter(
+        500.0,
+        'Joint states per simulated second; rounded so that a whole number of 1 ms steps lies '
+        'between two',
+        unit='Hz',
+        minimum=1.0,
+        maximum=1000.0,
+        read_only=True,
+    )
+    ground_truth_rate: float = parameter(
+        100.0,
+        'Messages of each ground truth topic per simulated second, at stamps of joint states',
+        unit='Hz',
+        minimum=0.1,
+        maximum=1000.0,
+        read_only=True,
+    )
+    speed: float = parameter(
+        1.0,
+        'Simulated time per real time. Stamps follow simulated time',
+        minimum=0.01,
+        maximum=100.0,
+        read_only=True,
+    )
+    motion: bool = parameter(
+        True, 'Move slowly around a posture; false: hold it', read_only=True
+    )
+    command_mode: str = parameter(
+        'add',
+        'What effort commands do: come on top of the controllers, or replace them and gravity '
+        'compensation at the joints they name',
+        choices=('add', 'replace'),
+    )
+    command_timeout: float = parameter(
+        0.2,
+        'An effort command is in force until the next one, and this long at most',
+        unit='s',
+        minimum=0.001,
+        maximum=60.0,
+        read_only=True,
+    )

@@ -1,0 +1,176 @@
+"""Every quantity agrees with Pinocchio, on real robots, fixed and floating, on both back ends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tolerances import AGAINST_PINOCCHIO
+
+from benchmarks.pinocchio_peer import PinocchioPeer
+from benchmarks.robots import urdf_path
+from dynamics_ros import Robot
+
+ROBOTS = ('panda', 'ur5', 'xarm7', 'kinova')
+REFERENCES = ('world', 'local', 'local_world_aligned')
+
+
+@pytest.fixture(
+    scope='module',
+    params=[
+        (name, root, backend)
+        for name in ROBOTS
+        for root in ('fixed', 'floating')
+        for backend in ('llvm', 'python')
+    ],
+    ids=lambda parameters: '-'.join(parameters),
+)
+def pair(request):
+    """One of our robots and Pinocchio on the same description."""
+    name, root, backend = request.param
+    text = urdf_path(name).read_text()
+    robot = Robot.from_urdf(text, root, backend=backend)
+    return robot, PinocchioPeer(text, robot)
+
+
+@pytest.fixture
+def state(pair):
+    """A random state: q, v, a, tau and two wrenches."""
+    robot, _ = pair
+    rng = np.random.default_rng(7)
+    q = robot.random_configuration(rng)
+    v, a, tau = rng.normal(size=(3, robot.nv))
+    middle = robot.frame_names[len(robot.frame_names) // 2]
+    wrenches = {middle: rng.normal(size=6), robot.frame_names[-1]: rng.normal(size=6)}
+    return q, v, a, tau, wrenches
+
+
+def assert_agrees(ours, theirs):
+    scale = max(1.0, float(np.abs(theirs).max()))
+    assert np.shape(ours) == np.shape(theirs)
+    assert np.abs(ours - theirs).max() <= AGAINST_PINOCCHIO * scale
+
+
+def test_the_robot_runs_on_the_back_end_that_was_asked_for(pair, state, request):
+    robot, _ = pair
+    robot.gravity(state[0])
+    assert robot.kernels['gravity()'].backend == request.node.callspec.params['pair'][2]
+
+
+def test_total_mass(pair):
+    robot, peer = pair
+    assert robot.total_mass == pytest.approx(sum(i.mass for i in peer.model.inertias[1:]))
+
+
+def test_poses_of_all_frames(pair, state):
+    robot, peer = pair
+    q = state[0]
+    poses = dict(zip(robot.frame_names, robot.all_frames(q), strict=True))
+    assert len(peer.frames) == len(robot.frame_names)
+    for frame in peer.frames:
+        assert_agrees(poses[frame], peer.forward_kinematics(q, frame))
+
+
+def test_the_pose_of_one_frame(pair, state):
+    robot, peer = pair
+    frame = robot.frame_names[-1]
+    ours = robot.forward_kinematics(state[0], frame)
+    assert_agrees(ours, peer.forward_kinematics(state[0], frame))
+
+
+@pytest.mark.parametrize('reference', REFERENCES)
+def test_frame_jacobians(pair, state, reference):
+    robot, peer = pair
+    for frame in (robot.frame_names[len(robot.frame_names) // 2], robot.frame_names[-1]):
+        ours = robot.jacobian(state[0], frame, reference)
+        assert_agrees(ours, peer.jacobian(state[0], frame, reference))
+
+
+@pytest.mark.parametrize('reference', REFERENCES)
+def test_frame_velocities_are_the_jacobian_times_v(pair, state, reference):
+    robot, peer = pair
+    q, v, *_ = state
+    frame = robot.frame_names[-1]
+    ours = robot.frame_velocity(q, v, frame, reference)
+    assert_agrees(ours, peer.jacobian(q, frame, reference) @ v)
+
+
+@pytest.mark.parametrize('reference', REFERENCES)
+def test_frame_accelerations_are_the_derivative_of_the_twist(pair, state, reference):
+    robot, peer = pair
+    q, v, a, *_ = state
+    frame = robot.frame_names[-1]
+    J = peer.jacobian(q, frame, reference)
+    J_dot = peer.jacobian_derivative(q, v, frame, reference)
+    assert_agrees(robot.frame_acceleration(q, v, a, frame, reference), J @ a + J_dot @ v)
+
+
+def test_inverse_dynamics(pair, state):
+    robot, peer = pair
+    q, v, a, *_ = state
+    assert_agrees(robot.inverse_dynamics(q, v, a), peer.inverse_dynamics(q, v, a))
+
+
+def test_inverse_dynamics_with_external_wrenches(pair, state):
+    robot, peer = pair
+    q, v, a, _, wrenches = state
+    assert_agrees(
+        robot.inverse_dynamics(q, v, a, wrenches), peer.inverse_dynamics(q, v, a, wrenches)
+    )
+
+
+def test_gravity(pair, state):
+    robot, peer = pair
+    assert_agrees(robot.gravity(state[0]), peer.gravity(state[0]))
+
+
+def test_nonlinear_effects(pair, state):
+    robot, peer = pair
+    q, v, *_ = state
+    assert_agrees(robot.nonlinear_effects(q, v), peer.nonlinear_effects(q, v))
+
+
+def test_coriolis_matrix(pair, state):
+    robot, peer = pair
+    q, v, *_ = state
+    assert_agrees(robot.coriolis(q, v), peer.coriolis(q, v))
+
+
+def test_mass_matrix(pair, state):
+    robot, peer = pair
+    assert_agrees(robot.mass_matrix(state[0]), peer.mass_matrix(state[0]))
+
+
+def test_inverse_of_the_mass_matrix(pair, state):
+    robot, peer = pair
+    assert_agrees(robot.mass_matrix_inverse(state[0]), peer.mass_matrix_inverse(state[0]))
+
+
+def test_forward_dynamics(pair, state):
+    robot, peer = pair
+    q, v, _, tau, _ = state
+    assert_agrees(robot.forward_dynamics(q, v, tau), peer.forward_dynamics(q, v, tau))
+
+
+def test_forward_dynamics_with_external_wrenches(pair, state):
+    robot, peer = pair
+    q, v, _, tau, wrenches = state
+    assert_agrees(
+        robot.forward_dynamics(q, v, tau, wrenches),
+        peer.forward_dynamics(q, v, tau, wrenches),
+    )
+
+
+def test_momentum_observer_terms(pair, state):
+    robot, peer = pair
+    q, v, *_ = state
+    p, beta = robot.momentum_observer_terms(q, v)
+    assert_agrees(p, peer.mass_matrix(q) @ v)
+    assert_agrees(beta, peer.coriolis(q, v).T @ v - peer.gravity(q))
+
+
+def test_energies_and_centre_of_mass(pair, state):
+    robot, peer = pair
+    q, v, *_ = state
+    assert_agrees(robot.kinetic_energy(q, v), peer.kinetic_energy(q, v))
+    assert_agrees(robot.potential_energy(q), peer.potential_energy(q))
+    assert_agrees(robot.center_of_mass(q), peer.center_of_mass(q))
