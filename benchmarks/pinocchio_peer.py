@@ -1,8 +1,8 @@
 """Pinocchio on the same robot, its results in our coordinates.
 
 Pinocchio gives a continuous joint two coordinates (cos, sin), a mimic follower a coordinate of its
-own, and orders joints its own way. With q_p = G q + offset and v_p = G v per joint, a torque of ours
-is G^T tau_p and a matrix G^T M_p G.
+own, and orders joints its own way. With q_p = G q + offset and v_p = G v per joint, a torque of
+ours is G^T tau_p and a matrix G^T M_p G.
 """
 
 from __future__ import annotations
@@ -126,9 +126,7 @@ class PinocchioPeer:
 
     def nonlinear_effects(self, q: Array, v: Array) -> Array:
         """C v + g (nv)."""
-        tau = pin.nonLinearEffects(
-            self.model, self.data, self.configuration(q), self.velocity(v)
-        )
+        tau = pin.nonLinearEffects(self.model, self.data, self.configuration(q), self.velocity(v))
         return np.asarray(self.G.T @ tau)
 
     def coriolis(self, q: Array, v: Array) -> Array:
@@ -158,9 +156,7 @@ class PinocchioPeer:
         if self.robot.model.has_mimic_joints or external_wrenches:
             bias = self.inverse_dynamics(q, v, np.zeros_like(v), external_wrenches)
             return np.linalg.solve(self.mass_matrix(q), tau - bias)
-        a = pin.aba(
-            self.model, self.data, self.configuration(q), self.velocity(v), self.G @ tau
-        )
+        a = pin.aba(self.model, self.data, self.configuration(q), self.velocity(v), self.G @ tau)
         return np.asarray(self.G.T @ a)
 
     def kinetic_energy(self, q: Array, v: Array) -> Array:
@@ -172,10 +168,54 @@ class PinocchioPeer:
 
     def potential_energy(self, q: Array) -> Array:
         """Potential energy."""
-        return np.array(
-            pin.computePotentialEnergy(self.model, self.data, self.configuration(q))
-        )
+        return np.array(pin.computePotentialEnergy(self.model, self.data, self.configuration(q)))
 
     def center_of_mass(self, q: Array) -> Array:
         """Centre of mass (3)."""
         return np.array(pin.centerOfMass(self.model, self.data, self.configuration(q)))
+
+    def inverse_dynamics_derivatives(self, q: Array, v: Array, a: Array) -> tuple[Array, ...]:
+        """dtau/dq, dtau/dv, dtau/da (nv, nv each)."""
+        dq, dv, _ = pin.computeRNEADerivatives(
+            self.model, self.data, self.configuration(q), self.velocity(v), self.velocity(a)
+        )
+        return self._projected(dq), self._projected(dv), self.mass_matrix(q)
+
+    def forward_dynamics_derivatives(self, q: Array, v: Array, tau: Array) -> tuple[Array, ...]:
+        """da/dq, da/dv, da/dtau (nv, nv each)."""
+        if self.robot.model.has_mimic_joints:
+            a = self.forward_dynamics(q, v, tau)
+            dq, dv, M = self.inverse_dynamics_derivatives(q, v, a)
+            return -np.linalg.solve(M, dq), -np.linalg.solve(M, dv), np.linalg.inv(M)
+        dq, dv, _ = pin.computeABADerivatives(
+            self.model, self.data, self.configuration(q), self.velocity(v), self.G @ tau
+        )
+        return self._projected(dq), self._projected(dv), self.mass_matrix_inverse(q)
+
+    def regressor(self, q: Array, v: Array, a: Array) -> Array:
+        """Regressor (nv, 10 bodies), bodies in our order."""
+        Y = pin.computeJointTorqueRegressor(
+            self.model, self.data, self.configuration(q), self.velocity(v), self.velocity(a)
+        )
+        order = [self.model.getJointId(joint.name) - 1 for joint in self.robot.model.joints]
+        columns = np.concatenate([np.arange(10 * i, 10 * i + 10) for i in order])
+        return np.asarray(self.G.T @ Y[:, columns])
+
+    def centroidal_map(self, q: Array) -> Array:
+        """Centroidal map (6, nv)."""
+        v = np.zeros(self.model.nv)
+        pin.ccrba(self.model, self.data, self.configuration(q), v)
+        return np.asarray(self.data.Ag @ self.G)
+
+    def centroidal_momentum(self, q: Array, v: Array) -> Array:
+        """Centroidal momentum (6)."""
+        pin.ccrba(self.model, self.data, self.configuration(q), self.velocity(v))
+        return np.array(self.data.hg)
+
+    def com_jacobian(self, q: Array) -> Array:
+        """Jacobian (3, nv) of the centre of mass."""
+        J = pin.jacobianCenterOfMass(self.model, self.data, self.configuration(q))
+        return np.asarray(J @ self.G)
+
+    def _projected(self, matrix: Array) -> Array:
+        return np.asarray(self.G.T @ matrix @ self.G)

@@ -6,18 +6,25 @@ options are what a trace fixes: frames and references; configurations and veloci
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .algorithms import configuration, energy, forward_kinematics
+from .algorithms import centroidal, configuration, energy, forward_kinematics
 from .algorithms.coriolis import coriolis_matrix
-from .algorithms.forward_dynamics import forward_dynamics
+from .algorithms.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
+from .algorithms.forward_dynamics import forward_dynamics, hybrid_dynamics
 from .algorithms.inverse_dynamics import gravity_torques, inverse_dynamics, nonlinear_effects
-from .algorithms.jacobian import REFERENCES, jacobian_columns
-from .algorithms.linear import inverse_of
+from .algorithms.jacobian import (
+    REFERENCES,
+    jacobian_columns,
+    jacobian_derivative,
+    jacobian_hessian,
+)
+from .algorithms.linear import factorize, inverse_of
 from .algorithms.mass_matrix import mass_matrix
 from .algorithms.momentum import momentum_observer_terms
+from .algorithms.regressor import regressor
 from .errors import InvalidArgumentError
 from .model import ROOT, Model
 from .spatial import Force, Motion, Scalar
@@ -46,9 +53,7 @@ def define(model: Model, key: Key) -> Definition:
     return _DEFINITIONS[name](model, *options)
 
 
-def _over(
-    algorithm: Callable[..., Any], *inputs: str
-) -> Callable[[Model], Definition]:
+def _over(algorithm: Callable[..., Any], *inputs: str) -> Callable[[Model], Definition]:
     """An algorithm of (model, *inputs) without options."""
 
     def make(model: Model) -> Definition:
@@ -97,9 +102,29 @@ def _jacobian(model: Model, frame: str, reference: str) -> Definition:
     )
 
 
-def _with_wrenches(
-    algorithm: Callable[..., list[Scalar]], third: str
-) -> Callable[..., Definition]:
+def _jacobian_derivative(model: Model, frame: str, reference: str) -> Definition:
+    target, checked = model.frame(frame), _reference(reference)
+
+    def function(q: Values, v: Values) -> list[list[Scalar]]:
+        return _matrix(jacobian_derivative(model, q, v, target, checked))
+
+    return Definition({'q': model.nq, 'v': model.nv}, function)
+
+
+def _jacobian_hessian(model: Model, frame: str, reference: str) -> Definition:
+    target, checked = model.frame(frame), _reference(reference)
+
+    def function(q: Values) -> list[list[list[Scalar]]]:
+        hessian = [
+            [rate.components() for rate in rates]
+            for rates in jacobian_hessian(model, q, target, checked)
+        ]
+        return [[[rate[row] for rate in rates] for rates in hessian] for row in range(6)]
+
+    return Definition({'q': model.nq}, function)
+
+
+def _with_wrenches(algorithm: Callable[..., list[Scalar]], third: str) -> Callable[..., Definition]:
     """An algorithm of (model, q, v, third, external): the options are the frames of wrenches."""
 
     def make(model: Model, *frames: str) -> Definition:
@@ -116,6 +141,30 @@ def _with_wrenches(
         inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, third: model.nv}
         inputs |= {f'external_wrench_{i}': 6 for i in range(len(frames))}
         return Definition(inputs, function)
+
+    return make
+
+
+def _hybrid_dynamics(model: Model, *prescribed: str) -> Definition:
+    indices = frozenset(int(k) for k in prescribed)
+
+    def function(q: Values, v: Values, a: Values, tau: Values) -> dict[str, list[Scalar]]:
+        all_a, all_tau = hybrid_dynamics(model, q, v, a, tau, indices)
+        return {'a': all_a, 'tau': all_tau}
+
+    return Definition({'q': model.nq, 'v': model.nv, 'a': model.nv, 'tau': model.nv}, function)
+
+
+def _derivatives(
+    algorithm: Callable[..., tuple[Any, Any, Any]], third: str
+) -> Callable[[Model], Definition]:
+    """An algorithm of (model, q, v, third) with three results."""
+
+    def make(model: Model) -> Definition:
+        def function(q: Values, v: Values, x: Values) -> dict[str, Any]:
+            return dict(zip(('dq', 'dv', f'd{third}'), algorithm(model, q, v, x), strict=True))
+
+        return Definition({'q': model.nq, 'v': model.nv, third: model.nv}, function)
 
     return make
 
@@ -137,24 +186,46 @@ _DEFINITIONS: dict[str, Callable[..., Definition]] = {
     'frame_velocity': _frame_velocity,
     'frame_acceleration': _frame_acceleration,
     'jacobian': _jacobian,
+    'jacobian_derivative': _jacobian_derivative,
+    'jacobian_hessian': _jacobian_hessian,
     'inverse_dynamics': _with_wrenches(inverse_dynamics, 'a'),
     'gravity': _over(gravity_torques, 'q'),
     'nonlinear_effects': _over(nonlinear_effects, 'q', 'v'),
     'coriolis': _over(coriolis_matrix, 'q', 'v'),
     'mass_matrix': _over(mass_matrix, 'q'),
-    'mass_matrix_inverse': _over(lambda model, q: inverse_of(mass_matrix(model, q)), 'q'),
+    'mass_matrix_inverse': _over(
+        lambda model, q: inverse_of(factorize(mass_matrix(model, q))), 'q'
+    ),
     'forward_dynamics': _with_wrenches(forward_dynamics, 'tau'),
+    'hybrid_dynamics': _hybrid_dynamics,
+    'inverse_dynamics_derivatives': _derivatives(inverse_dynamics_derivatives, 'a'),
+    'forward_dynamics_derivatives': _derivatives(forward_dynamics_derivatives, 'tau'),
+    'regressor': _over(regressor, 'q', 'v', 'a'),
     'momentum_observer_terms': _momentum_observer_terms,
     'kinetic_energy': _over(energy.kinetic_energy, 'q', 'v'),
     'potential_energy': _over(energy.potential_energy, 'q'),
     'center_of_mass': _over(lambda model, q: [*energy.center_of_mass(model, q)], 'q'),
+    'com_jacobian': _over(
+        lambda model, q: _rows(
+            [*column] for column in centroidal.center_of_mass_jacobian(model, q)
+        ),
+        'q',
+    ),
+    'centroidal_momentum': _over(
+        lambda model, q, v: centroidal.centroidal_momentum(model, q, v).components(), 'q', 'v'
+    ),
+    'centroidal_map': _over(lambda model, q: _matrix(centroidal.centroidal_map(model, q)), 'q'),
 }
 
 
-def _matrix(columns: Sequence[Motion]) -> list[list[Scalar]]:
-    """Six rows of a list of motions."""
-    components = [column.components() for column in columns]
-    return [[column[row] for column in components] for row in range(6)]
+def _matrix(columns: Iterable[Motion | Force]) -> list[list[Scalar]]:
+    """Six rows of motions or forces that are columns."""
+    return _rows(column.components() for column in columns)
+
+
+def _rows(columns: Iterable[Sequence[Scalar]]) -> list[list[Scalar]]:
+    """Columns as rows."""
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def _reference(reference: str) -> str:

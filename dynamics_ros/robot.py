@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .algorithms import configuration, energy
+from .algorithms import configuration
 from .definitions import Key, define
 from .errors import InvalidArgumentError, SingularError
 from .kernels import Kernel, trace
@@ -157,7 +157,9 @@ class Robot:
         bare = self._without_payload
         payload = _payload_inertia(mass, center_of_mass, inertia)
         empty = frame is None or mass == 0.0
-        other = Robot(bare if empty else bare.with_added_inertia(str(frame), payload), self._backend)
+        other = Robot(
+            bare if empty else bare.with_added_inertia(str(frame), payload), self._backend
+        )
         other._without_payload = bare
         return other
 
@@ -261,6 +263,18 @@ class Robot:
         """Geometric Jacobian (..., 6, nv), rows linear then angular ([RD] eq. 2.164)."""
         return self._run(('jacobian', frame, reference), q)
 
+    def jacobian_derivative(
+        self, q: ArrayLike, v: ArrayLike, frame: str, reference: str = LOCAL_WORLD_ALIGNED
+    ) -> Array:
+        """Time derivative (..., 6, nv) of ``jacobian`` along the velocity v."""
+        return self._run(('jacobian_derivative', frame, reference), q, v)
+
+    def jacobian_hessian(
+        self, q: ArrayLike, frame: str, reference: str = LOCAL_WORLD_ALIGNED
+    ) -> Array:
+        """dJ/dq (..., 6, nv, nv): entry [:, j, k] is the rate of column j along velocity k."""
+        return self._run(('jacobian_hessian', frame, reference), q)
+
     # Dynamics.
 
     def inverse_dynamics(
@@ -319,6 +333,66 @@ class Robot:
         frames, wrenches = zip(*external_wrenches.items(), strict=True)
         return self._run_solver(('forward_dynamics', *frames), q, v, tau, *wrenches)
 
+    def hybrid_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        tau: ArrayLike,
+        prescribed: Sequence[bool] | NDArray[np.bool_],
+    ) -> tuple[Array, Array]:
+        """All accelerations and torques (..., nv each) from one of the two per joint ([Lie] 2.3).
+
+        Args:
+            q, v: configuration and velocity.
+            a: accelerations, read where prescribed.
+            tau: torques, read where not prescribed.
+            prescribed: (nv) booleans; one kernel is compiled for each mask that is used.
+
+        Raises:
+            SingularError: a free joint moves nothing that has mass or inertia.
+        """
+        mask = np.asarray(prescribed)
+        if mask.shape != (self.nv,) or mask.dtype != np.bool_:
+            problem = f'{mask.dtype} of shape {mask.shape}'
+            raise InvalidArgumentError('prescribed', problem, f'booleans of shape ({self.nv},)')
+        key = ('hybrid_dynamics', *(str(k) for k in np.flatnonzero(mask)))
+        accelerations, torques = self._run_solver(key, q, v, a, tau)
+        return accelerations, torques
+
+    def inverse_dynamics_derivatives(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike
+    ) -> tuple[Array, Array, Array]:
+        """dtau/dq, dtau/dv, dtau/da (..., nv, nv each) of ``inverse_dynamics`` ([Singh2022]).
+
+        Derivatives with respect to q are along velocities, so a floating base has six.
+        """
+        dq, dv, da = self._run(('inverse_dynamics_derivatives',), q, v, a)
+        return dq, dv, da
+
+    def forward_dynamics_derivatives(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike
+    ) -> tuple[Array, Array, Array]:
+        """da/dq, da/dv, da/dtau (..., nv, nv each) of ``forward_dynamics`` ([Lie] 4).
+
+        Raises:
+            SingularError: a joint moves nothing that has mass or inertia.
+        """
+        dq, dv, dtau = self._run_solver(('forward_dynamics_derivatives',), q, v, tau)
+        return dq, dv, dtau
+
+    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """Y (..., nv, 10 bodies) with tau = Y pi ([Atkeson1986]).
+
+        pi stacks, per body of body_names: m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the origin
+        of the body frame; ``inertial_parameters`` gives it.
+        """
+        return self._run(('regressor',), q, v, a)
+
+    def inertial_parameters(self) -> Array:
+        """pi (10 bodies) of the model, in the order of the columns of ``regressor``."""
+        return np.array([inertia.parameters() for inertia in self.model.inertias]).ravel()
+
     def momentum_observer_terms(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """p = M v and beta = C^T v - g (..., nv each): dp/dt = tau + beta + external torque."""
         p, beta = self._run(('momentum_observer_terms',), q, v)
@@ -337,6 +411,18 @@ class Robot:
     def center_of_mass(self, q: ArrayLike) -> Array:
         """Centre of mass (..., 3) of the moving bodies in the root frame [m]."""
         return self._run(('center_of_mass',), q)
+
+    def com_jacobian(self, q: ArrayLike) -> Array:
+        """Jacobian (..., 3, nv) of the centre of mass, in root axes."""
+        return self._run(('com_jacobian',), q)
+
+    def centroidal_momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Momentum (..., 6): linear, then angular about the centre of mass, in root axes."""
+        return self._run(('centroidal_momentum',), q, v)
+
+    def centroidal_map(self, q: ArrayLike) -> Array:
+        """A (..., 6, nv) with ``centroidal_momentum`` = A v ([Orin2013])."""
+        return self._run(('centroidal_map',), q)
 
     # Inverse kinematics.
 
@@ -382,7 +468,9 @@ class Robot:
             result = self._run(key, *arrays)
         except ArithmeticError:
             result = np.array(np.nan)
-        if not np.isfinite(result).all():
+        if not all(
+            np.isfinite(part).all() for part in (result if type(result) is tuple else (result,))
+        ):
             raise SingularError('mass matrix', 'a joint moves nothing that has mass or inertia')
         return result
 

@@ -40,14 +40,14 @@ def robot(*elements, links='ab'):
     return f'<robot name="r">{declared}{"".join(elements)}</robot>'
 
 
-def joint(content='', *, type='revolute', name='j', parent='a', child='b'):  # noqa: A002
+def joint(content='', *, type='revolute', name='j', parent='a', child='b'):
     return (
         f'<joint name="{name}" type="{type}"><parent link="{parent}"/><child link="{child}"/>'
         f'{content}</joint>'
     )
 
 
-def only_joint(content='', type='revolute'):  # noqa: A002
+def only_joint(content='', type='revolute'):
     (found,) = parse_urdf(robot(joint(content, type=type))).joints
     return found
 
@@ -639,20 +639,22 @@ class TestCollection:
         assert total == pytest.approx(pinocchio.computeTotalMass(peer), rel=1e-12)
 
 
+@pytest.fixture(scope='module')
+def arm():
+    return read_urdf(DEFAULT_ROBOT)
+
+
+@pytest.fixture(scope='module')
+def shapes():
+    """The collision shapes of each link: (mass, centre, inertia about it) at 850 kg/m^3."""
+    return {
+        element.get('name'): [solid(shape) for shape in element.iter('collision')]
+        for element in ElementTree.parse(DEFAULT_ROBOT).getroot().iter('link')
+    }
+
+
 class TestDefaultRobot:
     """urdf/seven_joint_arm.urdf."""
-
-    @pytest.fixture(scope='class')
-    def arm(self):
-        return read_urdf(DEFAULT_ROBOT)
-
-    @pytest.fixture(scope='class')
-    def shapes(self):
-        """The collision shapes of each link: (mass, centre, inertia about it) at 850 kg/m^3."""
-        return {
-            element.get('name'): [solid(shape) for shape in element.iter('collision')]
-            for element in ElementTree.parse(DEFAULT_ROBOT).getroot().iter('link')
-        }
 
     def test_alternates_roll_and_pitch_joints_with_all_limits_and_friction(self, arm):
         moving = [found for found in arm.joints if found.type == 'revolute']

@@ -1,0 +1,1 @@
+"""Kinematics and dynamics, one file an algorithm, over any scalar."""

@@ -29,7 +29,7 @@ class BodyCoriolis:
         """B of one rigid body, in the body frame."""
         c, w = inertia.center, velocity.angular
         v_c = velocity.linear + w.cross(c)
-        I = inertia.rotational  # noqa: E741 - the symbol of the source
+        I = inertia.rotational
         half_trace = 0.5 * (I[0, 0] + I[1, 1] + I[2, 2])
         F = Matrix3.skew(v_c * -inertia.mass)
         K = Matrix3.skew(w) @ (I - Matrix3.identity() * half_trace)
@@ -53,50 +53,68 @@ class BodyCoriolis:
         return Force(Vector3.zero(), torque)
 
 
-def coriolis_matrix(
-    model: Model, q: Sequence[Scalar], v: Sequence[Scalar]
-) -> list[list[Scalar]]:
-    """C(q, v), nv by nv: C v is the Coriolis and centrifugal torque, M-dot - 2 C is skew.
+@dataclass(frozen=True)
+class CompositeBodies:
+    """The tree at (q, v), with every body and all that it carries taken as one.
 
-    C is the sum over bodies of J^T Y J-dot + J^T B J, gathered over composite bodies.
+    Attributes:
+        transforms: X_PB of each body in its parent.
+        velocities: twist of each body in its frame.
+        inertias: composite inertia of each body, in its frame.
+        coriolis: composite B of each body, in its frame.
     """
+
+    transforms: list[Transform]
+    velocities: list[Motion]
+    inertias: list[Inertia]
+    coriolis: list[BodyCoriolis]
+
+
+def composite_bodies(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> CompositeBodies:
+    """Velocities outwards, composite inertias and B inwards."""
     transforms: list[Transform] = []
     velocities: list[Motion] = []
-    composite_inertia = list(model.inertias)
-    composite_coriolis: list[BodyCoriolis] = []
+    inertias = list(model.inertias)
+    coriolis: list[BodyCoriolis] = []
     for i, joint in enumerate(model.joints):
         X_PB = joint.transform(q)
         v_P = Motion.zero() if joint.parent == ROOT else velocities[joint.parent]
         v_B = X_PB.inverse_act(v_P) + joint.motion(v)
         transforms.append(X_PB)
         velocities.append(v_B)
-        composite_coriolis.append(BodyCoriolis.of(model.inertias[i], v_B))
-
+        coriolis.append(BodyCoriolis.of(model.inertias[i], v_B))
     for i in reversed(range(len(model.joints))):
         parent = model.joints[i].parent
         if parent != ROOT:
-            X_PB = transforms[i]
-            composite_inertia[parent] = composite_inertia[parent] + X_PB.act(composite_inertia[i])
-            moved = composite_coriolis[i].seen_from(X_PB)
-            composite_coriolis[parent] = composite_coriolis[parent] + moved
+            inertias[parent] = inertias[parent] + transforms[i].act(inertias[i])
+            coriolis[parent] = coriolis[parent] + coriolis[i].seen_from(transforms[i])
+    return CompositeBodies(transforms, velocities, inertias, coriolis)
 
+
+def coriolis_matrix(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[list[Scalar]]:
+    """C(q, v), nv by nv: C v is the Coriolis and centrifugal torque, M-dot - 2 C is skew.
+
+    C is the sum over bodies of J^T Y J-dot + J^T B J, gathered over composite bodies: what a unit
+    velocity of joint j takes is felt by the joints below it, and the other way round.
+    """
+    tree = composite_bodies(model, q, v)
     C: list[list[Scalar]] = [[0.0] * model.nv for _ in range(model.nv)]
     for j, joint in enumerate(model.joints):
-        Y, B = composite_inertia[j], composite_coriolis[j]
+        Y, B = tree.inertias[j], tree.coriolis[j]
         for column, S in joint.subspace:
-            by_column = Y @ velocities[j].cross(S) + B @ S
+            by_column = Y @ tree.velocities[j].cross(S) + B @ S
             momentum = Y @ S
             by_row = B.transpose_apply(S)
             for row, S_row in joint.subspace:
                 C[row][column] = C[row][column] + S_row.dot(by_column)
             i = j
             while model.joints[i].parent != ROOT:
-                by_column = transforms[i].act(by_column)
-                momentum = transforms[i].act(momentum)
-                by_row = transforms[i].act(by_row)
+                X_PB = tree.transforms[i]
+                by_column, momentum = X_PB.act(by_column), X_PB.act(momentum)
+                by_row = X_PB.act(by_row)
                 i = model.joints[i].parent
                 for row, S_row in model.joints[i].subspace:
-                    rate = velocities[i].cross(S_row)
+                    rate = tree.velocities[i].cross(S_row)
                     C[row][column] = C[row][column] + S_row.dot(by_column)
                     share = rate.dot(momentum) + S_row.dot(by_row)
                     C[column][row] = C[column][row] + share

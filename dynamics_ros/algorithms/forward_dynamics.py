@@ -1,14 +1,14 @@
-"""The articulated-body algorithm ([Lie] table 3, [Featherstone2008] table 7.1)."""
+"""Articulated-body recursions: forward and hybrid dynamics ([Lie] 2.2, 2.3)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ..model import ROOT, Model
 from ..spatial import Force, Motion, Scalar, Transform
 from ..spatial.articulated import ArticulatedInertia
 from .inverse_dynamics import inverse_dynamics, root_acceleration
-from .linear import factorize, solve, solve_factorized
+from .linear import Factors, factorize, solve, solve_factorized
 from .mass_matrix import mass_matrix
 
 
@@ -21,28 +21,59 @@ def forward_dynamics(
 ) -> list[Scalar]:
     """a = M^-1 (tau - C v - g + J^T f_ext).
 
-    The articulated-body recursion needs a coordinate of its own for every joint; a robot with
-    mimic joints is solved through its mass matrix instead.
-
     Args:
         model: the robot.
         q, v, tau: configuration, velocity, joint torques.
         external: force of the environment on body i, in the frame of that body.
     """
-    if model.has_mimic_joints:
-        bias = inverse_dynamics(model, q, v, [0.0] * model.nv, external)
-        return solve(mass_matrix(model, q), [t - b for t, b in zip(tau, bias, strict=True)])
-    return articulated_body_algorithm(model, q, v, tau, external or {})
+    a, _ = hybrid_dynamics(model, q, v, [0.0] * model.nv, tau, (), external)
+    return a
 
 
-def articulated_body_algorithm(
+def hybrid_dynamics(
     model: Model,
     q: Sequence[Scalar],
     v: Sequence[Scalar],
+    a: Sequence[Scalar],
     tau: Sequence[Scalar],
+    prescribed: Collection[int],
+    external: Mapping[int, Force] | None = None,
+) -> tuple[list[Scalar], list[Scalar]]:
+    """The accelerations and torques that were not given ([Lie] table 1).
+
+    The recursion needs a coordinate of its own for every joint; a robot with mimic joints is
+    solved through its mass matrix instead ([Lie] eq. 34).
+
+    Args:
+        model: the robot.
+        q, v: configuration and velocity.
+        a: accelerations, read where prescribed.
+        tau: torques, read elsewhere.
+        prescribed: indices of the velocities with a given acceleration.
+        external: force of the environment on body i, in the frame of that body.
+
+    Returns:
+        All accelerations and all torques.
+    """
+    if model.has_mimic_joints:
+        return _through_mass_matrix(model, q, v, a, tau, prescribed, external)
+    return articulated_bodies(model, q, v, a, tau, prescribed, external or {})
+
+
+def articulated_bodies(
+    model: Model,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    a: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    prescribed: Collection[int],
     external: Mapping[int, Force],
-) -> list[Scalar]:
-    """Joint accelerations in a number of operations linear in the joints."""
+) -> tuple[list[Scalar], list[Scalar]]:
+    """Hybrid dynamics with operations linear in the joints ([Lie] table 4).
+
+    With nothing prescribed this is the articulated-body algorithm ([Lie] table 3,
+    [Featherstone2008] table 7.1).
+    """
     n = len(model.joints)
     transforms: list[Transform] = []
     velocities: list[Motion] = []
@@ -50,66 +81,99 @@ def articulated_body_algorithm(
     articulated: list[ArticulatedInertia] = []
     forces: list[Force] = []
 
-    # Pass 1, outwards: velocities, velocity-product accelerations, rigid-body bias forces.
+    # Pass 1, outwards: velocities, accelerations that are known already, rigid-body bias forces.
     for i, joint in enumerate(model.joints):
         X_PB = joint.transform(q)
         v_P = Motion.zero() if joint.parent == ROOT else velocities[joint.parent]
         v_J = joint.motion(v)
         v_B = X_PB.inverse_act(v_P) + v_J
+        known = v_B.cross(v_J)
+        for k, S in joint.subspace:
+            if k in prescribed:
+                known = known + S * a[k]
         Y = model.inertias[i]
         bias_force = Y.bias_force(v_B)
         transforms.append(X_PB)
         velocities.append(v_B)
-        biases.append(v_B.cross(v_J))
+        biases.append(known)
         articulated.append(ArticulatedInertia.of(Y))
         forces.append(bias_force - external[i] if i in external else bias_force)
 
     # Pass 2, inwards: what a body and all behind it answer to an acceleration.
+    free = [[(k, S) for k, S in joint.subspace if k not in prescribed] for joint in model.joints]
     U: list[list[Force]] = [[] for _ in range(n)]
-    solvers: list[tuple[list[list[Scalar]], list[Scalar]]] = [([], []) for _ in range(n)]
+    factors: list[Factors] = [([], []) for _ in range(n)]
     residuals: list[list[Scalar]] = [[] for _ in range(n)]
     for i in reversed(range(n)):
         joint = model.joints[i]
         Y_A, p_A = articulated[i], forces[i]
-        U[i] = [Y_A @ S for _, S in joint.subspace]
-        solvers[i] = factorize([[S.dot(force) for force in U[i]] for _, S in joint.subspace])
-        residuals[i] = [tau[k] - S.dot(p_A) for k, S in joint.subspace]
+        U[i] = [Y_A @ S for _, S in free[i]]
+        factors[i] = factorize([[S.dot(force) for force in U[i]] for _, S in free[i]])
+        residuals[i] = [tau[k] - S.dot(p_A) for k, S in free[i]]
         if joint.parent == ROOT:
             continue
         Y_a, p_a = Y_A, p_A + Y_A @ biases[i]
-        for force, share in _decoupled(U[i], solvers[i]):
+        for force, share in _decoupled(U[i], factors[i]):
             Y_a = Y_a.without(force, share)
             p_a = p_a - force * (share * biases[i].dot(force))
-        for force, share in zip(U[i], solve_factorized(*solvers[i], residuals[i]), strict=True):
+        for force, share in zip(U[i], solve_factorized(factors[i], residuals[i]), strict=True):
             p_a = p_a + force * share
         X_PB = transforms[i]
         articulated[joint.parent] = articulated[joint.parent] + Y_a.seen_from(X_PB)
         forces[joint.parent] = forces[joint.parent] + X_PB.act(p_a)
 
-    # Pass 3, outwards: accelerations.
+    # Pass 3, outwards: the free joints yield, the prescribed ones say what that takes.
     a_0 = root_acceleration(model)
     accelerations: list[Motion] = []
-    a: list[Scalar] = [0.0] * model.nv
+    all_a, all_tau = list(a), list(tau)
     for i, joint in enumerate(model.joints):
         a_P = a_0 if joint.parent == ROOT else accelerations[joint.parent]
         a_B = transforms[i].inverse_act(a_P) + biases[i]
         right = [r - a_B.dot(force) for r, force in zip(residuals[i], U[i], strict=True)]
-        for (k, S), value in zip(joint.subspace, solve_factorized(*solvers[i], right), strict=True):
-            a[k] = value
+        for (k, S), value in zip(free[i], solve_factorized(factors[i], right), strict=True):
+            all_a[k] = value
             a_B = a_B + S * value
         accelerations.append(a_B)
-    return a
+        given = [(k, S) for k, S in joint.subspace if k in prescribed]
+        if given:
+            force = articulated[i] @ a_B + forces[i]
+            for k, S in given:
+                all_tau[k] = S.dot(force)
+    return all_a, all_tau
 
 
-def _decoupled(
-    U: Sequence[Force], solver: tuple[list[list[Scalar]], list[Scalar]]
-) -> list[tuple[Force, Scalar]]:
-    """U D^-1 U^T as a sum of dyads: the columns of U L^-T with the inverse pivots."""
-    L, inverse = solver
-    columns: list[Force] = []
-    for i, force in enumerate(U):
-        column = force
-        for k in range(i):
-            column = column - columns[k] * L[i][k]
-        columns.append(column)
+def _decoupled(U: Sequence[Force], factors: Factors) -> list[tuple[Force, Scalar]]:
+    """U (L^T D L)^-1 U^T as a sum of dyads: the columns of U L^-1 with the inverse pivots."""
+    L, inverse = factors
+    columns = list(U)
+    for k in reversed(range(len(columns))):
+        for i in range(k):
+            columns[i] = columns[i] - columns[k] * L[k][i]
     return list(zip(columns, inverse, strict=True))
+
+
+def _through_mass_matrix(
+    model: Model,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    a: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    prescribed: Collection[int],
+    external: Mapping[int, Force] | None,
+) -> tuple[list[Scalar], list[Scalar]]:
+    """[Lie] eq. 34: the rows of the free coordinates are solved, the others evaluated."""
+    known = [a[k] if k in prescribed else 0.0 for k in range(model.nv)]
+    with_known = inverse_dynamics(model, q, v, known, external)
+    M = mass_matrix(model, q)
+    free = [k for k in range(model.nv) if k not in prescribed]
+    solution = solve(
+        [[M[i][j] for j in free] for i in free], [tau[k] - with_known[k] for k in free]
+    )
+    all_a, all_tau = known, list(tau)
+    for k, value in zip(free, solution, strict=True):
+        all_a[k] = value
+    for k in prescribed:
+        all_tau[k] = with_known[k]
+        for j in free:
+            all_tau[k] = all_tau[k] + M[k][j] * all_a[j]
+    return all_a, all_tau

@@ -1,12 +1,12 @@
-"""The geometric Jacobian of a frame ([RD] 2.8.5, eq. 2.164) in the three references."""
+"""The geometric Jacobian of a frame and its derivatives ([RD] 2.8.5) in the three references."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ..model import ROOT, Frame, Model
-from ..spatial import Motion, Scalar, Transform
-from .forward_kinematics import branch_poses
+from ..spatial import Motion, Scalar, Transform, Vector3
+from .forward_kinematics import branch_poses, frame_velocity
 
 REFERENCES = ('world', 'local', 'local_world_aligned')
 """World: spatial twist at the root's origin. Local: body twist. Local world aligned: velocity of
@@ -16,23 +16,82 @@ the frame's origin and angular velocity, both in the axes of the root frame."""
 def jacobian_columns(
     model: Model, q: Sequence[Scalar], frame: Frame, reference: str
 ) -> list[Motion]:
-    """Column k is the twist of the frame for unit velocity k."""
+    """Column k is the twist of the frame for unit velocity k ([RD] eq. 2.164)."""
     columns = [Motion.zero()] * model.nv
-    if frame.body == ROOT:
-        return columns
-    poses = branch_poses(model, q, frame.body)
-    X_0F = poses[frame.body] @ frame.placement
-    for i, X_0B in poses.items():
-        X_RB = to_reference(X_0B, X_0F, reference)
+    for i, X_RB in _to_reference(model, q, frame, reference).items():
         for k, S in model.joints[i].subspace:
             columns[k] = columns[k] + X_RB.act(S)
     return columns
 
 
-def to_reference(X_0B: Transform, X_0F: Transform, reference: str) -> Transform:
-    """X_RB: from a body to the reference of the frame F."""
-    if reference == 'world':
-        return X_0B
+def jacobian_derivative(
+    model: Model, q: Sequence[Scalar], v: Sequence[Scalar], frame: Frame, reference: str
+) -> list[Motion]:
+    """Time derivative of the Jacobian's columns.
+
+    A column S fixed in body B turns with it, d/dt S = v_B x S. The local reference moves with the
+    frame, which takes v_F x J away; the origin of local_world_aligned moves with the velocity of
+    the frame, which adds w x v_F to the linear part.
+    """
+    columns = [Motion.zero()] * model.nv
+    velocities: dict[int, Motion] = {}
+    v_F = frame_velocity(model, q, v, frame, reference)
+    for i, X_RB in _to_reference(model, q, frame, reference).items():
+        joint = model.joints[i]
+        v_P = Motion.zero() if joint.parent == ROOT else velocities[joint.parent]
+        velocities[i] = joint.transform(q).inverse_act(v_P) + joint.motion(v)
+        for k, S in joint.subspace:
+            rate = X_RB.act(velocities[i].cross(S)) + _of_moving_reference(
+                X_RB.act(S), v_F, reference
+            )
+            columns[k] = columns[k] + rate
+    return columns
+
+
+def jacobian_hessian(
+    model: Model, q: Sequence[Scalar], frame: Frame, reference: str
+) -> list[list[Motion]]:
+    """``hessian[j][k]``: derivative of column j with respect to coordinate k.
+
+    The derivative is along the velocity k: q exp(t e_k). Column j turns with every joint k that
+    carries it, J_k x J_j, and the reference moves with all of them.
+    """
+    hessian = [[Motion.zero()] * model.nv for _ in range(model.nv)]
+    chain = _to_reference(model, q, frame, reference)
+    columns = [
+        (i, k, X_RB.act(S)) for i, X_RB in chain.items() for k, S in model.joints[i].subspace
+    ]
+    for body_j, j, J_j in columns:
+        for body_k, k, J_k in columns:
+            rate = _of_moving_reference(J_j, J_k, reference)
+            if body_k <= body_j:
+                rate = rate + J_k.cross(J_j)
+            hessian[j][k] = hessian[j][k] + rate
+    return hessian
+
+
+def _of_moving_reference(column: Motion, v_F: Motion, reference: str) -> Motion:
+    """Rate of a resting column's components because the reference moves with the frame."""
     if reference == 'local':
-        return X_0F.inverse_compose(X_0B)
-    return Transform(X_0B.rotation, X_0B.translation - X_0F.translation)
+        return -v_F.cross(column)
+    if reference == 'local_world_aligned':
+        return Motion(column.angular.cross(v_F.linear), Vector3.zero())
+    return Motion.zero()
+
+
+def _to_reference(
+    model: Model, q: Sequence[Scalar], frame: Frame, reference: str
+) -> dict[int, Transform]:
+    """X_RB of every body B between the root and the frame, the root first."""
+    if frame.body == ROOT:
+        return {}
+    poses = branch_poses(model, q, frame.body)
+    X_0F = poses[frame.body] @ frame.placement
+    if reference == 'world':
+        return poses
+    if reference == 'local':
+        return {i: X_0F.inverse_compose(X_0B) for i, X_0B in poses.items()}
+    return {
+        i: Transform(X_0B.rotation, X_0B.translation - X_0F.translation)
+        for i, X_0B in poses.items()
+    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import signal
 import socket
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import yaml
 from ament_index_python.packages import get_package_prefix
 
 DOMAIN_VARIABLE = 'DYNAMICS_ROS_DEMO_DOMAIN_ID'
@@ -32,14 +32,26 @@ class ChildError(Exception):
 class Child:
     """A running executable of the package; its output goes to a file."""
 
-    def __init__(self, executable: str, parameters: Mapping[str, Any], folder: Path) -> None:
+    def __init__(
+        self, executable: str, parameters: Mapping[str, Mapping[str, Any]], folder: Path
+    ) -> None:
+        """Start it.
+
+        Args:
+            executable: name of a console script of the package.
+            parameters: node name to the parameters of that node.
+            folder: for its files.
+
+        Raises:
+            ChildError: there is no such executable.
+        """
         self.executable = executable
         path = Path(get_package_prefix('dynamics_ros'), 'lib', 'dynamics_ros', executable)
         if not path.is_file():
             raise ChildError(f'{executable}: no such executable in {path.parent}; run scripts/setup')
         file = folder / f'{executable}.yaml'
-        # Every JSON text is YAML, too.
-        file.write_text(json.dumps({'/**': {'ros__parameters': dict(parameters)}}))
+        by_node = {node: {'ros__parameters': dict(own)} for node, own in parameters.items()}
+        file.write_text(yaml.safe_dump(by_node), encoding='utf-8')
         self._log = folder / f'{executable}.log'
         with self._log.open('wb') as log:
             self._process = subprocess.Popen(

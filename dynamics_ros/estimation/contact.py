@@ -14,6 +14,8 @@ from ..arguments import check_not_negative, finite_vector, per_entry
 if TYPE_CHECKING:
     from ..robot import Robot
 
+Stamps = NDArray[np.int64]
+
 NEVER = np.iinfo(np.int64).max
 """Begin of something that does not go on."""
 
@@ -87,6 +89,10 @@ class ContactDetector:
         self._debounce = round(debounce * 1e9)
         self._release = round(release * 1e9)
         self._links = _links_behind(robot)
+        self._stamp = 0
+        self._quiet_since = 0
+        self._contact_since: Stamps = np.full(robot.nv, NEVER)
+        self._collision_since: Stamps = np.full(robot.nv, NEVER)
         self.reset()
 
     @property
@@ -112,8 +118,7 @@ class ContactDetector:
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
         """
-        size = finite_vector('external_torque', external_torque, len(self._links))
-        magnitude = np.abs(size)
+        magnitude = np.abs(finite_vector('external_torque', external_torque, len(self._links)))
         if ignored is not None:
             magnitude[ignored] = 0.0
         if stamp < self._stamp:
@@ -130,7 +135,7 @@ class ContactDetector:
         self,
         magnitude: NDArray[np.float64],
         thresholds: NDArray[np.float64],
-        since: NDArray[np.int64],
+        since: Stamps,
     ) -> NDArray[np.bool_]:
         """Joints above their thresholds for the debounce time; ``since`` is carried on."""
         above = magnitude > thresholds
@@ -139,9 +144,7 @@ class ContactDetector:
         lasting: NDArray[np.bool_] = above & (self._stamp - self._debounce >= since)
         return lasting
 
-    def _next(
-        self, touching: NDArray[np.bool_], colliding: NDArray[np.bool_]
-    ) -> ContactReport:
+    def _next(self, touching: NDArray[np.bool_], colliding: NDArray[np.bool_]) -> ContactReport:
         now = self._report
         if now.collision_latched:
             return now
@@ -164,8 +167,8 @@ class ContactDetector:
     def _restart_timers(self, stamp: int) -> None:
         self._stamp = stamp
         self._quiet_since = stamp
-        self._contact_since = np.full(len(self._links), NEVER)
-        self._collision_since = np.full(len(self._links), NEVER)
+        self._contact_since.fill(NEVER)
+        self._collision_since.fill(NEVER)
 
 
 def _links_behind(robot: Robot) -> list[str]:

@@ -16,7 +16,7 @@ FEWEST_SAMPLES = 10
 """An average of fewer says too little about noise."""
 
 FULL_WINDOW = 0.9
-"""Share of the window that samples have to span: late and dropped messages are no reason to wait."""
+"""Share of the window that samples have to span: a few late or dropped ones do not matter."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,6 +34,7 @@ class Chain:
         upper: (n) upper limits [rad or m], inf where there is none.
         turning: (n) bool, joints for which a full turn changes nothing and is allowed: the solver
             lets them run freely and picks the turn afterwards.
+        reach: (n) how far from the seed a joint without limits is sampled [rad or m].
         centre: (n) middle of the range; 0 for a joint without limits.
     """
 
@@ -42,16 +43,19 @@ class Chain:
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
     turning: NDArray[np.bool_]
+    reach: NDArray[np.float64]
     centre: NDArray[np.float64]
 
     def sample(
         self, seed: NDArray[np.float64], generator: np.random.Generator
     ) -> NDArray[np.float64]:
         """Joint positions (n), uniform within the limits or, for free joints, about the seed."""
-        reach = np.where(self.turning, math.pi, FREE_SLIDE)
         bounded = ~self.turning & np.isfinite(self.lower) & np.isfinite(self.upper)
-        low = np.where(bounded, self.lower, np.maximum(seed - reach, self.lower))
-        high = np.where(bounded, self.upper, np.minimum(seed + reach, self.upper))
+        # A turning joint may leave its limits here: a full turn brings it back.
+        low = np.where(bounded, self.lower, seed - self.reach)
+        high = np.where(bounded, self.upper, seed + self.reach)
+        low = np.where(self.turning, low, np.maximum(low, self.lower))
+        high = np.where(self.turning, high, np.minimum(high, self.upper))
         return generator.uniform(low, high)
 
     def turned_to(
@@ -99,10 +103,10 @@ def _find_chain(robot: Robot, frame: str) -> Chain:
     v_index = np.array([robot.joint_v_indices[name] for name in names], dtype=np.intp)
     limited = q_index - model.root_joint_nq
     lower, upper = robot.lower_limits[limited], robot.upper_limits[limited]
-    turning = [
-        all(_turns_fully(joint) for joint in joints if column in joint.v_indices)
-        for column in v_index
-    ]
+    movers = [[joint for joint in joints if column in joint.v_indices] for column in v_index]
+    turning = np.array([all(map(_turns_fully, group)) for group in movers], dtype=bool)
+    turning &= upper - lower >= TURN
+    slides = [any(joint.kind.name == 'prismatic' for joint in group) for group in movers]
     bounded = np.isfinite(lower) & np.isfinite(upper)
     middle = 0.5 * (np.where(bounded, lower, 0.0) + np.where(bounded, upper, 0.0))
     return Chain(
@@ -110,7 +114,8 @@ def _find_chain(robot: Robot, frame: str) -> Chain:
         v_index=_compact(v_index),
         lower=lower,
         upper=upper,
-        turning=np.array(turning, dtype=bool) & (upper - lower >= TURN),
+        turning=turning,
+        reach=np.where(turning, 0.5 * TURN, np.where(slides, FREE_SLIDE, TURN)),
         centre=np.clip(middle, lower, upper),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -36,7 +37,7 @@ SLOW_STEPS = 3
 
 @dataclass(frozen=True)
 class Effort:
-    """How long one search goes on: at most ``iterations``, while a step gains ``gain`` (relative)."""
+    """How long a search goes on: at most ``iterations``, while steps gain ``gain`` (relative)."""
 
     iterations: int
     gain: float
@@ -197,4 +198,4 @@ class LocalSearch:
 
 def norm(vector: Vector) -> float:
     """Length of a short vector: quicker than numpy.linalg.norm."""
-    return float(vector @ vector) ** 0.5
+    return math.sqrt(vector @ vector)

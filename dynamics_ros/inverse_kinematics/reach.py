@@ -46,7 +46,7 @@ def is_out_of_reach(
     if joints[0].parent != ROOT:
         shoulder = model.joints[joints[0].parent].transform(q.tolist()).act(shoulder)
     distance = math.dist(tuple(shoulder), position.tolist())
-    return distance > reach * (1.0 + ROUNDOFF)
+    return bool(distance > reach * (1.0 + ROUNDOFF))
 
 
 def _stroke(model: Model, joint: Joint) -> float:

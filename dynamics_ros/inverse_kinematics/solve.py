@@ -163,8 +163,7 @@ def solve_all(
             break
     found.sort(key=lambda local: norm(local.positions - problem.start))
     return tuple(
-        problem.result(local, local.iterations, CONVERGED, began)
-        for local in found[:max_solutions]
+        problem.result(local, local.iterations, CONVERGED, began) for local in found[:max_solutions]
     )
 
 

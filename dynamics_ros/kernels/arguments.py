@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,9 +76,7 @@ def over_states(array: Array, leading: tuple[int, ...], rank: int) -> tuple[Arra
     walked = [(size, step) for size, step in zip(leading, strides) if size > 1]
     if not walked:
         return array, 0
-    if all(
-        outer == step * size for (_, outer), (size, step) in zip(walked[:-1], walked[1:])
-    ):
+    if all(outer == step * size for (_, outer), (size, step) in pairwise(walked)):
         return array, walked[-1][1]
     trailing = array.shape[own:]
     array = np.ascontiguousarray(np.broadcast_to(array, leading + trailing))
@@ -95,9 +94,7 @@ def refuse_non_finite(variables: Sequence[Variable], arrays: Sequence[Array]) ->
         if len(bad):
             where = tuple(int(i) for i in bad[0])
             element = f' at [{", ".join(map(str, where))}]' if where else ''
-            raise InvalidArgumentError(
-                variable.name, f'{array[where]}{element}', 'finite numbers'
-            )
+            raise InvalidArgumentError(variable.name, f'{array[where]}{element}', 'finite numbers')
 
 
 def as_outputs(

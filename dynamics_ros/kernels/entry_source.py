@@ -1,9 +1,10 @@
 """The Python entry point of a kernel, in LLVM IR.
 
-``entry`` has the C signature of a METH_FASTCALL | METH_KEYWORDS function. It looks at each argument;
-where all are exactly what the kernel takes, it makes the result arrays and computes. Anything else
-(another type, dtype, layout, shape, keyword, a number that is not finite) it hands, as it came, to
-the Python callable that is its ``self``, which converts, broadcasts, or raises the clear error.
+``entry`` has the C signature of a METH_FASTCALL | METH_KEYWORDS function. It looks at each
+argument; where all are exactly what the kernel takes, it makes the result arrays and computes.
+Anything else (another type, dtype, layout, shape, keyword, a number that is not finite) it hands,
+as it came, to the Python callable that is its ``self``, which converts, broadcasts, or raises the
+clear error.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The expression graph: scalars that remember how they were computed.
 
-An `Expression` stands in for a float in ordinary Python code. What is computed with it is simplified
-at once and stored once: equal operations on equal operands are one node, and whatever folds to a
-constant is a plain Python float again.
+An `Expression` stands in for a float in ordinary Python code. What is computed with it is
+simplified at once and stored once: equal operations on equal operands are one node, and whatever
+folds to a constant is a plain Python float again.
 
 Normal form. Of each pair of opposite values only one is stored, the other is its negation, and a
 negation is pulled out through products, sums and odd functions; so signs meet and cancel, and
@@ -48,9 +48,9 @@ Operand = Union['Node', float]
 def _constant(value: Any) -> float:
     """Return a number as a finite float; what no trace can contain is refused."""
     if isinstance(value, Real):
-        value = float(value)
-        if math.isfinite(value):
-            return value
+        number = float(value)
+        if math.isfinite(number):
+            return number
         raise ValueError(f'a trace cannot compute with the constant {value}')
     raise TypeError(f'a trace cannot compute with {type(value).__name__}: {value!r}')
 
@@ -92,7 +92,7 @@ class Node:
 
     __bool__ = __float__ = __int__ = _refuse_branch
     __lt__ = __le__ = __gt__ = __ge__ = _refuse_branch
-    __eq__ = __ne__ = _refuse_branch  # type: ignore[assignment]
+    __eq__ = __ne__ = _refuse_branch
     __hash__ = object.__hash__
 
 
@@ -109,14 +109,14 @@ class Expression(Node):
 
     def __add__(self, other: Scalar) -> Scalar:
         if other.__class__ is Expression:
-            return self.graph.add(self, cast(Expression, other))
+            return self.graph.add(self, other)
         return self.graph.add_constant(self, _constant(other))
 
     __radd__ = __add__
 
     def __sub__(self, other: Scalar) -> Scalar:
         if other.__class__ is Expression:
-            return self.graph.subtract(self, cast(Expression, other))
+            return self.graph.subtract(self, other)
         return self.graph.add_constant(self, -_constant(other))
 
     def __rsub__(self, other: float) -> Scalar:
@@ -124,7 +124,7 @@ class Expression(Node):
 
     def __mul__(self, other: Scalar) -> Scalar:
         if other.__class__ is Expression:
-            return self.graph.multiply(self, cast(Expression, other))
+            return self.graph.multiply(self, other)
         return self.graph.scale(self, _constant(other))
 
     __rmul__ = __mul__
@@ -212,6 +212,10 @@ class Expression(Node):
         """Return the larger of two values; minus infinity is no bound."""
         return self.graph.extremum(MAXIMUM, self, other, no_bound=-math.inf)
 
+    def where_less(self, other: Scalar, then: Scalar, otherwise: Scalar) -> Scalar:
+        """Return one value where self < other, else another one; both are computed."""
+        return select(self.less(other), then, otherwise)
+
     def less(self, other: Scalar) -> Condition | bool:
         """Return whether self < other, for `select`."""
         return self.graph.compare(LESS, self, other)
@@ -219,10 +223,6 @@ class Expression(Node):
     def less_equal(self, other: Scalar) -> Condition | bool:
         """Return whether self <= other, for `select`."""
         return self.graph.compare(LESS_EQUAL, self, other)
-
-    def where_less(self, other: Scalar, then: Scalar, otherwise: Scalar) -> Scalar:
-        """Return ``then`` where self < other, ``otherwise`` elsewhere; both are computed."""
-        return select(self.less(other), then, otherwise)
 
 
 def select(condition: Condition | bool, a: Scalar, b: Scalar) -> Scalar:
@@ -327,6 +327,10 @@ class Graph:
             return self.subtract(b, inside)
         if b.operation is NEGATE:
             return self.subtract(a, cast(Expression, b.operands[0]))
+        if a.operation is SUBTRACT and a.operands[1] is b:
+            return cast(Expression, a.operands[0])
+        if b.operation is SUBTRACT and b.operands[1] is a:
+            return cast(Expression, b.operands[0])
         merged = self._like_terms(a, b, 1.0)
         if merged is not None:
             return merged
@@ -341,6 +345,12 @@ class Graph:
             return -self.add(inside, b)
         if b.operation is NEGATE:
             return self.add(a, cast(Expression, b.operands[0]))
+        rest = _without_term(a, b)
+        if rest is not None:
+            return cast(Scalar, rest)
+        rest = _without_term(b, a)
+        if rest is not None:
+            return -cast(Scalar, rest)
         merged = self._like_terms(a, b, -1.0)
         if merged is not None:
             return merged
@@ -395,9 +405,7 @@ class Graph:
         elif a is b and a.operation is ABSOLUTE:
             inside = cast(Expression, a.operands[0])
             product = self._pair(MULTIPLY, inside, inside)
-        elif b.operation is RECIPROCAL and b.operands[0] is a:
-            product = 1.0
-        elif a.operation is RECIPROCAL and a.operands[0] is b:
+        elif _reciprocal_of(a) is b or _reciprocal_of(b) is a:
             product = 1.0
         elif a.index <= b.index:
             product = self._pair(MULTIPLY, a, b)
@@ -431,9 +439,7 @@ class Graph:
 
     # Choices
 
-    def extremum(
-        self, operation: Operation, a: Expression, b: Scalar, no_bound: float
-    ) -> Scalar:
+    def extremum(self, operation: Operation, a: Expression, b: Scalar, no_bound: float) -> Scalar:
         """Return the minimum or maximum of a and b."""
         if a is b or (not isinstance(b, Expression) and b == no_bound):
             return a
@@ -451,6 +457,20 @@ class Graph:
         b = self.operand(b)
         key = (operation, a.index, b.index if isinstance(b, Expression) else repr(b))
         return cast(Condition, self._stored(key, operation, (a, b), Condition))
+
+
+def _without_term(total: Expression, term: Expression) -> Operand | None:
+    """Return total - term where the total is a sum or difference that has this term, else None."""
+    if total.operation is ADD:
+        a, b = total.operands
+        return b if a is term else a if b is term else None
+    if total.operation is SUBTRACT and total.operands[0] is term:
+        return -cast(Expression, total.operands[1])
+    return None
+
+
+def _reciprocal_of(a: Expression) -> Operand | None:
+    return a.operands[0] if a.operation is RECIPROCAL else None
 
 
 def _squared(a: Operand, *operations: Operation) -> Operand | None:

@@ -1,13 +1,14 @@
 """Where CPython and NumPy keep what the entry point reads, checked on live objects.
 
-The entry point reads arrays without calling anybody, so it has to know the layout of objects. These
-layouts are fixed by the C ABIs of CPython and NumPy for a given build; where the build is not one of
-the known ones, or a probe of real objects disagrees, there is no entry point.
+The entry point reads arrays without calling anybody, so it has to know the layout of objects. The
+layouts are fixed by the C ABIs of CPython and NumPy for a given build; where the build is not one
+of the known ones, or a probe of real objects disagrees, there is no entry point.
 """
 
 from __future__ import annotations
 
 import ctypes
+import importlib
 import sys
 import sysconfig
 from dataclasses import dataclass
@@ -117,10 +118,9 @@ def _require_known_build() -> None:
 
 def _numpy_api() -> Any:
     """Return NumPy's table of C functions as an array of addresses."""
-    try:
-        from numpy._core import _multiarray_umath as core
-    except ImportError:
-        from numpy.core import _multiarray_umath as core  # type: ignore[no-redef]
+    # NumPy 2 has renamed its core.
+    package = 'numpy._core' if np.__version__.startswith('2.') else 'numpy.core'
+    core = importlib.import_module(f'{package}._multiarray_umath')
     prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
     table = prototype(('PyCapsule_GetPointer', ctypes.pythonapi))(core._ARRAY_API, None)
     api = (ctypes.c_size_t * (API_NEW_FROM_DESCR + 1)).from_address(table)

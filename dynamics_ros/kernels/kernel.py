@@ -66,9 +66,7 @@ class Kernel:
 
     def __repr__(self) -> str:
         inputs = ', '.join(f'{x.name}{x.shape}' for x in self.trace.inputs)
-        return (
-            f'<Kernel {self.name}({inputs}): {self.operation_count} operations, {self.backend}>'
-        )
+        return f'<Kernel {self.name}({inputs}): {self.operation_count} operations, {self.backend}>'
 
     def __call__(self, *values: Any, out: Any = None) -> Any:
         """Compute the outputs of one state, or of many over leading axes.

@@ -39,7 +39,7 @@ def load() -> ModuleType:
         raise CompilerUnavailableError(f'llvmlite cannot be imported ({error})') from None
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
-    return binding  # type: ignore[no-any-return]
+    return binding
 
 
 def has_opaque_pointers() -> bool:
@@ -55,13 +55,12 @@ def has_opaque_pointers() -> bool:
     return True
 
 
-def compile_module(ir: str, functions: Sequence[str], operations: int) -> MachineCode:
+def compile_module(ir: str, functions: Sequence[str]) -> MachineCode:
     """Compile a module for this processor.
 
     Args:
         ir: LLVM IR.
         functions: the functions whose addresses will be asked for.
-        operations: size of the largest function; very large ones get less optimisation.
     """
     binding = load()
     _provide_libm(binding)
@@ -69,7 +68,7 @@ def compile_module(ir: str, functions: Sequence[str], operations: int) -> Machin
     machine = target.create_target_machine(
         cpu=binding.get_host_cpu_name(),
         features=binding.get_host_cpu_features().flatten(),
-        opt=optimization_level(operations),
+        opt=2,
         codemodel='jitdefault',
         jit=True,
     )
@@ -78,10 +77,6 @@ def compile_module(ir: str, functions: Sequence[str], operations: int) -> Machin
     engine = binding.create_mcjit_compiler(module, machine)
     engine.finalize_object()
     return MachineCode(engine, functions)
-
-
-def optimization_level(operations: int) -> int:
-    return 2
 
 
 def _provide_libm(binding: ModuleType) -> None:

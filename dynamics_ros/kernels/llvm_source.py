@@ -2,8 +2,8 @@
 
 The module has two public functions:
 
-``i32 @single(inputs..., outputs...)`` computes one state. Each argument points to the doubles of one
-array. It returns 1 and writes nothing when an input is not finite, else 0.
+``i32 @single(inputs..., outputs...)`` computes one state. Each argument points to the doubles of
+one array. It returns 1 and writes nothing when an input is not finite, else 0.
 
 ``i64 @batch(i64 states, addresses, strides)`` computes many. ``addresses`` and ``strides`` point to
 one entry an array, inputs first; a stride is in bytes from state to state, 0 for an array that all
@@ -100,8 +100,8 @@ def _state_function(trace: Trace, dialect: Dialect) -> str:
 
     for index, (operation, operands) in enumerate(trace.nodes):
         if operation is INPUT:
-            argument, i = operands
-            lines.append(f'  {_element(dialect, f"%p{index}", f"%in{argument}", int(i))}')
+            argument, place = operands
+            lines.append(f'  {_element(dialect, f"%p{index}", f"%in{argument}", int(place))}')
             lines.append(f'  %v{index} = load double, {pointer} %p{index}')
         elif operation in (SIN, COS) and operands in angles:
             if operands not in both:
@@ -115,9 +115,7 @@ def _state_function(trace: Trace, dialect: Dialect) -> str:
             lines.append(f'  %v{index} = bitcast double %{half}{both[operands]} to double')
         else:
             texts = [f'%v{x}' if isinstance(x, int) else constant(x) for x in operands]
-            lines += [
-                '  ' + x.format(*texts, result=f'%v{index}', **types) for x in operation.llvm
-            ]
+            lines += ['  ' + x.format(*texts, result=f'%v{index}', **types) for x in operation.llvm]
         lines += stores.get(index, ())
     return '\n'.join([*lines, '  ret void', '}'])
 
@@ -126,7 +124,7 @@ def _check_function(trace: Trace, dialect: Dialect) -> str:
     """Return the function that tells whether all inputs are finite: x - x is NaN elsewhere."""
     pointer = dialect.pointer('double')
     inputs = [f'{pointer} %in{i}' for i in range(len(trace.inputs))]
-    lines = [f'define internal i1 @finite({", ".join(inputs)}) alwaysinline nounwind {{']
+    lines = [f'define internal i1 @finite({", ".join(inputs)}) nounwind {{']
     flags = []
     for argument, variable in enumerate(trace.inputs):
         for first in range(0, variable.size, CHECK_WIDTH):

@@ -15,6 +15,10 @@ from typing import Any
 import numpy as np
 
 
+COMPARISON, SUM, PRODUCT, SIGN, CALL = range(5)
+"""How tightly texts bind, the loosest first; Python and C agree on these."""
+
+
 @dataclass(frozen=True, eq=False)
 class Operation:
     """One scalar operation.
@@ -27,7 +31,7 @@ class Operation:
             are names of `SCALAR_FUNCTIONS`.
         c: its C text.
         llvm: its LLVM instructions on a type ``{type}``, the last one defining ``{result}``.
-        infix: whether the Python and C texts need parentheses inside a larger expression.
+        precedence: how tightly its text binds; a call and a name bind tightest.
         condition: whether the result is true or false instead of a number.
     """
 
@@ -37,15 +41,17 @@ class Operation:
     python: str
     c: str
     llvm: tuple[str, ...]
-    infix: bool = False
+    precedence: int = CALL
     condition: bool = False
 
 
-def _infix(name: str, symbol: str, instruction: str, value: Callable[..., float]) -> Operation:
+def _arithmetic(
+    name: str, symbol: str, instruction: str, precedence: int, value: Callable[..., float]
+) -> Operation:
     text = f'{{0}} {symbol} {{1}}'
     # contract: a*b + c may become one fused instruction; nothing else may change.
     llvm = f'{{result}} = {instruction} contract {{type}} {{0}}, {{1}}'
-    return Operation(name, 2, value, text, text, (llvm,), infix=True)
+    return Operation(name, 2, value, text, text, (llvm,), precedence)
 
 
 def _function(name: str, value: Callable[..., float], c: str, llvm: str) -> Operation:
@@ -65,16 +71,16 @@ def _function(name: str, value: Callable[..., float], c: str, llvm: str) -> Oper
 def _comparison(name: str, symbol: str, predicate: str, value: Callable[..., bool]) -> Operation:
     text = f'{{0}} {symbol} {{1}}'
     llvm = f'{{result}} = fcmp {predicate} {{type}} {{0}}, {{1}}'
-    return Operation(name, 2, value, text, text, (llvm,), infix=True, condition=True)
+    return Operation(name, 2, value, text, text, (llvm,), COMPARISON, condition=True)
 
 
-def _extremum(name: str, predicate: str, symbol: str, value: Callable[..., float]) -> Operation:
+def _extremum(name: str, predicate: str, value: Callable[..., float]) -> Operation:
     return Operation(
         name,
         2,
         value,
         f'{name}({{0}}, {{1}})',
-        f'({{0}} {symbol} {{1}} ? {{0}} : {{1}})',
+        f'{name}({{0}}, {{1}})',
         (
             f'{{result}}.c = fcmp {predicate} {{type}} {{0}}, {{1}}',
             '{result} = select {condition} {result}.c, {type} {0}, {type} {1}',
@@ -83,13 +89,11 @@ def _extremum(name: str, predicate: str, symbol: str, value: Callable[..., float
 
 
 INPUT = Operation('input', 0, lambda: math.nan, '', '', ())
-ADD = _infix('add', '+', 'fadd', lambda a, b: a + b)
-SUBTRACT = _infix('subtract', '-', 'fsub', lambda a, b: a - b)
-MULTIPLY = _infix('multiply', '*', 'fmul', lambda a, b: a * b)
-DIVIDE = _infix('divide', '/', 'fdiv', lambda a, b: a / b)
-NEGATE = Operation(
-    'negate', 1, lambda a: -a, '-{0}', '-{0}', ('{result} = fneg {type} {0}',), infix=True
-)
+ADD = _arithmetic('add', '+', 'fadd', SUM, lambda a, b: a + b)
+SUBTRACT = _arithmetic('subtract', '-', 'fsub', SUM, lambda a, b: a - b)
+MULTIPLY = _arithmetic('multiply', '*', 'fmul', PRODUCT, lambda a, b: a * b)
+DIVIDE = _arithmetic('divide', '/', 'fdiv', PRODUCT, lambda a, b: a / b)
+NEGATE = Operation('negate', 1, lambda a: -a, '-{0}', '-{0}', ('{result} = fneg {type} {0}',), SIGN)
 RECIPROCAL = Operation(
     'reciprocal',
     1,
@@ -97,7 +101,7 @@ RECIPROCAL = Operation(
     '1.0 / {0}',
     '1.0 / {0}',
     ('{result} = fdiv contract {type} {one}, {0}',),
-    infix=True,
+    PRODUCT,
 )
 SQRT = _function('sqrt', math.sqrt, 'sqrt', 'llvm.sqrt.{suffix}')
 ABSOLUTE = _function('absolute', math.fabs, 'fabs', 'llvm.fabs.{suffix}')
@@ -109,8 +113,8 @@ ACOS = _function('acos', math.acos, 'acos', 'acos')
 EXP = _function('exp', math.exp, 'exp', 'exp')
 LOG = _function('log', math.log, 'log', 'log')
 ATAN2 = _function('atan2', math.atan2, 'atan2', 'atan2')
-MINIMUM = _extremum('minimum', 'olt', '<', min)
-MAXIMUM = _extremum('maximum', 'ogt', '>', max)
+MINIMUM = _extremum('minimum', 'olt', min)
+MAXIMUM = _extremum('maximum', 'ogt', max)
 LESS = _comparison('less', '<', 'olt', lambda a, b: a < b)
 LESS_EQUAL = _comparison('less_equal', '<=', 'ole', lambda a, b: a <= b)
 SELECT = Operation(

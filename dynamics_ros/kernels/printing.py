@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from dynamics_ros.kernels.operations import SCALAR_FUNCTIONS, Operation
+from dynamics_ros.kernels.operations import CALL, SCALAR_FUNCTIONS, Operation
 
 if TYPE_CHECKING:
     from dynamics_ros.kernels.trace import Trace, Variable
@@ -18,12 +18,14 @@ class Printed(NamedTuple):
     """The text of a trace, ready to be laid out in a language.
 
     Attributes:
+        arguments: a free name for each input.
         elements: for each input the names of its elements.
         assignments: name and right-hand side of each intermediate; conditions are told by type.
         results: for each output the text of its elements.
         output_names: a free name for each output.
     """
 
+    arguments: list[str]
     elements: list[list[str]]
     assignments: list[tuple[Operation, str, str]]
     results: list[list[str]]
@@ -52,7 +54,7 @@ def printed(trace: Trace, text_of: Callable[[Operation], str], reserved: set[str
         text_of: the format of an operation in the language.
         reserved: names that the language or the surrounding text needs.
     """
-    taken = {*reserved, *SCALAR_FUNCTIONS, trace.name, *(x.name for x in trace.inputs)}
+    taken = {*reserved, *SCALAR_FUNCTIONS, trace.name}
 
     def free(name: str) -> str:
         while name in taken:
@@ -60,12 +62,12 @@ def printed(trace: Trace, text_of: Callable[[Operation], str], reserved: set[str
         taken.add(name)
         return name
 
+    arguments = [free(x.name) for x in trace.inputs]
+    elements = [
+        [free(x.name + i) for i in _suffixes(x.shape)] if x.shape else [name]
+        for x, name in zip(trace.inputs, arguments)
+    ]
     output_names = [free(x.name) for x in trace.outputs]
-    elements = []
-    for variable in trace.inputs:
-        suffixes = [''] if variable.shape == () else _suffixes(variable.shape)
-        own = variable.shape == ()
-        elements.append([variable.name if own else free(variable.name + x) for x in suffixes])
 
     uses = [0] * len(trace.nodes)
     for _, operands in trace.nodes[sum(x.size for x in trace.inputs) :]:
@@ -76,31 +78,41 @@ def printed(trace: Trace, text_of: Callable[[Operation], str], reserved: set[str
         if isinstance(result, int):
             uses[result] += 1
 
-    # Of each node: its name or its text, and whether that needs parentheses inside another one.
+    # Of each node: its name or its text, and how tightly that binds.
     texts: list[str] = [name for names in elements for name in names]
-    open_ended = [False] * len(texts)
+    tightness = [CALL] * len(texts)
     assignments: list[tuple[Operation, str, str]] = []
     for position in range(len(texts), len(trace.nodes)):
         operation, operands = trace.nodes[position]
         parts = []
-        for x in operands:
-            if isinstance(x, int):
-                parts.append(f'({texts[x]})' if open_ended[x] else texts[x])
+        for place, x in enumerate(operands):
+            if not isinstance(x, int):
+                parts.append(repr(x))
+            elif _needs_parentheses(operation, place, tightness[x]):
+                parts.append(f'({texts[x]})')
             else:
-                parts.append(repr(x) if x >= 0.0 else f'({x!r})')
+                parts.append(texts[x])
         text = text_of(operation).format(*parts)
         if uses[position] == 1 and len(text) <= INLINE_LENGTH:
             texts.append(text)
-            open_ended.append(operation.infix)
+            tightness.append(operation.precedence)
         else:
             name = free(f't{len(assignments)}')
             assignments.append((operation, name, text))
             texts.append(name)
-            open_ended.append(False)
+            tightness.append(CALL)
 
     values = iter([texts[x] if isinstance(x, int) else repr(x) for x in trace.results])
     results = [[next(values) for _ in range(x.size)] for x in trace.outputs]
-    return Printed(elements, assignments, results, output_names)
+    return Printed(arguments, elements, assignments, results, output_names)
+
+
+def _needs_parentheses(operation: Operation, place: int, tightness: int) -> bool:
+    """Return whether the text of an operand would be read differently without them."""
+    if operation.precedence == CALL:
+        return False
+    last = place == operation.arity - 1
+    return tightness < operation.precedence + last
 
 
 def _suffixes(shape: tuple[int, ...]) -> list[str]:

@@ -14,13 +14,13 @@ def emit(trace: Trace) -> str:
     """Return the source of a function of flat lists that computes the outputs of a trace."""
     text = printed(trace, lambda operation: operation.python, set())
     first, *rest = [line.replace('\\', '\\\\').replace('"', "'") for line in header(trace)]
-    lines = [f'def {trace.name}({", ".join(x.name for x in trace.inputs)}):']
+    lines = [f'def {trace.name}({", ".join(text.arguments)}):']
     lines += [f'    """{first}', *[f'    {line}'.rstrip() for line in rest], '    """']
 
     lines += ['    # Inputs']
-    for variable, names in zip(trace.inputs, text.elements):
+    for variable, argument, names in zip(trace.inputs, text.arguments, text.elements):
         if variable.shape and names:
-            lines.append(f'    ({", ".join(names)},) = {variable.name}')
+            lines.append(f'    ({", ".join(names)},) = {argument}')
     lines += ['    # Intermediates']
     lines += [f'    {name} = {value}' for _, name, value in text.assignments]
     lines += ['    # Outputs']

@@ -113,7 +113,9 @@ class JointKind:
         """
         if self.name == 'floating':
             quaternion = (q0[3], q0[4], q0[5], q0[6])
-            q_01 = quaternion_product(quaternion_conjugate(quaternion), (q1[3], q1[4], q1[5], q1[6]))
+            q_01 = quaternion_product(
+                quaternion_conjugate(quaternion), (q1[3], q1[4], q1[5], q1[6])
+            )
             w = quaternion_log(q_01)
             moved = Vector3.of(q1[:3]) - Vector3.of(q0[:3])
             step = quaternion_to_matrix(quaternion).transpose_apply(moved)

@@ -19,6 +19,8 @@ from .joints import JointKind
 ROOT = -1
 """Index of the root frame where a body index is asked for."""
 
+UNLIMITED = Limits()
+
 ROOT_JOINTS = ('fixed', 'floating', 'planar')
 ROOT_JOINT_NAME = 'root_joint'
 WORLD = 'world'
@@ -50,7 +52,7 @@ class Joint:
     multiplier: float = 1.0
     offset: float = 0.0
     leader: str | None = None
-    limits: Limits = Limits()
+    limits: Limits = UNLIMITED
     damping: float = 0.0
     friction: float = 0.0
 

@@ -10,7 +10,7 @@ import dataclasses
 import math
 import sys
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -191,11 +191,14 @@ class ParameterSet(Generic[Settings]):
         """Be told the names that changed, after ``values`` has been replaced."""
         self._listeners.append(listener)
 
-    def store(self, name: str, value: Any) -> None:
-        """Make a parameter show a value that came in by another way."""
-        item = self._declared[name]
+    def store(self, values: Mapping[str, Any]) -> None:
+        """Make parameters show values that came in by another way."""
+        given = [self._parameter(self._declared[name], value) for name, value in values.items()]
+        self._node.set_parameters_atomically(given)
+
+    def _parameter(self, item: Declared, value: Any) -> Parameter[Any]:
         stored = list(value) if isinstance(value, tuple) else value
-        self._node.set_parameters([Parameter(name, ROS_TYPES[item.type], stored)])
+        return Parameter(item.name, ROS_TYPES[item.type], stored)
 
     def _declare(self, item: Declared) -> Any:
         # Declared without a type first: rclpy would refuse whole numbers where it expects floats,
@@ -203,8 +206,7 @@ class ParameterSet(Generic[Settings]):
         free = ParameterDescriptor(dynamic_typing=True)
         given = self._node.declare_parameter(item.name, None, free).value
         value = item.checked(given)
-        stored = list(value) if isinstance(value, tuple) else value
-        self._node.set_parameters([Parameter(item.name, ROS_TYPES[item.type], stored)])
+        self._node.set_parameters([self._parameter(item, value)])
         self._node.set_descriptor(item.name, item.descriptor(item.constraint.read_only))
         return value
 
@@ -245,7 +247,20 @@ class ParameterSet(Generic[Settings]):
         return bool(old != new)
 
 
-def undeclared_overrides(node: Node) -> dict[str, Any]:
-    """Values given on the command line or in a file to parameters that the node does not have."""
-    given = getattr(node, '_parameter_overrides', {})
-    return {name: item.value for name, item in given.items() if not node.has_parameter(name)}
+def warn_of_undeclared(node: Node, host: Node | None = None) -> None:
+    """Log values of the command line or a file that set no parameter, so that none goes unseen.
+
+    Args:
+        node: after all of its parameters have been declared.
+        host: the node of this process that has the parameters of the robot, when that is another.
+            A value given to both nodes alike is fine.
+    """
+    for name, given in getattr(node, '_parameter_overrides', {}).items():
+        if node.has_parameter(name):
+            continue
+        if host is None or not host.has_parameter(name):
+            node.get_logger().warning(f'there is no parameter {name!r}: its value is not used')
+        elif given.value != host.get_parameter(name).value:
+            node.get_logger().warning(
+                f'{name!r} is a parameter of {host.get_name()} in this process: its value is not used'
+            )

@@ -84,7 +84,9 @@ def topic_names(frames: Iterable[str]) -> dict[str, str]:
         other = next((known for known, taken in names.items() if taken == name), None)
         if other is not None:
             raise InvalidArgumentError(
-                'frames', f'{other!r} and {frame!r} would both publish on {name!r}', 'distinct names'
+                'frames',
+                f'{other!r} and {frame!r} would both publish on {name!r}',
+                'distinct names',
             )
         names[frame] = name
     return names

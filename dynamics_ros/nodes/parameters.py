@@ -39,7 +39,8 @@ class RobotParameters:
         choices=('auto', 'llvm', 'python'),
     )
     frame_prefix: str = parameter(
-        '', 'Put before every frame_id that names a frame of the model, as robot_state_publisher does'
+        '',
+        'Put before every frame_id that names a frame of the model, as robot_state_publisher does',
     )
     state_timeout: float = parameter(
         5.0,
@@ -104,8 +105,9 @@ class KinematicsParameters:
     )
     publish_rate: float = parameter(0.0, PUBLISH_RATE, unit='Hz', minimum=0.0)
     publish_tf: bool = parameter(
-        False, 'Publish the pose of every link in the root frame to /tf. Not beside a '
-        'robot_state_publisher of the same robot: a link would have two parents'
+        False,
+        'Publish the pose of every link in the root frame to /tf. Not beside a '
+        'robot_state_publisher of the same robot: a link would have two parents',
     )
     markers: MarkerParameters = field(default_factory=MarkerParameters)
     inverse_kinematics: InverseKinematicsParameters = field(
@@ -136,8 +138,9 @@ class DynamicsParameters:
 
     publish_rate: float = parameter(0.0, PUBLISH_RATE, unit='Hz', minimum=0.0)
     command_joints: tuple[str, ...] = parameter(
-        (), 'Joints of ~/gravity_commands, in the order that the effort controller expects. '
-        'Empty: the topic is not published'
+        (),
+        'Joints of ~/gravity_commands, in the order that the effort controller expects. '
+        'Empty: the topic is not published',
     )
     payload: PayloadParameters = field(default_factory=PayloadParameters)
 
@@ -179,7 +182,9 @@ class FrictionParameters:
         (), 'Empty: friction of the URDF <dynamics>', unit='Nm or N', minimum=0.0
     )
     velocity: float = parameter(
-        0.01, 'Speed at which dry friction has almost its full size', unit='rad/s or m/s',
+        0.01,
+        'Speed at which dry friction has almost its full size',
+        unit='rad/s or m/s',
         minimum=1e-6,
     )
 
@@ -216,7 +221,7 @@ class WrenchParameters:
         0.3, 'Lever arm that makes a torque as large as a force', unit='m', minimum=1e-3
     )
     singular_threshold: float = parameter(
-        0.05, 'Singular values below this are damped', unit='Nm per N', minimum=1e-6
+        0.02, 'Singular values below this are damped', unit='Nm per N', minimum=1e-6
     )
 
 
@@ -225,12 +230,18 @@ class ContactThresholdParameters:
     """When an external torque is a contact. One value for all joints, or one per joint."""
 
     contact: tuple[float, ...] = parameter(
-        (2.0,), 'A larger external torque is a contact; inf: joint not watched', unit='Nm or N',
-        minimum=0.0, may_be_infinite=True,
+        (2.0,),
+        'A larger external torque is a contact; inf: joint not watched',
+        unit='Nm or N',
+        minimum=0.0,
+        may_be_infinite=True,
     )
     collision: tuple[float, ...] = parameter(
-        (30.0,), 'A larger external torque is a collision; inf: joint not watched', unit='Nm or N',
-        minimum=0.0, may_be_infinite=True,
+        (30.0,),
+        'A larger external torque is a collision; inf: joint not watched',
+        unit='Nm or N',
+        minimum=0.0,
+        may_be_infinite=True,
     )
     debounce: float = parameter(
         0.004, 'A threshold has to be exceeded this long', unit='s', minimum=0.0
@@ -249,8 +260,10 @@ class TareParameters:
         0.02, 'Refused when a joint is faster', unit='rad/s or m/s', minimum=0.0
     )
     max_deviation: float = parameter(
-        0.5, 'Refused when the external torque of a joint varies more (standard deviation)',
-        unit='Nm or N', minimum=0.0,
+        0.5,
+        'Refused when the external torque of a joint varies more (standard deviation)',
+        unit='Nm or N',
+        minimum=0.0,
     )
 
 
@@ -261,9 +274,7 @@ class ArrowParameters:
     rate: float = parameter(
         20.0, 'Most marker messages a second; 0: one for every joint state', unit='Hz', minimum=0.0
     )
-    force_scale: float = parameter(
-        0.01, 'Length of an arrow per force', unit='m/N', minimum=1e-6
-    )
+    force_scale: float = parameter(0.01, 'Length of an arrow per force', unit='m/N', minimum=1e-6)
     torque_scale: float = parameter(
         0.05, 'Length of an arrow per torque', unit='m/Nm', minimum=1e-6
     )

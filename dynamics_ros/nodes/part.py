@@ -55,7 +55,10 @@ class Part(ABC):
     def outputs(self) -> list[Output]:
         """Every publisher that depends on the state."""
 
-    def warm_up(self, robot: Robot) -> None:
+    def start(self) -> None:  # noqa: B027 - not every part has something to ask for
+        """Ask for what the parameters say about the robot, once the executor is there."""
+
+    def warm_up(self, robot: Robot) -> None:  # noqa: B027 - nor services with kernels
         """Have the kernels compiled that only services need; in another thread."""
 
     def details(self) -> dict[str, str]:

@@ -138,4 +138,6 @@ def serve(node: Node, kind: Any, name: str, handler: Handler, faults: FaultLog) 
             return failed(error)
         return finished(response)
 
-    node.create_service(kind, name, answer_later if inspect.iscoroutinefunction(handler) else answer)
+    node.create_service(
+        kind, name, answer_later if inspect.iscoroutinefunction(handler) else answer
+    )

@@ -104,7 +104,7 @@ class RobotBuilder:
         self._prepare = prepare
         self._adopt = adopt
         self._worker = Worker('robot_builder', limit=0)
-        self._waiting: OrderedDict[str, tuple[Edit, Future[None]]] = OrderedDict()
+        self._waiting: OrderedDict[str, tuple[Edit, Future[None], bool]] = OrderedDict()
         self._base: tuple[RobotRequest, Robot, RobotDescription] | None = None
         self._running = False
 
@@ -113,17 +113,20 @@ class RobotBuilder:
         """Whether a change is being made."""
         return self._running or bool(self._waiting)
 
-    def change(self, executor: Executor, subject: str, edit: Edit) -> Future[None]:
+    def change(
+        self, executor: Executor, subject: str, edit: Edit, *, always: bool = False
+    ) -> Future[None]:
         """Change what the robot is made of; the future is done when it is in force or refused.
 
         Args:
             executor: in whose thread this is called and the future completes.
             subject: what the change is about; a newer one about the same replaces it.
             edit: makes the new request of the one in force.
+            always: make the parts ready even for a request like the one in force.
         """
         future: Future[None] = Future(executor=executor)
         superseded = self._waiting.pop(subject, None)
-        self._waiting[subject] = (edit, future)
+        self._waiting[subject] = (edit, future, always)
         if superseded:
             superseded[1].set_exception(
                 InvalidArgumentError(subject, 'replaced by a newer request', 'one at a time')
@@ -134,9 +137,13 @@ class RobotBuilder:
     def _next(self, executor: Executor) -> None:
         if self._running or not self._waiting:
             return
-        self._running = True
-        _, (edit, future) = self._waiting.popitem(last=False)
+        _, (edit, future, always) = self._waiting.popitem(last=False)
         request = edit(self._accepted)
+        if request == self._accepted and not always:
+            future.set_result(None)
+            self._next(executor)
+            return
+        self._running = True
 
         def finish(work: Future[Built | None]) -> None:
             self._running = False

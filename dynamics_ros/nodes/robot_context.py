@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,7 +17,7 @@ from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header, String
 
-from ..errors import DynamicsRosError, ModelError
+from ..errors import DynamicsRosError, InvalidArgumentError, ModelError
 from ..robot import Robot
 from .conversions import header, inertia_arrays, inertia_message
 from .declaration import ParameterSet
@@ -51,7 +49,6 @@ class RobotContext:
         parameters: those of the robot.
         robot: in force, or None.
         built: what it was built from, or None.
-        refusal: why the newest description, payload or gravity was refused; '' when it was not.
         state: the latest complete state, or None.
         joint_states: rate and age of the joint states of this robot.
         executor: spins the nodes; set before it does.
@@ -69,17 +66,17 @@ class RobotContext:
         self.parameters = ParameterSet(node, RobotParameters)
         self.robot: Robot | None = None
         self.built: Built | None = None
-        self.refusal = ''
         self.state: RobotState | None = None
         self.buffer: StateBuffer | None = None
         self.joint_states = Meter()
+        self.joint_state_rate = 0.0
         self.without_model = 0
         self.worker = Worker('services')
         self.executor: Executor | None = None
         self._parts: list[Part] = []
         self._on_change: list[Callable[[], None]] = []
         self._faults = FaultLog(node)
-        self._refusals: Counter[str] = Counter()
+        self._refusals: dict[str, str] = {}
         self._builder = RobotBuilder(self._request(''), self._prepare, self._adopt)
         self.parameters.add_listener(self._parameters_changed)
         self.parameters.add_check(_check_robot_parameters)
@@ -120,6 +117,8 @@ class RobotContext:
     def start(self, executor: Executor) -> None:
         """Begin to build the robot that the parameters describe, once the executor is there."""
         self.executor = executor
+        for part in self._parts:
+            part.start()
         description = self.parameters.values.robot_description
         if description:
             self._use_description(description)
@@ -131,18 +130,32 @@ class RobotContext:
         """Whether a new robot is being made ready."""
         return self._builder.busy
 
+    @property
+    def refusal(self) -> str:
+        """Why the newest description, payload or parameters were refused; '' when they were not."""
+        return next(iter(self._refusals.values()), '')
+
     def change_robot(self, subject: str, edit: Edit) -> Future[None]:
-        """Change what the robot is made of; the future is done when it is in force or refused."""
+        """Change what the robot is made of; the future is done when it is in force or refused.
+
+        Whoever asks for the change tells about a refusal.
+        """
         assert self.executor is not None, 'start() comes first'
         future = self._builder.change(self.executor, subject, edit)
-        future.add_done_callback(lambda done: self._changed(subject, done.exception()))
+        future.add_done_callback(lambda done: self._notify())
         self._notify()
         return future
 
     def rebuild(self, subject: str) -> None:
         """Have the parts made ready anew for the same robot."""
         if self.executor is not None:
-            self.change_robot(subject, lambda request: request)
+            self._builder.change(self.executor, subject, lambda now: now, always=True)
+            self._notify()
+
+    def change_reported(self, subject: str, edit: Edit) -> None:
+        """Change the robot for a topic or a parameter: diagnostics and the log tell a refusal."""
+        future = self.change_robot(subject, edit)
+        future.add_done_callback(lambda done: self._report(subject, done.exception()))
 
     def required_robot(self) -> Robot:
         """The robot.
@@ -182,11 +195,9 @@ class RobotContext:
             names -= {'robot_description'}
         if names:
             wanted = self._request('')
-            self.change_robot(
+            self.change_reported(
                 'parameters',
-                lambda now: replace(
-                    wanted, description=now.description, payload=now.payload
-                ),
+                lambda now: replace(wanted, description=now.description, payload=now.payload),
             )
 
     def _on_description(self, message: String) -> None:
@@ -196,19 +207,19 @@ class RobotContext:
         if self.built is not None and text == self.built.request.description:
             return
         if not text.strip():
-            self._changed('robot_description', ModelError('robot_description', 'is empty'))
+            self._report('robot_description', ModelError('robot_description', 'is empty'))
             return
-        self.change_robot('robot_description', lambda now: replace(now, description=text))
+        self.change_reported('robot_description', lambda now: replace(now, description=text))
 
     def _on_payload(self, message: Payload) -> None:
         try:
             mass, center, inertia = inertia_arrays(message.inertia, 'payload.inertia')
         except DynamicsRosError as error:
-            self._changed('payload', error)
+            self._report('payload', error)
             return
         frame = self.frame_name(message.header.frame_id)
         payload = PayloadRequest.of(frame, mass, center, inertia)
-        self.change_robot('payload', lambda now: replace(now, payload=payload))
+        self.change_reported('payload', lambda now: replace(now, payload=payload))
 
     def _prepare(self, robot: Robot, default_frame: str) -> list[Any]:
         """What each part makes of a robot; an error of one is no reason for the others."""
@@ -244,16 +255,17 @@ class RobotContext:
         for part in self._parts:
             self.worker.submit(self.executor, lambda part=part: part.warm_up(built.robot))
 
-    def _changed(self, subject: str, error: BaseException | None) -> None:
+    def _report(self, subject: str, error: BaseException | None) -> None:
         if error is None:
             self._refusals.pop(subject, None)
-            self.refusal = ''
         else:
             if not isinstance(error, DynamicsRosError):
                 self._faults.report(subject, error)
             kept = '' if self.robot is None else '; the one before is kept'
-            self.refusal = f'{subject} refused: {error}{kept}'
-            self.node.get_logger().error(self.refusal)
+            self._refusals[subject] = f'{subject} refused: {error}{kept}'
+            self.node.get_logger().error(
+                self._refusals[subject], throttle_duration_sec=WARNING_PERIOD
+            )
         self._notify()
 
     # --- the state ------------------------------------------------------------------------------
@@ -296,13 +308,15 @@ class RobotContext:
         self._notify()
 
     def latest_state(self) -> RobotState:
-        """The latest state, for a service.
+        """The latest state, for a service; a moving base without odometry is at identity.
 
         Raises:
             NoModelError, NoStateError, StaleStateError: there is none to rely on.
         """
         self.required_robot()
-        if self.state is None:
+        assert self.buffer is not None
+        state = self.buffer.state(base_required=False)
+        if state is None:
             raise NoStateError(self.waiting_for())
         age = self.joint_states.age()
         limit = self.parameters.values.state_timeout
@@ -310,7 +324,7 @@ class RobotContext:
             raise StaleStateError(
                 f'the latest joint state is {age:.1f} s old; state_timeout is {limit:g} s'
             )
-        return self.state
+        return state
 
     def waiting_for(self) -> str:
         """What is missing for a first state, in words."""
@@ -365,8 +379,6 @@ class RobotContext:
 
 def _check_robot_parameters(values: RobotParameters) -> None:
     """Refuse what can be seen to be wrong before a robot is built from it."""
-    from ..errors import InvalidArgumentError
-
     names, positions = values.locked_joints.names, values.locked_joints.positions
     if len(names) != len(positions):
         raise InvalidArgumentError(
@@ -374,7 +386,3 @@ def _check_robot_parameters(values: RobotParameters) -> None:
             f'{len(names)} names and {len(positions)} positions',
             'as many of one as of the other, set together',
         )
-
-
-__all__ = ['MONOTONIC', 'RobotContext']
-MONOTONIC = time.monotonic

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from builtin_interfaces.msg import Time
 from dynamics_ros_msgs.srv import ApplyWrench
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from rclpy.clock import Clock, ClockType
+from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
@@ -39,6 +41,7 @@ from .conversions import (
     wrench_stamped,
 )
 from .declaration import ParameterSet
+from .executor import Application, run
 from .results import FaultLog, serve
 from .simulator_parameters import SimulatorParameters
 
@@ -95,15 +98,19 @@ class RobotSimulator(Node):
         )
         serve(self, ApplyWrench, '~/apply_wrench', self._on_apply_wrench, FaultLog(self))
 
-        self._start_stamp = self.get_clock().now().nanoseconds
-        self._start_time = time.monotonic()
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = self.create_timer(
-            self._publish_every / NANOSECONDS / values.speed, self._catch_up, clock=steady
-        )
+        self._start_stamp = 0
+        self._start_time = 0.0
         self.get_logger().info(
             f'simulating {self.robot.name}: {self.robot.nv} joints, tool {self.tool}'
         )
+
+    def start(self, _executor: Executor) -> None:
+        """Begin to simulate."""
+        self._start_stamp = self.get_clock().now().nanoseconds
+        self._start_time = time.monotonic()
+        period = self._publish_every / NANOSECONDS / self.parameters.values.speed
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = self.create_timer(period, self._catch_up, clock=steady)
 
     def _catch_up(self) -> None:
         """Step until simulated time is where real time is; the deadline is absolute."""
@@ -118,10 +125,15 @@ class RobotSimulator(Node):
             )
             lag = _LONGEST_LAG
         steps = int(lag * speed * NANOSECONDS) // TIME_STEP_NS
-        for _ in range(min(steps, _MOST_STEPS)):
-            sample = self._simulated.advance()
-            if sample.time % self._publish_every == 0:
-                self._publish(sample)
+        try:
+            for _ in range(min(steps, _MOST_STEPS)):
+                sample = self._simulated.advance()
+                if sample.time % self._publish_every == 0:
+                    self._publish(sample)
+        except Exception:
+            # A signal may shut the context down between two messages: that is no fault.
+            if self.context.ok():
+                raise
 
     def _publish(self, sample: Sample) -> None:
         stamp = self._stamp(sample.time)
@@ -187,3 +199,18 @@ def default_description() -> str:
     """The URDF text of the package's own arm."""
     folder = Path(get_package_share_directory('dynamics_ros'), 'urdf')
     return (folder / DEFAULT_ROBOT).read_text(encoding='utf-8')
+
+
+def build() -> Application:
+    """The simulator."""
+    node = RobotSimulator()
+    return Application([node], node)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the node."""
+    return run(build, arguments)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -43,9 +43,7 @@ class SimulatorParameters:
         maximum=100.0,
         read_only=True,
     )
-    motion: bool = parameter(
-        True, 'Move slowly around a posture; false: hold it', read_only=True
-    )
+    motion: bool = parameter(True, 'Move slowly around a posture; false: hold it', read_only=True)
     command_mode: str = parameter(
         'add',
         'What effort commands do: come on top of the controllers, or replace them and gravity '

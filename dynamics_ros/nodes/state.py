@@ -135,6 +135,10 @@ class StateBuffer:
             absent = (ODOMETRY, *absent)
         return (*absent, *self.unreachable)
 
+    def knows(self, name: str) -> bool:
+        """Whether a joint of that name may stand in a joint state: one of ours, or a follower."""
+        return name in self._slots or name in self._ignored
+
     def adopt(self, other: StateBuffer) -> None:
         """Take over what another buffer knows of joints of the same name."""
         self.refused, self.unknown_names = other.refused, other.unknown_names
@@ -219,10 +223,20 @@ class StateBuffer:
         """Velocity of the root joint for a twist (6) of the root link, in the root link."""
         return twist[[0, 1, 5]] if self._base_nv == 3 else twist
 
-    def state(self) -> RobotState | None:
-        """The merged state, or None while a joint or the base has not been heard of."""
-        known = self._position_stamps != NEVER
-        if not known.all() or self.unreachable or (self.has_base and not self.base_known):
+    def copy_base(self, q: Array, v: Array) -> None:
+        """Fill in the coordinates and velocities of the base, where odometry has been received."""
+        q[: self._base_nq] = self._q[: self._base_nq]
+        v[: self._base_nv] = self._v[: self._base_nv]
+
+    def state(self, *, base_required: bool = True) -> RobotState | None:
+        """The merged state, or None while a joint or the base has not been heard of.
+
+        Args:
+            base_required: else a base that has not been heard of is at identity.
+        """
+        if self.unreachable or (self._position_stamps == NEVER).any():
+            return None
+        if base_required and self.has_base and not self.base_known:
             return None
         stale, stale_mask = self._stale()
         velocity_known = self._velocity_stamps != NEVER
@@ -268,10 +282,12 @@ class StateBuffer:
         old = np.zeros(len(self.joint_names), dtype=bool)
         for stamps in (self._position_stamps, self._velocity_stamps, self._effort_stamps):
             # A clock that jumped back makes stamps of the future: as stale as those of the past.
-            old |= (stamps != NEVER) & (np.abs(now - np.where(stamps == NEVER, now, stamps)) > limit)
+            old |= (stamps != NEVER) & (
+                np.abs(now - np.where(stamps == NEVER, now, stamps)) > limit
+            )
         names = self._named(old) if old.any() else ()
         mask[self._v_index[old]] = True
-        if self.has_base and abs(now - self._base_stamp) > limit:
+        if self.base_known and abs(now - self._base_stamp) > limit:
             names = (ODOMETRY, *names)
             mask[: self._base_nv] = True
         return names, mask

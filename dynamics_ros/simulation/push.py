@@ -15,7 +15,7 @@ _FORCE = 20.0  # N
 _SHARE_OF_WEIGHT = 0.5
 _SHARE_OF_EFFORT = 0.25
 _SHARE_OF_REACH = 0.02  # that the tool may give way
-_LENGTH = 0.3  # m that weighs torque against force, as in the wrench estimate
+_LENGTH = 0.3  # m, the lever arm that makes a torque as large as a force
 _SMALL = 1e-3
 
 
@@ -34,7 +34,7 @@ def gentle_push(robot: Robot, actuators: Actuators, q: Array, tool: str) -> tupl
     Returns:
         (3) force in root axes [N], and the share of it that joint torques can tell: 1 when all.
     """
-    J = robot.jacobian(q, tool) / np.array([1.0, 1.0, 1.0, _LENGTH, _LENGTH, _LENGTH])[:, None]
+    J = robot.jacobian(q, tool) * np.array([1.0, 1.0, 1.0, _LENGTH, _LENGTH, _LENGTH])[:, None]
     # Forces that torques tell well have small w^T (J J^T + small)^-1 w, [RD] 3.8.
     scale = float(np.trace(J @ J.T)) / 6.0
     resolution = np.linalg.inv(J @ J.T + _SMALL**2 * scale * np.eye(6))

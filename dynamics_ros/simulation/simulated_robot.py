@@ -133,7 +133,7 @@ class SimulatedRobot:
         speed = np.where(np.isfinite(robot.velocity_limits), robot.velocity_limits, _UNLIMITED_SPEED)
         self._fastest = _FASTEST * speed
         # Near rest tanh is linear: f(v) / v at a speed far below where dry friction is developed.
-        slow = 1e-4 * np.asarray(self._declared_friction.friction_velocity)
+        slow = np.full(robot.nv, 1e-4 * self._declared_friction.friction_velocity)
         self._declared_slope_at_rest = self._declared_friction.friction_torque(slow) / slow
         self._diagonal = np.diag_indices(robot.nv)
         self._column = {name: i for i, name in enumerate(robot.joint_names)}

@@ -1,40 +1,81 @@
-"""Elementary functions of a scalar that may be a number or a symbolic expression.
+"""Elementary functions of a scalar: a number, an array of numbers, or a symbolic expression.
 
-A symbolic scalar brings its own methods (``x.sin()``, ``x.where_less(y, a, b)``); a
-number goes to ``math``. Algorithms written with these functions run on either.
+A symbolic scalar brings its own methods (``x.sin()``, ``x.where_less(y, a, b)``), an array goes to
+NumPy, element by element, and a number to ``math``. What is written with these functions runs on
+all three, so that each formula stands in the package once.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
+import numpy as np
+
 Scalar = Any
-"""A float, or anything that adds, multiplies and divides like one."""
+"""A float, an array of them (one element a state), or anything that calculates like one."""
 
 
 def sin(x: Scalar) -> Scalar:
     """Sine of an angle in rad."""
-    return x.sin() if hasattr(x, 'sin') else math.sin(x)
+    if hasattr(x, 'sin'):
+        return x.sin()
+    return np.sin(x) if isinstance(x, np.ndarray) else math.sin(x)
 
 
 def cos(x: Scalar) -> Scalar:
     """Cosine of an angle in rad."""
-    return x.cos() if hasattr(x, 'cos') else math.cos(x)
+    if hasattr(x, 'cos'):
+        return x.cos()
+    return np.cos(x) if isinstance(x, np.ndarray) else math.cos(x)
 
 
 def sqrt(x: Scalar) -> Scalar:
     """Square root."""
-    return x.sqrt() if hasattr(x, 'sqrt') else math.sqrt(x)
+    if hasattr(x, 'sqrt'):
+        return x.sqrt()
+    return np.sqrt(x) if isinstance(x, np.ndarray) else math.sqrt(x)
 
 
 def atan2(y: Scalar, x: Scalar) -> Scalar:
-    """Angle of the point (x, y) in rad, in (-pi, pi]."""
-    return y.atan2(x) if hasattr(y, 'atan2') else math.atan2(y, x)
+    """Angle of the point (x, y) in rad, in [-pi, pi]; 0 at the origin."""
+    if hasattr(y, 'atan2'):
+        return y.atan2(x)
+    if isinstance(y, np.ndarray) or isinstance(x, np.ndarray):
+        return np.arctan2(y, x)
+    if not hasattr(x, 'atan2'):
+        return math.atan2(y, x)
+    # A constant y and a symbolic x: what folds to a constant has no method of its own.
+    if y == 0.0:
+        return x.where_less(0.0, math.copysign(math.pi, y), y)
+    return math.copysign(0.5 * math.pi, y) - (x.atan2(y) if y > 0.0 else -x.atan2(-y))
 
 
 def where_less(a: Scalar, b: Scalar, then: Scalar, otherwise: Scalar) -> Scalar:
     """``then`` where a < b, else ``otherwise``; both are computed, so both must be finite."""
     if hasattr(a, 'where_less'):
         return a.where_less(b, then, otherwise)
+    if hasattr(b, 'where_less'):
+        return (-b).where_less(-a, then, otherwise)
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.where(a < b, then, otherwise)
     return then if a < b else otherwise
+
+
+def refuse_less(value: Scalar, bound: float, error: Callable[[], Exception]) -> None:
+    """Raise where a number, or one of an array, is less than a bound.
+
+    A symbol has no number yet and is not refused: what a trace computes there is inf or NaN.
+
+    Args:
+        value: what must not be too small.
+        bound: the smallest that is accepted.
+        error: makes the error to raise.
+    """
+    if isinstance(value, np.ndarray):
+        if (value < bound).any():
+            raise error()
+    elif isinstance(value, Real) and value < bound:
+        raise error()

@@ -1,0 +1,129 @@
+"""Analytic derivatives of inverse and forward dynamics ([Singh2022], [Lie] 4).
+
+Derivatives with respect to q are along velocities: of f(q exp(t e_k)) at t = 0, so that a floating
+base has six.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..model import ROOT, Model
+from ..spatial import Force, Motion, Scalar
+from .coriolis import CompositeBodies, composite_bodies
+from .forward_dynamics import forward_dynamics
+from .inverse_dynamics import root_acceleration
+from .linear import factorize, inverse_of, solve_columns
+
+Rows = list[list[Scalar]]
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column S of a joint and how it moves, in the body frame ([Singh2022] eq. 8, 9).
+
+    Attributes:
+        index: its velocity.
+        S: the column.
+        psi_rate: v_P x S, with the velocity of the parent.
+        psi_acceleration: a_P x S + v_P x psi_rate.
+        rate: v_B x S, with the velocity of the body itself.
+    """
+
+    index: int
+    S: Motion
+    psi_rate: Motion
+    psi_acceleration: Motion
+    rate: Motion
+
+
+def inverse_dynamics_derivatives(
+    model: Model, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
+) -> tuple[Rows, Rows, Rows]:
+    """d tau/dq, d tau/dv and d tau/da = M, each nv by nv.
+
+    With Y and B of the composite body i and f the force that it takes, for j below i
+    ([Singh2022] table I):
+
+        d tau_j/dq_i = S_j^T (2 B psi_rate_i + Y psi_acceleration_i + S_i x* f)
+        d tau_i/dq_j = S_i^T (2 B psi_rate_j + Y psi_acceleration_j)
+        d tau_j/dv_i = S_j^T (2 B S_i + Y (psi_rate_i + rate_i)), and likewise (i, j)
+    """
+    tree = composite_bodies(model, q, v)
+    columns, forces = _columns_and_forces(model, tree, v, a)
+    dq, dv, da = ([[0.0] * model.nv for _ in range(model.nv)] for _ in range(3))
+    for i in range(len(model.joints)):
+        Y, B = tree.inertias[i], tree.coriolis[i]
+        for c in columns[i]:
+            k = c.index
+            momentum = Y @ c.S
+            by_row = B.transpose_apply(c.S) * 2.0
+            for_dq = (B @ c.psi_rate) * 2.0 + Y @ c.psi_acceleration
+            for_dv = (B @ c.S) * 2.0 + Y @ (c.psi_rate + c.rate)
+            for own in columns[i]:
+                dq[own.index][k] = dq[own.index][k] + own.S.dot(for_dq)
+                dv[own.index][k] = dv[own.index][k] + own.S.dot(for_dv)
+                da[own.index][k] = da[own.index][k] + own.S.dot(momentum)
+            for_dq = for_dq + c.S.cross(forces[i])
+            j = i
+            while model.joints[j].parent != ROOT:
+                X_PB = tree.transforms[j]
+                momentum, by_row = X_PB.act(momentum), X_PB.act(by_row)
+                for_dq, for_dv = X_PB.act(for_dq), X_PB.act(for_dv)
+                j = model.joints[j].parent
+                for below in columns[j]:
+                    m = below.index
+                    dq[m][k] = dq[m][k] + below.S.dot(for_dq)
+                    dv[m][k] = dv[m][k] + below.S.dot(for_dv)
+                    dq[k][m] = (
+                        dq[k][m] + below.psi_rate.dot(by_row) + below.psi_acceleration.dot(momentum)
+                    )
+                    dv[k][m] = (
+                        dv[k][m] + below.S.dot(by_row) + (below.psi_rate + below.rate).dot(momentum)
+                    )
+                    share = below.S.dot(momentum)
+                    da[m][k] = da[m][k] + share
+                    da[k][m] = da[k][m] + share
+    return dq, dv, da
+
+
+def forward_dynamics_derivatives(
+    model: Model, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]
+) -> tuple[Rows, Rows, Rows]:
+    """da/dq, da/dv and da/dtau = M^-1, each nv by nv.
+
+    tau = ID(q, v, FD(q, v, tau)) differentiated: da/dx = -M^-1 d ID/dx at a = FD ([Lie] 4).
+    """
+    a = forward_dynamics(model, q, v, tau)
+    dq, dv, M = inverse_dynamics_derivatives(model, q, v, a)
+    factors = factorize(M)
+    minus = [[-entry for entry in row] for row in dq], [[-entry for entry in row] for row in dv]
+    return solve_columns(factors, minus[0]), solve_columns(factors, minus[1]), inverse_of(factors)
+
+
+def _columns_and_forces(
+    model: Model, tree: CompositeBodies, v: Sequence[Scalar], a: Sequence[Scalar]
+) -> tuple[list[list[_Column]], list[Force]]:
+    """How each column moves, and the force that each body takes with all that it carries."""
+    columns: list[list[_Column]] = []
+    accelerations: list[Motion] = []
+    forces: list[Force] = []
+    for i, joint in enumerate(model.joints):
+        X_PB, v_B = tree.transforms[i], tree.velocities[i]
+        a_P = root_acceleration(model) if joint.parent == ROOT else accelerations[joint.parent]
+        v_P = Motion.zero() if joint.parent == ROOT else tree.velocities[joint.parent]
+        a_P, v_P = X_PB.inverse_act(a_P), X_PB.inverse_act(v_P)
+        a_B = a_P + joint.motion(a) + v_B.cross(joint.motion(v))
+        accelerations.append(a_B)
+        forces.append(model.inertias[i] @ a_B + model.inertias[i].bias_force(v_B))
+        columns.append([])
+        for k, S in joint.subspace:
+            psi_rate = v_P.cross(S)
+            psi_acceleration = a_P.cross(S) + v_P.cross(psi_rate)
+            columns[i].append(_Column(k, S, psi_rate, psi_acceleration, v_B.cross(S)))
+    for i in reversed(range(len(model.joints))):
+        parent = model.joints[i].parent
+        if parent != ROOT:
+            forces[parent] = forces[parent] + tree.transforms[i].act(forces[i])
+    return columns, forces

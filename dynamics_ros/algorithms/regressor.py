@@ -1,0 +1,66 @@
+"""The inertial-parameter regressor: tau = Y(q, v, a) pi ([Atkeson1986])."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..model import ROOT, Model
+from ..spatial import Force, Matrix3, Motion, Scalar, Transform, Vector3
+from .inverse_dynamics import root_acceleration
+
+PARAMETERS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
+"""Parameters of a body: mass, first moment, inertia about the origin of the body frame."""
+
+
+def regressor(
+    model: Model, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
+) -> list[list[Scalar]]:
+    """Y, nv by 10 bodies, in the order of the bodies and of PARAMETERS."""
+    count = len(PARAMETERS)
+    Y: list[list[Scalar]] = [[0.0] * (count * len(model.joints)) for _ in range(model.nv)]
+    transforms: list[Transform] = []
+    velocities: list[Motion] = []
+    accelerations: list[Motion] = []
+    for i, joint in enumerate(model.joints):
+        X_PB = joint.transform(q)
+        v_P = Motion.zero() if joint.parent == ROOT else velocities[joint.parent]
+        a_P = root_acceleration(model) if joint.parent == ROOT else accelerations[joint.parent]
+        v_J = joint.motion(v)
+        v_B = X_PB.inverse_act(v_P) + v_J
+        a_B = X_PB.inverse_act(a_P) + joint.motion(a) + v_B.cross(v_J)
+        transforms.append(X_PB)
+        velocities.append(v_B)
+        accelerations.append(a_B)
+
+        forces = body_regressor(v_B, a_B)
+        j = i
+        while j != ROOT:
+            for k, S in model.joints[j].subspace:
+                for parameter, force in enumerate(forces):
+                    column = count * i + parameter
+                    Y[k][column] = Y[k][column] + S.dot(force)
+            if model.joints[j].parent != ROOT:
+                forces = [transforms[j].act(force) for force in forces]
+            j = model.joints[j].parent
+    return Y
+
+
+def body_regressor(velocity: Motion, acceleration: Motion) -> list[Force]:
+    """The force that a body takes per unit of each of its parameters.
+
+    With h = m c and I about the origin, f = m d + (w_dot x + w x w x) h and
+    tau = h x d + I w_dot + w x I w, where d = v_dot + w x v is the acceleration of the origin.
+    """
+    w, w_dot = velocity.angular, acceleration.angular
+    d = acceleration.linear + w.cross(velocity.linear)
+    rotating = Matrix3.skew(w_dot) + Matrix3.skew(w) @ Matrix3.skew(w)
+    forces = [Force(d, Vector3.zero())]
+    units = (Vector3(1.0, 0.0, 0.0), Vector3(0.0, 1.0, 0.0), Vector3(0.0, 0.0, 1.0))
+    forces += [Force(rotating @ unit, unit.cross(d)) for unit in units]
+    for row, column in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)):
+        unit_inertia = Matrix3.outer(units[row], units[column])
+        if row != column:
+            unit_inertia = unit_inertia + unit_inertia.T
+        torque = unit_inertia @ w_dot + w.cross(unit_inertia @ w)
+        forces.append(Force(Vector3.zero(), torque))
+    return forces

@@ -1,0 +1,230 @@
+"""The client node of the demonstration: it listens to everything and calls the services."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from dynamics_ros_msgs.msg import ContactState
+from dynamics_ros_msgs.srv import ApplyWrench, ComputeInverseDynamics, ComputeInverseKinematics
+from geometry_msgs.msg import PoseStamped, WrenchStamped
+from numpy.typing import NDArray
+from rclpy.node import Node
+from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+
+from dynamics_ros.nodes.conversions import (
+    duration_message,
+    joint_state,
+    nanoseconds,
+    pose_matrix,
+    pose_stamped,
+    wrench_array,
+    wrench_message,
+)
+from dynamics_ros.nodes.outputs import topic_names
+
+from .subject import Subject
+from .tracks import Track
+
+Array = NDArray[np.float64]
+
+_SIMULATOR = '/robot_simulator'
+_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=200, reliability=ReliabilityPolicy.RELIABLE
+)
+_SERVICE_TIMEOUT = 10.0  # s
+
+
+class ServiceError(Exception):
+    """A service that does not answer, or answers that it failed."""
+
+
+@dataclass(frozen=True)
+class State:
+    """A joint state in the order of the robot: (n) each."""
+
+    q: Array
+    v: Array
+    effort: Array
+
+
+@dataclass(frozen=True)
+class Wrench:
+    """A wrench (6) about the tool's origin and the frame whose axes it is in."""
+
+    frame_id: str
+    values: Array
+
+
+@dataclass(frozen=True)
+class Contact:
+    """What the contact node says about contact."""
+
+    state: int
+    link: str
+
+    @property
+    def touched(self) -> bool:
+        """Whether something touches the robot."""
+        return self.state != ContactState.NONE
+
+
+class Client(Node):
+    """Keeps what the nodes and the simulator publish; callbacks run in the executor's thread.
+
+    Attributes:
+        joint_states, pose, gravity, external_torques, wrench, contact: of the nodes.
+        true_pose, true_torques, true_wrench: of the simulator.
+        arrivals: first and last time [s, monotonic] and number of joint states received.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__('dynamics_ros_demo')
+        self._subject = subject
+        self._names = list(subject.robot.joint_names)
+        self.joint_states: Track[State] = Track()
+        self.pose: Track[Array] = Track()
+        self.gravity: Track[Array] = Track()
+        self.external_torques: Track[Array] = Track()
+        self.wrench: Track[Wrench] = Track()
+        self.contact: Track[Contact] = Track()
+        self.true_pose: Track[Array] = Track()
+        self.true_torques: Track[Array] = Track()
+        self.true_wrench: Track[Wrench] = Track()
+        self.first_arrival = 0.0
+        self.last_arrival = 0.0
+
+        tool = topic_names([subject.tool])[subject.tool]
+        truth = f'{_SIMULATOR}/ground_truth'
+        self._tracks: dict[str, Track[Any]] = {}
+        self._follow(JointState, '/joint_states', self.joint_states, self._state)
+        self._follow(PoseStamped, f'/kinematics_node/{tool}/pose', self.pose, _matrix)
+        self._follow(JointState, '/dynamics_node/gravity_torques', self.gravity, self._efforts)
+        torques = '/contact_node/external_torques'
+        self._follow(JointState, torques, self.external_torques, self._efforts)
+        self._follow(WrenchStamped, f'/contact_node/{tool}/wrench', self.wrench, _wrench)
+        self._follow(ContactState, '/contact_node/contact_state', self.contact, _contact)
+        self._follow(PoseStamped, f'{truth}/pose', self.true_pose, _matrix)
+        self._follow(JointState, f'{truth}/external_torques', self.true_torques, self._efforts)
+        self._follow(WrenchStamped, f'{truth}/wrench', self.true_wrench, _wrench)
+
+        self._push = self.create_client(ApplyWrench, f'{_SIMULATOR}/apply_wrench')
+        self._solve = self.create_client(
+            ComputeInverseKinematics, '/kinematics_node/compute_inverse_kinematics'
+        )
+        self._inverse_dynamics = self.create_client(
+            ComputeInverseDynamics, '/dynamics_node/compute_inverse_dynamics'
+        )
+        self._services = (self._push, self._solve, self._inverse_dynamics)
+
+    def silent(self) -> list[str]:
+        """Topics that nothing has come on yet, and services that nobody offers."""
+        topics = [name for name, track in self._tracks.items() if track.latest is None]
+        return topics + [
+            client.srv_name for client in self._services if not client.service_is_ready()
+        ]
+
+    def push(self, force: Array, duration: float) -> None:
+        """Push the tool with a force (3) in root axes for so many seconds.
+
+        Raises:
+            ServiceError: the push was refused.
+        """
+        request = ApplyWrench.Request(
+            frame=self._subject.tool,
+            wrench=wrench_message(np.concatenate([force, np.zeros(3)])),
+            duration=duration_message(duration),
+        )
+        self._call(self._push, request)
+
+    def inverse_kinematics(self, target: Array) -> tuple[Array, float]:
+        """Joint positions (n) that bring the tool to a pose (4, 4), and how long it took [s].
+
+        Raises:
+            ServiceError: there is no solution.
+        """
+        request = ComputeInverseKinematics.Request(frame=self._subject.tool)
+        request.target = pose_stamped(
+            self.get_clock().now().to_msg(), self._subject.robot.root_frame, target
+        )
+        began = time.monotonic()
+        response = self._call(self._solve, request)
+        took = time.monotonic() - began
+        return self._in_order(response.solution.name, response.solution.position), took
+
+    def inverse_dynamics(self, state: State, a: Array) -> tuple[Array, float]:
+        """Torques (n) for accelerations a (n) in a state, and how long it took [s].
+
+        Raises:
+            ServiceError: the call failed.
+        """
+        stamp = self.get_clock().now().to_msg()
+        request = ComputeInverseDynamics.Request(
+            state=joint_state(stamp, self._names, position=state.q, velocity=state.v),
+            acceleration_names=self._names,
+            accelerations=a.tolist(),
+        )
+        began = time.monotonic()
+        response = self._call(self._inverse_dynamics, request)
+        took = time.monotonic() - began
+        return self._in_order(response.torques.name, response.torques.effort), took
+
+    def _follow(
+        self, kind: Any, topic: str, track: Track[Any], value: Callable[[Any], Any]
+    ) -> None:
+        def receive(message: Any) -> None:
+            track.add(nanoseconds(message.header.stamp), value(message))
+
+        self._tracks[topic] = track
+        self.create_subscription(kind, topic, receive, _QOS)
+
+    def _call(self, client: Any, request: Any) -> Any:
+        """Wait for an answer in the calling thread, while the executor runs in another."""
+        future = client.call_async(request)
+        deadline = time.monotonic() + _SERVICE_TIMEOUT
+        while not future.done():
+            if time.monotonic() > deadline:
+                raise ServiceError(f'{client.srv_name} has not answered in {_SERVICE_TIMEOUT:g} s')
+            time.sleep(0.0005)
+        response = future.result()
+        if response.result.code <= 0:
+            raise ServiceError(
+                f'{client.srv_name}: code {response.result.code}, {response.result.message}'
+            )
+        return response
+
+    def _state(self, message: JointState) -> State:
+        now = time.monotonic()
+        self.first_arrival = self.first_arrival or now
+        self.last_arrival = now
+        return State(
+            self._in_order(message.name, message.position),
+            self._in_order(message.name, message.velocity),
+            self._in_order(message.name, message.effort),
+        )
+
+    def _efforts(self, message: JointState) -> Array:
+        return self._in_order(message.name, message.effort)
+
+    def _in_order(self, names: list[str], values: Any) -> Array:
+        """(n) values of a message in the order of the robot."""
+        if names == self._names:
+            return np.array(values)
+        given = dict(zip(names, values, strict=True))
+        return np.array([given[name] for name in self._names])
+
+
+def _matrix(message: PoseStamped) -> Array:
+    return pose_matrix(message.pose, 'pose')
+
+
+def _wrench(message: WrenchStamped) -> Wrench:
+    return Wrench(message.header.frame_id, wrench_array(message.wrench, 'wrench'))
+
+
+def _contact(message: ContactState) -> Contact:
+    return Contact(message.state, message.link)

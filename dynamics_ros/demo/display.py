@@ -1,0 +1,190 @@
+"""What a person sees: a block that is painted over in a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .client import Client
+from .report import Report, force_in_root
+from .subject import Subject
+from .tracks import pose_error
+
+Array = NDArray[np.float64]
+
+_BOLD, _DIM, _GREEN, _RED, _YELLOW, _PLAIN = (
+    '\033[1m', '\033[2m', '\033[32m', '\033[31m', '\033[33m', '\033[0m',
+)  # fmt: skip
+_REPAINT = 0.1  # s
+_LINE = 1.0  # s between two plain lines
+_EVENTS = 6
+_MOST_JOINTS = 8
+
+
+class Display:
+    """Shows the latest of everything, and events as they come.
+
+    Args:
+        subject: the robot.
+        client: what is received.
+    """
+
+    def __init__(self, subject: Subject, client: Client) -> None:
+        self._subject = subject
+        self._client = client
+        self._terminal = sys.stdout.isatty()
+        self._painted = 0
+        self._due = 0.0
+        self._events: list[str] = []
+        self._began = time.monotonic()
+        self._count = (self._began, 0)
+        self._rate = 0.0
+
+    def event(self, text: str) -> None:
+        """Something happened."""
+        line = f'{time.monotonic() - self._began:6.1f} s  {text}'
+        self._events = [*self._events, line][-_EVENTS:]
+        if not self._terminal:
+            print(line, flush=True)
+        self._due = 0.0
+
+    def update(self) -> None:
+        """Show what is new, if it is time to."""
+        now = time.monotonic()
+        if now < self._due or self._client.joint_states.latest is None:
+            return
+        self._due = now + (_REPAINT if self._terminal else _LINE)
+        then, count = self._count
+        if now - then >= 0.5:
+            received = self._client.joint_states.count
+            self._rate, self._count = (received - count) / (now - then), (now, received)
+        if self._terminal:
+            self._paint(self._block())
+        else:
+            print(f'{now - self._began:6.1f} s  {self._status()}', flush=True)
+
+    def _paint(self, lines: list[str]) -> None:
+        up = f'\033[{self._painted}F' if self._painted else ''
+        sys.stdout.write(up + ''.join(f'{line}\033[K\n' for line in lines))
+        sys.stdout.flush()
+        self._painted = len(lines)
+
+    def _block(self) -> list[str]:
+        subject, client = self._subject, self._client
+        names = subject.robot.joint_names
+        more = f' and {len(names) - _MOST_JOINTS} more' if len(names) > _MOST_JOINTS else ''
+        lines = [
+            f'{_BOLD}{subject.robot.name}{_PLAIN}   {len(names)} joints, tool {subject.tool}, '
+            f'{self._rate:.0f} joint states a second',
+            '',
+            f'{_DIM}{"joint":24}{"position":>10}{"velocity":>10}{"gravity":>10}'
+            f'{"external":>10}{_PLAIN}',
+        ]
+        columns = [self._joint_column(i) for i in range(min(len(names), _MOST_JOINTS))]
+        lines.extend(f'{name[:23]:24}{column}' for name, column in zip(names, columns, strict=False))
+        if more:
+            lines.append(f'{_DIM}{more}{_PLAIN}')
+        lines += ['', self._pose_line(), *self._push_lines(), '']
+        lines += [f'{_DIM}{line}{_PLAIN}' for line in self._events]
+        lines += [''] * (_EVENTS - len(self._events))
+        if client.contact.latest is not None and client.contact.latest[1].touched:
+            lines[0] += f'   {_YELLOW}{_BOLD}contact at {client.contact.latest[1].link}{_PLAIN}'
+        return lines
+
+    def _joint_column(self, joint: int) -> str:
+        client = self._client
+        state = client.joint_states.latest
+        values = [
+            state[1].q[joint] if state else np.nan,
+            state[1].v[joint] if state else np.nan,
+            client.gravity.latest[1][joint] if client.gravity.latest else np.nan,
+            client.external_torques.latest[1][joint] if client.external_torques.latest else np.nan,
+        ]
+        return ''.join(f'{value:10.3f}' for value in values)
+
+    def _pose_line(self) -> str:
+        if self._client.pose.latest is None:
+            return 'tool       -'
+        stamp, pose = self._client.pose.latest
+        text = f'tool       {_vector(pose[:3, 3])} m'
+        truth = self._client.true_pose.latest
+        if truth is not None and truth[0] == stamp:
+            text += f'   off by {pose_error(pose, truth[1])[0]:.0e} m'
+        return text
+
+    def _push_lines(self) -> list[str]:
+        wrench, truth, pose = (
+            track.latest
+            for track in (self._client.wrench, self._client.true_wrench, self._client.true_pose)
+        )
+        if wrench is None or truth is None or pose is None:
+            return ['push       -', 'estimated  -']
+        true = force_in_root(truth[1], pose[1], self._subject)
+        found = force_in_root(wrench[1], pose[1], self._subject)
+        size = float(np.linalg.norm(true))
+        text = f'estimated  {_vector(found)} N   {np.linalg.norm(found):6.2f} N'
+        if size > 0.0:
+            percent = float(np.linalg.norm(found - true)) / size * 100.0
+            text += f'   off by {percent:.1f} %'
+        return [f'push       {_vector(true)} N   {size:6.2f} N', text]
+
+    def _status(self) -> str:
+        client = self._client
+        pose = client.pose.latest
+        wrench = client.wrench.latest
+        gravity = client.gravity.latest
+        parts = [f'{self._rate:.0f} Hz']
+        if pose is not None:
+            parts.append(f'tool {_vector(pose[1][:3, 3])} m')
+        if gravity is not None:
+            parts.append(f'gravity {np.max(np.abs(gravity[1])):.1f} Nm at most')
+        if wrench is not None:
+            parts.append(f'force {np.linalg.norm(wrench[1].values[:3]):.2f} N')
+        return ', '.join(parts)
+
+
+def summary(report: Report) -> str:
+    """The figures of a report for a person."""
+    color = sys.stdout.isatty()
+    good, bad, plain = (_GREEN, _RED, _PLAIN) if color else ('', '', '')
+    rows = [
+        ('joint states', _number(report.joint_state_rate_hz, '{:.0f} a second')),
+        (
+            'pose of the tool',
+            _number(report.pose_error_m, 'off by {:.1e} m at most')
+            + _number(report.pose_error_rad, ', {:.1e} rad'),
+        ),
+        ('gravity torques', _number(report.gravity_torque_error_nm, 'off by {:.1e} Nm at most')),
+        (
+            'push',
+            _number(report.push_true_n, '{:.2f} N')
+            + _number(report.push_detected_after_ms, ', detected after {:.0f} ms')
+            + _number(report.push_estimated_n, ', estimated {:.2f} N')
+            + _number(report.push_error_percent, ', off by {:.2f} % at most')
+            + (' (joint torques)' if report.push_compared != 'force' else ''),
+        ),
+        (
+            'inverse kinematics',
+            _number(report.inverse_kinematics_error_m, 'off by {:.1e} m')
+            + _number(report.inverse_kinematics_ms, ', {:.1f} ms'),
+        ),
+        (
+            'inverse dynamics',
+            _number(report.inverse_dynamics_error_nm, 'off by {:.1e} Nm')
+            + _number(report.inverse_dynamics_ms, ', {:.1f} ms'),
+        ),
+    ]
+    lines = [f'  {name:20}{text or "-"}' for name, text in rows]
+    verdict = f'{bad}failed{plain}' if report.failures else f'{good}all of it worked{plain}'
+    return '\n'.join(['', f'{report.robot}, {report.joints} joints: {verdict}', *lines])
+
+
+def _number(value: float | None, form: str) -> str:
+    return '' if value is None else form.format(value)
+
+
+def _vector(values: Array) -> str:
+    return ' '.join(f'{value:8.3f}' for value in values)

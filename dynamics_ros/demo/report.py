@@ -1,0 +1,247 @@
+"""What a demonstration has measured: every figure, what is wrong with it, and one JSON object."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .client import Client, Wrench
+from .subject import Subject
+from .tracks import pose_error, thinned
+
+Array = NDArray[np.float64]
+
+POSE_TOLERANCE = 1e-6
+"""m and rad: two double-precision roads to a pose differ by 1e-15, a wrong frame by far more."""
+
+TORQUE_TOLERANCE = 1e-6
+"""Of the largest torque, or Nm: as above, for sums over all links."""
+
+PUSH_TOLERANCE = 5.0
+"""Percent of the force, in steady state."""
+
+SOLUTION_TOLERANCE = 1e-3
+"""m and rad that inverse kinematics may miss its target by; it aims at 1e-5."""
+
+LEAST_RATE = 50.0
+"""Joint states a second below which the machine cannot show anything."""
+
+SLOWEST_DETECTION = 500.0
+"""ms from the beginning of a push until it must be told."""
+
+_LEAST_SAMPLES = 10
+_MOST_SAMPLES = 50  # of those whose truth takes a millisecond or more to compute
+_FULLY = 0.99  # share of the force that joint torques tell, from which the force is compared
+
+
+@dataclass
+class Report:
+    """Figures of a demonstration; None where it did not come to it.
+
+    Attributes:
+        robot, joints, tool, domain_id: what was shown, and where.
+        startup_s: from the start to the first output of everything.
+        duration_s: from then to the end.
+        joint_state_rate_hz: joint states received per second.
+        pose_error_m, pose_error_rad: published pose of the tool against the simulator's truth, the
+            largest over the samples of the same stamp.
+        gravity_torque_error_nm: published gravity torques against the slope of the potential
+            energy, the largest.
+        push_true_n, push_estimated_n: size of the force in steady state, the mean.
+        push_true, push_estimated: the mean forces in root axes.
+        push_error_percent: |estimated - true| / |true|, the largest in steady state.
+        push_compared: 'force', or 'joint torques' where fewer than six joints cannot tell it.
+        push_detected_after_ms: from the push's first joint state to the first contact state.
+        contact_link: what the contact node took for the touched link.
+        inverse_kinematics_success: solved, and confirmed by the independent road.
+        inverse_kinematics_error_m, _rad, _ms: miss of the target, and time of the call.
+        inverse_dynamics_error_nm: service against Lagrange's equations, the largest joint.
+        inverse_dynamics_ms: time of the call.
+        failures: what went wrong, one line each; empty when all of it worked.
+    """
+
+    robot: str
+    joints: int
+    tool: str
+    domain_id: int
+    startup_s: float | None = None
+    duration_s: float | None = None
+    joint_state_rate_hz: float | None = None
+    pose_error_m: float | None = None
+    pose_error_rad: float | None = None
+    pose_samples: int = 0
+    gravity_torque_error_nm: float | None = None
+    gravity_samples: int = 0
+    push_true_n: float | None = None
+    push_estimated_n: float | None = None
+    push_true: list[float] = field(default_factory=list)
+    push_estimated: list[float] = field(default_factory=list)
+    push_error_percent: float | None = None
+    push_compared: str = 'force'
+    push_samples: int = 0
+    push_detected_after_ms: float | None = None
+    contact_link: str = ''
+    inverse_kinematics_success: bool = False
+    inverse_kinematics_error_m: float | None = None
+    inverse_kinematics_error_rad: float | None = None
+    inverse_kinematics_ms: float | None = None
+    inverse_dynamics_error_nm: float | None = None
+    inverse_dynamics_ms: float | None = None
+    failures: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, subject: Subject, domain_id: int) -> Report:
+        """An empty report."""
+        return cls(subject.robot.name, subject.robot.nv, subject.tool, domain_id)
+
+    def as_json(self) -> dict[str, Any]:
+        """The figures as JSON values."""
+        return asdict(self)
+
+    def require(self, condition: bool, failure: str) -> None:
+        """Note a failure, once, unless the condition holds."""
+        if not condition and failure not in self.failures:
+            self.failures.append(failure)
+
+    def measure_rate(self, client: Client) -> None:
+        """Joint states per second over all that was received."""
+        span = client.last_arrival - client.first_arrival
+        rate = (client.joint_states.count - 1) / span if span > 0.0 else 0.0
+        self.joint_state_rate_hz = rate
+        self.require(rate >= LEAST_RATE, f'only {rate:.0f} joint states a second')
+
+    def measure_poses(self, client: Client) -> None:
+        """Published poses against the simulator's."""
+        errors = [pose_error(A, B) for _, A, B in client.pose.matched(client.true_pose)]
+        self.pose_samples = len(errors)
+        if not self._enough('pose of the tool', len(errors)):
+            return
+        self.pose_error_m, self.pose_error_rad = (float(e) for e in np.max(errors, axis=0))
+        self.require(
+            max(self.pose_error_m, self.pose_error_rad) <= POSE_TOLERANCE,
+            f'the pose is off by {self.pose_error_m:.1e} m, {self.pose_error_rad:.1e} rad',
+        )
+
+    def measure_gravity(self, client: Client, subject: Subject) -> None:
+        """Published gravity torques against the slope of the potential energy."""
+        samples = thinned(list(client.gravity.matched(client.joint_states)), _MOST_SAMPLES)
+        self.gravity_samples = len(samples)
+        if not self._enough('gravity torques', len(samples)):
+            return
+        truth = [subject.reference.gravity_torques(state.q) for _, _, state in samples]
+        errors = [tau - true for (_, tau, _), true in zip(samples, truth, strict=True)]
+        self.gravity_torque_error_nm = float(np.max(np.abs(errors)))
+        self._require_torque('gravity torques', self.gravity_torque_error_nm, np.array(truth))
+
+    def measure_push(
+        self, client: Client, subject: Subject, before: int, first: int, last: int
+    ) -> None:
+        """The push that began after the stamp ``before`` and was steady from first to last [ns]."""
+        self._measure_force(client, subject, first, last)
+        began = next(
+            (t for t, wrench in client.true_wrench.items(before) if np.any(wrench.values)), None
+        )
+        if began is None:
+            self.require(False, 'the simulator did not push')
+            return
+        early = [t for t, contact in client.contact.items(0, began - 1) if contact.touched]
+        told = next(
+            ((t, contact) for t, contact in client.contact.items(began) if contact.touched), None
+        )
+        self.require(not early, f'{len(early)} messages tell of a contact before the push')
+        if told is None:
+            self.require(False, 'the push was not detected')
+            return
+        self.push_detected_after_ms = (told[0] - began) * 1e-6
+        self.contact_link = told[1].link
+        self.require(
+            self.push_detected_after_ms <= SLOWEST_DETECTION,
+            f'the push was detected only after {self.push_detected_after_ms:.0f} ms',
+        )
+
+    def _measure_force(self, client: Client, subject: Subject, first: int, last: int) -> None:
+        poses = dict(client.true_pose.items(first, last))
+        samples = [
+            (force_in_root(true, poses[t], subject), force_in_root(found, poses[t], subject))
+            for t, found, true in client.wrench.matched(client.true_wrench, first, last)
+            if t in poses
+        ]
+        self.push_samples = len(samples)
+        if not self._enough('wrench at the tool', len(samples)):
+            return
+        true, found = (np.array(side) for side in zip(*samples, strict=True))
+        self.push_true, self.push_estimated = true.mean(axis=0).tolist(), found.mean(axis=0).tolist()
+        self.push_true_n = float(np.linalg.norm(self.push_true))
+        self.push_estimated_n = float(np.linalg.norm(self.push_estimated))
+        if subject.observable < _FULLY:
+            self.push_compared = 'joint torques'
+            torques = [
+                (truth, tau)
+                for _, tau, truth in client.external_torques.matched(
+                    client.true_torques, first, last
+                )
+            ]
+            if not self._enough('external torques', len(torques)):
+                return
+            true, found = (np.array(side) for side in zip(*torques, strict=True))
+        sizes = np.linalg.norm(true, axis=1)
+        if not sizes.all():
+            self.require(False, f'no force at {self.tool} can be felt in the joints')
+            return
+        self.push_error_percent = float(
+            np.max(np.linalg.norm(found - true, axis=1) / sizes) * 100.0
+        )
+        self.require(
+            self.push_error_percent < PUSH_TOLERANCE,
+            f'the estimated {self.push_compared} of the push is off by '
+            f'{self.push_error_percent:.1f} %',
+        )
+
+    def measure_inverse_kinematics(
+        self, subject: Subject, target: Array, q: Array, took: float
+    ) -> None:
+        """A solution q (n) for a target (4, 4), confirmed by the independent road."""
+        distance, angle = pose_error(subject.reference.pose(q, subject.tool), target)
+        self.inverse_kinematics_error_m = distance
+        self.inverse_kinematics_error_rad = angle
+        self.inverse_kinematics_ms = took * 1e3
+        inside = bool(
+            np.all(q >= subject.robot.lower_limits - 1e-9)
+            and np.all(q <= subject.robot.upper_limits + 1e-9)
+        )
+        self.require(inside, 'inverse kinematics leaves the joint limits')
+        close = max(distance, angle) <= SOLUTION_TOLERANCE
+        self.require(
+            close, f'inverse kinematics misses by {distance:.1e} m, {angle:.1e} rad'
+        )
+        self.inverse_kinematics_success = inside and close
+
+    def measure_inverse_dynamics(self, truth: Array, torques: Array, took: float) -> None:
+        """Torques (n) of the service against those of Lagrange's equations."""
+        self.inverse_dynamics_error_nm = float(np.max(np.abs(torques - truth)))
+        self.inverse_dynamics_ms = took * 1e3
+        self._require_torque('inverse dynamics', self.inverse_dynamics_error_nm, truth)
+
+    def _enough(self, what: str, samples: int) -> bool:
+        self.require(
+            samples >= _LEAST_SAMPLES,
+            f'{what}: {samples} samples with the stamp of a true one, too few to compare',
+        )
+        return samples >= _LEAST_SAMPLES
+
+    def _require_torque(self, what: str, error: float, truth: Array) -> None:
+        largest = float(np.max(np.abs(truth)))
+        self.require(
+            math.isfinite(error) and error <= TORQUE_TOLERANCE * max(1.0, largest),
+            f'{what}: off by {error:.1e} Nm',
+        )
+
+
+def force_in_root(wrench: Wrench, tool: Array, subject: Subject) -> Array:
+    """(3) force of a wrench in root axes, whichever of tool and root it is expressed in."""
+    force = wrench.values[:3]
+    return tool[:3, :3] @ force if wrench.frame_id == subject.tool else force

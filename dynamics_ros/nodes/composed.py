@@ -1,0 +1,48 @@
+"""dynamics_ros: the three nodes in one process, on one robot and one set of subscriptions.
+
+Topics, services and parameters are those of the nodes run apart, except that the robot's own
+parameters are those of dynamics_node, which knows payload and gravity.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from rclpy.node import Node
+
+from .contact_node import NAME as CONTACT
+from .contact_node import Contact
+from .declaration import warn_of_undeclared
+from .diagnostics import Diagnostics
+from .dynamics_node import NAME as DYNAMICS
+from .dynamics_node import Dynamics
+from .executor import Application, run
+from .kinematics_node import NAME as KINEMATICS
+from .kinematics_node import Kinematics
+from .robot_context import RobotContext
+
+
+def build() -> Application:
+    """Three nodes on one robot."""
+    host = Node(DYNAMICS)
+    context = RobotContext(host, subscribe_payload=False)
+    parts = (
+        Dynamics(host, context),
+        Kinematics(Node(KINEMATICS), context),
+        Contact(Node(CONTACT), context),
+    )
+    for part in parts:
+        context.add(part)
+    for part in parts:
+        warn_of_undeclared(part.node, host)
+        Diagnostics(context, part)
+    return Application([part.node for part in parts], context)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the nodes."""
+    return run(build, arguments)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,138 @@
+"""/diagnostics per REP 107: in one line why a node is silent, and the numbers behind it."""
+
+from __future__ import annotations
+
+import math
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.clock import Clock, ClockType
+
+from .conversions import header
+from .outputs import RELIABLE
+from .part import Part
+from .robot_context import RobotContext
+
+PERIOD = 1.0
+"""Seconds between two reports; a change is reported at once."""
+
+SILENT_AFTER = 1.0
+"""Seconds without joint states after which that is what there is to say."""
+
+
+class Diagnostics:
+    """Reports on one part of a context."""
+
+    def __init__(self, context: RobotContext, part: Part) -> None:
+        self._context = context
+        self._part = part
+        self._node = part.node
+        self._publisher = part.node.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
+        self._said: tuple[bytes, str] | None = None
+        self._published: dict[str, int] = {}
+        self._refused = 0
+        self._rate = 0.0
+        # Steady: a simulated clock that stands still must not silence diagnostics.
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = part.node.create_timer(PERIOD, self._tick, clock=steady)
+        context.on_change(self.report_change)
+
+    def report_change(self) -> None:
+        """Report now if there is something else to say than the last time."""
+        summary = self._summary()
+        if summary != self._said:
+            self._report(summary)
+
+    def _tick(self) -> None:
+        if self._context.parts[0] is self._part:
+            self._context.joint_state_rate = self._context.joint_states.take_rate()
+        self._report(self._summary())
+        self._refused = self._refused_total()
+
+    def _report(self, summary: tuple[bytes, str]) -> None:
+        level, message = summary
+        namespace = self._node.get_namespace().strip('/')
+        name = f'{namespace}/{self._node.get_name()}' if namespace else self._node.get_name()
+        status = DiagnosticStatus(
+            level=level,
+            name=f'{name}: outputs',
+            message=message,
+            hardware_id=self._context.robot.name if self._context.robot else '',
+            values=[KeyValue(key=key, value=value) for key, value in self._values().items()],
+        )
+        if self._said != summary and level != DiagnosticStatus.OK:
+            self._node.get_logger().warning(message, throttle_duration_sec=1.0)
+        self._said = summary
+        stamp = self._context.now()
+        self._publisher.publish(DiagnosticArray(header=header(stamp), status=[status]))
+
+    def _refused_total(self) -> int:
+        buffer = self._context.buffer
+        return sum(buffer.refused.values()) if buffer else 0
+
+    def _summary(self) -> tuple[bytes, str]:
+        context, part = self._context, self._part
+        if context.robot is None:
+            if context.building:
+                return DiagnosticStatus.WARN, 'silent: the robot is being made ready'
+            if context.refusal:
+                return DiagnosticStatus.ERROR, f'silent: {context.refusal}'
+            return DiagnosticStatus.WARN, 'silent: waiting for robot_description'
+        if part.problem:
+            return DiagnosticStatus.ERROR, f'silent: {part.problem}'
+        if context.state is None:
+            reason = context.waiting_for()
+            if context.joint_states.count == 0 and self._refused_total():
+                reason = f'{reason}; all joint_states so far were refused'
+            return DiagnosticStatus.WARN, f'silent: {reason}'
+        if context.joint_states.age() > SILENT_AFTER:
+            return DiagnosticStatus.ERROR, 'silent: joint_states have stopped coming'
+        if part.silence:
+            return DiagnosticStatus.WARN, f'silent: {part.silence}'
+        if context.refusal:
+            return DiagnosticStatus.ERROR, context.refusal
+        if self._refused_total() > self._refused:
+            return DiagnosticStatus.WARN, 'publishing; some messages were refused'
+        if context.state.stale:
+            return DiagnosticStatus.WARN, f'publishing; {part.stale_silence(context.state)}'
+        return DiagnosticStatus.OK, 'publishing to whoever listens'
+
+    def _values(self) -> dict[str, str]:
+        context = self._context
+        values = {
+            'joint_states rate [Hz]': f'{context.joint_state_rate:.1f}',
+            'joint_states age [s]': _age(context.joint_states.age()),
+            'joint_states before the robot was ready': str(context.without_model),
+        }
+        if context.built is not None and context.robot is not None:
+            kernels = context.robot.kernels.values()
+            backends = sorted({kernel.backend for kernel in kernels})
+            values |= {
+                'robot': context.robot.name,
+                'degrees of freedom': str(context.robot.nv),
+                'kernel back end': ', '.join(backends),
+                'kernels': str(len(kernels)),
+                'kernel compile time [s]': f'{sum(k.compile_seconds for k in kernels):.3f}',
+                'time to make the robot ready [s]': f'{context.built.seconds:.3f}',
+            }
+        buffer = context.buffer
+        if buffer is not None:
+            values['missing joints'] = ', '.join(buffer.missing())
+            for reason, count in buffer.refused.items():
+                values[f'refused: {reason}'] = str(count)
+            for name, count in buffer.unknown_names.items():
+                values[f'ignored joint: {name}'] = str(count)
+        if context.state is not None:
+            values['stale joints'] = ', '.join(context.state.stale)
+        if context.refusal:
+            values['refused change'] = context.refusal
+        for output in self._part.outputs():
+            before = self._published.get(output.topic, 0)
+            self._published[output.topic] = output.published
+            values[f'{output.topic} published'] = (
+                f'{output.published} (+{output.published - before})'
+            )
+        return values | self._part.details()
+
+
+def _age(age: float) -> str:
+    return 'never' if math.isinf(age) else f'{age:.3f}'

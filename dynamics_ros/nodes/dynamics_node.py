@@ -1,0 +1,319 @@
+"""dynamics_node: gravity torques as topics; dynamics, payload and gravity as services."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from dynamics_ros_msgs.msg import Payload
+from dynamics_ros_msgs.srv import (
+    ComputeDynamicsTerms,
+    ComputeForwardDynamics,
+    ComputeInverseDynamics,
+    SetGravity,
+    SetPayload,
+)
+
+from ..errors import InvalidArgumentError, UnknownJointError
+from ..robot import Robot
+from .conversions import (
+    Array,
+    accel_array,
+    accel_message,
+    float_sequence,
+    inertia_arrays,
+    joint_state,
+    point_message,
+    vector_array,
+    wrench_message,
+)
+from .declaration import ParameterSet, warn_of_undeclared
+from .diagnostics import Diagnostics
+from .executor import Application, run
+from .outputs import LATCHED, Output, RateLimit
+from .parameters import DynamicsParameters, PayloadParameters
+from .part import Part
+from .request_state import (
+    RequestedState,
+    external_wrenches,
+    joint_values,
+    requested_state,
+    required_frame,
+    velocity_names,
+)
+from .results import serve
+from .robot_builder import PayloadRequest
+from .robot_context import RobotContext
+from .state import RobotState
+
+NAME = 'dynamics_node'
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is configured, checked against a robot.
+
+    Attributes:
+        robot: the robot.
+        joints: index into v by name of the joints that gravity torques are published for.
+        command_indices: index into v of each command joint.
+    """
+
+    robot: Robot
+    joints: dict[str, int]
+    command_indices: list[int]
+
+
+class Dynamics(Part):
+    """Publishes the torques that carry the robot, and decides what it carries."""
+
+    def __init__(self, node: Node, context: RobotContext) -> None:
+        super().__init__(node, context)
+        self.parameters = ParameterSet(node, DynamicsParameters)
+        self.parameters.add_check(self._check)
+        self._check(self.parameters.values)
+        self.parameters.add_listener(self._changed)
+        self._prepared: Prepared | None = None
+        self._rate = RateLimit()
+        self._torques = Output(node, JointState, '~/gravity_torques')
+        self._commands: Output | None = None
+        self._payload = Output(node, Payload, 'payload', LATCHED)
+        self._announced: PayloadRequest | None = None
+        for kind, name, handler in (
+            (ComputeInverseDynamics, 'compute_inverse_dynamics', self._inverse_dynamics),
+            (ComputeForwardDynamics, 'compute_forward_dynamics', self._forward_dynamics),
+            (ComputeDynamicsTerms, 'compute_dynamics_terms', self._dynamics_terms),
+            (SetPayload, 'set_payload', self._set_payload),
+            (SetGravity, 'set_gravity', self._set_gravity),
+        ):
+            serve(node, kind, f'~/{name}', handler, self.faults)
+
+    # --- the robot ------------------------------------------------------------------------------
+
+    def prepare(self, robot: Robot, default_frame: str) -> Prepared:
+        """Check the command joints and compile the kernel of the topics."""
+        commands = self.parameters.values.command_joints
+        for name in commands:
+            if name not in robot.joint_v_indices:
+                raise UnknownJointError('command_joints', name, robot.joint_v_indices)
+        robot.gravity(robot.neutral())
+        indices = [robot.joint_v_indices[name] for name in commands]
+        return Prepared(robot, robot.joint_v_indices, indices)
+
+    def adopt(self, prepared: Prepared) -> None:
+        """Have the topics of these joints, and tell the payload."""
+        self._prepared = prepared
+        if prepared.command_indices and self._commands is None:
+            self._commands = Output(self.node, Float64MultiArray, '~/gravity_commands')
+        elif not prepared.command_indices and self._commands is not None:
+            self._commands.close()
+            self._commands = None
+        assert self.context.built is not None
+        payload = self.context.built.request.payload
+        if payload != self._announced:
+            self._announced = payload
+            self._payload.publish(self.context.payload_message())
+
+    def warm_up(self, robot: Robot) -> None:
+        """Compile what services ask for."""
+        q, zero = robot.neutral(), np.zeros(robot.nv)
+        robot.inverse_dynamics(q, zero, zero)
+        robot.mass_matrix(q)
+        robot.nonlinear_effects(q, zero)
+        robot.coriolis(q, zero)
+        robot.kinetic_energy(q, zero)
+        robot.potential_energy(q)
+        robot.center_of_mass(q)
+        robot.forward_dynamics(q, zero, zero)
+
+    def outputs(self) -> list[Output]:
+        """Gravity torques and commands."""
+        return [self._torques, *([self._commands] if self._commands else [])]
+
+    def details(self) -> dict[str, str]:
+        """Payload and gravity in force."""
+        built = self.context.built
+        if built is None:
+            return {}
+        payload = built.request.payload
+        carried = f'{payload.mass:g} kg at {payload.frame}' if payload.mass else 'none'
+        gravity = ' '.join(f'{component:g}' for component in built.request.gravity)
+        return {'payload': carried, 'gravity [m/s^2]': gravity}
+
+    def start(self) -> None:
+        """Take over the payload of the parameters."""
+        payload = _payload_of(self.parameters.values.payload)
+        if payload.mass:
+            self.context.change_reported('payload', lambda now: replace(now, payload=payload))
+
+    def _check(self, values: DynamicsParameters) -> None:
+        if len(set(values.command_joints)) != len(values.command_joints):
+            raise InvalidArgumentError(
+                'command_joints', 'a joint is named twice', 'each joint once'
+            )
+        robot = self.context.robot
+        if robot is None:
+            return
+        for name in values.command_joints:
+            if name not in robot.joint_v_indices:
+                raise UnknownJointError('command_joints', name, robot.joint_v_indices)
+        if values.payload.mass and values.payload.frame not in robot.frame_names:
+            required_frame(self.context, robot, values.payload.frame, 'payload.frame')
+
+    def _changed(self, names: frozenset[str]) -> None:
+        if any(name.startswith('payload.') for name in names):
+            payload = _payload_of(self.parameters.values.payload)
+            self.context.change_reported('payload', lambda now: replace(now, payload=payload))
+        if 'command_joints' in names:
+            self.context.rebuild(NAME)
+
+    # --- topics ---------------------------------------------------------------------------------
+
+    def update(self, state: RobotState) -> None:
+        """Publish the torques that hold the robot at rest against gravity."""
+        self.silence = self.stale_silence(state)
+        if self.silence or self._prepared is None:
+            return
+        torques = self._torques if self._torques.wanted else None
+        commands = self._commands if self._commands and self._commands.wanted else None
+        if not torques and not commands:
+            return
+        if not self._rate.passes(time.monotonic(), self.parameters.values.publish_rate):
+            return
+        prepared = self._prepared
+        gravity = prepared.robot.gravity(state.q)
+        if torques:
+            torques.publish(_torque_message(state.stamp, prepared.joints, gravity))
+        if commands:
+            values = float_sequence(gravity[prepared.command_indices])
+            commands.publish(Float64MultiArray(data=values))
+
+    # --- services -------------------------------------------------------------------------------
+
+    def _inverse_dynamics(self, request: Any, response: Any) -> None:
+        state = requested_state(self.context, request.state, request.base_pose, request.base_twist)
+        robot = state.robot
+        acceleration = self._acceleration(request, state)
+        wrenches = external_wrenches(self.context, robot, request.external_wrenches)
+        tau = robot.inverse_dynamics(state.q, state.required_velocity(), acceleration, wrenches)
+        response.torques = _torque_message(state.stamp, robot.joint_v_indices, tau)
+        response.base_wrench = wrench_message(_base_six(robot, tau))
+
+    def _acceleration(self, request: Any, state: RequestedState) -> Array:
+        robot = state.robot
+        names = list(request.acceleration_names)
+        if not names and len(request.accelerations):
+            names = list(state.names) or list(robot.joint_v_indices)
+        given = request.accelerations if len(request.accelerations) else [0.0] * len(names)
+        acceleration = joint_values(robot, names, given, 'accelerations')
+        base = accel_array(request.base_acceleration, 'base_acceleration')
+        assert self.context.buffer is not None
+        if robot.model.root_joint_nv:
+            acceleration[: robot.model.root_joint_nv] = self.context.buffer.base_velocity(base)
+        elif base.any():
+            raise InvalidArgumentError('base_acceleration', 'the base is fixed', 'zero')
+        return acceleration
+
+    def _forward_dynamics(self, request: Any, response: Any) -> None:
+        state = requested_state(self.context, request.state, request.base_pose, request.base_twist)
+        robot = state.robot
+        wrenches = external_wrenches(self.context, robot, request.external_wrenches)
+        effort = state.required_effort()
+        a = robot.forward_dynamics(state.q, state.required_velocity(), effort, wrenches)
+        response.joint_names = list(robot.joint_v_indices)
+        response.accelerations = float_sequence(a[list(robot.joint_v_indices.values())])
+        response.base_acceleration = accel_message(_base_six(robot, a))
+
+    def _dynamics_terms(self, request: Any, response: Any) -> None:
+        state = requested_state(self.context, request.state, request.base_pose, request.base_twist)
+        robot, q, v = state.robot, state.q, state.required_velocity()
+        response.velocity_names = velocity_names(robot)
+        response.size = robot.nv
+        response.mass_matrix = float_sequence(robot.mass_matrix(q))
+        response.coriolis = float_sequence(robot.coriolis(q, v))
+        response.gravity = float_sequence(robot.gravity(q))
+        response.nonlinear_effects = float_sequence(robot.nonlinear_effects(q, v))
+        response.kinetic_energy = float(robot.kinetic_energy(q, v))
+        response.potential_energy = float(robot.potential_energy(q))
+        response.center_of_mass = point_message(robot.center_of_mass(q).tolist())
+        response.total_mass = float(robot.total_mass)
+
+    async def _set_payload(self, request: Any, response: Any) -> None:
+        robot = self.context.required_robot()
+        mass, center, inertia = inertia_arrays(request.payload.inertia, 'payload.inertia')
+        payload = PayloadRequest()
+        if mass != 0.0:
+            frame_id = request.payload.header.frame_id
+            frame = required_frame(self.context, robot, frame_id, 'payload.header.frame_id')
+            payload = PayloadRequest.of(frame, mass, center, inertia)
+        await self.context.change_robot('payload', lambda now: replace(now, payload=payload))
+        # The parameters show what is in force; storing them changes nothing any more.
+        self.parameters.store(
+            {
+                'payload.frame': payload.frame,
+                'payload.mass': payload.mass,
+                'payload.center_of_mass': payload.center_of_mass,
+                'payload.inertia': payload.inertia,
+            }
+        )
+
+    async def _set_gravity(self, request: Any, response: Any) -> None:
+        self.context.required_robot()
+        frame_id = request.gravity.header.frame_id
+        if frame_id not in ('', self.context.root_frame_id()):
+            raise InvalidArgumentError(
+                'gravity.header.frame_id',
+                repr(frame_id),
+                f'{self.context.root_frame_id()!r} or none',
+            )
+        gravity = tuple(vector_array(request.gravity.vector, 'gravity.vector').tolist())
+        await self.context.change_robot('gravity', lambda now: replace(now, gravity=gravity))
+        self.context.parameters.store({'gravity': gravity})
+
+
+def _payload_of(values: PayloadParameters) -> PayloadRequest:
+    if not values.mass:
+        return PayloadRequest()
+    return PayloadRequest(values.frame, values.mass, values.center_of_mass, values.inertia)
+
+
+def _torque_message(stamp: Any, joints: dict[str, int], tau: Array) -> JointState:
+    return joint_state(stamp, list(joints), effort=tau[list(joints.values())])
+
+
+def _base_six(robot: Robot, values: Array) -> Array:
+    """What stands in front of the joints, as a six-vector of the base."""
+    six = np.zeros(6)
+    size = robot.model.root_joint_nv
+    if size == 3:
+        six[[0, 1, 5]] = values[:3]
+    else:
+        six[:size] = values[:size]
+    return six
+
+
+def build() -> Application:
+    """The node on a robot of its own."""
+    node = Node(NAME)
+    context = RobotContext(node, subscribe_payload=False)
+    part = Dynamics(node, context)
+    context.add(part)
+    Diagnostics(context, part)
+    warn_of_undeclared(node)
+    return Application([node], context)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the node."""
+    return run(build, arguments)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

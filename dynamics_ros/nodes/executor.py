@@ -1,0 +1,105 @@
+"""Runs nodes until a signal, on the fastest executor that works here, and ends quietly."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import rclpy
+from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.task import Future
+
+from ..errors import DynamicsRosError
+
+FOREVER = 1e8
+"""Seconds; much more overflows the events executor's deadline."""
+
+PROBE_TIME = 1.0
+
+MAX_FAULTS = 1000
+"""So many errors out of callbacks are logged and survived; more are no life."""
+
+
+class Startable(Protocol):
+    """What begins its work once an executor is there to run it."""
+
+    def start(self, executor: Executor) -> None:
+        """Begin; called by the executor."""
+
+
+@dataclass(frozen=True)
+class Application:
+    """What a process runs."""
+
+    nodes: Sequence[Node]
+    context: Startable
+
+
+def run(build: Callable[[], Application], arguments: Sequence[str] | None = None) -> int:
+    """Build nodes and spin them until SIGINT or SIGTERM; the exit code of the process."""
+    try:
+        rclpy.init(args=arguments)
+        try:
+            return _run(build)
+        finally:
+            # A second signal must not interrupt the clean-up, nor print a traceback.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            rclpy.try_shutdown()
+    except (KeyboardInterrupt, ExternalShutdownException):
+        return 0
+
+
+def _run(build: Callable[[], Application]) -> int:
+    try:
+        application = build()
+    except DynamicsRosError as error:
+        print(f'cannot start: {error}', file=sys.stderr)
+        return 1
+    executor = make_executor()
+    for node in application.nodes:
+        executor.add_node(node)
+    executor.create_task(application.context.start, executor)
+    # What start-up made lives as long as the process: no collection needs to look at it.
+    gc.collect()
+    gc.freeze()
+    try:
+        spin(executor, application.nodes[0])
+    finally:
+        for node in application.nodes:
+            executor.remove_node(node)
+    return 0
+
+
+def spin(executor: Executor, node: Node) -> None:
+    """Spin until the context is shut down, whatever callbacks raise."""
+    never: Future[None] = Future()
+    for _ in range(MAX_FAULTS):
+        try:
+            executor.spin_until_future_complete(never, timeout_sec=FOREVER)
+        except (KeyboardInterrupt, ExternalShutdownException):
+            return
+        except Exception as error:
+            if not rclpy.ok():
+                return
+            node.get_logger().error(f'a callback raised {type(error).__name__}: {error}')
+        if not rclpy.ok():
+            return
+    raise RuntimeError(f'{MAX_FAULTS} callbacks raised')
+
+
+def make_executor() -> Executor:
+    """The events executor where there is one that runs callbacks, else the single-threaded one."""
+    try:
+        from rclpy.experimental import EventsExecutor
+    except ImportError:
+        return SingleThreadedExecutor()
+    executor = EventsExecutor()
+    done = executor.create_task(lambda: None)
+    executor.spin_until_future_complete(done, timeout_sec=PROBE_TIME)
+    return executor if done.done() else SingleThreadedExecutor()

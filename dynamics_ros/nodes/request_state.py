@@ -1,0 +1,211 @@
+"""The state that a service request asks about: its own, the latest, or one filled by the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Pose, Twist, WrenchStamped
+from sensor_msgs.msg import JointState
+
+from ..errors import InvalidArgumentError, UnknownFrameError, UnknownJointError
+from ..robot import Robot
+from .conversions import (
+    Array,
+    float_array,
+    quaternion_is_zero,
+    twist_array,
+    vector_array,
+    wrench_array,
+)
+from .results import NoStateError
+from .robot_context import RobotContext
+from .state import StateBuffer
+
+NOT_GIVEN = Pose()
+"""What a client leaves that knows nothing of a moving base."""
+
+
+@dataclass(frozen=True)
+class RequestedState:
+    """State of a request.
+
+    Attributes:
+        robot: the robot in force when it was read.
+        stamp: of the latest state where that was used, else of the request.
+        q: configuration.
+        velocity, effort: None where neither the request nor the latest state has them.
+        names: the joints that the request names; empty when it left the state to the node.
+    """
+
+    robot: Robot
+    stamp: Time
+    q: Array
+    velocity: Array | None
+    effort: Array | None
+    names: tuple[str, ...]
+
+    def required_velocity(self) -> Array:
+        """The velocity.
+
+        Raises:
+            NoStateError: not known.
+        """
+        return _required(self.velocity, 'velocity')
+
+    def required_effort(self) -> Array:
+        """The effort.
+
+        Raises:
+            NoStateError: not known.
+        """
+        return _required(self.effort, 'effort')
+
+
+def requested_state(
+    context: RobotContext, state: JointState, base_pose: Pose, base_twist: Twist | None = None
+) -> RequestedState:
+    """The state that a request is about.
+
+    An empty ``state`` is the latest one. Joints that a state does not name are those of the latest;
+    velocities and efforts that it does not give are zero. A base pose of zero quaternion, or left
+    at its default beside an empty state, is that of the latest odometry, identity without any.
+
+    Raises:
+        DynamicsRosError: the request is wrong, or needs a latest state that is not there.
+    """
+    robot = context.required_robot()
+    assert context.buffer is not None
+    named = _checked(state, context.buffer)
+    base_given = _base_given(context.buffer, state, base_pose, base_twist)
+    if len(named) == len(context.buffer.joint_names):
+        q, v, effort = robot.neutral(), np.zeros(robot.nv), np.zeros(robot.nv)
+        context.buffer.copy_base(q, v)
+        velocity, efforts, stamp = v, effort, state.header.stamp
+    else:
+        latest = context.latest_state()
+        q, v, effort, stamp = latest.q.copy(), latest.v.copy(), latest.effort.copy(), latest.stamp
+        velocity = v if named or not latest.velocity_missing else None
+        efforts = effort if named or not latest.effort_missing else None
+    _fill(robot, named, state, q, v, effort)
+    if base_given:
+        base = context.buffer.base_coordinates(base_pose, 'base_pose')
+        q[: len(base)] = base
+        twist = twist_array(base_twist, 'base_twist') if base_twist else np.zeros(6)
+        base_v = context.buffer.base_velocity(twist)
+        v[: len(base_v)] = base_v
+    return RequestedState(robot, stamp, q, velocity, efforts, tuple(state.name))
+
+
+def joint_values(
+    robot: Robot, names: Sequence[str], values: Sequence[float], argument: str
+) -> Array:
+    """(nv) array of values given by joint name; joints that are not named are zero.
+
+    Raises:
+        InvalidArgumentError, UnknownJointError: the request is wrong.
+    """
+    if len(names) != len(values):
+        raise InvalidArgumentError(
+            argument, f'{len(values)} values for {len(names)} names', 'one for each'
+        )
+    if len(set(names)) != len(names):
+        raise InvalidArgumentError(argument, 'a joint is named twice', 'each joint once')
+    given = float_array(values)
+    if not np.isfinite(given).all():
+        raise InvalidArgumentError(argument, 'not finite', 'finite numbers')
+    result = np.zeros(robot.nv)
+    for name, value in zip(names, given, strict=True):
+        if name not in robot.joint_v_indices:
+            raise UnknownJointError(argument, name, robot.joint_v_indices)
+        result[robot.joint_v_indices[name]] = value
+    return result
+
+
+def external_wrenches(
+    context: RobotContext, robot: Robot, messages: Sequence[WrenchStamped]
+) -> dict[str, Array]:
+    """Frame name to the sum of the wrenches (6) given for it, in that frame."""
+    wrenches: dict[str, Array] = {}
+    for i, message in enumerate(messages):
+        frame = required_frame(context, robot, message.header.frame_id, f'external_wrenches[{i}]')
+        wrench = wrench_array(message.wrench, f'external_wrenches[{i}].wrench')
+        wrenches[frame] = wrenches[frame] + wrench if frame in wrenches else wrench
+    # One order for one set of frames, so that it is compiled once.
+    return dict(sorted(wrenches.items()))
+
+
+def velocity_names(robot: Robot) -> list[str]:
+    """What each entry of a velocity is."""
+    moves = {0: '', 3: 'vx vy wz', 6: 'vx vy vz wx wy wz'}[robot.model.root_joint_nv]
+    names = [f'base_{component}' for component in moves.split()]
+    for joint in robot.model.actuated:
+        single = len(joint.v_indices) == 1
+        names += [
+            joint.name if single else f'{joint.name}[{i}]' for i in range(len(joint.v_indices))
+        ]
+    return names
+
+
+def required_frame(context: RobotContext, robot: Robot, frame_id: str, argument: str) -> str:
+    """The frame of the model that a request names.
+
+    Raises:
+        UnknownFrameError: it has none of that name.
+    """
+    frame = context.frame_name(frame_id)
+    if frame not in robot.frame_names:
+        raise UnknownFrameError(argument, frame_id, robot.frame_names)
+    return frame
+
+
+def _required(values: Array | None, what: str) -> Array:
+    if values is None:
+        raise NoStateError(f'the latest joint state has no {what} of some joints')
+    return values
+
+
+def _checked(state: JointState, buffer: StateBuffer) -> tuple[str, ...]:
+    """The joints with a coordinate of their own that the state names."""
+    names = state.name
+    for field in ('position', 'velocity', 'effort'):
+        values = getattr(state, field)
+        if len(values) not in (0, len(names)) or (names and field == 'position' and not values):
+            raise InvalidArgumentError(
+                f'state.{field}', f'{len(values)} values for {len(names)} names', 'one for each'
+            )
+        if not np.isfinite(float_array(values)).all():
+            raise InvalidArgumentError(f'state.{field}', 'not finite', 'finite numbers')
+    if len(set(names)) != len(names):
+        raise InvalidArgumentError('state.name', 'a joint is named twice', 'each joint once')
+    for name in names:
+        if not buffer.knows(name):
+            raise UnknownJointError('state.name', name, buffer.joint_names)
+    return tuple(name for name in names if name in buffer.robot.joint_q_indices)
+
+
+def _base_given(buffer: StateBuffer, state: JointState, pose: Pose, twist: Twist | None) -> bool:
+    left_alone = quaternion_is_zero(pose.orientation) or (pose == NOT_GIVEN and not state.name)
+    if left_alone:
+        vector_array(pose.position, 'base_pose.position')
+        return False
+    if not buffer.has_base:
+        if pose != NOT_GIVEN or (twist is not None and twist != Twist()):
+            raise InvalidArgumentError(
+                'base_pose', 'given for a robot whose base is fixed', 'none, or a moving root_joint'
+            )
+        return False
+    return True
+
+
+def _fill(
+    robot: Robot, named: Sequence[str], state: JointState, q: Array, v: Array, effort: Array
+) -> None:
+    column = {name: i for i, name in enumerate(state.name)}
+    for name in named:
+        i, q_i, v_i = column[name], robot.joint_q_indices[name], robot.joint_v_indices[name]
+        q[q_i] = state.position[i]
+        v[v_i] = state.velocity[i] if state.velocity else 0.0
+        effort[v_i] = state.effort[i] if state.effort else 0.0

@@ -1,0 +1,336 @@
+"""The momentum observer feels what truly acts: at rest, moving, with late and lost samples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.robots import urdf_path
+from dynamics_ros import Robot
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.estimation import MomentumObserver, ObserverEvent
+
+MILLISECOND = 1_000_000
+"""ns"""
+
+EPOCH = 1_750_000_000 * 10**9
+"""A stamp of today: here a float64 of seconds would step by 0.24 us."""
+
+HAND = 'link_eef'
+PUSH = np.array([10.0, -5.0, 8.0, 0.5, -0.3, 0.2])
+"""N, Nm in the hand's frame."""
+
+
+@pytest.fixture(scope='module')
+def robot():
+    return Robot.from_urdf(urdf_path('xarm7'))
+
+
+@pytest.fixture(scope='module')
+def floating():
+    return Robot.from_urdf(urdf_path('xarm7'), root_joint='floating')
+
+
+def runge_kutta_step(robot, q, v, tau, dt, wrenches=None):
+    """One step of fourth order with constant joint torques; the manifold is the robot's own."""
+
+    def a(q, v):
+        return robot.forward_dynamics(q, v, tau, wrenches)
+
+    # Classical Runge-Kutta in coordinates of the tangent space: exact to 4th order for one-turn
+    # joints; for a floating base the configuration is right to 2nd, hence the small steps used.
+    k1 = a(q, v)
+    k2 = a(robot.integrate(q, 0.5 * dt * v), v + 0.5 * dt * k1)
+    k3 = a(robot.integrate(q, 0.5 * dt * v + 0.25 * dt**2 * k1), v + 0.5 * dt * k2)
+    k4 = a(robot.integrate(q, dt * v + 0.5 * dt**2 * k2), v + dt * k3)
+    q_next = robot.integrate(q, dt * v + dt**2 / 6.0 * (k1 + k2 + k3))
+    return q_next, v + dt / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
+
+
+def moving_arm(robot, duration, dt, wrench=None):
+    """Samples (time, q, v, tau, true external torque) of an arm that swings fast.
+
+    The torque is held over each step and is that which led to the sample ('interval').
+    """
+    q = np.full(robot.nq, 0.4)
+    v = np.zeros(robot.nv)
+    tau = np.zeros(robot.nv)
+    wrenches = None if wrench is None else {HAND: wrench}
+    samples = []
+    for step in range(round(duration / dt) + 1):
+        external = np.zeros(robot.nv)
+        if wrench is not None:
+            external = robot.jacobian(q, HAND, 'local').T @ wrench
+        samples.append((step * dt, q, v, tau, external))
+        phases = 2.0 * np.arange(robot.nv) + 5.0 * step * dt
+        goal = 0.4 + 0.8 * (1.0 - np.cos(5.0 * step * dt)) * np.sin(phases)
+        tau = robot.gravity(q) + 100.0 * (goal - q) - 10.0 * v
+        # What light joints are pushed with is scaled to their inertia: no joint oscillates.
+        tau = robot.gravity(q) + robot.mass_matrix(q) @ (100.0 * (goal - q) - 20.0 * v)
+        q, v = runge_kutta_step(robot, q, v, tau, dt, wrenches)
+    return samples
+
+
+@pytest.fixture(scope='module')
+def pushed_motion(robot):
+    return moving_arm(robot, 1.5, 1e-3, PUSH)
+
+
+def filtered(times, inputs, gain):
+    """The true K/(s+K) of inputs that are linear between samples: the exact solution."""
+    r = np.zeros_like(inputs[0])
+    outputs = [r]
+    for t0, t1, u0, u1 in zip(times, times[1:], inputs, inputs[1:], strict=False):
+        T = t1 - t0
+        slope = (u1 - u0) / T
+        # r = u - slope / K + c exp(-K t) solves dr/dt = K (u - r).
+        c = r - (u0 - slope / gain)
+        r = u1 - slope / gain + c * np.exp(-gain * T)
+        outputs.append(r)
+    return outputs
+
+
+def run(observer, samples, start=EPOCH):
+    return [observer.update(start + round(time * 1e9), q, v, tau) for time, q, v, tau, _ in samples]
+
+
+def test_at_rest_a_constant_push_is_felt_without_bias_after_an_exact_exponential(robot):
+    q = robot.random_configuration(1)
+    external = robot.jacobian(q, HAND, 'local').T @ PUSH
+    tau = robot.gravity(q) - external  # the arm is held in balance
+    observer = MomentumObserver(robot, gain=20.0)
+    for step in range(1001):
+        estimate = observer.update(EPOCH + step * MILLISECOND, q, np.zeros(robot.nv), tau)
+        if step == 50:
+            assert estimate == pytest.approx(external * -np.expm1(-20.0 * 0.05), rel=1e-9)
+    # exp(-20) remains.
+    assert estimate == pytest.approx(external, rel=1e-8)
+
+
+def test_in_free_motion_nothing_is_felt(robot):
+    samples = moving_arm(robot, 1.0, 1e-3)
+    assert max(np.abs(v).max() for _, _, v, _, _ in samples) > 2.0
+    observer = MomentumObserver(robot, effort_sampling='interval')
+    # Left are the trapezoid's 1e-6/12 beta'' and, where joint torques step by some 0.1 Nm a
+    # sample, the bend of beta within a step.
+    assert np.abs(run(observer, samples)).max() < 2e-4
+
+
+def test_in_fast_motion_the_estimate_is_the_push_through_a_first_order_lag(robot, pushed_motion):
+    gain = 50.0
+    estimates = run(MomentumObserver(robot, gain, effort_sampling='interval'), pushed_motion)
+    times, truth = [s[0] for s in pushed_motion], [s[4] for s in pushed_motion]
+    lagged = filtered(times, truth, gain)
+    # An input held at its mean over T instead of a ramp is off by (K T)^2/12 of the change per
+    # sample; the change is below 0.1 Nm.
+    assert np.abs(np.array(estimates) - np.array(lagged)).max() < 1e-3
+
+
+def test_a_sampled_torque_is_averaged_between_samples(robot, pushed_motion):
+    """With a torque known at the stamps only, 'instant' is right and 'interval' half a step late."""
+
+    def ramped(times):
+        """At rest, the held torque and the push change together, linearly in time."""
+        return [(t, q, np.zeros(robot.nv), gravity - rate * t, rate * t) for t in times]
+
+    q = robot.random_configuration(2)
+    gravity, rate = robot.gravity(q), np.full(robot.nv, 100.0)
+    samples = ramped(np.arange(0.0, 0.2, 0.001))
+    lagged = filtered([s[0] for s in samples], [s[4] for s in samples], 50.0)[-1]
+    instant = run(MomentumObserver(robot), samples)[-1]
+    interval = run(MomentumObserver(robot, effort_sampling='interval'), samples)[-1]
+    assert instant == pytest.approx(lagged, abs=1e-3)
+    assert interval - lagged == pytest.approx(100.0 * 0.0005 * np.ones(robot.nv), rel=0.05)
+
+
+@pytest.mark.parametrize('frequency', [1.0, 8.0, 30.0])
+def test_amplitude_and_lag_of_a_sine_are_those_of_a_first_order_filter(robot, frequency):
+    gain, omega = 50.0, 2.0 * np.pi * frequency
+    q = robot.random_configuration(3)
+    gravity, observer = robot.gravity(q), MomentumObserver(robot, gain)
+    times = np.arange(0.0, 1.0, 0.001)
+    last = np.array(
+        [
+            observer.update(round(t * 1e9), q, np.zeros(robot.nv), gravity - np.sin(omega * t))[0]
+            for t in times
+        ]
+    )
+    response = gain / (1j * omega + gain)
+    expected = np.imag(response * np.exp(1j * omega * times))
+    # Held means are late by nothing and low by (omega T)^2/24 = 0.15 % at 30 Hz; 1 % is asked for.
+    settled = times > 0.5
+    assert np.abs(last - expected)[settled].max() < 0.01 * abs(response)
+
+
+def test_each_joint_may_have_its_own_gain(robot):
+    q = robot.random_configuration(4)
+    gains = np.linspace(10.0, 70.0, robot.nv)
+    observer = MomentumObserver(robot, gains)
+    tau = robot.gravity(q) - 1.0
+    for step in range(31):
+        estimate = observer.update(step * MILLISECOND, q, np.zeros(robot.nv), tau)
+    assert estimate == pytest.approx(-np.expm1(-gains * 0.03), rel=1e-9)
+
+
+def test_jitter_and_lost_samples_leave_no_trace_in_a_constant_push(robot):
+    q = robot.random_configuration(5)
+    rng = np.random.default_rng(0)
+    tau = robot.gravity(q) - 3.0
+    observer = MomentumObserver(robot, gain=20.0)
+    stamp = EPOCH
+    for _ in range(1000):
+        stamp += round(rng.uniform(0.7, 1.3) * MILLISECOND)
+        if rng.random() > 0.1:
+            estimate = observer.update(stamp, q, np.zeros(robot.nv), tau)
+            expected = -3.0 * np.expm1(-20.0 * (stamp - EPOCH) * 1e-9)
+    # The first sample is a start, so the time runs from there.
+    assert estimate == pytest.approx(np.full(robot.nv, expected), rel=1e-2)
+    assert estimate == pytest.approx(np.full(robot.nv, 3.0), rel=1e-7)
+
+
+def test_lost_samples_in_motion_cost_accuracy_not_stability(robot, pushed_motion):
+    rng = np.random.default_rng(1)
+    kept = [s for s in pushed_motion if rng.random() > 0.1]
+    lossy = run(MomentumObserver(robot), kept)[-1]
+    complete = run(MomentumObserver(robot), pushed_motion)[-1]
+    assert np.abs(lossy - complete).max() < 0.1
+
+
+def test_a_huge_step_is_stable(robot):
+    q = robot.random_configuration(6)
+    observer = MomentumObserver(robot, gain=1000.0, max_gap=1.0)
+    tau = robot.gravity(q) - 2.0
+    for step in range(4):
+        estimate = observer.update(step * 500 * MILLISECOND, q, np.zeros(robot.nv), tau)
+        assert np.all((estimate >= 0.0) & (estimate <= 2.0 + 1e-12))
+    assert estimate == pytest.approx(np.full(robot.nv, 2.0))
+
+
+class TestStamps:
+    @pytest.fixture
+    def felt(self, robot):
+        """An observer that has settled on a push, with the sample it sees."""
+        q = robot.random_configuration(7)
+        sample = (q, np.zeros(robot.nv), robot.gravity(q) - 2.0)
+        observer = MomentumObserver(robot, gain=50.0, max_gap=0.1)
+        for step in range(201):
+            observer.update(EPOCH + step * MILLISECOND, *sample)
+        return observer, sample, EPOCH + 200 * MILLISECOND
+
+    def test_the_first_sample_starts_from_zero(self, robot):
+        observer = MomentumObserver(robot)
+        estimate = observer.update(EPOCH, robot.neutral(), np.ones(robot.nv), np.ones(robot.nv))
+        assert not estimate.any()
+        assert observer.event is ObserverEvent.STARTED
+        assert not observer.settled
+
+    def test_it_is_settled_after_three_time_constants(self, robot):
+        q = robot.neutral()
+        observer = MomentumObserver(robot, gain=100.0)
+        settled = []
+        for step in range(41):
+            observer.update(step * MILLISECOND, q, np.zeros(robot.nv), np.zeros(robot.nv))
+            settled.append(observer.settled)
+        assert settled.index(True) == 30
+
+    def test_a_duplicated_stamp_changes_nothing(self, robot, felt):
+        observer, (q, v, tau), now = felt
+        before = observer.external_torque
+        assert np.array_equal(observer.update(now, q, v + 1.0, tau + 5.0), before)
+        assert observer.event is ObserverEvent.DUPLICATE
+        after = observer.update(now + MILLISECOND, q, v, tau)
+        assert after == pytest.approx(np.full(robot.nv, 2.0), rel=1e-3)
+
+    @pytest.mark.parametrize(
+        ('jump', 'event'),
+        [(-1, ObserverEvent.CLOCK_JUMP), (101, ObserverEvent.GAP), (2000, ObserverEvent.GAP)],
+    )
+    def test_a_jump_of_the_clock_starts_anew_and_says_why(self, felt, jump, event):
+        observer, sample, now = felt
+        assert observer.settled
+        assert not observer.update(now + jump * MILLISECOND, *sample).any()
+        assert observer.event is event
+        assert observer.counts[event] == 1
+        assert not observer.settled
+        for step in range(1, 201):
+            observer.update(now + (jump + step) * MILLISECOND, *sample)
+        assert observer.settled
+        assert observer.external_torque == pytest.approx(2.0 * np.ones(len(sample[1])), rel=1e-3)
+
+    def test_a_gap_within_the_allowance_is_bridged(self, felt):
+        observer, sample, now = felt
+        observer.update(now + 99 * MILLISECOND, *sample)
+        assert observer.event is ObserverEvent.UPDATED
+
+    @pytest.mark.parametrize('argument', ['q', 'v', 'tau'])
+    def test_a_sample_with_nan_is_refused_and_leaves_no_trace(self, felt, argument):
+        observer, sample, now = felt
+        before = observer.external_torque
+        bad = [x.copy() for x in sample]
+        bad[['q', 'v', 'tau'].index(argument)][2] = np.nan
+        with pytest.raises(InvalidArgumentError, match=f'^{argument}'):
+            observer.update(now + MILLISECOND, *bad)
+        assert np.array_equal(observer.external_torque, before)
+        observer.update(now + 2 * MILLISECOND, *sample)
+        assert observer.event is ObserverEvent.UPDATED
+
+    def test_seconds_in_a_float_are_refused(self, felt):
+        observer, sample, _ = felt
+        with pytest.raises(InvalidArgumentError, match='whole nanoseconds'):
+            observer.update(1.75e9, *sample)
+
+    def test_a_result_belongs_to_the_caller(self, felt):
+        observer, sample, now = felt
+        observer.update(now + MILLISECOND, *sample)[:] = 99.0
+        observer.external_torque[:] = 99.0
+        assert np.abs(observer.external_torque).max() < 3.0
+
+
+def test_a_payload_that_is_made_known_is_no_step(robot):
+    loaded = robot.with_payload(HAND, 1.0, (0.0, 0.0, 0.05))
+    samples = moving_arm(loaded, 0.8, 1e-3)
+    observer = MomentumObserver(robot, effort_sampling='interval')
+    estimates = []
+    for i, (time, q, v, tau, _) in enumerate(samples):
+        if i == 400:
+            observer.change_robot(loaded)
+        estimates.append(observer.update(round(time * 1e9), q, v, tau))
+    steps = np.abs(np.diff(estimates, axis=0)).max(axis=1)
+    # Unknown, the payload is felt as some 5 Nm; known, it fades out as exp(-K t): at most K T = 5 %
+    # of that a sample, and no impulse by the momentum that is suddenly larger.
+    assert np.abs(estimates[400]).max() > 2.0
+    assert steps[400:410].max() < 0.05 * 1.1 * np.abs(estimates[400]).max()
+    assert np.abs(estimates[-1]).max() < 1e-2
+
+
+def test_a_floating_base_feels_what_pushes_it_and_its_joints(floating):
+    """A free-floating arm, pushed at the hand: J^T w appears in base and joint rows alike."""
+    q = floating.neutral()
+    v = np.zeros(floating.nv)
+    v[6:] = 0.3
+    tau = np.zeros(floating.nv)
+    observer = MomentumObserver(floating, gain=100.0, effort_sampling='interval')
+    dt, wrench = 5e-4, 0.1 * PUSH
+    truth = []
+    for step in range(401):
+        truth.append(floating.jacobian(q, HAND, 'local').T @ wrench)
+        estimate = observer.update(round(step * dt * 1e9), q, v, tau)
+        q, v = runge_kutta_step(floating, q, v, tau, dt, {HAND: wrench})
+    lagged = filtered(dt * np.arange(401), truth, 100.0)[-1]
+    assert estimate == pytest.approx(lagged, abs=2e-3)
+    assert np.abs(estimate[:6]).max() > 0.5
+
+
+@pytest.mark.parametrize(
+    ('argument', 'settings'),
+    [
+        ('gain', {'gain': 0.0}),
+        ('gain', {'gain': [1.0, 2.0]}),
+        ('gain', {'gain': np.nan}),
+        ('max_gap', {'max_gap': 0.0}),
+        ('effort_sampling', {'effort_sampling': 'never'}),
+    ],
+)
+def test_a_bad_setting_is_named(robot, argument, settings):
+    with pytest.raises(InvalidArgumentError, match=f'^{argument}'):
+        MomentumObserver(robot, **settings)

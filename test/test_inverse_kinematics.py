@@ -1,0 +1,286 @@
+"""Inverse kinematics on real arms: found, within limits, near the seed, the same every time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.robots import urdf_path
+from dynamics_ros import Robot
+from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
+
+HANDS = {
+    'panda': 'panda_hand',
+    'ur5': 'tool0',
+    'xarm7': 'link_eef',
+    'kinova': 'j2s6s200_end_effector',
+}
+
+TARGETS = 250
+"""A robot: enough to tell 99.5 % from less, in about half a second."""
+
+TOLERANCE = 1e-5
+"""Default of the solver [m, rad]."""
+
+RECHECK = 1.001 * TOLERANCE
+"""The check uses another formula for the angle; it differs by rounding."""
+
+PLENTY = {'timeout': 2.0, 'max_restarts': 60}
+"""Restarts decide, not the clock: the outcome does not depend on the load of the machine. Sixty
+take some 20 ms."""
+
+
+@pytest.fixture(scope='module', params=HANDS)
+def arm(request):
+    return Robot.from_urdf(urdf_path(request.param)), HANDS[request.param]
+
+
+@pytest.fixture(scope='module')
+def ur5():
+    return Robot.from_urdf(urdf_path('ur5'))
+
+
+@pytest.fixture(scope='module')
+def kinova():
+    return Robot.from_urdf(urdf_path('kinova'))
+
+
+@pytest.fixture(scope='module')
+def panda():
+    return Robot.from_urdf(urdf_path('panda'))
+
+
+def pose_errors(robot, q, frame, target):
+    """Distance [m] and angle [rad] to the target, found without the solver's own formulas."""
+    pose = robot.forward_kinematics(q, frame)
+    # |R - R*| (Frobenius) is 2 sqrt(2) sin(angle / 2), exact at small angles too.
+    chord = np.linalg.norm(pose[:3, :3] - target[:3, :3]) / (2.0 * np.sqrt(2.0))
+    distance = np.linalg.norm(pose[:3, 3] - target[:3, 3])
+    return distance, 2.0 * np.arcsin(min(chord, 1.0))
+
+
+def within_limits(robot, q):
+    return bool(np.all((robot.lower_limits <= q) & (q <= robot.upper_limits)))
+
+
+def test_reachable_poses_are_found_and_every_answer_holds_outside_the_solver(arm):
+    robot, hand = arm
+    rng = np.random.default_rng(1)
+    solved = 0
+    for _ in range(TARGETS):
+        target = robot.forward_kinematics(robot.random_configuration(rng), hand)
+        result = robot.inverse_kinematics(target, hand, **PLENTY)
+        if not result.success:
+            continue
+        solved += 1
+        distance, angle = pose_errors(robot, result.q, hand, target)
+        assert distance <= RECHECK and angle <= RECHECK
+        assert within_limits(robot, result.q)
+        assert result.reason == 'converged'
+    assert solved >= 0.995 * TARGETS
+
+
+def test_a_usual_answer_takes_a_small_part_of_the_default_timeout(arm):
+    robot, hand = arm
+    rng = np.random.default_rng(2)
+    elapsed = []
+    for _ in range(50):
+        target = robot.forward_kinematics(robot.random_configuration(rng), hand)
+        elapsed.append(robot.inverse_kinematics(target, hand).elapsed)
+    # Typically 0.5 ms; 10 ms leaves room for a machine that does other things.
+    assert np.median(elapsed) < 0.01
+
+
+def test_the_same_question_has_the_same_answer(panda):
+    rng = np.random.default_rng(3)
+    for _ in range(10):
+        target = panda.forward_kinematics(panda.random_configuration(rng), 'panda_hand')
+        first = panda.inverse_kinematics(target, 'panda_hand', **PLENTY)
+        again = panda.inverse_kinematics(target, 'panda_hand', **PLENTY)
+        assert np.array_equal(first.q, again.q)
+        assert first.iterations == again.iterations
+
+
+def test_a_seed_that_is_a_solution_is_the_answer(arm):
+    robot, hand = arm
+    q = robot.random_configuration(np.random.default_rng(4))
+    result = robot.inverse_kinematics(robot.forward_kinematics(q, hand), hand, q)
+    assert np.array_equal(result.q, q)
+    assert result.iterations == 0
+
+
+def test_following_a_circle_gives_a_continuous_joint_path(panda):
+    q = np.array([0.0, -0.4, 0.0, -2.0, 0.0, 1.6, 0.8, 0.0])
+    start = panda.forward_kinematics(q, 'panda_hand')
+    for angle in np.linspace(0.0, 2.0 * np.pi, 200):
+        target = start.copy()
+        target[:3, 3] += 0.1 * np.array([0.0, np.sin(angle), 1.0 - np.cos(angle)])
+        result = panda.inverse_kinematics(target, 'panda_hand', q)
+        assert result.success
+        # 3 mm a step on a lever of at least 0.1 m.
+        assert np.abs(result.q - q).max() < 0.04
+        q = result.q
+
+
+def test_a_target_turned_by_half_a_turn_is_no_trap(ur5):
+    q = np.array([0.3, -1.2, 1.4, -1.0, -1.5, 0.2])
+    target = ur5.forward_kinematics(q, 'tool0')
+    for axis in range(3):
+        turned = target.copy()
+        signs = -np.ones(3)
+        signs[axis] = 1.0
+        turned[:3, :3] = target[:3, :3] @ np.diag(signs)
+        result = ur5.inverse_kinematics(turned, 'tool0', q, **PLENTY)
+        assert result.success
+        assert max(pose_errors(ur5, result.q, 'tool0', turned)) <= RECHECK
+
+
+@settings(max_examples=25, deadline=None)
+@given(turns=st.lists(st.integers(-3, 3), min_size=3, max_size=3))
+def test_continuous_joints_come_on_the_turn_nearest_the_seed(kinova, turns):
+    free = np.flatnonzero(np.isinf(kinova.lower_limits))
+    rng = np.random.default_rng(5)
+    q = kinova.random_configuration(rng)
+    seed = q.copy()
+    seed[free] += 2.0 * np.pi * np.array(turns[: len(free)])
+    target = kinova.forward_kinematics(kinova.random_configuration(rng), HANDS['kinova'])
+    result = kinova.inverse_kinematics(target, HANDS['kinova'], seed, **PLENTY)
+    assert result.success
+    # Rounding at the point where two turns are equally near.
+    assert np.abs(result.q - seed)[free].max() <= np.pi + 1e-9
+
+
+def test_a_joint_of_two_turns_takes_the_one_nearest_the_seed_that_its_limits_allow(ur5):
+    q = np.array([3.0, -1.2, 1.4, -1.0, -1.5, 3.0])
+    target = ur5.forward_kinematics(q, 'tool0')
+    other_turn = q - np.array([2.0 * np.pi, 0.0, 0.0, 0.0, 0.0, 2.0 * np.pi])
+    for seed in (q, other_turn):
+        # 0.01 rad off: the solver has to move and comes back to the seed's own turn.
+        result = ur5.inverse_kinematics(target, 'tool0', seed + 0.01)
+        assert result.q == pytest.approx(seed, abs=1e-3)
+        assert within_limits(ur5, result.q)
+
+
+def test_joints_that_do_not_move_the_frame_keep_their_seed(panda):
+    rng = np.random.default_rng(6)
+    seed = panda.random_configuration(rng)
+    target = panda.forward_kinematics(panda.random_configuration(rng), 'panda_hand')
+    fingers = panda.joint_q_indices['panda_finger_joint1']
+    assert panda.inverse_kinematics(target, 'panda_hand', seed).q[fingers] == seed[fingers]
+
+
+def test_a_frame_in_the_middle_of_the_arm_can_be_placed_too(panda):
+    rng = np.random.default_rng(7)
+    q = panda.random_configuration(rng)
+    target = panda.forward_kinematics(q, 'panda_link5')
+    result = panda.inverse_kinematics(target, 'panda_link5', **PLENTY)
+    assert result.success
+    assert max(pose_errors(panda, result.q, 'panda_link5', target)) <= RECHECK
+
+
+def test_a_floating_base_keeps_its_place_and_the_joints_do_the_work():
+    robot = Robot.from_urdf(urdf_path('xarm7'), root_joint='floating')
+    rng = np.random.default_rng(8)
+    seed = robot.random_configuration(rng)
+    goal = robot.random_configuration(rng)
+    goal[:7] = seed[:7]
+    target = robot.forward_kinematics(goal, 'link_eef')
+    result = robot.inverse_kinematics(target, 'link_eef', seed, **PLENTY)
+    assert result.success
+    assert np.array_equal(result.q[:7], seed[:7])
+    assert max(pose_errors(robot, result.q, 'link_eef', target)) <= RECHECK
+
+
+def test_the_position_alone_can_be_asked_for(ur5):
+    target = np.full((4, 4), np.nan)
+    target[:3, 3] = [0.3, 0.2, 0.5]
+    result = ur5.inverse_kinematics(target, 'tool0', position_only=True)
+    assert result.success
+    reached = ur5.forward_kinematics(result.q, 'tool0')[:3, 3]
+    assert reached == pytest.approx(target[:3, 3], abs=RECHECK)
+    assert result.rotation_error == 0.0
+
+
+def test_tolerances_are_what_counts_as_arrived(ur5):
+    rng = np.random.default_rng(9)
+    target = ur5.forward_kinematics(ur5.random_configuration(rng), 'tool0')
+    coarse = ur5.inverse_kinematics(
+        target, 'tool0', position_tolerance=1e-2, rotation_tolerance=1e-2, **PLENTY
+    )
+    fine = ur5.inverse_kinematics(
+        target, 'tool0', position_tolerance=1e-10, rotation_tolerance=1e-10, **PLENTY
+    )
+    assert coarse.success and coarse.position_error <= 1e-2
+    assert fine.success and fine.position_error <= 1e-10 and fine.rotation_error <= 1e-10
+    assert coarse.iterations < fine.iterations
+
+
+def test_all_eight_postures_of_a_six_joint_arm_are_told_apart(ur5):
+    q = np.array([0.4, -1.1, 1.3, -0.9, -1.4, 0.3])
+    target = ur5.forward_kinematics(q, 'tool0')
+    results = ur5.all_inverse_kinematics(target, 'tool0', q, timeout=2.0)
+    # Shoulder left or right, elbow up or down, wrist flipped or not.
+    assert len(results) == 8
+    assert results[0].q == pytest.approx(q, abs=1e-4)
+    distances = [np.linalg.norm(result.q - q) for result in results]
+    assert distances == sorted(distances)
+    for i, result in enumerate(results):
+        assert result.success and within_limits(ur5, result.q)
+        assert max(pose_errors(ur5, result.q, 'tool0', target)) <= RECHECK
+        for other in results[:i]:
+            around = np.angle(np.exp(1j * (result.q - other.q)))
+            assert np.abs(around).max() > 0.1
+
+
+def test_only_the_nearest_solutions_are_given_when_fewer_are_asked_for(ur5):
+    q = np.array([0.4, -1.1, 1.3, -0.9, -1.4, 0.3])
+    target = ur5.forward_kinematics(q, 'tool0')
+    some = ur5.all_inverse_kinematics(target, 'tool0', q, timeout=2.0, max_solutions=3)
+    every = ur5.all_inverse_kinematics(target, 'tool0', q, timeout=2.0)
+    assert [r.q.tolist() for r in some] == [r.q.tolist() for r in every[:3]]
+
+
+GOOD = np.eye(4)
+GOOD[:3, 3] = [0.3, 0.2, 0.5]
+MIRROR = np.diag([1.0, 1.0, -1.0, 1.0])
+STRETCHED = np.diag([1.1, 1.0, 1.0, 1.0])
+WITH_NAN = GOOD.copy()
+WITH_NAN[0, 3] = np.nan
+
+
+@pytest.mark.parametrize(
+    ('argument', 'call'),
+    [
+        ('target', {'target': np.eye(3)}),
+        ('target', {'target': 'home'}),
+        ('target', {'target': WITH_NAN}),
+        ('target', {'target': WITH_NAN, 'position_only': True}),
+        ('target', {'target': MIRROR}),
+        ('target', {'target': STRETCHED}),
+        ('target', {'target': 2.0 * np.eye(4)}),
+        ('frame', {'frame': 'tool1'}),
+        ('frame', {'frame': 'world'}),
+        ('seed', {'seed': np.zeros(5)}),
+        ('seed', {'seed': np.full(6, np.nan)}),
+        ('position_tolerance', {'position_tolerance': 0.0}),
+        ('rotation_tolerance', {'rotation_tolerance': -1e-5}),
+        ('rotation_tolerance', {'rotation_tolerance': np.nan}),
+        ('timeout', {'timeout': 0.0}),
+        ('timeout', {'timeout': -1.0}),
+        ('timeout', {'timeout': np.inf}),
+        ('max_restarts', {'max_restarts': -1}),
+    ],
+)
+def test_a_bad_argument_is_named(ur5, argument, call):
+    arguments = {'target': GOOD, 'frame': 'tool0'} | call
+    with pytest.raises(InvalidArgumentError) as refused:
+        ur5.inverse_kinematics(**arguments)
+    assert refused.value.argument == argument
+    if call.get('frame') == 'tool1':
+        assert isinstance(refused.value, UnknownFrameError)
+        assert 'tool0' in str(refused.value)
+    with pytest.raises(InvalidArgumentError) as refused:
+        ur5.all_inverse_kinematics(**arguments)
+    assert refused.value.argument == argument
