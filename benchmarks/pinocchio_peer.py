@@ -143,11 +143,13 @@ class PinocchioPeer:
         return np.asarray(self.G.T @ M @ self.G)
 
     def mass_matrix_inverse(self, q: Array) -> Array:
-        """Inverse of the mass matrix (nv, nv)."""
-        if self.robot.model.has_mimic_joints:
-            return np.linalg.inv(self.mass_matrix(q))
-        upper = np.triu(pin.computeMinverse(self.model, self.data, self.configuration(q)))
-        return np.asarray(self.G.T @ (upper + np.triu(upper, 1).T) @ self.G)
+        """Inverse (nv, nv) of Pinocchio's mass matrix, by NumPy.
+
+        Pinocchio's own recursion, computeMinverse, loses digits where the matrix is badly
+        conditioned: 1.4e-9 relative on iCub, where NumPy's inverse of the same matrix is right to
+        4e-12 (against 40 digits).
+        """
+        return np.linalg.inv(self.mass_matrix(q))
 
     def forward_dynamics(
         self, q: Array, v: Array, tau: Array, external_wrenches: Mapping[str, Array] | None = None

@@ -206,9 +206,7 @@ _DEFINITIONS: dict[str, Callable[..., Definition]] = {
     'potential_energy': _over(energy.potential_energy, 'q'),
     'center_of_mass': _over(lambda model, q: [*energy.center_of_mass(model, q)], 'q'),
     'com_jacobian': _over(
-        lambda model, q: _rows(
-            [*column] for column in centroidal.center_of_mass_jacobian(model, q)
-        ),
+        lambda model, q: _rows([[*x] for x in centroidal.center_of_mass_jacobian(model, q)], 3),
         'q',
     ),
     'centroidal_momentum': _over(
@@ -220,12 +218,12 @@ _DEFINITIONS: dict[str, Callable[..., Definition]] = {
 
 def _matrix(columns: Iterable[Motion | Force]) -> list[list[Scalar]]:
     """Six rows of motions or forces that are columns."""
-    return _rows(column.components() for column in columns)
+    return _rows([column.components() for column in columns], 6)
 
 
-def _rows(columns: Iterable[Sequence[Scalar]]) -> list[list[Scalar]]:
-    """Columns as rows."""
-    return [list(row) for row in zip(*columns, strict=True)]
+def _rows(columns: Sequence[Sequence[Scalar]], count: int) -> list[list[Scalar]]:
+    """Columns as rows; a robot without joints has rows without entries."""
+    return [[column[row] for column in columns] for row in range(count)]
 
 
 def _reference(reference: str) -> str:

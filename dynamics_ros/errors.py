@@ -86,3 +86,15 @@ class SingularError(DynamicsRosError):
         super().__init__(f'{quantity} is singular: {reason}')
         self.quantity = quantity
         self.reason = reason
+
+
+class SingularParametrizationError(SingularError):
+    """Parameters at which a velocity does not determine their rates.
+
+    Attributes:
+        parametrization: its name, e.g. ``euler_zyx``.
+    """
+
+    def __init__(self, parametrization: str, reason: str) -> None:
+        super().__init__(f'the map from velocity to rates of {parametrization}', reason)
+        self.parametrization = parametrization

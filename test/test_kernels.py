@@ -45,7 +45,8 @@ class TestFolding:
         assert values == [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]
 
     def test_double_negation_vanishes(self, x):
-        assert -(-x) is x
+        negative = -x
+        assert -negative is x
         assert (x * -1) is -x
         assert (0.0 - x) is -x
 
@@ -59,6 +60,14 @@ class TestFolding:
     def test_extreme_constants_do_not_meet_in_infinity(self, x):
         kernel = Kernel(trace(lambda x: (x * 1e300) * 1e300, {'x': ()}, 'huge'))
         assert kernel(1e-300) == pytest.approx(1e300)
+
+    def test_a_difference_with_a_part_is_the_rest(self, xy):
+        x, y = xy
+        assert (x + y) - y is x
+        assert x - (x + y) is -y
+        assert (x - y) + y is x
+        assert x - (x - y) is y
+        assert (x - y) - x is -y
 
     def test_like_terms_are_collected(self, x):
         assert x + x is 2.0 * x
@@ -185,7 +194,7 @@ class TestRefusals:
             x / 0.0
 
     def test_ragged_outputs(self):
-        with pytest.raises(InvalidArgumentError, match='result.*rows'):
+        with pytest.raises(InvalidArgumentError, match=r'result: rows'):
             trace(lambda x: [[x], [x, x]], {'x': ()}, 'ragged')
 
     def test_outputs_are_numbers(self):
@@ -229,7 +238,7 @@ class TestTrace:
             'def chain(q):\n'
             '    """planar chain\n'
             '\n'
-            '    11 operations: 4 add, 2 cos, 2 multiply, 2 sin, 1 negate\n'
+            '    11 operations: 3 add, 3 multiply, 2 cos, 2 sin, 1 negate\n'
             '    Inputs: q (2)\n'
             '    Outputs: tip (2), jacobian (2 x 2)\n'
             '    """\n'
@@ -239,11 +248,11 @@ class TestTrace:
             '    t0 = q0 + q1\n'
             '    t1 = cos(t0) * 2.0\n'
             '    t2 = cos(q0) + t1\n'
-            '    t3 = sin(t0) * 2.0\n'
-            '    t4 = sin(q0) + t3\n'
+            '    t3 = sin(t0)\n'
+            '    t4 = sin(q0) + t3 * 2.0\n'
             '    # Outputs\n'
             '    tip = [t2, t4]\n'
-            '    jacobian = [-t4, t5, t2, t1]\n'
+            '    jacobian = [-t4, t3 * -2.0, t2, t1]\n'
             '    return tip, jacobian\n'
         }
 
@@ -338,7 +347,9 @@ class TestAgreement:
     @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(
         steps=st.lists(
-            st.tuples(st.sampled_from(list(STEPS)), places, places, numbers), min_size=1, max_size=40
+            st.tuples(st.sampled_from(list(STEPS)), places, places, numbers),
+            min_size=1,
+            max_size=40,
         ),
         inputs=st.lists(numbers, min_size=3, max_size=3),
     )

@@ -9,3 +9,7 @@ EXACT = 1e-12
 
 GROUP = 1e-14
 """Absolute: a few operations on numbers of order one."""
+
+RATES = 1e-13
+"""Absolute: a derivative that is computed exactly along a dozen operations on numbers of order
+one; larger numbers and divisions by small ones scale it where they occur."""

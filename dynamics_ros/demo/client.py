@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from dynamics_ros_msgs.msg import ContactState
-from dynamics_ros_msgs.srv import ApplyWrench, ComputeInverseDynamics, ComputeInverseKinematics
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from numpy.typing import NDArray
 from rclpy.node import Node
@@ -26,6 +24,8 @@ from dynamics_ros.nodes.conversions import (
     wrench_message,
 )
 from dynamics_ros.nodes.outputs import topic_names
+from dynamics_ros_msgs.msg import ContactState
+from dynamics_ros_msgs.srv import ApplyWrench, ComputeInverseDynamics, ComputeInverseKinematics
 
 from .subject import Subject
 from .tracks import Track
@@ -73,17 +73,18 @@ class Contact:
         return self.state != ContactState.NONE
 
 
-class Client(Node):
+class Client:
     """Keeps what the nodes and the simulator publish; callbacks run in the executor's thread.
 
     Attributes:
+        node: its node.
         joint_states, pose, gravity, external_torques, wrench, contact: of the nodes.
         true_pose, true_torques, true_wrench: of the simulator.
-        arrivals: first and last time [s, monotonic] and number of joint states received.
+        first_arrival, last_arrival: of joint states [s, monotonic].
     """
 
     def __init__(self, subject: Subject) -> None:
-        super().__init__('dynamics_ros_demo')
+        self.node = Node('dynamics_ros_demo')
         self._subject = subject
         self._names = list(subject.robot.joint_names)
         self.joint_states: Track[State] = Track()
@@ -112,11 +113,11 @@ class Client(Node):
         self._follow(JointState, f'{truth}/external_torques', self.true_torques, self._efforts)
         self._follow(WrenchStamped, f'{truth}/wrench', self.true_wrench, _wrench)
 
-        self._push = self.create_client(ApplyWrench, f'{_SIMULATOR}/apply_wrench')
-        self._solve = self.create_client(
+        self._push = self.node.create_client(ApplyWrench, f'{_SIMULATOR}/apply_wrench')
+        self._solve = self.node.create_client(
             ComputeInverseKinematics, '/kinematics_node/compute_inverse_kinematics'
         )
-        self._inverse_dynamics = self.create_client(
+        self._inverse_dynamics = self.node.create_client(
             ComputeInverseDynamics, '/dynamics_node/compute_inverse_dynamics'
         )
         self._services = (self._push, self._solve, self._inverse_dynamics)
@@ -127,6 +128,15 @@ class Client(Node):
         return topics + [
             client.srv_name for client in self._services if not client.service_is_ready()
         ]
+
+    def newest_stamp(self) -> int:
+        """Stamp of the newest joint state [ns]; 0 when there is none."""
+        return self.joint_states.latest[0] if self.joint_states.latest else 0
+
+    def newest_state(self) -> State:
+        """The newest joint state; there must have been one."""
+        assert self.joint_states.latest is not None
+        return self.joint_states.latest[1]
 
     def push(self, force: Array, duration: float) -> None:
         """Push the tool with a force (3) in root axes for so many seconds.
@@ -149,7 +159,7 @@ class Client(Node):
         """
         request = ComputeInverseKinematics.Request(frame=self._subject.tool)
         request.target = pose_stamped(
-            self.get_clock().now().to_msg(), self._subject.robot.root_frame, target
+            self.node.get_clock().now().to_msg(), self._subject.robot.root_frame, target
         )
         began = time.monotonic()
         response = self._call(self._solve, request)
@@ -162,7 +172,7 @@ class Client(Node):
         Raises:
             ServiceError: the call failed.
         """
-        stamp = self.get_clock().now().to_msg()
+        stamp = self.node.get_clock().now().to_msg()
         request = ComputeInverseDynamics.Request(
             state=joint_state(stamp, self._names, position=state.q, velocity=state.v),
             acceleration_names=self._names,
@@ -180,7 +190,7 @@ class Client(Node):
             track.add(nanoseconds(message.header.stamp), value(message))
 
         self._tracks[topic] = track
-        self.create_subscription(kind, topic, receive, _QOS)
+        self.node.create_subscription(kind, topic, receive, _QOS)
 
     def _call(self, client: Any, request: Any) -> Any:
         """Wait for an answer in the calling thread, while the executor runs in another."""

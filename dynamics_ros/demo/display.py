@@ -84,7 +84,9 @@ class Display:
             f'{"external":>10}{_PLAIN}',
         ]
         columns = [self._joint_column(i) for i in range(min(len(names), _MOST_JOINTS))]
-        lines.extend(f'{name[:23]:24}{column}' for name, column in zip(names, columns, strict=False))
+        lines.extend(
+            f'{name[:23]:24}{column}' for name, column in zip(names, columns, strict=False)
+        )
         if more:
             lines.append(f'{_DIM}{more}{_PLAIN}')
         lines += ['', self._pose_line(), *self._push_lines(), '']
@@ -116,9 +118,11 @@ class Display:
         return text
 
     def _push_lines(self) -> list[str]:
+        client = self._client
         wrench, truth, pose = (
-            track.latest
-            for track in (self._client.wrench, self._client.true_wrench, self._client.true_pose)
+            client.wrench.latest,
+            client.true_wrench.latest,
+            client.true_pose.latest,
         )
         if wrench is None or truth is None or pose is None:
             return ['push       -', 'estimated  -']

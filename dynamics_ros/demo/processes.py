@@ -8,9 +8,9 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,20 +35,13 @@ class Child:
     def __init__(
         self, executable: str, parameters: Mapping[str, Mapping[str, Any]], folder: Path
     ) -> None:
-        """Start it.
-
-        Args:
-            executable: name of a console script of the package.
-            parameters: node name to the parameters of that node.
-            folder: for its files.
-
-        Raises:
-            ChildError: there is no such executable.
-        """
+        """Start it; see ``Children.start``."""
         self.executable = executable
         path = Path(get_package_prefix('dynamics_ros'), 'lib', 'dynamics_ros', executable)
         if not path.is_file():
-            raise ChildError(f'{executable}: no such executable in {path.parent}; run scripts/setup')
+            raise ChildError(
+                f'{executable}: no such executable in {path.parent}; run scripts/setup'
+            )
         file = folder / f'{executable}.yaml'
         by_node = {node: {'ros__parameters': dict(own)} for node, own in parameters.items()}
         file.write_text(yaml.safe_dump(by_node), encoding='utf-8')
@@ -89,18 +82,47 @@ class Child:
             self._process.wait()
 
 
-@contextmanager
-def children() -> Iterator[list[Child]]:
-    """A list of children, all of which have ended when the block is left, however it is left."""
-    started: list[Child] = []
-    try:
-        yield started
-    finally:
-        for child in started:
+class Children:
+    """A context whose processes have all ended when it is left, however it is left."""
+
+    def __init__(self) -> None:
+        self._running: list[Child] = []
+        self._folder = tempfile.TemporaryDirectory(prefix='dynamics_ros_demo_')
+
+    def __enter__(self) -> Children:
+        return self
+
+    def start(self, executable: str, parameters: Mapping[str, Mapping[str, Any]]) -> None:
+        """Start an executable.
+
+        Args:
+            executable: name of a console script of the package.
+            parameters: node name to the parameters of that node.
+
+        Raises:
+            ChildError: there is no such executable.
+        """
+        self._running.append(Child(executable, parameters, Path(self._folder.name)))
+
+    def check(self) -> None:
+        """Raise ChildError when a process has ended by itself."""
+        for child in self._running:
+            child.check()
+
+    def last_words(self) -> str:
+        """The last line that each has written, for a message."""
+        return ''.join(f'; {child.executable}{child.last_words()}' for child in self._running)
+
+    def __exit__(self, *_exception: object) -> None:
+        # A second Ctrl-C must not leave a child behind.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for child in self._running:
             child.ask_to_end()
         deadline = time.monotonic() + _PATIENCE
-        for child in started:
+        for child in self._running:
             child.end(deadline - time.monotonic())
+        self._folder.cleanup()
 
 
 def choose_domain() -> int:

@@ -33,6 +33,9 @@ LEAST_RATE = 50.0
 SLOWEST_DETECTION = 500.0
 """ms from the beginning of a push until it must be told."""
 
+_BEFORE = 400_000_000  # ns before the push in which there must be no contact
+_SETTLED = 0.4  # share of the push after which it counts as steady
+_EDGE = 50_000_000  # ns left out at the end of the push
 _LEAST_SAMPLES = 10
 _MOST_SAMPLES = 50  # of those whose truth takes a millisecond or more to compute
 _FULLY = 0.99  # share of the force that joint torques tell, from which the force is compared
@@ -56,7 +59,7 @@ class Report:
         push_error_percent: |estimated - true| / |true|, the largest in steady state.
         push_compared: 'force', or 'joint torques' where fewer than six joints cannot tell it.
         push_detected_after_ms: from the push's first joint state to the first contact state.
-        contact_link: what the contact node took for the touched link.
+        contact_link: what the contact node took for the touched link at the end of the push.
         inverse_kinematics_success: solved, and confirmed by the independent road.
         inverse_kinematics_error_m, _rad, _ms: miss of the target, and time of the call.
         inverse_dynamics_error_nm: service against Lagrange's equations, the largest joint.
@@ -137,18 +140,20 @@ class Report:
         self.gravity_torque_error_nm = float(np.max(np.abs(errors)))
         self._require_torque('gravity torques', self.gravity_torque_error_nm, np.array(truth))
 
-    def measure_push(
-        self, client: Client, subject: Subject, before: int, first: int, last: int
-    ) -> None:
-        """The push that began after the stamp ``before`` and was steady from first to last [ns]."""
-        self._measure_force(client, subject, first, last)
+    def measure_push(self, client: Client, subject: Subject, quiet: int, duration: float) -> None:
+        """The push that began after the stamp ``quiet`` [ns] and lasted so many seconds."""
         began = next(
-            (t for t, wrench in client.true_wrench.items(before) if np.any(wrench.values)), None
+            (t for t, wrench in client.true_wrench.items(quiet) if np.any(wrench.values)), None
         )
         if began is None:
             self.require(False, 'the simulator did not push')
             return
-        early = [t for t, contact in client.contact.items(0, began - 1) if contact.touched]
+        end = began + round(duration * 1e9)
+        steady = began + round(_SETTLED * duration * 1e9)
+        self._measure_force(client, subject, steady, end - _EDGE)
+        early = [
+            t for t, contact in client.contact.items(quiet - _BEFORE, began - 1) if contact.touched
+        ]
         told = next(
             ((t, contact) for t, contact in client.contact.items(began) if contact.touched), None
         )
@@ -157,7 +162,8 @@ class Report:
             self.require(False, 'the push was not detected')
             return
         self.push_detected_after_ms = (told[0] - began) * 1e-6
-        self.contact_link = told[1].link
+        held = client.contact.items(steady, end - _EDGE)
+        self.contact_link = held[-1][1].link if held else ''
         self.require(
             self.push_detected_after_ms <= SLOWEST_DETECTION,
             f'the push was detected only after {self.push_detected_after_ms:.0f} ms',
@@ -174,7 +180,10 @@ class Report:
         if not self._enough('wrench at the tool', len(samples)):
             return
         true, found = (np.array(side) for side in zip(*samples, strict=True))
-        self.push_true, self.push_estimated = true.mean(axis=0).tolist(), found.mean(axis=0).tolist()
+        self.push_true, self.push_estimated = (
+            true.mean(axis=0).tolist(),
+            found.mean(axis=0).tolist(),
+        )
         self.push_true_n = float(np.linalg.norm(self.push_true))
         self.push_estimated_n = float(np.linalg.norm(self.push_estimated))
         if subject.observable < _FULLY:
@@ -215,9 +224,7 @@ class Report:
         )
         self.require(inside, 'inverse kinematics leaves the joint limits')
         close = max(distance, angle) <= SOLUTION_TOLERANCE
-        self.require(
-            close, f'inverse kinematics misses by {distance:.1e} m, {angle:.1e} rad'
-        )
+        self.require(close, f'inverse kinematics misses by {distance:.1e} m, {angle:.1e} rad')
         self.inverse_kinematics_success = inside and close
 
     def measure_inverse_dynamics(self, truth: Array, torques: Array, took: float) -> None:

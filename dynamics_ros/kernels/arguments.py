@@ -111,11 +111,11 @@ def as_outputs(
     """
     shapes = [leading + x.shape for x in variables]
     if out is None:
-        fresh = [np.empty(shape) for shape in shapes]
+        fresh = [np.empty(shape, np.float64) for shape in shapes]
         return fresh, fresh
-    given = [out] if len(variables) == 1 and isinstance(out, np.ndarray) else list(out)
-    if len(given) != len(variables):
-        raise InvalidArgumentError('out', f'{len(given)} arrays', f'{len(variables)} arrays')
+    given = [out] if len(variables) == 1 else out
+    if not isinstance(given, (list, tuple)) or len(given) != len(variables):
+        raise InvalidArgumentError('out', _described(out), f'a tuple of {len(variables)} arrays')
     for variable, shape, array in zip(variables, shapes, given):
         if (
             not isinstance(array, np.ndarray)
@@ -133,8 +133,8 @@ def as_outputs(
         others = [*inputs, *(x for j, x in enumerate(given) if j != i)]
         direct = array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative
         shared = any(np.may_share_memory(array, x) for x in others)
-        work.append(array if direct and not shared else np.empty(array.shape))
-    return given, work
+        work.append(array if direct and not shared else np.empty(array.shape, np.float64))
+    return list(given), work
 
 
 def _described(value: Any) -> str:

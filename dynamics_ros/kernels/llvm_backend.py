@@ -16,6 +16,7 @@ from dynamics_ros.kernels.entry_point import builtin
 from dynamics_ros.kernels.interpreter_layout import UnknownLayoutError
 from dynamics_ros.kernels.llvm_compiler import CompilerUnavailableError
 from dynamics_ros.kernels.llvm_source import Dialect
+from dynamics_ros.kernels.llvm_source import emit as trace_module
 from dynamics_ros.kernels.trace import Trace
 
 SELF_TEST_TOLERANCE = 1e-6
@@ -39,7 +40,7 @@ class LlvmBackend:
         """
         self._trace = trace
         dialect = Dialect(llvm_compiler.has_opaque_pointers())
-        ir = trace.llvm_ir(dialect.opaque_pointers)
+        ir = trace_module(trace, dialect)
         functions = ['batch']
         try:
             ir += entry_source.emit(trace, dialect, interpreter_layout.addresses())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Any
 
 LIBM_FUNCTIONS = ('sin', 'cos', 'sincos', 'tan', 'asin', 'acos', 'atan2', 'exp', 'log')
@@ -27,7 +26,7 @@ class MachineCode:
         return int(self._addresses[function])
 
 
-def load() -> ModuleType:
+def load() -> Any:
     """Return llvmlite's binding, ready for use.
 
     Raises:
@@ -79,7 +78,7 @@ def compile_module(ir: str, functions: Sequence[str]) -> MachineCode:
     return MachineCode(engine, functions)
 
 
-def _provide_libm(binding: ModuleType) -> None:
+def _provide_libm(binding: Any) -> None:
     """Tell LLVM where libm is, in case this process has not made its names public."""
     libm = ctypes.CDLL(ctypes.util.find_library('m'))
     for name in LIBM_FUNCTIONS:

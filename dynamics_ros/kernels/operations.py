@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-
 COMPARISON, SUM, PRODUCT, SIGN, CALL = range(5)
 """How tightly texts bind, the loosest first; Python and C agree on these."""
 

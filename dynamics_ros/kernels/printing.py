@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, NamedTuple
 
 from dynamics_ros.kernels.operations import CALL, SCALAR_FUNCTIONS, Operation
@@ -20,7 +21,7 @@ class Printed(NamedTuple):
     Attributes:
         arguments: a free name for each input.
         elements: for each input the names of its elements.
-        assignments: name and right-hand side of each intermediate; conditions are told by type.
+        assignments: operation, name and right-hand side of each intermediate.
         results: for each output the text of its elements.
         output_names: a free name for each output.
     """
@@ -40,19 +41,25 @@ def header(trace: Trace) -> list[str]:
     for title, variables in (('Inputs', trace.inputs), ('Outputs', trace.outputs)):
         texts = [f'{x.name} {_shape_text(x)}' for x in variables]
         lines.append(f'{title}: {", ".join(texts)}')
-    return lines
+    return [part for line in lines for part in textwrap.wrap(line, 90) or ['']]
 
 
 def _shape_text(variable: Variable) -> str:
     return f'({" x ".join(map(str, variable.shape))})' if variable.shape else '(scalar)'
 
 
-def printed(trace: Trace, text_of: Callable[[Operation], str], reserved: set[str]) -> Printed:
+def printed(
+    trace: Trace,
+    text_of: Callable[[Operation], str],
+    reserved: Collection[str],
+    indexed: bool = False,
+) -> Printed:
     """Return the text of a trace.
 
     Args:
         text_of: the format of an operation in the language.
         reserved: names that the language or the surrounding text needs.
+        indexed: write input elements as ``q[3]`` instead of giving them names such as ``q3``.
     """
     taken = {*reserved, *SCALAR_FUNCTIONS, trace.name}
 
@@ -63,10 +70,14 @@ def printed(trace: Trace, text_of: Callable[[Operation], str], reserved: set[str
         return name
 
     arguments = [free(x.name) for x in trace.inputs]
-    elements = [
-        [free(x.name + i) for i in _suffixes(x.shape)] if x.shape else [name]
-        for x, name in zip(trace.inputs, arguments)
-    ]
+    elements = []
+    for variable, name in zip(trace.inputs, arguments):
+        if not variable.shape:
+            elements.append([name])
+        elif indexed:
+            elements.append([f'{name}[{i}]' for i in range(variable.size)])
+        else:
+            elements.append([free(variable.name + i) for i in _suffixes(variable.shape)])
     output_names = [free(x.name) for x in trace.outputs]
 
     uses = [0] * len(trace.nodes)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def emit(trace: Trace) -> str:
     """Return the source of a function of flat lists that computes the outputs of a trace."""
-    text = printed(trace, lambda operation: operation.python, set())
+    text = printed(trace, lambda operation: operation.python, ())
     first, *rest = [line.replace('\\', '\\\\').replace('"', "'") for line in header(trace)]
     lines = [f'def {trace.name}({", ".join(text.arguments)}):']
     lines += [f'    """{first}', *[f'    {line}'.rstrip() for line in rest], '    """']

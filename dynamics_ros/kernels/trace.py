@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import Any, NamedTuple, cast
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import llvm_source, python_source
+from dynamics_ros.kernels import c_source, llvm_source, python_source
 from dynamics_ros.kernels.expression import Expression, Graph, Node, Operand
 from dynamics_ros.kernels.lowering import Instruction, lower
 from dynamics_ros.kernels.operations import ARRAY_FUNCTIONS, INPUT, SCALAR_FUNCTIONS
@@ -32,7 +32,7 @@ class Variable(NamedTuple):
         return math.prod(self.shape)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trace:
     """The straight line of a function: what emitters print and kernels run.
 
@@ -53,6 +53,10 @@ class Trace:
     nodes: tuple[Instruction, ...]
     results: tuple[int | float, ...]
 
+    def __repr__(self) -> str:
+        inputs = ', '.join(f'{x.name}{x.shape}' for x in self.inputs)
+        return f'<Trace {self.name}({inputs}): {self.operation_count} operations>'
+
     @cached_property
     def operation_counts(self) -> dict[str, int]:
         """Number of operations of each kind, the most frequent first."""
@@ -67,6 +71,10 @@ class Trace:
     def python_source(self) -> str:
         """Return the trace as a plain Python function of flat lists."""
         return python_source.emit(self)
+
+    def c_source(self) -> str:
+        """Return the trace as a C99 file that needs nothing but math.h."""
+        return c_source.emit(self)
 
     def llvm_ir(self, opaque_pointers: bool = True) -> str:
         """Return the trace as a module of LLVM IR.

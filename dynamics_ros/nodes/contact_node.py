@@ -151,7 +151,7 @@ class Contact(Part):
             for estimate in estimates:
                 self._publish_wrench(pipeline, state, estimate)
         if show:
-            self._publish_markers(state, external, estimates)
+            self._publish_markers(pipeline.robot, state, external, estimates)
 
     def _publish_torques(
         self, pipeline: ContactPipeline, state: RobotState, external: ExternalTorques
@@ -210,13 +210,17 @@ class Contact(Part):
         )
 
     def _publish_markers(
-        self, state: RobotState, external: ExternalTorques, estimates: tuple[WrenchEstimate, ...]
+        self,
+        robot: Robot,
+        state: RobotState,
+        external: ExternalTorques,
+        estimates: tuple[WrenchEstimate, ...],
     ) -> None:
         settings = self.parameters.values.markers
         color = COLORS[external.report.state]
         shown = []
         for i, estimate in enumerate(estimates):
-            frame_id = self._frame_id(self._pipeline.robot, estimate.expressed_in)
+            frame_id = self._frame_id(robot, estimate.expressed_in)
             head, start = header(state.stamp, frame_id), estimate.reference_point.tolist()
             force, torque = np.split(estimate.wrench, 2)
             for name, vector in (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
@@ -28,7 +28,7 @@ from geometry_msgs.msg import (
     Wrench,
     WrenchStamped,
 )
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
@@ -94,13 +94,13 @@ def vector_array(message: Vector3 | Point, name: str) -> Array:
     return np.array(_finite((message.x, message.y, message.z), name))
 
 
-def vector_message(values: Sequence[float]) -> Vector3:
+def vector_message(values: Iterable[float]) -> Vector3:
     """A vector of (3)."""
     x, y, z = map(float, values)
     return Vector3(x=x, y=y, z=z)
 
 
-def point_message(values: Sequence[float]) -> Point:
+def point_message(values: Iterable[float]) -> Point:
     """A point of (3)."""
     x, y, z = map(float, values)
     return Point(x=x, y=y, z=z)
@@ -167,8 +167,8 @@ def unit_quaternion(message: Quaternion, name: str) -> tuple[float, float, float
         raise InvalidArgumentError(
             name, f'the quaternion has length {length:.6g}', 'a unit quaternion (x, y, z, w)'
         )
-    x, y, z, w = (float(value) for value in quaternion_normalized(tuple(values)))
-    return x, y, z, w
+    x, y, z, w = values
+    return quaternion_normalized((x, y, z, w))
 
 
 def floating_base_array(message: Pose, name: str) -> Array:
@@ -190,7 +190,7 @@ def pose_matrix(message: Pose, name: str) -> Array:
     """(4, 4) homogeneous matrix of a pose."""
     matrix = np.eye(4)
     rotation = quaternion_to_matrix(unit_quaternion(message.orientation, f'{name}.orientation'))
-    matrix[:3, :3] = list(rotation)
+    matrix[:3, :3] = rotation.array()
     matrix[:3, 3] = vector_array(message.position, f'{name}.position')
     return matrix
 
@@ -273,7 +273,7 @@ def inertia_arrays(message: Inertia, name: str) -> tuple[float, Array, Array]:
     return mass, vector_array(message.com, f'{name}.com'), inertia
 
 
-def inertia_message(mass: float, center_of_mass: Sequence[float], inertia: Array) -> Inertia:
+def inertia_message(mass: float, center_of_mass: Sequence[float], inertia: ArrayLike) -> Inertia:
     """An inertia message of mass, centre of mass (3) and inertia about it (3, 3)."""
     (ixx, ixy, ixz), (_, iyy, iyz), (_, _, izz) = np.asarray(inertia, dtype=float).tolist()
     return Inertia(

@@ -262,5 +262,5 @@ def warn_of_undeclared(node: Node, host: Node | None = None) -> None:
             node.get_logger().warning(f'there is no parameter {name!r}: its value is not used')
         elif given.value != host.get_parameter(name).value:
             node.get_logger().warning(
-                f'{name!r} is a parameter of {host.get_name()} in this process: its value is not used'
+                f'{name!r} is a parameter of {host.get_name()} in this process: not used here'
             )

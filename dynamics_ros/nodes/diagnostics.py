@@ -28,6 +28,7 @@ class Diagnostics:
         self._node = part.node
         self._publisher = part.node.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
         self._said: tuple[bytes, str] | None = None
+        self._logged: tuple[bytes, str] | None = None
         self._published: dict[str, int] = {}
         self._refused = 0
         self._rate = 0.0
@@ -45,7 +46,9 @@ class Diagnostics:
     def _tick(self) -> None:
         if self._context.parts[0] is self._part:
             self._context.joint_state_rate = self._context.joint_states.take_rate()
-        self._report(self._summary())
+        summary = self._summary()
+        self._report(summary)
+        self._log(summary)
         self._refused = self._refused_total()
 
     def _report(self, summary: tuple[bytes, str]) -> None:
@@ -59,11 +62,17 @@ class Diagnostics:
             hardware_id=self._context.robot.name if self._context.robot else '',
             values=[KeyValue(key=key, value=value) for key, value in self._values().items()],
         )
-        if self._said != summary and level != DiagnosticStatus.OK:
-            self._node.get_logger().warning(message, throttle_duration_sec=1.0)
         self._said = summary
         stamp = self._context.now()
         self._publisher.publish(DiagnosticArray(header=header(stamp), status=[status]))
+
+    def _log(self, summary: tuple[bytes, str]) -> None:
+        """Say once what has lasted: while starting, one reason to be silent follows the other."""
+        if summary != self._logged:
+            logger = self._node.get_logger()
+            level, message = summary
+            (logger.info if level == DiagnosticStatus.OK else logger.warning)(message)
+        self._logged = summary
 
     def _refused_total(self) -> int:
         buffer = self._context.buffer

@@ -43,7 +43,12 @@ class Application:
 def run(build: Callable[[], Application], arguments: Sequence[str] | None = None) -> int:
     """Build nodes and spin them until SIGINT or SIGTERM; the exit code of the process."""
     try:
-        rclpy.init(args=arguments)
+        try:
+            rclpy.init(args=arguments)
+        except RuntimeError as error:
+            # rcl names the argument it cannot read in its last line.
+            print(f'cannot start: {error}', file=sys.stderr)
+            return 1
         try:
             return _run(build)
         finally:

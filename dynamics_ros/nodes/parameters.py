@@ -95,7 +95,7 @@ class KinematicsParameters:
     """Parameters of kinematics_node."""
 
     frames: tuple[str, ...] = parameter(
-        (), 'Frames whose pose and twist are published. Empty: the tip of the robot, or its tips'
+        (), 'Frames whose pose and twist are published. Empty: the end of the longest chain'
     )
     twist_reference: str = parameter(
         'local_world_aligned',
@@ -286,7 +286,7 @@ class ContactParameters:
     """Parameters of contact_node."""
 
     frames: tuple[str, ...] = parameter(
-        (), 'Contact frames; several are contacts at the same time. Empty: the tip of the robot'
+        (), 'Contact frames; several are contacts at the same time. Empty: the end of the longest chain'
     )
     publish_rate: float = parameter(0.0, PUBLISH_RATE, unit='Hz', minimum=0.0)
     effort: EffortParameters = field(default_factory=EffortParameters)

@@ -80,15 +80,16 @@ def requested_state(
     assert context.buffer is not None
     named = _checked(state, context.buffer)
     base_given = _base_given(context.buffer, state, base_pose, base_twist)
+    velocity_known = effort_known = True
     if len(named) == len(context.buffer.joint_names):
         q, v, effort = robot.neutral(), np.zeros(robot.nv), np.zeros(robot.nv)
         context.buffer.copy_base(q, v)
-        velocity, efforts, stamp = v, effort, state.header.stamp
+        stamp = state.header.stamp
     else:
         latest = context.latest_state()
         q, v, effort, stamp = latest.q.copy(), latest.v.copy(), latest.effort.copy(), latest.stamp
-        velocity = v if named or not latest.velocity_missing else None
-        efforts = effort if named or not latest.effort_missing else None
+        velocity_known = bool(named) or not latest.velocity_missing
+        effort_known = bool(named) or not latest.effort_missing
     _fill(robot, named, state, q, v, effort)
     if base_given:
         base = context.buffer.base_coordinates(base_pose, 'base_pose')
@@ -96,7 +97,14 @@ def requested_state(
         twist = twist_array(base_twist, 'base_twist') if base_twist else np.zeros(6)
         base_v = context.buffer.base_velocity(twist)
         v[: len(base_v)] = base_v
-    return RequestedState(robot, stamp, q, velocity, efforts, tuple(state.name))
+    return RequestedState(
+        robot=robot,
+        stamp=stamp,
+        q=q,
+        velocity=v if velocity_known else None,
+        effort=effort if effort_known else None,
+        names=tuple(state.name),
+    )
 
 
 def joint_values(

@@ -8,8 +8,9 @@ import traceback
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from dynamics_ros_msgs.msg import Result
 from rclpy.node import Node
+
+from dynamics_ros_msgs.msg import Result
 
 from ..errors import (
     DynamicsRosError,

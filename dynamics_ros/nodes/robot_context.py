@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from builtin_interfaces.msg import Time
-from dynamics_ros_msgs.msg import Payload
 from nav_msgs.msg import Odometry
 from rclpy.executors import Executor
 from rclpy.node import Node
@@ -16,6 +16,8 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header, String
+
+from dynamics_ros_msgs.msg import Payload
 
 from ..errors import DynamicsRosError, InvalidArgumentError, ModelError
 from ..robot import Robot
@@ -111,7 +113,7 @@ class RobotContext:
         return self._parts
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Be told when the robot changed or was refused, the first state came, input was refused."""
+        """Be told of a new or refused robot, the first state, and refused messages."""
         self._on_change.append(listener)
 
     def start(self, executor: Executor) -> None:
@@ -253,7 +255,7 @@ class RobotContext:
         )
         assert self.executor is not None
         for part in self._parts:
-            self.worker.submit(self.executor, lambda part=part: part.warm_up(built.robot))
+            self.worker.submit(self.executor, partial(part.warm_up, built.robot))
 
     def _report(self, subject: str, error: BaseException | None) -> None:
         if error is None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 from ament_index_python.packages import get_package_share_directory
 from builtin_interfaces.msg import Time
-from dynamics_ros_msgs.srv import ApplyWrench
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import Executor
@@ -17,6 +16,8 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+
+from dynamics_ros_msgs.srv import ApplyWrench
 
 from ..errors import InvalidArgumentError
 from ..model.urdf import read_urdf
@@ -179,9 +180,7 @@ class RobotSimulator(Node):
                 efforts, values.command_mode == 'replace', values.command_timeout
             )
         except InvalidArgumentError as error:
-            self.get_logger().warning(
-                f'effort command refused: {error}', throttle_duration_sec=5.0
-            )
+            self.get_logger().warning(f'effort command refused: {error}', throttle_duration_sec=5.0)
 
     def _on_apply_wrench(
         self, request: ApplyWrench.Request, _response: ApplyWrench.Response

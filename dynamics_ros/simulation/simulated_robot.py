@@ -130,7 +130,9 @@ class SimulatedRobot:
         self._time = 0
         self._pushes: dict[str, Push] = {}
         self._declared_friction = EffortModel.from_robot(robot)
-        speed = np.where(np.isfinite(robot.velocity_limits), robot.velocity_limits, _UNLIMITED_SPEED)
+        speed = np.where(
+            np.isfinite(robot.velocity_limits), robot.velocity_limits, _UNLIMITED_SPEED
+        )
         self._fastest = _FASTEST * speed
         # Near rest tanh is linear: f(v) / v at a speed far below where dry friction is developed.
         slow = np.full(robot.nv, 1e-4 * self._declared_friction.friction_velocity)
@@ -244,6 +246,8 @@ class SimulatedRobot:
             declared: (n) friction of the description at the present velocity.
         """
         v, actuators = self._v, self.actuators
+        motor: Array
+        motor_slope: Array
         motor, motor_slope = self._motor()
         inertia = M.copy()
         inertia[self._diagonal] += actuators.armature
@@ -275,7 +279,7 @@ class SimulatedRobot:
         return v_next
 
     def _motor(self) -> tuple[Array, Array]:
-        """PD towards the motion at the end of the step, weight and friction compensated; commands."""
+        """PD with weight and friction compensated, towards the motion at the end of the step."""
         if self.motion is None:
             return self._command, np.zeros(self.robot.nv)
         position, velocity = self.motion.at((self._time + TIME_STEP_NS) * 1e-9)

@@ -56,7 +56,9 @@ class _Walk:
             ]
             if self._depth.get(link, 0) == 0 or self._is_hand(link, len(branches), passed):
                 return self._tip(link)
-            joint = max(branches, key=lambda branch: self._depth.get(branch.child, 0) + _own(branch))
+            joint = max(
+                branches, key=lambda branch: self._depth.get(branch.child, 0) + _own(branch)
+            )
             link, passed = joint.child, passed + _own(joint)
 
     def _is_hand(self, link: str, branches: int, passed: int) -> bool:

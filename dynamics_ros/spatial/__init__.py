@@ -1,43 +1,112 @@
-"""Spatial algebra over any scalar: SO(3), SE(3), motions, forces, inertias.
+"""Spatial algebra over any scalar: positions, SO(3), SE(3), motions, forces, inertias.
 
-Works on floats and on symbolic scalars alike; imports nothing else of this package.
+Works on floats, NumPy arrays and symbolic scalars alike; imports no other room of this package.
 """
 
-from .inertia import Inertia
-from .motion import Force, Motion
-from .rotation import (
+from .arrays import stack
+from .euler_angles import EULER_XYZ, EULER_ZXZ, EULER_ZYX, EULER_ZYZ, EulerAngles
+from .exponential import (
     exp_left_jacobian,
     exp_matrix,
+    exp_right_jacobian,
     log_left_jacobian,
-    quaternion_conjugate,
+    log_matrix,
+    log_right_jacobian,
     quaternion_exp,
     quaternion_log,
+)
+from .inertia import Inertia
+from .motion import Force, Motion, matrix_of
+from .moving_body import euler_derivative, point_acceleration, point_velocity
+from .over_arrays import Parameters, Quaternion
+from .position import CARTESIAN, CYLINDRICAL, POSITIONS, SPHERICAL, PositionParametrization
+from .rotation import (
+    angular_velocity,
+    matrix_rate,
+    matrix_to_quaternion,
+    quaternion_about,
+    quaternion_conjugate,
+    quaternion_left_matrix,
     quaternion_normalized,
     quaternion_product,
+    quaternion_right_matrix,
+    quaternion_rotate,
+    quaternion_rotate_inverse,
     quaternion_to_matrix,
     rotation_about,
+)
+from .rotation_parametrization import RotationParametrization
+from .rotation_parametrizations import ANGLE_AXIS, QUATERNION, ROTATION_VECTOR, ROTATIONS
+from .rotation_steps import (
+    box_minus,
+    box_plus,
+    differentiate_body_rotation,
+    differentiate_rotation,
+    integrate_body_rotation,
+    integrate_rotation,
+    slerp,
 )
 from .scalar import Scalar
 from .transform import Transform, transform_of_rows
 from .vector import Matrix3, Vector3
 
 __all__ = [
+    'ANGLE_AXIS',
+    'CARTESIAN',
+    'CYLINDRICAL',
+    'EULER_XYZ',
+    'EULER_ZXZ',
+    'EULER_ZYX',
+    'EULER_ZYZ',
+    'POSITIONS',
+    'QUATERNION',
+    'ROTATIONS',
+    'ROTATION_VECTOR',
+    'SPHERICAL',
+    'EulerAngles',
     'Force',
     'Inertia',
     'Matrix3',
     'Motion',
+    'Parameters',
+    'PositionParametrization',
+    'Quaternion',
+    'RotationParametrization',
     'Scalar',
     'Transform',
     'Vector3',
+    'angular_velocity',
+    'box_minus',
+    'box_plus',
+    'differentiate_body_rotation',
+    'differentiate_rotation',
+    'euler_derivative',
     'exp_left_jacobian',
     'exp_matrix',
+    'exp_right_jacobian',
+    'integrate_body_rotation',
+    'integrate_rotation',
     'log_left_jacobian',
+    'log_matrix',
+    'log_right_jacobian',
+    'matrix_of',
+    'matrix_rate',
+    'matrix_to_quaternion',
+    'point_acceleration',
+    'point_velocity',
+    'quaternion_about',
     'quaternion_conjugate',
     'quaternion_exp',
+    'quaternion_left_matrix',
     'quaternion_log',
     'quaternion_normalized',
     'quaternion_product',
+    'quaternion_right_matrix',
+    'quaternion_rotate',
+    'quaternion_rotate_inverse',
     'quaternion_to_matrix',
     'rotation_about',
+    'slerp',
+    'stack',
     'transform_of_rows',
 ]

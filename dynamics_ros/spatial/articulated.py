@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .inertia import Inertia
-from .motion import Force, Motion
+from .motion import Force, Motion, matrix_of
 from .scalar import Scalar
 from .transform import Transform
 from .vector import Matrix3
@@ -34,6 +34,10 @@ class ArticulatedInertia:
     def __matmul__(self, motion: Motion) -> Force:
         v, w = motion.linear, motion.angular
         return Force(self.A @ v + self.B @ w, self.B.transpose_apply(v) + self.D @ w)
+
+    def matrix(self) -> list[list[Scalar]]:
+        """The 6x6 matrix of a -> Y a."""
+        return matrix_of(Motion, self.__matmul__)
 
     def without(self, force: Force, factor: Scalar) -> ArticulatedInertia:
         """Y - factor U U^T: a joint yields along U."""

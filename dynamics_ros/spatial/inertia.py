@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from .motion import Force, Motion
-from .scalar import Scalar
+from collections.abc import Iterable
+
+from numpy.typing import ArrayLike
+
+from .arrays import Array, split, stack
+from .motion import Force, Motion, matrix_of
+from .scalar import Scalar, where_less
 from .vector import Matrix3, Vector3
+
+SMALLEST_MASS = 1e-300
+"""Below it [kg] a first moment gives no centre."""
 
 
 class Inertia:
-    """Mass m, centre of mass c in the frame, and inertia I about the centre, in the frame's axes."""
+    """Mass m, centre of mass c, and inertia I about that centre in the axes of the frame."""
 
     __slots__ = ('center', 'mass', 'rotational')
 
@@ -21,6 +29,28 @@ class Inertia:
     def zero(cls) -> Inertia:
         """A massless body."""
         return cls(0.0, Vector3.zero(), Matrix3.zero())
+
+    @classmethod
+    def of_parameters(cls, parameters: Iterable[Scalar]) -> Inertia:
+        """The inertia of its ten `parameters`; of a massless one the centre is the origin."""
+        mass, hx, hy, hz, xx, xy, yy, xz, yz, zz = parameters
+        none = where_less(mass, SMALLEST_MASS, 1.0, 0.0)
+        center = Vector3(hx, hy, hz) * ((1.0 - none) / (mass + none))
+        origin = Matrix3(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+        return cls(mass, center, origin - _parallel_axis(center) * mass)
+
+    @classmethod
+    def from_array(cls, array: ArrayLike) -> Inertia:
+        """The inertia, or the inertias at once, of the ten parameters (..., 10)."""
+        return cls.of_parameters(split(array, (10,), 'inertia'))
+
+    def array(self) -> Array:
+        """The ten parameters (..., 10)."""
+        return stack(self.parameters())
+
+    def matrix(self) -> list[list[Scalar]]:
+        """The 6x6 matrix of v -> Y v ([SE3] 5.1)."""
+        return matrix_of(Motion, self.__matmul__)
 
     def __matmul__(self, motion: Motion) -> Force:
         """Y v: the momentum of a twist, or the force of an acceleration ([SE3] 5.1)."""
@@ -45,16 +75,13 @@ class Inertia:
             return Inertia(0.0, self.center, self.rotational + other.rotational)
         center = (self.center * self.mass + other.center * other.mass) * (1.0 / mass)
         rotational = self.rotational + other.rotational
-        arm = self.center - other.center
         reduced = self.mass * other.mass * (1.0 / mass)
-        parallel = Matrix3.identity() * arm.dot(arm) - Matrix3.outer(arm, arm)
+        parallel = _parallel_axis(self.center - other.center)
         return Inertia(mass, center, rotational + parallel * reduced)
 
     def about_origin(self) -> Matrix3:
         """Rotational inertia about the frame's origin, I - m c_x c_x."""
-        c = self.center
-        shift = Matrix3.identity() * c.dot(c) - Matrix3.outer(c, c)
-        return self.rotational + shift * self.mass
+        return self.rotational + _parallel_axis(self.center) * self.mass
 
     def parameters(self) -> list[Scalar]:
         """The ten in which dynamics is linear: m, m c, Ixx Ixy Iyy Ixz Iyz Izz about the origin."""
@@ -64,6 +91,11 @@ class Inertia:
 
     def __repr__(self) -> str:
         return f'Inertia({self.mass}, {self.center}, {self.rotational})'
+
+
+def _parallel_axis(arm: Vector3) -> Matrix3:
+    """-arm_x arm_x: the inertia of a unit mass at the end of an arm."""
+    return Matrix3.identity() * arm.dot(arm) - Matrix3.outer(arm, arm)
 
 
 def _is_zero(mass: Scalar) -> bool:

@@ -5,9 +5,12 @@ The order inside a 6-vector is known to this file alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import overload
+from collections.abc import Callable, Iterable
+from typing import TypeVar, overload
 
+from numpy.typing import ArrayLike
+
+from .arrays import Array, split, stack
 from .scalar import Scalar
 from .vector import Vector3
 
@@ -17,9 +20,21 @@ class Motion:
 
     __slots__ = ('angular', 'linear')
 
+    # An array times this is this class's to compute.
+    __array_ufunc__ = None
+
     def __init__(self, linear: Vector3, angular: Vector3) -> None:
         self.linear = linear
         self.angular = angular
+
+    @classmethod
+    def from_array(cls, array: ArrayLike) -> Motion:
+        """The motion, or the motions at once, of an array (..., 6)."""
+        return cls.of(split(array, (6,), 'motion'))
+
+    def array(self) -> Array:
+        """The array (..., 6)."""
+        return stack(self.components())
 
     @classmethod
     def zero(cls) -> Motion:
@@ -67,6 +82,14 @@ class Motion:
         v2, w2 = other.linear, other.angular
         return Motion(v.cross(w2) + w.cross(v2), w.cross(w2))
 
+    def cross_matrix(self) -> list[list[Scalar]]:
+        """The 6x6 matrix of m -> v x m ([SE3] 6)."""
+        return matrix_of(Motion, lambda m: self.cross(m))
+
+    def cross_force_matrix(self) -> list[list[Scalar]]:
+        """The 6x6 matrix of f -> v x* f ([SE3] 6); minus the transpose of `cross_matrix`."""
+        return matrix_of(Force, lambda f: self.cross(f))
+
     def __repr__(self) -> str:
         return f'Motion({self.components()})'
 
@@ -76,9 +99,20 @@ class Force:
 
     __slots__ = ('angular', 'linear')
 
+    __array_ufunc__ = None
+
     def __init__(self, linear: Vector3, angular: Vector3) -> None:
         self.linear = linear
         self.angular = angular
+
+    @classmethod
+    def from_array(cls, array: ArrayLike) -> Force:
+        """The force, or the forces at once, of an array (..., 6)."""
+        return cls.of(split(array, (6,), 'force'))
+
+    def array(self) -> Array:
+        """The array (..., 6)."""
+        return stack(self.components())
 
     @classmethod
     def zero(cls) -> Force:
@@ -109,5 +143,21 @@ class Force:
 
     __rmul__ = __mul__
 
+    def dot(self, motion: Motion) -> Scalar:
+        """Power of this force on a motion, f.v + tau.w."""
+        return motion.dot(self)
+
     def __repr__(self) -> str:
         return f'Force({self.components()})'
+
+
+Domain = TypeVar('Domain', Motion, Force)
+
+
+def matrix_of(
+    domain: type[Domain], function: Callable[[Domain], Motion | Force]
+) -> list[list[Scalar]]:
+    """The rows of the 6x6 matrix of a linear map from motions or forces to motions or forces."""
+    units = [[1.0 if i == j else 0.0 for j in range(6)] for i in range(6)]
+    columns = [function(domain.of(unit)).components() for unit in units]
+    return [list(row) for row in zip(*columns)]

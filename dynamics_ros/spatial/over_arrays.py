@@ -5,17 +5,20 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import Array, split, stack
 from .scalar import Scalar
-from .vector import Matrix3, Quaternion, Vector3
+from .vector import Matrix3, Vector3
 
 P = ParamSpec('P')
 R_co = TypeVar('R_co', covariant=True)
+
+Quaternion = tuple[Scalar, Scalar, Scalar, Scalar]
+"""(x, y, z, w) of unit length."""
 
 Parameters = Sequence[Scalar]
 """The numbers of a parametrization, in its order."""
@@ -33,7 +36,7 @@ class OverArrays(Protocol[P, R_co]):
     """A function that also takes arrays, and then returns an array.
 
     A vector is (..., 3), a quaternion (..., 4), a matrix (..., 3, 3), a scalar (...). Leading axes
-    broadcast. Arrays are told by being ``numpy.ndarray``.
+    broadcast. One vector, quaternion or matrix that is a ``numpy.ndarray`` tells this form.
     """
 
     @overload
@@ -44,20 +47,34 @@ class OverArrays(Protocol[P, R_co]):
 
 def over_arrays(function: Callable[P, R_co]) -> OverArrays[P, R_co]:
     """Let a function take arrays, by the types of its parameters (`SHAPES`)."""
-    kinds = [
-        (name, SHAPES.get(parameter.annotation))
-        for name, parameter in inspect.signature(function, eval_str=True).parameters.items()
-    ]
+    call: Callable[..., R_co] = function
+
+    @functools.cache
+    def signature() -> tuple[inspect.Signature, list[tuple[int, str, Any]]]:
+        # At the first call: a type may be written before it is defined.
+        signature = inspect.signature(function, eval_str=True)
+        kinds = [(name, SHAPES.get(x.annotation)) for name, x in signature.parameters.items()]
+        return signature, [(i, name, kind) for i, (name, kind) in enumerate(kinds) if kind]
 
     @functools.wraps(function)
-    def wrapper(*arguments: Any, **others: Any) -> Any:
-        if not any(isinstance(x, np.ndarray) for x in arguments):
-            return function(*arguments, **others)
-        converted = []
-        for (name, kind), value in zip(kinds, arguments):
-            if kind is not None and isinstance(value, (np.ndarray, list, tuple)):
-                value = kind[1](split(value, kind[0], name))
-            converted.append(value)
-        return stack(function(*converted, **others))
+    def wrapper(*arguments: Any, **by_name: Any) -> Any:
+        own, structured = signature()
+        if by_name or len(arguments) != len(own.parameters):
+            arguments = own.bind(*arguments, **by_name).args
+        # A scalar may be an array in either form: components of a vector are.
+        if not any(isinstance(arguments[i], np.ndarray) for i, _, _ in structured):
+            return call(*arguments)
+        converted = list(arguments)
+        for i, name, (shape, make) in structured:
+            if isinstance(arguments[i], (np.ndarray, list)):
+                converted[i] = make(split(arguments[i], shape, name))
+        return stack(call(*converted))
 
     return cast('OverArrays[P, R_co]', wrapper)
+
+
+def over_arrays_method(
+    method: Callable[Concatenate[Any, P], R_co],
+) -> OverArrays[P, R_co]:
+    """`over_arrays` for a method, whose type does not count ``self``."""
+    return cast('OverArrays[P, R_co]', over_arrays(method))

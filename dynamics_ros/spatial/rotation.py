@@ -1,27 +1,38 @@
-"""Rotations SO(3) over any scalar: about an axis, from and to quaternions, exp and log.
+"""Rotations as matrices and quaternions: conversions, composition, action, rates ([RD] 2.4, 2.5).
 
-Quaternions are (x, y, z, w) and of unit length; R_AB takes coordinates in B to coordinates in A.
+Quaternions are (x, y, z, w) and of unit length. R_AB and q_AB take coordinates in B to coordinates
+in A, ``A_u = R_AB B_u``: the passive reading ([RD] eq. 2.24). The same numbers turn a vector inside
+A, ``A_v = R A_u``: the active reading ([RD] eq. 2.25). [Kindr] calls passive what takes coordinates
+in the fixed frame to the turned one, which is the inverse.
 """
 
 from __future__ import annotations
 
-from .scalar import Scalar, atan2, cos, sin, sqrt, where_less
+from ..errors import InvalidArgumentError
+from .over_arrays import Quaternion, over_arrays
+from .scalar import Scalar, cos, refuse_less, sin, sqrt, where_less
 from .vector import Matrix3, Vector3
 
-Quaternion = tuple[Scalar, Scalar, Scalar, Scalar]
+ROTATION_TOLERANCE = 1e-6
+"""How far from orthogonal or of unit length numbers may be that are taken as a rotation."""
 
-SMALL_ANGLE_SQUARED = 0.25
-"""Below this squared angle the series are used: nine terms are exact to double precision there."""
+IDENTITY: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 1.0)
+"""The quaternion of no rotation."""
 
-QUATERNION_NEAR_IDENTITY = 1e-8
-"""Below this |imaginary part|^2 the logarithm uses a series whose next term is below 2e-17."""
+QUATERNION_UNITS: tuple[Quaternion, ...] = (
+    (1.0, 0.0, 0.0, 0.0),
+    (0.0, 1.0, 0.0, 0.0),
+    (0.0, 0.0, 1.0, 0.0),
+    (0.0, 0.0, 0.0, 1.0),
+)
 
 
+@over_arrays
 def rotation_about(axis: Vector3, angle: Scalar) -> Matrix3:
     """Rotation matrix about a constant unit axis, [RD] eq. 2.48.
 
     Written as k k^T + c (1 - k k^T) + s k_x so that an axis along x, y or z folds to its
-    elementary rotation ([RD] 2.4.3).
+    elementary rotation ([RD] eq. 2.26 to 2.28).
 
     Args:
         axis: unit vector, the same in both frames.
@@ -32,6 +43,19 @@ def rotation_about(axis: Vector3, angle: Scalar) -> Matrix3:
     return k + (Matrix3.identity() - k) * c + Matrix3.skew(axis) * s
 
 
+@over_arrays
+def quaternion_about(axis: Vector3, angle: Scalar) -> Quaternion:
+    """Unit quaternion about a unit axis, [RD] eq. 2.52.
+
+    Args:
+        axis: unit vector, the same in both frames.
+        angle: rad.
+    """
+    v = axis * sin(0.5 * angle)
+    return (v.x, v.y, v.z, cos(0.5 * angle))
+
+
+@over_arrays
 def quaternion_to_matrix(q: Quaternion) -> Matrix3:
     """Rotation matrix of a unit quaternion (x, y, z, w), [RD] eq. 2.54."""
     x, y, z, w = q
@@ -46,6 +70,34 @@ def quaternion_to_matrix(q: Quaternion) -> Matrix3:
     )
 
 
+@over_arrays
+def matrix_to_quaternion(R: Matrix3) -> Quaternion:
+    """Unit quaternion of a rotation matrix, with w >= 0.
+
+    [RD] eq. 2.55 takes four square roots and the signs of differences, which lose half the digits
+    of whatever component is small. 4 q q^T is linear in R; its longest column, scaled, is q.
+
+    Raises:
+        InvalidArgumentError: numbers that are no rotation matrix.
+    """
+    require_rotation(R)
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R
+    columns = (
+        (1.0 + xx - yy - zz, xy + yx, xz + zx, zy - yz),
+        (xy + yx, 1.0 - xx + yy - zz, yz + zy, xz - zx),
+        (xz + zx, yz + zy, 1.0 - xx - yy + zz, yx - xy),
+    )
+    longest: Quaternion = (zy - yz, xz - zx, yx - xy, 1.0 + xx + yy + zz)
+    size = longest[3]
+    for i, column in enumerate(columns):
+        x, y, z, w = (where_less(size, column[i], a, b) for a, b in zip(column, longest))
+        longest, size = (x, y, z, w), where_less(size, column[i], column[i], size)
+    sign = where_less(longest[3], 0.0, -1.0, 1.0)
+    x, y, z, w = quaternion_normalized(longest)
+    return (x * sign, y * sign, z * sign, w * sign)
+
+
+@over_arrays
 def quaternion_product(a: Quaternion, b: Quaternion) -> Quaternion:
     """Hamilton product: the rotation R_AB R_BC, [RD] eq. 2.57."""
     ax, ay, az, aw = a
@@ -58,122 +110,90 @@ def quaternion_product(a: Quaternion, b: Quaternion) -> Quaternion:
     )
 
 
+@over_arrays
+def quaternion_left_matrix(a: Quaternion) -> list[list[Scalar]]:
+    """The 4x4 matrix M_l(a) with a b = M_l(a) b, both ordered (x, y, z, w), [RD] eq. 2.59."""
+    return [list(row) for row in zip(*(quaternion_product(a, unit) for unit in QUATERNION_UNITS))]
+
+
+@over_arrays
+def quaternion_right_matrix(b: Quaternion) -> list[list[Scalar]]:
+    """The 4x4 matrix M_r(b) with a b = M_r(b) a, both ordered (x, y, z, w), [RD] eq. 2.61."""
+    return [list(row) for row in zip(*(quaternion_product(unit, b) for unit in QUATERNION_UNITS))]
+
+
+@over_arrays
 def quaternion_conjugate(q: Quaternion) -> Quaternion:
     """The inverse rotation, [RD] eq. 2.56."""
     x, y, z, w = q
     return (-x, -y, -z, w)
 
 
+@over_arrays
 def quaternion_normalized(q: Quaternion) -> Quaternion:
-    """The quaternion scaled to unit length."""
+    """The quaternion scaled to unit length.
+
+    Raises:
+        InvalidArgumentError: a quaternion of length zero, which has no direction.
+    """
     x, y, z, w = q
-    scale = 1.0 / sqrt(x * x + y * y + z * z + w * w)
+    squared = x * x + y * y + z * z + w * w
+    refuse_less(squared, _SMALLEST_SQUARE, _zero_quaternion)
+    scale = 1.0 / sqrt(squared)
     return (x * scale, y * scale, z * scale, w * scale)
 
 
-def quaternion_exp(phi: Vector3) -> Quaternion:
-    """Unit quaternion of a rotation vector [rad], [RD] eq. 2.52, [Kindr] exponential map."""
-    half = phi * 0.5
-    squared = half.dot(half)
-    v = half * _sine_ratio(squared)
-    return (v.x, v.y, v.z, _cosine(squared))
+@over_arrays
+def quaternion_rotate(q: Quaternion, v: Vector3) -> Vector3:
+    """R_AB v: coordinates in B to A (passive), or v turned inside A (active), [RD] eq. 2.63."""
+    imaginary = Vector3(q[0], q[1], q[2])
+    turned = imaginary.cross(v) * 2.0
+    return v + turned * q[3] + imaginary.cross(turned)
 
 
-def quaternion_log(q: Quaternion) -> Vector3:
-    """Rotation vector [rad] of a unit quaternion, of length at most pi, [Kindr] logarithmic map.
+@over_arrays
+def quaternion_rotate_inverse(q: Quaternion, v: Vector3) -> Vector3:
+    """R_AB^T v: coordinates in A to B, the passive rotation of [Kindr]."""
+    return quaternion_rotate(quaternion_conjugate(q), v)
 
-    q and -q are one rotation and give one vector; at a turn of exactly pi the two vectors of
-    opposite sign are equally right and the sign of the imaginary part decides.
+
+@over_arrays
+def matrix_rate(R: Matrix3, angular_velocity: Vector3) -> Matrix3:
+    """Time derivative of R_AB for the angular velocity w_AB expressed in A, [RD] eq. 2.72.
+
+    Args:
+        R: rotation matrix R_AB.
+        angular_velocity: w_AB in A [rad/s].
     """
-    x, y, z, w = q
-    squared = x * x + y * y + z * z
-    # -q turns the same way: the sign that makes w positive gives the shorter turn.
-    sign = where_less(w, 0.0, -1.0, 1.0)
-    near = where_less(squared, QUATERNION_NEAR_IDENTITY, 1.0, 0.0)
-    sine = sqrt(squared + near)
-    far_scale = 2.0 * atan2(sine, w * sign) / sine
-    near_scale = 2.0 + squared * (1.0 / 3.0)  # 2 asin(s) / s
-    scale = sign * where_less(squared, QUATERNION_NEAR_IDENTITY, near_scale, far_scale)
-    return Vector3(x * scale, y * scale, z * scale)
+    return Matrix3([[*column] for column in (angular_velocity.cross(c) for c in R.T)]).T
 
 
-def exp_coefficients(squared: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    """sin(t)/t, (1 - cos t)/t^2, (t - sin t)/t^3 for t^2 = ``squared``, exact near zero too."""
-    sine_ratio = _sine_ratio(squared)
-    half_ratio = _sine_ratio(squared * 0.25)
-    # 1 - cos t = 2 sin^2(t/2) has no cancellation; t - sin t has, below the switch to the series.
-    far = (1.0 - sine_ratio) / where_less(squared, SMALL_ANGLE_SQUARED, 1.0, squared)
-    near = _series(squared, first=6.0, start=3)
-    third = where_less(squared, SMALL_ANGLE_SQUARED, near, far)
-    return sine_ratio, 0.5 * half_ratio * half_ratio, third
+@over_arrays
+def angular_velocity(R: Matrix3, R_rate: Matrix3) -> Vector3:
+    """Angular velocity w_AB expressed in A [rad/s] of a changing R_AB, [RD] eq. 2.72."""
+    return (R_rate @ R.T).unskew()
 
 
-def exp_matrix(phi: Vector3) -> Matrix3:
-    """Rotation matrix of a rotation vector [rad]: Rodrigues' formula, [RBM], [Kindr]."""
-    a, b, _ = exp_coefficients(phi.dot(phi))
-    skew = Matrix3.skew(phi)
-    return Matrix3.identity() + skew * a + (skew @ skew) * b
+def require_rotation(R: Matrix3) -> None:
+    """Refuse numbers that are no rotation matrix; a trace goes on.
+
+    Raises:
+        InvalidArgumentError: the columns are not orthogonal unit vectors, or left-handed.
+    """
+    deviation = R.T @ R - Matrix3.identity()
+    squared = sum(row.dot(row) for row in deviation)
+    refuse_less(-squared, -(ROTATION_TOLERANCE**2), _no_rotation)
+    refuse_less(R.determinant(), 0.0, _no_rotation)
 
 
-def exp_left_jacobian(phi: Vector3) -> Matrix3:
-    """Left Jacobian of exp: exp(phi + d) = exp(J d) exp(phi) to first order, [Kindr]."""
-    _, b, c = exp_coefficients(phi.dot(phi))
-    skew = Matrix3.skew(phi)
-    return Matrix3.identity() + skew * b + (skew @ skew) * c
+_SMALLEST_SQUARE = 1e-300  # the square of the smallest length whose square is not rounded away
 
 
-def log_left_jacobian(phi: Vector3) -> Matrix3:
-    """Inverse of the left Jacobian of exp, for |phi| < 2 pi, [Kindr]."""
-    a, b, _ = exp_coefficients(phi.dot(phi))
-    squared = phi.dot(phi)
-    # 1/t^2 (1 - a / (2 b)) loses digits near zero, where its series is used.
-    far = (1.0 - 0.5 * a / b) / where_less(squared, SMALL_ANGLE_SQUARED, 1.0, squared)
-    near = _log_series(squared)
-    skew = Matrix3.skew(phi)
-    coefficient = where_less(squared, SMALL_ANGLE_SQUARED, near, far)
-    return Matrix3.identity() - skew * 0.5 + (skew @ skew) * coefficient
+def _zero_quaternion() -> InvalidArgumentError:
+    return InvalidArgumentError('quaternion', 'its length is zero', 'a quaternion with a direction')
 
 
-def _series(squared: Scalar, first: float, start: int) -> Scalar:
-    """Sum over k of (-t^2)^k / (first (start+1)(start+2)...), nine terms by Horner's rule."""
-    terms = [1.0 / first]
-    n = start
-    for _ in range(8):
-        terms.append(-terms[-1] / ((n + 1) * (n + 2)))
-        n += 2
-    result: Scalar = terms[-1]
-    for term in reversed(terms[:-1]):
-        result = result * squared + term
-    return result
-
-
-def _log_series(squared: Scalar) -> Scalar:
-    """1/12 + t^2/720 + t^4/30240 + ...: the Bernoulli numbers |B_2k| / (2k)!."""
-    terms = (
-        1.0 / 12.0,
-        1.0 / 720.0,
-        1.0 / 30240.0,
-        1.0 / 1209600.0,
-        1.0 / 47900160.0,
-        691.0 / 1307674368000.0,
-        1.0 / 74724249600.0,
-        3617.0 / 10670622842880000.0,
+def _no_rotation() -> InvalidArgumentError:
+    return InvalidArgumentError(
+        'matrix', 'its columns are no right-handed unit axes', 'a rotation matrix'
     )
-    result: Scalar = terms[-1]
-    for term in reversed(terms[:-1]):
-        result = result * squared + term
-    return result
-
-
-def _sine_ratio(squared: Scalar) -> Scalar:
-    """sin(t)/t for t^2 = ``squared``; the square root alone would fail at zero."""
-    near = _series(squared, first=1.0, start=1)
-    t = sqrt(where_less(squared, SMALL_ANGLE_SQUARED, 1.0, squared))
-    return where_less(squared, SMALL_ANGLE_SQUARED, near, sin(t) / t)
-
-
-def _cosine(squared: Scalar) -> Scalar:
-    """cos(t) for t^2 = ``squared``; smooth at zero, so that derivatives are right there."""
-    near = _series(squared, first=1.0, start=0)
-    t = sqrt(where_less(squared, SMALL_ANGLE_SQUARED, 1.0, squared))
-    return where_less(squared, SMALL_ANGLE_SQUARED, near, cos(t))

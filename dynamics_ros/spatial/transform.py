@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
+from numpy.typing import ArrayLike
+
+from .arrays import Array, split, stack
+from .exponential import exp_left_jacobian, exp_matrix, log_left_jacobian, log_matrix
 from .inertia import Inertia
-from .motion import Force, Motion
-from .rotation import exp_left_jacobian, exp_matrix
+from .motion import Force, Motion, matrix_of
 from .scalar import Scalar
 from .vector import Matrix3, Vector3
 
@@ -33,10 +36,30 @@ class Transform:
         return cls(Matrix3.identity(), Vector3.zero())
 
     @classmethod
+    def from_array(cls, array: ArrayLike) -> Transform:
+        """The transform, or the transforms at once, of homogeneous matrices (..., 4, 4)."""
+        return transform_of_rows(split(array, (4, 4), 'transform'))
+
+    def array(self) -> Array:
+        """The homogeneous matrix (..., 4, 4)."""
+        return stack(self.rows())
+
+    @classmethod
     def exp(cls, twist: Motion) -> Transform:
         """The displacement of a constant body twist during one second, [Lie] 1.1, [RBM]."""
         w = twist.angular
         return cls(exp_matrix(w), exp_left_jacobian(w) @ twist.linear)
+
+    def log(self) -> Motion:
+        """The constant body twist that makes this displacement in one second, [RBM].
+
+        It turns by at most pi; half a turn has two, of opposite axes, and gives one of them.
+
+        Raises:
+            InvalidArgumentError: numbers whose rotation is no rotation matrix.
+        """
+        w = log_matrix(self.rotation)
+        return Motion(log_left_jacobian(w) @ self.translation, w)
 
     def __matmul__(self, other: Transform) -> Transform:
         """X_AB X_BC = X_AC ([SE3] 2)."""
@@ -86,6 +109,14 @@ class Transform:
             center = R.transpose_apply(other.center - p)
             return Inertia(other.mass, center, _congruence(R.T, other.rotational))
         return R.transpose_apply(other - p)
+
+    def motion_matrix(self) -> list[list[Scalar]]:
+        """The 6x6 matrix ^A X_B of `act` on motions, the adjoint ([SE3] 3)."""
+        return matrix_of(Motion, lambda m: self.act(m))
+
+    def force_matrix(self) -> list[list[Scalar]]:
+        """The 6x6 matrix ^A X_B^* of `act` on forces ([SE3] 4): inverse transpose of the other."""
+        return matrix_of(Force, lambda f: self.act(f))
 
     def rows(self) -> list[list[Scalar]]:
         """The homogeneous 4x4 matrix."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from numpy.typing import ArrayLike
+
+from .arrays import Array, split, stack
 from .scalar import Scalar, sqrt
 
 
@@ -12,6 +15,9 @@ class Vector3:
     """A vector (x, y, z); its frame is the reader's to know, by the letters of its name."""
 
     __slots__ = ('x', 'y', 'z')
+
+    # An array times a vector is this class's to compute.
+    __array_ufunc__ = None
 
     def __init__(self, x: Scalar, y: Scalar, z: Scalar) -> None:
         self.x = x
@@ -28,6 +34,15 @@ class Vector3:
     def zero(cls) -> Vector3:
         """The zero vector."""
         return cls(0.0, 0.0, 0.0)
+
+    @classmethod
+    def from_array(cls, array: ArrayLike) -> Vector3:
+        """The vector, or the vectors at once, of an array (..., 3)."""
+        return cls.of(split(array, (3,), 'vector'))
+
+    def array(self) -> Array:
+        """The array (..., 3)."""
+        return stack(self)
 
     def __iter__(self) -> Iterator[Scalar]:
         yield self.x
@@ -76,6 +91,8 @@ class Matrix3:
 
     __slots__ = ('rows',)
 
+    __array_ufunc__ = None
+
     def __init__(self, rows: Iterable[Iterable[Scalar]]) -> None:
         first, second, third = rows
         self.rows = (Vector3.of(first), Vector3.of(second), Vector3.of(third))
@@ -105,8 +122,29 @@ class Matrix3:
         """The dyad a b^T."""
         return cls([b * component for component in a])
 
+    @classmethod
+    def from_array(cls, array: ArrayLike) -> Matrix3:
+        """The matrix, or the matrices at once, of an array (..., 3, 3)."""
+        return cls(split(array, (3, 3), 'matrix'))
+
+    def array(self) -> Array:
+        """The array (..., 3, 3)."""
+        return stack(self)
+
+    def unskew(self) -> Vector3:
+        """The vector v of a skew-symmetric matrix v_x, [RD] eq. 2.73.
+
+        Of any other matrix, the vector of its skew-symmetric part.
+        """
+        x, y, z = self.rows
+        return Vector3(z.y - y.z, x.z - z.x, y.x - x.y) * 0.5
+
+    def determinant(self) -> Scalar:
+        """The determinant; 1 of a rotation, -1 of a reflection."""
+        return self.rows[0].dot(self.rows[1].cross(self.rows[2]))
+
     @property
-    def T(self) -> Matrix3:  # noqa: N802 - the transpose is called T everywhere
+    def T(self) -> Matrix3:
         """The transpose."""
         return Matrix3([self.column(i) for i in range(3)])
 

@@ -1,0 +1,99 @@
+"""What ``scripts/demo`` runs: ``python -m dynamics_ros.demo``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import signal
+import sys
+import time
+
+from dynamics_ros.errors import DynamicsRosError
+
+from .description import read_description
+from .processes import ChildError, Children, choose_domain
+
+SHORTEST = 5.0
+"""s that a round needs."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the demonstration; the exit code of the process, 0 when all of it worked."""
+    began = time.monotonic()
+    options = _parse(arguments)
+    # Ending by SIGTERM cleans up as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        urdf = read_description(options.robot)
+        domain_id = choose_domain()
+        os.environ['ROS_DOMAIN_ID'] = str(domain_id)
+        os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+        with Children() as running:
+            running.start('robot_simulator', {'robot_simulator': {'robot_description': urdf}})
+            return _demonstrate(urdf, running, options, domain_id, began)
+    except (DynamicsRosError, ChildError) as error:
+        return _fail(str(error))
+    except KeyboardInterrupt:
+        return _fail('interrupted before everything was shown')
+
+
+def _demonstrate(
+    urdf: str, running: Children, options: argparse.Namespace, domain_id: int, began: float
+) -> int:
+    # Imported here: it takes as long as the start of the simulator, and so runs beside it.
+    from .demonstration import Demonstration
+    from .display import summary
+    from .subject import Subject
+
+    subject = Subject.of(urdf)
+    running.start('dynamics_ros', subject.node_parameters())
+    demonstration = Demonstration(subject, running, domain_id, began)
+    try:
+        demonstration.run(options.duration)
+    except KeyboardInterrupt:
+        if not demonstration.complete:
+            raise
+    except ChildError as error:
+        demonstration.report.require(False, str(error))
+    report = demonstration.report
+    print(summary(report))
+    for failure in report.failures:
+        print(f'demo: {failure}', file=sys.stderr, flush=True)
+    if options.json:
+        print(json.dumps(report.as_json()), flush=True)
+    return 1 if report.failures else 0
+
+
+def _fail(failure: str) -> int:
+    print(f'demo: {failure}', file=sys.stderr)
+    return 1
+
+
+def _parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog='scripts/demo',
+        description='A simulated robot, the real nodes on it, and a check of what they say.',
+    )
+    parser.add_argument(
+        '--duration',
+        type=_duration,
+        default=math.inf,
+        metavar='S',
+        help=f'seconds from the first output on, at least {SHORTEST:g}; without it until Ctrl-C',
+    )
+    parser.add_argument('--robot', metavar='FILE', help='another robot, URDF or xacro')
+    parser.add_argument('--json', action='store_true', help='one JSON object as the last line')
+    return parser.parse_args(arguments)
+
+
+def _duration(text: str) -> float:
+    value = float(text)
+    if not SHORTEST <= value < math.inf:
+        raise argparse.ArgumentTypeError(f'{text} is not at least {SHORTEST:g}')
+    return value
+
+
+if __name__ == '__main__':
+    sys.exit(main())

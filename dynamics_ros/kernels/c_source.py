@@ -1,0 +1,55 @@
+"""A trace as a C function, for use inside a program that has no Python."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dynamics_ros.kernels.printing import header, printed
+
+if TYPE_CHECKING:
+    from dynamics_ros.kernels.trace import Trace
+
+RESERVED = frozenset(
+    """
+auto break case char const continue default do double else enum extern float for goto if inline int
+long register restrict return short signed sizeof static struct switch typedef union unsigned void
+volatile while asm main class delete new template this throw try catch namespace using operator
+private protected public friend virtual bool true false and or not xor
+acos asin atan atan2 cos sin tan exp log sqrt fabs fmin fmax pow floor ceil j0 j1 jn y0 y1 yn gamma
+minimum maximum
+""".split()  # noqa: SIM905
+)
+"""Words that C, C++ or math.h give a meaning."""
+
+HELPERS = {
+    'minimum': 'static inline double minimum(double a, double b) { return a < b ? a : b; }',
+    'maximum': 'static inline double maximum(double a, double b) { return a > b ? a : b; }',
+}
+
+
+def emit(trace: Trace) -> str:
+    """Return the source of a C99 file that computes the outputs of a trace.
+
+    Arrays are row-major; a scalar input is passed by value. The function keeps no state, and no
+    output may overlap another array.
+    """
+    text = printed(trace, lambda operation: operation.c, RESERVED, indexed=True)
+    lines = [f'// {line}'.rstrip('\\ ') for line in header(trace)]
+    lines += ['#include <math.h>', '']
+    used = {operation.name for operation, _ in trace.nodes}
+    lines += [helper for name, helper in HELPERS.items() if name in used]
+
+    parameters = []
+    for variable, name in zip(trace.inputs, text.arguments):
+        kind = f'const double {name}[{variable.size}]' if variable.shape else f'double {name}'
+        parameters.append(kind)
+    for variable, name in zip(trace.outputs, text.output_names):
+        parameters.append(f'double {name}[{variable.size}]')
+    lines += [f'void {trace.name}({", ".join(parameters) or "void"})', '{']
+    lines += ['    // intermediates']
+    for operation, name, value in text.assignments:
+        lines.append(f'    const {"int" if operation.condition else "double"} {name} = {value};')
+    lines += ['    // outputs']
+    for name, values in zip(text.output_names, text.results):
+        lines += [f'    {name}[{i}] = {value};' for i, value in enumerate(values)]
+    return '\n'.join([*lines, '}', ''])

@@ -1,0 +1,1 @@
+"""What the launch files share. Only ``actions`` needs the packages launch and launch_ros."""

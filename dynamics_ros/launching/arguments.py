@@ -1,0 +1,140 @@
+"""The arguments of the launch files, each declared once; ``--show-args`` prints them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SWITCH = ('true', 'false')
+"""Choices of an argument that is on or off."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A launch argument; its value is text.
+
+    Attributes:
+        name: as in ``name:=value``.
+        default: value when it is not given.
+        description: what it does, with the unit, and what an empty value means.
+        choices: the values it takes; empty: any.
+    """
+
+    name: str
+    default: str
+    description: str
+    choices: tuple[str, ...] = ()
+
+
+DESCRIPTION = (
+    Argument(
+        'description_file',
+        '',
+        'URDF file of the robot; a file whose name ends in .xacro is expanded. With neither this '
+        'nor robot_description, the nodes wait for the topic of robot_state_publisher.',
+    ),
+    Argument('xacro_args', '', "Arguments of the xacro file: 'name:=value name:=value'."),
+    Argument('robot_description', '', 'URDF of the robot as XML text, in place of a file.'),
+)
+
+NAMES = (
+    Argument(
+        'namespace', '', "Namespace of all nodes, topics and services, as 'left_arm'. Empty: none."
+    ),
+    Argument(
+        'frame_prefix',
+        '',
+        "Put before every frame of the robot, as 'left_arm/'; the same as that of the "
+        'robot_state_publisher. Empty: params_file, or none.',
+    ),
+    Argument('joint_states', 'joint_states', 'Topic of the joint states.'),
+    Argument('description_topic', 'robot_description', 'Topic of the robot description.'),
+)
+
+PROCESS = (
+    Argument(
+        'params_file',
+        '',
+        'YAML file of parameters; config/dynamics_ros.yaml of this package lists all of them. '
+        'Arguments given here come before what the file says. Empty: the defaults.',
+    ),
+    Argument('log_level', 'info', 'Lowest level that is logged.', ('debug', 'info', 'warn', 'error')),
+    Argument('respawn', 'false', 'Start a node that has died again after two seconds.', SWITCH),
+)
+
+ROBOT = (
+    Argument(
+        'root_joint',
+        '',
+        'How the root link moves in the world; floating and planar need the topic odom. '
+        'Empty: params_file, or fixed.',
+        ('', 'fixed', 'floating', 'planar'),
+    ),
+    Argument('odom', 'odom', 'Topic of the odometry of a moving root link.'),
+    Argument('use_sim_time', 'false', 'Take the time from the topic /clock.', SWITCH),
+)
+
+FRAMES = Argument(
+    'frames',
+    '',
+    "Frames whose poses and contact wrenches are published, as 'tool0,elbow_link'. "
+    'Empty: params_file, or the end of the longest chain.',
+)
+
+PUBLISH_TF = Argument(
+    'publish_tf',
+    '',
+    'Publish the pose of every link to /tf: for a robot without a robot_state_publisher. '
+    'Empty: params_file, or false.',
+    ('', *SWITCH),
+)
+
+WRENCH_EXPRESSED_IN = Argument(
+    'wrench_expressed_in',
+    '',
+    'Frame whose axes contact wrenches are expressed in. Empty: params_file, or the root frame.',
+)
+
+COMPOSED = Argument(
+    'composed',
+    'true',
+    'One process with one model and one subscription for all nodes; false: a process for each.',
+    SWITCH,
+)
+
+ROBOT_STATE_PUBLISHER = Argument(
+    'robot_state_publisher',
+    'false',
+    'Start a robot_state_publisher too, which publishes /tf and the topic robot_description: for a '
+    'robot that has none yet. Needs a description, and the package robot_state_publisher.',
+    SWITCH,
+)
+
+RVIZ = (
+    Argument(
+        'rviz',
+        'false',
+        'Open RViz with the model, frames, forces and contacts; auto: if it is installed.',
+        (*SWITCH, 'auto'),
+    ),
+    Argument(
+        'rviz_config',
+        '',
+        'RViz configuration, opened as it is. Empty: config/dynamics.rviz of this package, with '
+        'the topics and frames that these arguments say.',
+    ),
+    Argument(
+        'fixed_frame',
+        '',
+        'Frame that RViz draws in. Empty: the root link; odom for a root link that moves.',
+    ),
+)
+
+SHARED = (*DESCRIPTION, *NAMES, *ROBOT, *PROCESS)
+"""What every launch file that starts nodes on a robot takes."""
+
+KINEMATICS = (FRAMES, PUBLISH_TF)
+CONTACT = (FRAMES, WRENCH_EXPRESSED_IN)
+NODES = (*SHARED, *KINEMATICS, WRENCH_EXPRESSED_IN, COMPOSED, ROBOT_STATE_PUBLISHER, *RVIZ)
+"""What the launch file of all nodes takes."""
+
+MOTION = Argument('motion', 'true', 'The simulated arm moves slowly; false: it holds still.', SWITCH)

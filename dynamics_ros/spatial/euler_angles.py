@@ -1,0 +1,164 @@
+"""Rotations as three successive turns about axes of the moving frame ([RD] 2.4.5, 2.5.1).
+
+One class for every sequence of axes: [RD] gives ZYX, XYZ, ZYZ and ZXZ entry by entry, and all of
+them follow from the axes alone.
+"""
+
+from __future__ import annotations
+
+from ..errors import SingularParametrizationError
+from .exponential import NEAR_SINGULAR
+from .over_arrays import Parameters, Quaternion, over_arrays_method
+from .rotation import (
+    quaternion_about,
+    quaternion_product,
+    quaternion_to_matrix,
+    require_rotation,
+    rotation_about,
+)
+from .rotation_parametrization import RotationParametrization, Rows
+from .scalar import atan2, cos, refuse_less, sin, sqrt
+from .vector import Matrix3, Vector3
+
+AXES = (Vector3(1.0, 0.0, 0.0), Vector3(0.0, 1.0, 0.0), Vector3(0.0, 0.0, 1.0))
+
+
+class EulerAngles(RotationParametrization):
+    """Three angles [rad]: R_AB = R_i(first) R_j(second) R_k(third), about axes i, j, k.
+
+    | sequence | range of the second angle | singular where |
+    |---|---|---|
+    | three different axes (ZYX, XYZ) | [-pi/2, pi/2] | the second is +-pi/2 (gimbal lock) |
+    | first axis again (ZYZ, ZXZ) | [0, pi] | the second is 0 or pi |
+
+    The first and third angle are in [-pi, pi]. Where it is singular the first and third turn are
+    about one axis: only their sum or difference is determined. What `from_matrix` returns there is
+    one pair that reproduces the rotation; `rate_map_inverse` is refused.
+    """
+
+    def __init__(self, axes: str) -> None:
+        self.name = f'euler_{axes}'
+        repeated = axes[0] == axes[2]
+        self.parameters = (f'{axes[0]}1', axes[1], f'{axes[2]}2') if repeated else tuple(axes)
+        self._axes = tuple('xyz'.index(axis) for axis in axes)
+        i, j, _ = self._axes
+        self._proper = repeated
+        # The axis that completes i and j, and whether the three are right-handed in this order.
+        self._completing = 3 - i - j
+        self._sign = 1.0 if (j - i) % 3 == 1 else -1.0
+
+    def _units(self) -> tuple[Vector3, Vector3, Vector3]:
+        i, j, k = self._axes
+        return AXES[i], AXES[j], AXES[k]
+
+    @over_arrays_method
+    def to_quaternion(self, p: Parameters) -> Quaternion:
+        """Unit quaternion q_AB, the product of three elementary ones."""
+        a, b, c = map(quaternion_about, self._units(), self.counted(p))
+        return quaternion_product(quaternion_product(a, b), c)
+
+    @over_arrays_method
+    def from_quaternion(self, q: Quaternion) -> Parameters:
+        """Angles of a unit quaternion; see `from_matrix`."""
+        return self._angles(quaternion_to_matrix(q))
+
+    @over_arrays_method
+    def to_matrix(self, p: Parameters) -> Matrix3:
+        """Rotation matrix R_AB, [RD] eq. 2.33, 2.37, 2.41, 2.44."""
+        a, b, c = map(rotation_about, self._units(), self.counted(p))
+        return a @ b @ c
+
+    @over_arrays_method
+    def from_matrix(self, R: Matrix3) -> Parameters:
+        """Angles of a rotation matrix, in the ranges above.
+
+        Raises:
+            InvalidArgumentError: numbers that are no rotation matrix.
+        """
+        require_rotation(R)
+        return self._angles(R)
+
+    def _angles(self, R: Matrix3) -> Parameters:
+        """Angles of a rotation matrix, [RD] eq. 2.35, 2.39, 2.42, 2.45.
+
+        The third angle is read from R_i(first)^T R instead of R itself: so it completes whatever
+        the first came out as, and the rotation is reproduced at the singularity, too.
+        """
+        (i, j, _), m, sign = self._axes, self._completing, self._sign
+        if self._proper:
+            y, x = R[j, i], -sign * R[m, i]
+            second = atan2(sqrt(x * x + y * y), R[i, i])
+        else:
+            y, x = -sign * R[j, m], R[m, m]
+            second = atan2(sign * R[i, m], sqrt(x * x + y * y))
+        first = atan2(y, x)
+        row = R.rows[j] * cos(first) + R.rows[m] * (sign * sin(first))
+        sine = -sign * row[m] if self._proper else sign * row[i]
+        return first, second, atan2(sine, row[j])
+
+    @over_arrays_method
+    def rate_map(self, p: Parameters) -> Rows:
+        """E_R: the three axes expressed in A, [RD] eq. 2.86, 2.88, 2.90, 2.92."""
+        return _columns(self._axes_in_A(p))
+
+    @over_arrays_method
+    def body_rate_map(self, p: Parameters) -> Rows:
+        """The three axes expressed in B, [Kindr]."""
+        return _columns(self._axes_in_B(p))
+
+    @over_arrays_method
+    def rate_map_inverse(self, p: Parameters) -> Rows:
+        """E_R^-1, [RD] eq. 2.87, 2.89, 2.91, 2.93.
+
+        Raises:
+            SingularParametrizationError: the first and third axis are parallel.
+        """
+        return self._inverse(self._axes_in_A(p))
+
+    @over_arrays_method
+    def body_rate_map_inverse(self, p: Parameters) -> Rows:
+        """The inverse of `body_rate_map`, [Kindr].
+
+        Raises:
+            SingularParametrizationError: the first and third axis are parallel.
+        """
+        return self._inverse(self._axes_in_B(p))
+
+    def _axes_in_A(self, p: Parameters) -> tuple[Vector3, Vector3, Vector3]:
+        first, second, _ = self.counted(p)
+        i, j, k = self._units()
+        R_i, R_j = rotation_about(i, first), rotation_about(j, second)
+        return i, R_i @ j, R_i @ (R_j @ k)
+
+    def _axes_in_B(self, p: Parameters) -> tuple[Vector3, Vector3, Vector3]:
+        _, second, third = self.counted(p)
+        i, j, k = self._units()
+        R_j, R_k = rotation_about(j, second), rotation_about(k, third)
+        return R_k.transpose_apply(R_j.transpose_apply(i)), R_k.transpose_apply(j), k
+
+    def _inverse(self, axes: tuple[Vector3, Vector3, Vector3]) -> Rows:
+        """Inverse of the matrix of three unit columns, the second normal to both others."""
+        a, b, c = axes
+        normal = b.cross(c)
+        determinant = a.dot(normal)
+        refuse_less(determinant * determinant, NEAR_SINGULAR**2, self._parallel)
+        scale = 1.0 / determinant
+        return [[*(normal * scale)], [*b], [*(a.cross(b) * scale)]]
+
+    def _parallel(self) -> SingularParametrizationError:
+        where = '0 or pi' if self._proper else '+-pi/2'
+        return SingularParametrizationError(
+            self.name,
+            f'the second angle is {where}, where the first and third turn about one axis; '
+            'use a quaternion',
+        )
+
+
+def _columns(vectors: tuple[Vector3, Vector3, Vector3]) -> Rows:
+    return [[v[row] for v in vectors] for row in range(3)]
+
+
+EULER_ZYX = EulerAngles('zyx')
+EULER_XYZ = EulerAngles('xyz')
+EULER_ZYZ = EulerAngles('zyz')
+EULER_ZXZ = EulerAngles('zxz')

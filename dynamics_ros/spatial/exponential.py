@@ -1,0 +1,185 @@
+"""The exponential map of SO(3), its inverse and their Jacobians ([Kindr], [RBM], [RD] 2.5.1).
+
+A rotation vector [rad] is axis times angle. Near zero the closed forms are 0/0 and lose digits;
+there their series are used, so that values and derivatives are right at zero too.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..errors import SingularParametrizationError
+from .over_arrays import Quaternion, over_arrays
+from .rotation import matrix_to_quaternion
+from .scalar import Scalar, atan2, cos, refuse_less, sin, sqrt, where_less
+from .vector import Matrix3, Vector3
+
+SMALL_ANGLE_SQUARED = 0.25
+"""Below this squared angle the series are used: nine terms are exact to double precision there."""
+
+QUATERNION_NEAR_IDENTITY = 1e-8
+"""Below this |imaginary part|^2 the logarithm uses a series whose next term is below 2e-17."""
+
+FULL_TURN = 2.0 * math.pi
+
+NEAR_SINGULAR = 1e-8
+"""Below this sine a rate is refused: of the 16 digits of the angle it would keep no more than 8."""
+
+
+@over_arrays
+def quaternion_exp(phi: Vector3) -> Quaternion:
+    """Unit quaternion of a rotation vector [rad], [RD] eq. 2.52, [Kindr] exponential map."""
+    half = phi * 0.5
+    squared = half.dot(half)
+    v = half * _sine_ratio(squared)
+    return (v.x, v.y, v.z, _cosine(squared))
+
+
+@over_arrays
+def quaternion_log(q: Quaternion) -> Vector3:
+    """Rotation vector [rad] of a unit quaternion, of length at most pi, [Kindr] logarithmic map.
+
+    q and -q are one rotation and give one vector; at a turn of exactly pi the two vectors of
+    opposite sign are equally right and the sign of the imaginary part decides.
+    """
+    x, y, z, w = q
+    squared = x * x + y * y + z * z
+    # -q turns the same way: the sign that makes w positive gives the shorter turn.
+    sign = where_less(w, 0.0, -1.0, 1.0)
+    near = where_less(squared, QUATERNION_NEAR_IDENTITY, 1.0, 0.0)
+    sine = sqrt(squared + near)
+    far_scale = 2.0 * atan2(sine, w * sign) / sine
+    near_scale = 2.0 + squared * (1.0 / 3.0)  # 2 asin(s) / s
+    scale = sign * where_less(squared, QUATERNION_NEAR_IDENTITY, near_scale, far_scale)
+    return Vector3(x * scale, y * scale, z * scale)
+
+
+def exp_coefficients(squared: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    """sin(t)/t, (1 - cos t)/t^2, (t - sin t)/t^3 for t^2 = ``squared``, exact near zero too."""
+    sine_ratio = _sine_ratio(squared)
+    half_ratio = _sine_ratio(squared * 0.25)
+    # 1 - cos t = 2 sin^2(t/2) has no cancellation; t - sin t has, below the switch to the series.
+    far = (1.0 - sine_ratio) / where_less(squared, SMALL_ANGLE_SQUARED, 1.0, squared)
+    near = _series(squared, first=6.0, start=3)
+    third = where_less(squared, SMALL_ANGLE_SQUARED, near, far)
+    return sine_ratio, 0.5 * half_ratio * half_ratio, third
+
+
+@over_arrays
+def exp_matrix(phi: Vector3) -> Matrix3:
+    """Rotation matrix of a rotation vector [rad]: Rodrigues' formula, [RBM], [Kindr]."""
+    a, b, _ = exp_coefficients(phi.dot(phi))
+    skew = Matrix3.skew(phi)
+    return Matrix3.identity() + skew * a + (skew @ skew) * b
+
+
+@over_arrays
+def log_matrix(R: Matrix3) -> Vector3:
+    """Rotation vector [rad] of a rotation matrix, of length at most pi, [RD] eq. 2.49, 2.50.
+
+    At a turn of exactly pi see `quaternion_log`.
+
+    Raises:
+        InvalidArgumentError: numbers that are no rotation matrix.
+    """
+    return quaternion_log(matrix_to_quaternion(R))
+
+
+@over_arrays
+def exp_left_jacobian(phi: Vector3) -> Matrix3:
+    """Left Jacobian of exp: exp(phi + d) = exp(J d) exp(phi) to first order, [Kindr] Gamma.
+
+    It takes the rate of a rotation vector to the angular velocity in A, [RD] eq. 2.106.
+    """
+    _, b, c = exp_coefficients(phi.dot(phi))
+    skew = Matrix3.skew(phi)
+    return Matrix3.identity() + skew * b + (skew @ skew) * c
+
+
+@over_arrays
+def exp_right_jacobian(phi: Vector3) -> Matrix3:
+    """Right Jacobian of exp: exp(phi + d) = exp(phi) exp(J d) to first order.
+
+    It takes the rate of a rotation vector to the angular velocity in B ([Kindr]).
+    """
+    return exp_left_jacobian(-phi)
+
+
+@over_arrays
+def log_left_jacobian(phi: Vector3) -> Matrix3:
+    """Inverse of the left Jacobian of exp, for |phi| < 2 pi, [Kindr], [RD] eq. 2.107.
+
+    Raises:
+        SingularParametrizationError: a full turn, where the left Jacobian has no inverse.
+    """
+    squared = phi.dot(phi)
+    a, b, _ = exp_coefficients(squared)
+    # b = 2 sin^2(t/2) / t^2 is 1/2 at zero and vanishes at full turns.
+    refuse_less(b, 2.0 * (NEAR_SINGULAR / FULL_TURN) ** 2, _full_turn)
+    # 1/t^2 (1 - a / (2 b)) loses digits near zero, where its series is used.
+    far = (1.0 - 0.5 * a / b) / where_less(squared, SMALL_ANGLE_SQUARED, 1.0, squared)
+    near = _log_series(squared)
+    skew = Matrix3.skew(phi)
+    coefficient = where_less(squared, SMALL_ANGLE_SQUARED, near, far)
+    return Matrix3.identity() - skew * 0.5 + (skew @ skew) * coefficient
+
+
+@over_arrays
+def log_right_jacobian(phi: Vector3) -> Matrix3:
+    """Inverse of the right Jacobian of exp, for |phi| < 2 pi, [Kindr].
+
+    Raises:
+        SingularParametrizationError: a full turn, where the right Jacobian has no inverse.
+    """
+    return log_left_jacobian(-phi)
+
+
+def _series(squared: Scalar, first: float, start: int) -> Scalar:
+    """Sum over k of (-t^2)^k / (first (start+1)(start+2)...), nine terms by Horner's rule."""
+    terms = [1.0 / first]
+    n = start
+    for _ in range(8):
+        terms.append(-terms[-1] / ((n + 1) * (n + 2)))
+        n += 2
+    result: Scalar = terms[-1]
+    for term in reversed(terms[:-1]):
+        result = result * squared + term
+    return result
+
+
+def _log_series(squared: Scalar) -> Scalar:
+    """1/12 + t^2/720 + t^4/30240 + ...: the Bernoulli numbers |B_2k| / (2k)!."""
+    terms = (
+        1.0 / 12.0,
+        1.0 / 720.0,
+        1.0 / 30240.0,
+        1.0 / 1209600.0,
+        1.0 / 47900160.0,
+        691.0 / 1307674368000.0,
+        1.0 / 74724249600.0,
+        3617.0 / 10670622842880000.0,
+    )
+    result: Scalar = terms[-1]
+    for term in reversed(terms[:-1]):
+        result = result * squared + term
+    return result
+
+
+def _sine_ratio(squared: Scalar) -> Scalar:
+    """sin(t)/t for t^2 = ``squared``; the square root alone would fail at zero."""
+    near = _series(squared, first=1.0, start=1)
+    t = sqrt(where_less(squared, SMALL_ANGLE_SQUARED, 1.0, squared))
+    return where_less(squared, SMALL_ANGLE_SQUARED, near, sin(t) / t)
+
+
+def _cosine(squared: Scalar) -> Scalar:
+    """cos(t) for t^2 = ``squared``; smooth at zero, so that derivatives are right there."""
+    near = _series(squared, first=1.0, start=0)
+    t = sqrt(where_less(squared, SMALL_ANGLE_SQUARED, 1.0, squared))
+    return where_less(squared, SMALL_ANGLE_SQUARED, near, cos(t))
+
+
+def _full_turn() -> SingularParametrizationError:
+    return SingularParametrizationError(
+        'rotation_vector', 'a full turn; wrap its length to at most pi first'
+    )

@@ -1,0 +1,43 @@
+"""Velocity and acceleration of points on moving bodies and in moving frames ([RD] 2.7, [Kindr])."""
+
+from __future__ import annotations
+
+from .over_arrays import over_arrays
+from .vector import Vector3
+
+
+@over_arrays
+def point_velocity(v_B: Vector3, w: Vector3, r_BP: Vector3) -> Vector3:
+    """Velocity of a point P of a body, all in one frame, [RD] eq. 2.121.
+
+    Args:
+        v_B: velocity of another point B of the body [m/s].
+        w: angular velocity of the body [rad/s].
+        r_BP: from B to P [m].
+    """
+    return v_B + w.cross(r_BP)
+
+
+@over_arrays
+def point_acceleration(a_B: Vector3, w: Vector3, w_rate: Vector3, r_BP: Vector3) -> Vector3:
+    """Acceleration of a point P of a body, all in one frame, [RD] eq. 2.122.
+
+    Args:
+        a_B: acceleration of another point B of the body [m/s^2].
+        w: angular velocity of the body [rad/s].
+        w_rate: angular acceleration of the body [rad/s^2].
+        r_BP: from B to P [m].
+    """
+    return a_B + w_rate.cross(r_BP) + w.cross(w.cross(r_BP))
+
+
+@over_arrays
+def euler_derivative(r: Vector3, r_rate: Vector3, w: Vector3) -> Vector3:
+    """Absolute time derivative of a vector, expressed in the moving frame, [RD] eq. 2.129.
+
+    Args:
+        r: the vector, by its coordinates in the moving frame.
+        r_rate: the time derivative of these coordinates.
+        w: angular velocity of the moving frame, expressed in it [rad/s].
+    """
+    return r_rate + w.cross(r)

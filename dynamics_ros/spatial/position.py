@@ -1,0 +1,192 @@
+"""Positions in Cartesian, cylindrical and spherical coordinates, and their rates ([RD] 2.2, 2.3).
+
+Where an angle has no meaning, on the axis, it is 0 (`atan2` of the origin), and the map from
+velocities to rates is refused: `SingularParametrizationError` for numbers, inf or NaN in a trace.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from ..errors import SingularParametrizationError
+from .over_arrays import over_arrays_method
+from .scalar import atan2, cos, refuse_less, sin, sqrt
+from .vector import Matrix3, Vector3
+
+SMALLEST_RADIUS = 1e-12
+"""Distance [m] from the axis below which an angle about it has no rate."""
+
+
+class PositionParametrization(ABC):
+    """Three numbers that say where a point is. Every method takes arrays (..., 3), too.
+
+    Attributes:
+        name: cartesian, cylindrical or spherical.
+        parameters: the names of the three.
+    """
+
+    name: str
+    parameters: tuple[str, str, str]
+
+    @over_arrays_method
+    @abstractmethod
+    def to_cartesian(self, p: Vector3) -> Vector3:
+        """The position vector r [m]."""
+
+    @over_arrays_method
+    @abstractmethod
+    def from_cartesian(self, r: Vector3) -> Vector3:
+        """The parameters of a position vector [m]."""
+
+    @over_arrays_method
+    @abstractmethod
+    def rate_map(self, p: Vector3) -> Matrix3:
+        """E_P, which takes the rates of the parameters to the velocity, [RD] eq. 2.10."""
+
+    @over_arrays_method
+    @abstractmethod
+    def rate_map_inverse(self, p: Vector3) -> Matrix3:
+        """E_P^-1, which takes the velocity to the rates of the parameters, [RD] eq. 2.11.
+
+        Raises:
+            SingularParametrizationError: the velocity does not determine the rates.
+        """
+
+    def __repr__(self) -> str:
+        return self.name.upper()
+
+
+class Cartesian(PositionParametrization):
+    """(x, y, z) [m], [RD] eq. 2.3."""
+
+    name = 'cartesian'
+    parameters = ('x', 'y', 'z')
+
+    @over_arrays_method
+    def to_cartesian(self, p: Vector3) -> Vector3:
+        """The same, [RD] eq. 2.4."""
+        return p
+
+    @over_arrays_method
+    def from_cartesian(self, r: Vector3) -> Vector3:
+        """The same, [RD] eq. 2.4."""
+        return r
+
+    @over_arrays_method
+    def rate_map(self, p: Vector3) -> Matrix3:
+        """The identity, [RD] eq. 2.12."""
+        return Matrix3.identity()
+
+    @over_arrays_method
+    def rate_map_inverse(self, p: Vector3) -> Matrix3:
+        """The identity, [RD] eq. 2.12."""
+        return Matrix3.identity()
+
+
+class Cylindrical(PositionParametrization):
+    """(rho, theta, z): distance from the z axis [m], angle about it from x [rad], height [m].
+
+    Singular on the z axis, rho = 0: theta has no meaning there and no rate.
+    """
+
+    name = 'cylindrical'
+    parameters = ('rho', 'theta', 'z')
+
+    @over_arrays_method
+    def to_cartesian(self, p: Vector3) -> Vector3:
+        """The position vector, [RD] eq. 2.6."""
+        rho, theta, z = p
+        return Vector3(rho * cos(theta), rho * sin(theta), z)
+
+    @over_arrays_method
+    def from_cartesian(self, r: Vector3) -> Vector3:
+        """rho >= 0 and theta in [-pi, pi], 0 on the axis."""
+        return Vector3(sqrt(r.x * r.x + r.y * r.y), atan2(r.y, r.x), r.z)
+
+    @over_arrays_method
+    def rate_map(self, p: Vector3) -> Matrix3:
+        """E_P, [RD] eq. 2.15."""
+        rho, theta, _ = p
+        c, s = cos(theta), sin(theta)
+        return Matrix3(((c, -(rho * s), 0.0), (s, rho * c, 0.0), (0.0, 0.0, 1.0)))
+
+    @over_arrays_method
+    def rate_map_inverse(self, p: Vector3) -> Matrix3:
+        """E_P^-1, [RD] eq. 2.14.
+
+        Raises:
+            SingularParametrizationError: a point on the z axis.
+        """
+        rho, theta, _ = p
+        refuse_less(rho * rho, SMALLEST_RADIUS**2, lambda: _on_axis(self))
+        c, s = cos(theta), sin(theta)
+        return Matrix3(((c, s, 0.0), (-(s / rho), c / rho, 0.0), (0.0, 0.0, 1.0)))
+
+
+class Spherical(PositionParametrization):
+    """(r, theta, phi): distance [m], azimuth about z from x [rad], polar angle from z [rad].
+
+    The letters of [RD] eq. 2.7: theta is the azimuth, phi the polar angle. Singular on the z axis,
+    r sin(phi) = 0: theta has no meaning there and no rate; at the origin phi has none either.
+    """
+
+    name = 'spherical'
+    parameters = ('r', 'theta', 'phi')
+
+    @over_arrays_method
+    def to_cartesian(self, p: Vector3) -> Vector3:
+        """The position vector, [RD] eq. 2.8."""
+        r, theta, phi = p
+        rho = r * sin(phi)
+        return Vector3(rho * cos(theta), rho * sin(theta), r * cos(phi))
+
+    @over_arrays_method
+    def from_cartesian(self, r: Vector3) -> Vector3:
+        """r >= 0, theta in [-pi, pi], phi in [0, pi]; both 0 where they have no meaning."""
+        rho = sqrt(r.x * r.x + r.y * r.y)
+        return Vector3(r.norm(), atan2(r.y, r.x), atan2(rho, r.z))
+
+    @over_arrays_method
+    def rate_map(self, p: Vector3) -> Matrix3:
+        """E_P, [RD] eq. 2.16."""
+        r, theta, phi = p
+        c, s, cp, sp = cos(theta), sin(theta), cos(phi), sin(phi)
+        rho, height = r * sp, r * cp
+        return Matrix3(
+            ((c * sp, -(rho * s), height * c), (s * sp, rho * c, height * s), (cp, 0.0, -rho))
+        )
+
+    @over_arrays_method
+    def rate_map_inverse(self, p: Vector3) -> Matrix3:
+        """E_P^-1, [RD] eq. 2.17.
+
+        Raises:
+            SingularParametrizationError: a point on the z axis.
+        """
+        r, theta, phi = p
+        c, s, cp, sp = cos(theta), sin(theta), cos(phi), sin(phi)
+        rho = r * sp
+        refuse_less(rho * rho, SMALLEST_RADIUS**2, lambda: _on_axis(self))
+        return Matrix3(
+            (
+                (c * sp, s * sp, cp),
+                (-(s / rho), c / rho, 0.0),
+                (cp * c / r, cp * s / r, -(sp / r)),
+            )
+        )
+
+
+CARTESIAN = Cartesian()
+CYLINDRICAL = Cylindrical()
+SPHERICAL = Spherical()
+
+POSITIONS: dict[str, PositionParametrization] = {
+    p.name: p for p in (CARTESIAN, CYLINDRICAL, SPHERICAL)
+}
+"""Every parametrization of positions by its name."""
+
+
+def _on_axis(parametrization: PositionParametrization) -> SingularParametrizationError:
+    return SingularParametrizationError(
+        parametrization.name, 'the point is on the z axis, where an angle about it has no rate'
+    )

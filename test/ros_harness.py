@@ -1,0 +1,295 @@
+"""Node executables in processes of their own, and a client that waits for what they do."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+# Tests talk to nobody but themselves. Set before the middleware reads it.
+os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+
+import rclpy
+from ament_index_python.packages import get_package_prefix
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParameters
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from sensor_msgs.msg import JointState
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+PATIENCE = 20.0
+"""Seconds until a wait is given up: far more than anything here takes, on a busy machine too."""
+
+
+_running: list[NodeProcess] = []
+"""Those that a wait may rely on."""
+
+
+def executable(name: str) -> str:
+    """The installed executable of that name."""
+    return str(Path(get_package_prefix('dynamics_ros')) / 'lib' / 'dynamics_ros' / name)
+
+
+class NodeProcess:
+    """A running node executable; what it prints is kept."""
+
+    def __init__(self, name: str, domain: int, arguments: Sequence[str]) -> None:
+        environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain), 'PYTHONUNBUFFERED': '1'}
+        self._log = tempfile.TemporaryFile('w+')  # noqa: SIM115 - closed by close()
+        self._process = subprocess.Popen(
+            [executable(name), *arguments],
+            env=environment,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+        )
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    @property
+    def printed(self) -> str:
+        self._log.seek(0)
+        return self._log.read()
+
+    def end(self, by: signal.Signals = signal.SIGINT) -> tuple[int, float]:
+        """Send a signal; the exit code, and how many seconds the end took."""
+        _running[:] = [process for process in _running if process is not self]
+        started = time.monotonic()
+        if self.alive:
+            self._process.send_signal(by)
+        try:
+            code = self._process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            raise
+        return code, time.monotonic() - started
+
+    def wait(self) -> int:
+        """Wait until it ends by itself; the exit code."""
+        return self._process.wait(PATIENCE)
+
+    def close(self) -> None:
+        self.end()
+        self._log.close()
+
+
+@contextmanager
+def running(
+    name: str,
+    domain: int,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    namespace: str = '',
+    remaps: Mapping[str, str] | None = None,
+) -> Iterator[NodeProcess]:
+    """Run an executable until the block ends; parameters go to every node of the process."""
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = ['--ros-args']
+        if parameters:
+            path = Path(folder) / 'parameters.yaml'
+            path.write_text(yaml.safe_dump({'/**': {'ros__parameters': dict(parameters)}}))
+            arguments += ['--params-file', str(path)]
+        if namespace:
+            arguments += ['-r', f'__ns:={namespace}']
+        for old, new in (remaps or {}).items():
+            arguments += ['-r', f'{old}:={new}']
+        process = NodeProcess(name, domain, arguments)
+        _running.append(process)
+        try:
+            yield process
+        except BaseException:
+            print(process.printed)
+            raise
+        finally:
+            process.close()
+
+
+class Client:
+    """A node that publishes, listens and calls, and waits for what comes of it."""
+
+    def __init__(self, domain: int) -> None:
+        self._context = rclpy.Context()
+        rclpy.init(context=self._context, domain_id=domain)
+        self.node = Node('test_client', context=self._context)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self._publishers: dict[str, Any] = {}
+        self._clients: dict[str, Any] = {}
+        self._stamp = 1_000_000_000_000
+        self.diagnostics: dict[str, DiagnosticStatus] = {}
+        self.node.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, 100)
+
+    def close(self) -> None:
+        self._executor.shutdown()
+        self.node.destroy_node()
+        rclpy.shutdown(context=self._context)
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            self.diagnostics[status.name] = status
+
+    # --- waiting --------------------------------------------------------------------------------
+
+    def wait_for(
+        self,
+        condition: Callable[[], Any],
+        *,
+        meanwhile: Callable[[], Any] | None = None,
+        period: float = 0.02,
+        patience: float = PATIENCE,
+    ) -> Any:
+        """Spin until the condition gives something true, which is returned.
+
+        Args:
+            condition: looked at after every event.
+            meanwhile: done again and again, once a period, until then.
+            period: s.
+            patience: s until the test fails.
+        """
+        deadline = time.monotonic() + patience
+        again = 0.0
+        while True:
+            result = condition()
+            if result:
+                return result
+            now = time.monotonic()
+            for process in _running:
+                assert process.alive, f'a node has died: {process.printed}'
+            assert now < deadline, f'waited {patience} s in vain; diagnostics: {self.summary()}'
+            if meanwhile is not None and now >= again:
+                meanwhile()
+                again = now + period
+            self._executor.spin_once(timeout_sec=period)
+
+    def summary(self) -> dict[str, str]:
+        """What the nodes say of themselves."""
+        return {name: status.message for name, status in self.diagnostics.items()}
+
+    def status(self, name: str) -> DiagnosticStatus:
+        """The diagnostics of a node."""
+        status = self.diagnostics.get(f'{name}: outputs')
+        return status or DiagnosticStatus(message='no diagnostics received yet')
+
+    def values(self, name: str) -> dict[str, str]:
+        """The diagnostic values of a node."""
+        return {pair.key: pair.value for pair in self.status(name).values}
+
+    def wait_for_status(self, name: str, text: str, **options: Any) -> DiagnosticStatus:
+        """Wait until the diagnostics of a node say something."""
+        self.wait_for(lambda: text in self.status(name).message, **options)
+        return self.status(name)
+
+    # --- topics ---------------------------------------------------------------------------------
+
+    def listen(self, kind: Any, topic: str, qos: Any = 10) -> list[Any]:
+        """A list that grows with the messages of a topic."""
+        received: list[Any] = []
+        self.node.create_subscription(kind, topic, received.append, qos)
+        return received
+
+    def publish(self, topic: str, message: Any, qos: Any = 10) -> None:
+        """Publish on a topic."""
+        if topic not in self._publishers:
+            self._publishers[topic] = self.node.create_publisher(type(message), topic, qos)
+        self._publishers[topic].publish(message)
+
+    def next_stamp(self, step: float = 0.001) -> Time:
+        """A stamp that is a step later than the one before."""
+        self._stamp += round(step * 1e9)
+        return stamp_of(self._stamp)
+
+    def joint_state(
+        self,
+        names: Sequence[str],
+        position: Sequence[float] = (),
+        velocity: Sequence[float] = (),
+        effort: Sequence[float] = (),
+        *,
+        step: float = 0.001,
+    ) -> JointState:
+        """A joint state with the next stamp."""
+        message = JointState(name=list(names))
+        message.header.stamp = self.next_stamp(step)
+        message.position = [float(value) for value in position]
+        message.velocity = [float(value) for value in velocity]
+        message.effort = [float(value) for value in effort]
+        return message
+
+    def publish_joint_state(self, message: JointState, topic: str = '/joint_states') -> None:
+        """Publish a joint state as sensors do."""
+        self.publish(topic, message, qos_profile_sensor_data)
+
+    def exchange(
+        self, message: JointState, received: list[Any], topic: str = '/joint_states'
+    ) -> Any:
+        """Publish a joint state until a message of its stamp has come back, and return that."""
+        return self.wait_for(
+            lambda: next((m for m in received if m.header.stamp == message.header.stamp), None),
+            meanwhile=lambda: self.publish_joint_state(message, topic),
+        )
+
+    # --- services and parameters ----------------------------------------------------------------
+
+    def call(self, kind: Any, name: str, request: Any = None) -> Any:
+        """Call a service and wait for its response."""
+        if name not in self._clients:
+            self._clients[name] = self.node.create_client(kind, name)
+        client = self._clients[name]
+        self.wait_for(client.service_is_ready)
+        future = client.call_async(request if request is not None else kind.Request())
+        self.wait_for(future.done)
+        return future.result()
+
+    def set_parameter(self, node: str, name: str, value: Any) -> Any:
+        """Set a parameter of a node; the result with its reason."""
+        request = SetParameters.Request()
+        request.parameters = [Parameter(name, value=value).to_parameter_msg()]
+        return self.call(SetParameters, f'/{node}/set_parameters', request).results[0]
+
+    def get_parameter(self, node: str, name: str) -> Any:
+        """The value of a parameter of a node."""
+        request = GetParameters.Request(names=[name])
+        value = self.call(GetParameters, f'/{node}/get_parameters', request).values[0]
+        return rclpy.parameter.parameter_value_to_python(value)
+
+    def describe_parameters(self, node: str, names: Sequence[str]) -> list[Any]:
+        """What a node says of its parameters."""
+        request = DescribeParameters.Request(names=list(names))
+        return list(
+            self.call(DescribeParameters, f'/{node}/describe_parameters', request).descriptors
+        )
+
+
+@contextmanager
+def client(domain: int) -> Iterator[Client]:
+    """A client until the block ends."""
+    one = Client(domain)
+    try:
+        yield one
+    finally:
+        one.close()
+
+
+def stamp_of(nanoseconds: int) -> Time:
+    """A stamp of integer nanoseconds."""
+    return Time(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
+
+
+def description(name: str = 'seven_joint_arm.urdf') -> str:
+    """The text of a description of the package."""
+    return (Path(__file__).parent.parent / 'urdf' / name).read_text()

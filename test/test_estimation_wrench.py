@@ -1,0 +1,320 @@
+"""Wrenches from joint torques: exact where they can be felt, and honest where they cannot."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.robots import urdf_path
+from dynamics_ros import Robot
+from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
+from dynamics_ros.estimation import WrenchEstimator
+
+HAND = 'panda_hand'
+BENT = np.array([0.3, -0.5, 0.2, -2.0, 0.4, 1.6, 0.8, 0.02])
+"""Far from singular: the hand can be moved well in every direction."""
+
+STRETCHED = np.array([0.0, 0.0, 0.0, -0.0698, 0.0, 0.05, 0.0, 0.02])
+"""Nearly straight up, where the hand cannot turn about every axis."""
+
+EXACT = 1e-9
+"""Relative: least squares of condition 1e2 in double precision has 1e-13; the rest is margin."""
+
+
+@pytest.fixture(scope='module')
+def panda():
+    return Robot.from_urdf(urdf_path('panda'))
+
+
+@pytest.fixture(scope='module')
+def anymal():
+    return Robot.from_urdf(urdf_path('anymal'), root_joint='floating')
+
+
+def torque_of(robot, q, frame, wrench):
+    """The joint torques of a wrench (6) at a frame's origin in root axes: virtual work."""
+    return robot.jacobian(q, frame).T @ wrench
+
+
+components = st.floats(-50.0, 50.0)
+wrenches = st.tuples(*[components] * 6).map(np.array)
+
+
+@settings(max_examples=50, deadline=None)
+@given(wrench=wrenches)
+def test_a_wrench_that_can_be_felt_is_recovered_exactly(panda, wrench):
+    estimator = WrenchEstimator(panda, HAND)
+    (estimate,) = estimator.estimate(BENT, torque_of(panda, BENT, HAND, wrench))
+    assert estimate.wrench == pytest.approx(wrench, rel=EXACT, abs=EXACT)
+    assert estimate.observable.all()
+    assert not estimate.degraded
+    assert estimate.expressed_in == panda.root_frame
+
+
+@settings(max_examples=50, deadline=None)
+@given(wrench=wrenches, seed=st.integers(0, 10**6))
+def test_damping_adds_no_bias_wherever_it_does_not_say_degraded(panda, wrench, seed):
+    q = panda.random_configuration(seed)
+    (estimate,) = WrenchEstimator(panda, HAND).estimate(q, torque_of(panda, q, HAND, wrench))
+    if not estimate.degraded:
+        assert estimate.wrench == pytest.approx(wrench, rel=1e-7, abs=1e-7)
+    assert np.all(estimate.singular_values[:-1] >= estimate.singular_values[1:])
+
+
+def test_unequal_noise_weights_do_not_bias_either(panda):
+    noise = np.geomspace(0.05, 5.0, panda.nv)
+    wrench = np.array([10.0, 5.0, -8.0, 1.0, -0.5, 0.3])
+    estimator = WrenchEstimator(panda, HAND, effort_noise=noise, singular_threshold=1e-4)
+    (estimate,) = estimator.estimate(BENT, torque_of(panda, BENT, HAND, wrench))
+    assert estimate.wrench == pytest.approx(wrench, rel=1e-7)
+
+
+def test_a_push_against_the_robot_is_positive_along_its_own_direction(panda):
+    """Held up by the environment with its weight, the last link is felt to be pushed up."""
+    pushed = panda.inverse_dynamics(
+        BENT, np.zeros(panda.nv), np.zeros(panda.nv), {HAND: np.array([0, 0, 7.0, 0, 0, 0])}
+    )
+    external = panda.gravity(BENT) - pushed
+    (estimate,) = WrenchEstimator(panda, HAND, expressed_in=HAND).estimate(BENT, external)
+    assert estimate.wrench == pytest.approx([0, 0, 7.0, 0, 0, 0], abs=1e-9)
+
+
+def test_axes_and_reference_point_are_chosen_apart(panda):
+    wrench = np.array([10.0, 5.0, -8.0, 1.0, -0.5, 0.3])
+    torque = torque_of(panda, BENT, HAND, wrench)
+    point = np.array([0.02, -0.05, 0.103])
+    X_RH = panda.forward_kinematics(BENT, HAND)
+    X_RL = panda.forward_kinematics(BENT, 'panda_link3')
+    R_LR = X_RL[:3, :3].T
+    estimator = WrenchEstimator(panda, HAND, expressed_in='panda_link3', reference_points=point)
+    (estimate,) = estimator.estimate(BENT, torque)
+    d = X_RH[:3, :3] @ point
+    force, moved = wrench[:3], wrench[3:] - np.cross(d, wrench[:3])
+    assert estimate.wrench[:3] == pytest.approx(R_LR @ force, rel=EXACT)
+    assert estimate.wrench[3:] == pytest.approx(R_LR @ moved, rel=EXACT)
+    in_link = R_LR @ (X_RH[:3, 3] + d - X_RL[:3, 3])
+    assert estimate.reference_point == pytest.approx(in_link, rel=EXACT)
+    assert estimate.expressed_in == 'panda_link3'
+    assert estimate.frame == HAND
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    wrench=wrenches,
+    first=st.tuples(*[st.floats(-0.3, 0.3)] * 3).map(np.array),
+    second=st.tuples(*[st.floats(-0.3, 0.3)] * 3).map(np.array),
+)
+def test_moving_the_reference_point_turns_the_torque_and_keeps_the_force(
+    panda, wrench, first, second
+):
+    """tau' = tau - d x f, the transport of a wrench."""
+    torque = torque_of(panda, BENT, HAND, wrench)
+    (a,) = WrenchEstimator(panda, HAND, reference_points=first).estimate(BENT, torque)
+    (b,) = WrenchEstimator(panda, HAND, reference_points=second).estimate(BENT, torque)
+    d = b.reference_point - a.reference_point
+    assert b.wrench[:3] == pytest.approx(a.wrench[:3], abs=1e-8)
+    assert b.wrench[3:] == pytest.approx(a.wrench[3:] - np.cross(d, a.wrench[:3]), abs=1e-8)
+    assert b.singular_values == pytest.approx(a.singular_values)
+
+
+@pytest.mark.parametrize('point', [(0.0, 0.0, 0.0), (0.1, 0.05, 0.2)])
+def test_the_covariance_is_the_scatter_of_estimates_under_noise(panda, point):
+    noise = np.linspace(0.05, 0.3, panda.nv)
+    estimator = WrenchEstimator(panda, HAND, effort_noise=noise, reference_points=point)
+    rng = np.random.default_rng(0)
+    truth = torque_of(panda, BENT, HAND, np.array([10.0, 5.0, -8.0, 1.0, -0.5, 0.3]))
+    samples = [
+        estimator.estimate(BENT, truth + noise * rng.normal(size=panda.nv))[0] for _ in range(3000)
+    ]
+    scatter = np.cov(np.array([sample.wrench for sample in samples]).T)
+    stated = samples[0].covariance
+    # Whitened by the stated covariance the scatter is the identity; of 3000 samples an entry
+    # deviates by sqrt(2/3000) = 2.6 %, five times that is allowed.
+    L = np.linalg.inv(np.linalg.cholesky(stated))
+    assert L @ scatter @ L.T == pytest.approx(np.eye(6), abs=0.13)
+
+
+def test_the_normalised_error_is_chi_squared_where_everything_is_felt(panda):
+    estimator = WrenchEstimator(panda, HAND, effort_noise=0.2)
+    rng = np.random.default_rng(1)
+    wrench = np.array([10.0, 5.0, -8.0, 1.0, -0.5, 0.3])
+    truth = torque_of(panda, BENT, HAND, wrench)
+    errors = []
+    for _ in range(1000):
+        noisy = truth + 0.2 * rng.normal(size=panda.nv)
+        (estimate,) = estimator.estimate(BENT, noisy)
+        e = estimate.wrench - wrench
+        errors.append(e @ np.linalg.solve(estimate.covariance, e))
+    # Six degrees of freedom; the mean of 1000 has a standard deviation of sqrt(12/1000) = 0.11.
+    assert np.mean(errors) == pytest.approx(6.0, abs=0.55)
+
+
+def test_a_pull_along_a_stretched_arm_turns_no_joint_and_it_says_so():
+    ur5 = Robot.from_urdf(urdf_path('ur5'))
+    wrist = 'wrist_1_link'
+    q = np.array([0.0, -np.pi / 2, 1e-3, 0.0, 0.0, 0.0])  # straight up
+    pull = np.array([0.0, 0.0, 20.0, 0.0, 0.0, 0.0])
+    estimator = WrenchEstimator(ur5, wrist, force_only=True)
+    (estimate,) = estimator.estimate(q, torque_of(ur5, q, wrist, pull))
+    assert estimate.degraded
+    # The wrist stands 0.11 m beside the shoulder's axis: what is lost is z with a part of y.
+    assert estimate.observable[:3].tolist() == [True, False, False]
+    assert estimate.singular_values[-1] < 0.001
+    # It claims next to nothing, and the stated uncertainty covers what it misses.
+    assert np.linalg.norm(estimate.wrench) < 1.0
+    assert estimate.covariance[2, 2] > 20.0**2
+
+
+def test_near_a_singularity_only_the_direction_that_is_lost_is_marked(panda):
+    pull = np.array([0.0, 0.0, 20.0, 0.0, 0.0, 0.0])
+    (estimate,) = WrenchEstimator(panda, HAND).estimate(
+        STRETCHED, torque_of(panda, STRETCHED, HAND, pull)
+    )
+    # Up there the hand can hardly be turned about x without moving it.
+    assert estimate.degraded
+    assert estimate.observable.tolist() == [True, True, True, False, True, True]
+    assert estimate.wrench[:3] == pytest.approx(pull[:3], abs=1e-9)
+
+
+def test_noise_near_a_singularity_is_not_amplified_without_end(panda):
+    estimator = WrenchEstimator(panda, HAND, effort_noise=0.1)
+    for elbow in np.linspace(-0.5, -0.0698, 50):
+        q = STRETCHED.copy()
+        q[3] = elbow
+        (estimate,) = estimator.estimate(q, np.full(panda.nv, 0.1))
+        # A direction is amplified at most by 1 / threshold = 50: 0.28 Nm in all, 14 N.
+        assert np.linalg.norm(estimate.wrench[:3]) < 15.0
+
+
+def test_the_estimate_is_continuous_where_damping_begins(panda):
+    estimator = WrenchEstimator(panda, HAND)
+    wrench = np.array([5.0, -3.0, 8.0, 0.5, 0.2, -0.1])
+    last, seen = None, set()
+    for elbow in np.linspace(-0.9, -0.0698, 4000):
+        q = STRETCHED.copy()
+        q[3] = elbow
+        (estimate,) = estimator.estimate(q, torque_of(panda, q, HAND, wrench))
+        seen.add(estimate.degraded)
+        if last is not None:
+            # Steps of 0.2 mrad.
+            assert np.abs(estimate.wrench - last).max() < 0.25
+        last = estimate.wrench
+    assert seen == {True, False}
+
+
+def test_joints_beyond_the_contact_do_not_matter(panda):
+    frame = 'panda_link4'
+    wrench = np.array([10.0, 5.0, -8.0, 0.0, 0.0, 0.0])
+    torque = torque_of(panda, BENT, frame, wrench)
+    estimator = WrenchEstimator(panda, frame, force_only=True)
+    (clean,) = estimator.estimate(BENT, torque)
+    torque[4:] = 99.0  # of joints behind the link
+    (estimate,) = estimator.estimate(BENT, torque)
+    assert np.array_equal(estimate.wrench, clean.wrench)
+    assert len(estimate.singular_values) == 3
+
+
+def test_four_joints_cannot_feel_six_components_and_it_says_so(panda):
+    (estimate,) = WrenchEstimator(panda, 'panda_link4').estimate(BENT, np.ones(panda.nv))
+    assert estimate.degraded
+    assert not estimate.observable.all()
+    # Two directions are left to the prior of 100 N.
+    assert np.linalg.eigvalsh(estimate.covariance).max() > 0.09 * 100.0**2
+
+
+def test_a_point_contact_on_a_leg_is_a_force(anymal):
+    q = anymal.neutral()
+    q[7:] = [0.0, 0.6, -1.2] * 4
+    force = np.array([10.0, -5.0, 100.0])
+    torque = anymal.jacobian(q, 'LF_FOOT')[:3].T @ force
+    estimator = WrenchEstimator(anymal, 'LF_FOOT', force_only=True)
+    (estimate,) = estimator.estimate(q, torque)
+    assert estimate.wrench == pytest.approx([*force, 0, 0, 0], abs=1e-8)
+    assert estimate.observable.tolist() == [True, True, True, False, False, False]
+    assert not estimate.degraded
+
+
+def test_four_feet_at_once_are_told_apart(anymal):
+    q = anymal.neutral()
+    q[7:] = [0.0, 0.6, -1.2] * 4
+    feet = ['LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT']
+    forces = np.array([[5.0, 1.0, 80.0], [-3.0, 2.0, 70.0], [0.0, 0.0, 90.0], [1.0, -4.0, 60.0]])
+    torque = sum(anymal.jacobian(q, foot)[:3].T @ f for foot, f in zip(feet, forces, strict=True))
+    estimates = WrenchEstimator(anymal, feet, force_only=True).estimate(q, torque)
+    assert [estimate.frame for estimate in estimates] == feet
+    for estimate, force in zip(estimates, forces, strict=True):
+        assert estimate.wrench[:3] == pytest.approx(force, abs=1e-8)
+        assert not estimate.degraded
+
+
+def test_two_contacts_on_one_arm_that_cannot_be_told_apart_are_degraded(panda):
+    wrench = np.array([10.0, 5.0, -8.0, 1.0, -0.5, 0.3])
+    estimates = WrenchEstimator(panda, [HAND, 'panda_link7']).estimate(
+        BENT, torque_of(panda, BENT, HAND, wrench)
+    )
+    assert all(estimate.degraded for estimate in estimates)
+    together = np.zeros(panda.nv)
+    for estimate in estimates:
+        together += torque_of(panda, BENT, estimate.frame, estimate.wrench)
+    # Between them they still explain the torques.
+    assert together == pytest.approx(torque_of(panda, BENT, HAND, wrench), abs=1e-8)
+
+
+def test_a_joint_that_is_ignored_has_no_say(panda):
+    wrench = np.array([10.0, 5.0, -8.0, 1.0, -0.5, 0.3])
+    torque = torque_of(panda, BENT, HAND, wrench)
+    torque[2] = 500.0
+    ignored = np.zeros(panda.nv, dtype=bool)
+    ignored[2] = True
+    estimator = WrenchEstimator(panda, HAND, singular_threshold=1e-3)
+    (estimate,) = estimator.estimate(BENT, torque, ignored)
+    assert estimate.wrench == pytest.approx(wrench, rel=1e-7)
+    by_noise = WrenchEstimator(
+        panda, HAND, effort_noise=np.where(ignored, np.inf, 0.1), singular_threshold=1e-3
+    )
+    assert by_noise.estimate(BENT, torque)[0].wrench == pytest.approx(wrench, rel=1e-7)
+
+
+def test_with_every_joint_ignored_nothing_is_claimed(panda):
+    ignored = np.ones(panda.nv, dtype=bool)
+    (estimate,) = WrenchEstimator(panda, HAND).estimate(BENT, np.ones(panda.nv), ignored)
+    assert not estimate.wrench.any()
+    assert not estimate.observable.any()
+    assert estimate.degraded
+    assert len(estimate.singular_values) == 0
+
+
+@pytest.mark.parametrize(
+    ('argument', 'call'),
+    [
+        ('frames', {'frames': 'hand'}),
+        ('frames', {'frames': []}),
+        ('frames', {'frames': [HAND, HAND]}),
+        ('frames', {'frames': 'panda_link0'}),
+        ('expressed_in', {'expressed_in': 'nowhere'}),
+        ('expressed_in', {'expressed_in': [HAND, HAND]}),
+        ('reference_points', {'reference_points': [0.0, 1.0]}),
+        ('reference_points', {'reference_points': [0.0, 1.0, np.nan]}),
+        ('effort_noise', {'effort_noise': 0.0}),
+        ('effort_noise', {'effort_noise': [1.0, 2.0]}),
+        ('singular_threshold', {'singular_threshold': -1.0}),
+        ('length_scale', {'length_scale': 0.0}),
+        ('wrench_prior', {'wrench_prior': np.inf}),
+    ],
+)
+def test_a_bad_setting_is_named(panda, argument, call):
+    with pytest.raises(InvalidArgumentError) as refused:
+        WrenchEstimator(**({'robot': panda, 'frames': HAND} | call))
+    assert refused.value.argument == argument
+    if call in ({'frames': 'hand'}, {'expressed_in': 'nowhere'}):
+        assert isinstance(refused.value, UnknownFrameError)
+
+
+def test_nan_and_wrong_shapes_are_refused(panda):
+    estimator = WrenchEstimator(panda, HAND)
+    with pytest.raises(InvalidArgumentError, match=r'^external_torque'):
+        estimator.estimate(BENT, np.full(panda.nv, np.nan))
+    with pytest.raises(InvalidArgumentError, match=r'^q'):
+        estimator.estimate(BENT[:-1], np.zeros(panda.nv))

@@ -1,0 +1,192 @@
+"""The model: joint kinds and their manifolds, merged links, mimic and locked joints, frames."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tolerances import EXACT
+
+from dynamics_ros import Robot
+from dynamics_ros.errors import InvalidArgumentError
+
+STEP = 1e-6
+"""Seconds of a central difference: truncation and rounding are both near 1e-10 here."""
+
+DIFFERENCE = 1e-8
+"""Central differences with STEP, two orders above their error."""
+
+
+def two_links(joint_type, axis='0 0 1', extra=''):
+    """A moving link on a base, by a joint of the given type, both away from the origin."""
+    return f"""<robot name="pair">
+      <link name="base"/>
+      <link name="tip"><inertial><origin xyz="0.1 0.2 0.3" rpy="0.1 0 0"/><mass value="2"/>
+        <inertia ixx="0.1" ixy="0.01" ixz="0" iyy="0.2" iyz="0" izz="0.25"/></inertial></link>
+      <joint name="j" type="{joint_type}"><origin xyz="0.3 -0.1 0.2" rpy="0.4 0.2 -0.7"/>
+        <parent link="base"/><child link="tip"/><axis xyz="{axis}"/>
+        <limit lower="-2" upper="2" effort="10" velocity="3"/></joint>{extra}</robot>"""
+
+
+KINDS = [
+    ('revolute', '0 0 1', 1, 1),
+    ('revolute', '1 -2 0.5', 1, 1),
+    ('continuous', '0 1 0', 1, 1),
+    ('prismatic', '1 1 0', 1, 1),
+    ('planar', '0 0 1', 3, 3),
+    ('planar', '1 0.3 -0.4', 3, 3),
+    ('floating', '0 0 1', 7, 6),
+]
+
+
+@pytest.mark.parametrize(('kind', 'axis', 'nq', 'nv'), KINDS)
+class TestEveryJointKind:
+    def test_has_its_number_of_coordinates(self, kind, axis, nq, nv):
+        robot = Robot.from_urdf(two_links(kind, axis))
+        assert (robot.nq, robot.nv) == (nq, nv)
+        assert robot.joint_names == ('j',)
+        assert robot.velocity_limits.shape == (nv,)
+
+    def test_moves_with_the_twist_of_its_velocity(self, kind, axis, nq, nv):
+        robot = Robot.from_urdf(two_links(kind, axis))
+        rng = np.random.default_rng(nq)
+        q, v = robot.random_configuration(rng), rng.normal(size=nv)
+        ahead = robot.forward_kinematics(robot.integrate(q, STEP * v), 'tip')
+        behind = robot.forward_kinematics(robot.integrate(q, -STEP * v), 'tip')
+        rate = (ahead - behind) / (2.0 * STEP)
+        R = robot.forward_kinematics(q, 'tip')[:3, :3]
+        spin = rate[:3, :3] @ R.T
+        twist = [*rate[:3, 3], spin[2, 1], spin[0, 2], spin[1, 0]]
+        np.testing.assert_allclose(robot.frame_velocity(q, v, 'tip'), twist, atol=DIFFERENCE)
+
+    def test_reaches_any_configuration_by_the_velocity_to_it(self, kind, axis, nq, nv):
+        robot = Robot.from_urdf(two_links(kind, axis))
+        rng = np.random.default_rng(nq)
+        q0, q1 = robot.random_configuration(rng), robot.random_configuration(rng)
+        reached = robot.integrate(q0, robot.difference(q0, q1))
+        np.testing.assert_allclose(
+            robot.forward_kinematics(reached, 'tip'),
+            robot.forward_kinematics(q1, 'tip'),
+            atol=EXACT,
+        )
+        np.testing.assert_allclose(robot.difference(q0, q0), 0.0, atol=EXACT)
+
+    def test_obeys_newton(self, kind, axis, nq, nv):
+        robot = Robot.from_urdf(two_links(kind, axis))
+        rng = np.random.default_rng(nq)
+        q = robot.random_configuration(rng)
+        v, a = rng.normal(size=(2, nv))
+        tau = robot.inverse_dynamics(q, v, a)
+        np.testing.assert_allclose(robot.forward_dynamics(q, v, tau), a, atol=EXACT * 100)
+        # The potential energy falls along gravity's generalized force.
+        gradient = [
+            (
+                robot.potential_energy(robot.integrate(q, STEP * unit))
+                - robot.potential_energy(robot.integrate(q, -STEP * unit))
+            )
+            / (2.0 * STEP)
+            for unit in np.eye(nv)
+        ]
+        np.testing.assert_allclose(robot.gravity(q), gradient, atol=1e-7)
+
+
+def test_the_normal_of_a_planar_joint_stays_normal():
+    robot = Robot.from_urdf(two_links('planar', '1 0.3 -0.4'))
+    placement = robot.forward_kinematics(robot.neutral(), 'tip')
+    normal = placement[:3, :3] @ (np.array([1, 0.3, -0.4]) / np.linalg.norm([1, 0.3, -0.4]))
+    moved = robot.forward_kinematics(np.array([0.7, -0.4, 1.1]), 'tip')
+    assert normal @ (moved[:3, 3] - placement[:3, 3]) == pytest.approx(0.0, abs=EXACT)
+
+
+def test_a_planar_angle_counts_turns():
+    robot = Robot.from_urdf(two_links('planar'))
+    q0, q1 = np.zeros(3), np.array([0.3, 0.1, 2 * np.pi + 0.5])
+    v = robot.difference(q0, q1)
+    assert v[2] == pytest.approx(2 * np.pi + 0.5)
+    np.testing.assert_allclose(robot.integrate(q0, v), q1, atol=EXACT)
+
+
+def test_links_behind_fixed_joints_add_their_inertia_and_stay_frames():
+    flange = """<link name="flange"><inertial><origin xyz="0 0 0.1"/><mass value="0.5"/>
+        <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.02"/></inertial></link>
+      <joint name="f" type="fixed"><origin xyz="0 0.1 0.4" rpy="0 1.2 0"/>
+        <parent link="tip"/><child link="flange"/></joint>"""
+    joined = Robot.from_urdf(two_links('revolute', '1 0 0', flange))
+    alone = Robot.from_urdf(two_links('revolute', '1 0 0'))
+    assert joined.frame_names == ('base', 'tip', 'flange')
+    assert joined.body_names == ('tip',)
+    assert joined.total_mass == 2.5
+    q = np.array([0.3])
+    J = joined.jacobian(q, 'flange', 'local')
+    center = np.array([0.0, 0.0, 0.1])
+    at_center = J[:3, 0] + np.cross(J[3:, 0], center)
+    added = 0.5 * at_center @ at_center + J[3:, 0] @ np.diag([0.01, 0.02, 0.02]) @ J[3:, 0]
+    assert joined.mass_matrix(q)[0, 0] == pytest.approx(alone.mass_matrix(q)[0, 0] + added)
+
+
+def finger(joint, parent, mimic=''):
+    return f"""<link name="{joint}_link"><inertial><origin xyz="0.05 0.02 0"/><mass value="0.3"/>
+        <inertia ixx="0.001" ixy="0" ixz="0" iyy="0.002" iyz="0" izz="0.002"/></inertial></link>
+      <joint name="{joint}" type="revolute"><origin xyz="0.1 0 0.05" rpy="0.3 0 0"/>
+        <parent link="{parent}"/><child link="{joint}_link"/><axis xyz="0 0 1"/>{mimic}
+        <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>"""
+
+
+@pytest.mark.parametrize('parent', ['tip', 'leader_link'], ids=['beside', 'behind its leader'])
+def test_a_mimic_joint_gives_the_dynamics_of_the_coupled_mechanism(parent):
+    mimic = '<mimic joint="leader" multiplier="-1.5" offset="0.2"/>'
+    coupled = Robot.from_urdf(
+        two_links('revolute', '1 0 0', finger('leader', 'tip') + finger('follower', parent, mimic))
+    )
+    free = Robot.from_urdf(
+        two_links('revolute', '1 0 0', finger('leader', 'tip') + finger('follower', parent))
+    )
+    assert coupled.joint_names == ('j', 'leader')
+    G = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, -1.5]])
+    rng = np.random.default_rng(0)
+    q, v, a = rng.normal(size=(3, 2))
+    q_free = G @ q + [0.0, 0.0, 0.2]
+    frame = 'follower_link'
+    np.testing.assert_allclose(
+        coupled.forward_kinematics(q, frame), free.forward_kinematics(q_free, frame), atol=EXACT
+    )
+    np.testing.assert_allclose(
+        coupled.jacobian(q, frame), free.jacobian(q_free, frame) @ G, atol=EXACT
+    )
+    np.testing.assert_allclose(
+        coupled.mass_matrix(q), G.T @ free.mass_matrix(q_free) @ G, atol=EXACT
+    )
+    tau = coupled.inverse_dynamics(q, v, a)
+    np.testing.assert_allclose(tau, G.T @ free.inverse_dynamics(q_free, G @ v, G @ a), atol=EXACT)
+    np.testing.assert_allclose(coupled.forward_dynamics(q, v, tau), a, atol=EXACT * 100)
+
+
+def test_the_follower_of_a_locked_joint_is_locked_with_it():
+    mimic = '<mimic joint="leader" multiplier="2" offset="0.1"/>'
+    text = two_links(
+        'revolute', '1 0 0', finger('leader', 'tip') + finger('follower', 'tip', mimic)
+    )
+    robot = Robot.from_urdf(text, locked_joints={'leader': 0.3})
+    free = Robot.from_urdf(text)
+    assert robot.joint_names == ('j',)
+    np.testing.assert_allclose(
+        robot.forward_kinematics([0.4], 'follower_link'),
+        free.forward_kinematics([0.4, 0.3], 'follower_link'),
+        atol=EXACT,
+    )
+
+
+def test_a_mimic_joint_cannot_be_locked_by_itself():
+    mimic = '<mimic joint="leader"/>'
+    text = two_links(
+        'revolute', '1 0 0', finger('leader', 'tip') + finger('follower', 'tip', mimic)
+    )
+    with pytest.raises(InvalidArgumentError, match='follower'):
+        Robot.from_urdf(text, locked_joints={'follower': 0.3})
+
+
+def test_limits_come_from_the_description():
+    robot = Robot.from_urdf(two_links('revolute'))
+    assert (robot.lower_limits, robot.upper_limits) == ([-2.0], [2.0])
+    assert (robot.velocity_limits, robot.effort_limits) == ([3.0], [10.0])
+    continuous = Robot.from_urdf(two_links('continuous'))
+    assert np.isneginf(continuous.lower_limits).all()

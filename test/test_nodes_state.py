@@ -1,0 +1,225 @@
+"""Joint states and odometry are merged by name; what cannot be right is refused and counted."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from builtin_interfaces.msg import Time
+from nav_msgs.msg import Odometry
+from numpy.testing import assert_allclose
+from sensor_msgs.msg import JointState
+
+from dynamics_ros import Robot
+from dynamics_ros.nodes.state import RefusedMessage, StateBuffer
+
+GRIPPER_ARM = """
+<robot name="gripper_arm">
+  <link name="base"/>
+  <link name="upper"><inertial><mass value="1"/>
+    <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+  <link name="lower"><inertial><mass value="1"/>
+    <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+  <link name="finger"/>
+  <link name="other_finger"/>
+  <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>
+    <axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="9" velocity="9"/></joint>
+  <joint name="elbow" type="continuous"><parent link="upper"/><child link="lower"/>
+    <origin xyz="0 0 1"/><axis xyz="0 1 0"/></joint>
+  <joint name="slide" type="prismatic"><parent link="lower"/><child link="finger"/>
+    <axis xyz="1 0 0"/><limit lower="0" upper="1" effort="9" velocity="9"/></joint>
+  <joint name="mirror" type="prismatic"><parent link="lower"/><child link="other_finger"/>
+    <axis xyz="-1 0 0"/><limit lower="0" upper="1" effort="9" velocity="9"/>
+    <mimic joint="slide"/></joint>
+</robot>
+"""
+
+
+@pytest.fixture
+def buffer() -> StateBuffer:
+    return StateBuffer(Robot.from_urdf(GRIPPER_ARM, backend='python'), (), joint_timeout=1.0)
+
+
+def joints(names: str, position=(), velocity=(), effort=(), stamp: float = 1.0) -> JointState:
+    message = JointState(name=names.split())
+    message.header.stamp = Time(sec=int(stamp), nanosec=round((stamp % 1.0) * 1e9))
+    message.position, message.velocity, message.effort = (
+        list(position),
+        list(velocity),
+        list(effort),
+    )
+    return message
+
+
+def whole(stamp: float = 1.0) -> JointState:
+    return joints('shoulder elbow slide', [0.1, 0.2, 0.3], [1.0, 2.0, 3.0], [4.0, 5.0, 6.0], stamp)
+
+
+def test_values_are_taken_by_name_whatever_their_order(buffer):
+    assert buffer.update(joints('slide shoulder elbow', [0.3, 0.1, 0.2]))
+    assert_allclose(buffer.state().q, [0.1, 0.2, 0.3])
+
+
+def test_there_is_no_state_before_every_joint_has_been_heard_of(buffer):
+    buffer.update(joints('shoulder elbow', [0.1, 0.2]))
+    assert buffer.state() is None
+    assert buffer.missing() == ('slide',)
+    buffer.update(joints('slide', [0.3]))
+    assert_allclose(buffer.state().q, [0.1, 0.2, 0.3])
+
+
+def test_the_stamp_is_that_of_the_last_message(buffer):
+    buffer.update(whole(1.0))
+    buffer.update(joints('slide', [0.4], stamp=1.5))
+    assert buffer.state().stamp == Time(sec=1, nanosec=500_000_000)
+    assert_allclose(buffer.state().q, [0.1, 0.2, 0.4])
+
+
+def test_followers_are_neither_required_nor_unknown(buffer):
+    buffer.update(joints('shoulder elbow slide mirror', [0.1, 0.2, 0.3, 0.3]))
+    assert buffer.state() is not None
+    assert not buffer.unknown_names
+
+
+def test_locked_joints_are_not_unknown():
+    robot = Robot.from_urdf(GRIPPER_ARM, locked_joints={'elbow': 0.5}, backend='python')
+    buffer = StateBuffer(robot, ['elbow'], joint_timeout=1.0)
+    buffer.update(joints('shoulder elbow slide', [0.1, 0.2, 0.3]))
+    assert_allclose(buffer.state().q, [0.1, 0.3])
+    assert not buffer.unknown_names
+
+
+def test_names_of_other_robots_are_counted_and_their_messages_are_no_news(buffer):
+    assert not buffer.update(joints('wheel', [math.nan]))
+    assert buffer.unknown_names == {'wheel': 1}
+    assert buffer.update(joints('wheel shoulder', [math.nan, 0.5]))
+    assert buffer.missing() == ('elbow', 'slide')
+
+
+def test_what_it_remembers_of_unknown_names_is_bounded(buffer):
+    for i in range(1000):
+        buffer.update(joints(f'wheel_{i}', [0.0]))
+    assert len(buffer.unknown_names) < 30
+    assert sum(buffer.unknown_names.values()) == 1000
+
+
+@pytest.mark.parametrize(
+    ('message', 'kind'),
+    [
+        (joints('shoulder elbow slide', [0.1, 0.2]), 'wrong length of position'),
+        (joints('shoulder elbow slide', [1.0] * 3, [1.0]), 'wrong length of velocity'),
+        (joints('shoulder elbow slide', [1.0] * 3, (), [1.0] * 4), 'wrong length of effort'),
+        (joints('shoulder elbow elbow', [1.0] * 3), 'repeated names'),
+        (joints('shoulder elbow slide', [1.0, math.nan, 1.0]), 'position not finite'),
+        (joints('shoulder elbow slide', [1.0, math.inf, 1.0]), 'position not finite'),
+    ],
+)
+def test_a_message_that_cannot_be_right_is_refused_whole_and_counted(buffer, message, kind):
+    buffer.update(whole())
+    with pytest.raises(RefusedMessage, match=kind):
+        buffer.update(message)
+    assert buffer.refused == {kind: 1}
+    assert_allclose(buffer.state().q, [0.1, 0.2, 0.3])
+
+
+def test_an_effort_that_is_no_number_is_unknown_until_the_next(buffer):
+    buffer.update(joints('shoulder elbow slide', [0.0] * 3, [0.0] * 3, [1.0, math.nan, 3.0]))
+    assert buffer.state().effort_missing == ('elbow',)
+    assert buffer.refused == {'effort not finite': 1}
+    assert np.isfinite(buffer.state().effort).all()
+    buffer.update(whole())
+    assert buffer.state().effort_missing == ()
+
+
+def test_velocity_and_effort_that_never_came_are_missing(buffer):
+    buffer.update(joints('shoulder elbow slide', [0.0] * 3))
+    assert buffer.state().velocity_missing == ('shoulder', 'elbow', 'slide')
+    assert buffer.state().effort_missing == ('shoulder', 'elbow', 'slide')
+
+
+def test_a_joint_that_stops_reporting_is_stale(buffer):
+    buffer.update(whole(1.0))
+    buffer.update(joints('shoulder elbow', [0.1, 0.2], [0.0] * 2, [0.0] * 2, stamp=1.9))
+    assert buffer.state().stale == ()
+    buffer.update(joints('shoulder elbow', [0.1, 0.2], [0.0] * 2, [0.0] * 2, stamp=2.1))
+    assert buffer.state().stale == ('slide',)
+    assert buffer.state().stale_mask.tolist() == [False, False, True]
+
+
+def test_after_the_clock_jumped_back_joints_not_heard_of_since_are_stale(buffer):
+    buffer.update(whole(100.0))
+    buffer.update(joints('shoulder elbow', [0.1, 0.2], [0.0] * 2, [0.0] * 2, stamp=1.0))
+    assert buffer.state().stale == ('slide',)
+
+
+def test_a_state_is_not_changed_by_later_messages(buffer):
+    buffer.update(whole())
+    state = buffer.state()
+    buffer.update(joints('shoulder', [2.0]))
+    assert_allclose(state.q, [0.1, 0.2, 0.3])
+
+
+def test_a_new_model_keeps_what_is_known_of_joints_of_the_same_name(buffer):
+    buffer.update(whole())
+    robot = Robot.from_urdf(GRIPPER_ARM, locked_joints={'elbow': 0.5}, backend='python')
+    other = StateBuffer(robot, ['elbow'], joint_timeout=1.0)
+    other.adopt(buffer)
+    assert_allclose(other.state().q, [0.1, 0.3])
+    assert_allclose(other.state().effort, [4.0, 6.0])
+
+
+def floating() -> StateBuffer:
+    robot = Robot.from_urdf(GRIPPER_ARM, root_joint='floating', backend='python')
+    return StateBuffer(robot, (), joint_timeout=1.0)
+
+
+def odometry(child: str = 'base') -> Odometry:
+    message = Odometry(child_frame_id=child)
+    message.header.frame_id = 'map'
+    message.header.stamp = Time(sec=1)
+    message.pose.pose.position.x = 1.0
+    message.twist.twist.linear.y = 2.0
+    message.twist.twist.angular.z = 3.0
+    return message
+
+
+def test_a_floating_base_waits_for_odometry():
+    buffer = floating()
+    buffer.update(whole())
+    assert buffer.state() is None
+    assert buffer.missing() == ('odom',)
+    buffer.update_base(odometry(), ['base'])
+    state = buffer.state()
+    assert_allclose(state.q, [1, 0, 0, 0, 0, 0, 1, 0.1, 0.2, 0.3])
+    assert_allclose(state.v, [0, 2, 0, 0, 0, 3, 1, 2, 3])
+    assert buffer.base_frame_id == 'map'
+
+
+def test_odometry_of_another_link_is_refused():
+    buffer = floating()
+    with pytest.raises(RefusedMessage, match='not the root link'):
+        buffer.update_base(odometry('wheel'), ['base'])
+    assert buffer.refused == {'odometry': 1}
+
+
+def test_odometry_that_is_no_pose_is_refused():
+    buffer = floating()
+    message = odometry()
+    message.pose.pose.orientation.w = 0.0
+    with pytest.raises(RefusedMessage, match='orientation'):
+        buffer.update_base(message, ['base'])
+    message = odometry()
+    message.twist.twist.linear.x = math.nan
+    with pytest.raises(RefusedMessage, match='twist'):
+        buffer.update_base(message, ['base'])
+
+
+def test_old_odometry_is_stale():
+    buffer = floating()
+    buffer.update_base(odometry(), ['base'])
+    buffer.update(whole(5.0))
+    assert buffer.state().stale == ('odom',)
