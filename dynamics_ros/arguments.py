@@ -57,6 +57,35 @@ def finite_vector(argument: str, value: ArrayLike, size: int) -> NDArray[np.floa
     return vector
 
 
+def finite_vectors(argument: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
+    """One vector of finite numbers or many: shape (..., size).
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    return finite_arrays(argument, value, (size,))
+
+
+def finite_arrays(
+    argument: str, value: ArrayLike, shape: tuple[int, ...]
+) -> NDArray[np.float64]:
+    """One array of finite numbers or many over leading axes: shape (..., *shape).
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    expected = f'shape (..., {", ".join(str(size) for size in shape)})'
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(argument, 'not an array of numbers', expected) from None
+    if array.shape[-len(shape) :] != shape:
+        raise InvalidArgumentError(argument, f'shape {array.shape}', expected)
+    if not np.isfinite(array).all():
+        raise InvalidArgumentError(argument, 'NaN or infinite entries', 'finite numbers')
+    return array
+
+
 def per_entry(
     argument: str, value: ArrayLike, size: int, *, least: float = -math.inf, infinite: bool = False
 ) -> NDArray[np.float64]:

@@ -98,3 +98,31 @@ class SingularParametrizationError(SingularError):
     def __init__(self, parametrization: str, reason: str) -> None:
         super().__init__(f'the map from velocity to rates of {parametrization}', reason)
         self.parametrization = parametrization
+
+
+class RankDeficientError(SingularError):
+    """A Jacobian of too low a rank for what is asked.
+
+    Attributes:
+        rank: rank that it has.
+        needed: rank that it would need.
+    """
+
+    def __init__(self, quantity: str, rank: int, needed: int, advice: str) -> None:
+        super().__init__(quantity, f'rank {rank} where {needed} is needed; {advice}')
+        self.rank = rank
+        self.needed = needed
+
+
+class InfeasibleError(DynamicsRosError):
+    """Demands that no solution meets: constraints that contradict each other or the motion.
+
+    Attributes:
+        problem: what contradicts what, and what would help.
+        residual: the largest violation that is left, in the units of the demand.
+    """
+
+    def __init__(self, problem: str, residual: float) -> None:
+        super().__init__(f'{problem} (violated by {residual:.3g})')
+        self.problem = problem
+        self.residual = residual

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from rigid_body_motion import moving_arm, runge_kutta_step
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
@@ -31,48 +32,9 @@ def floating():
     return Robot.from_urdf(urdf_path('xarm7'), root_joint='floating')
 
 
-def runge_kutta_step(robot, q, v, tau, dt, wrenches=None):
-    """One step of fourth order with constant joint torques; the manifold is the robot's own."""
-
-    def a(q, v):
-        return robot.forward_dynamics(q, v, tau, wrenches)
-
-    # Classical Runge-Kutta in coordinates of the tangent space: exact to 4th order for one-turn
-    # joints; for a floating base the configuration is right to 2nd, hence the small steps used.
-    k1 = a(q, v)
-    k2 = a(robot.integrate(q, 0.5 * dt * v), v + 0.5 * dt * k1)
-    k3 = a(robot.integrate(q, 0.5 * dt * v + 0.25 * dt**2 * k1), v + 0.5 * dt * k2)
-    k4 = a(robot.integrate(q, dt * v + 0.5 * dt**2 * k2), v + dt * k3)
-    q_next = robot.integrate(q, dt * v + dt**2 / 6.0 * (k1 + k2 + k3))
-    return q_next, v + dt / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
-
-
-def moving_arm(robot, duration, dt, wrench=None):
-    """Samples (time, q, v, tau, true external torque) of an arm that swings fast.
-
-    The torque is held over each step and is that which led to the sample ('interval').
-    """
-    q = np.full(robot.nq, 0.4)
-    v = np.zeros(robot.nv)
-    tau = np.zeros(robot.nv)
-    wrenches = None if wrench is None else {HAND: wrench}
-    samples = []
-    for step in range(round(duration / dt) + 1):
-        external = np.zeros(robot.nv)
-        if wrench is not None:
-            external = robot.jacobian(q, HAND, 'local').T @ wrench
-        samples.append((step * dt, q, v, tau, external))
-        phases = 2.0 * np.arange(robot.nv) + 5.0 * step * dt
-        goal = 0.4 + 0.8 * (1.0 - np.cos(5.0 * step * dt)) * np.sin(phases)
-        # Scaled to the inertia, so that light joints do not oscillate.
-        tau = robot.gravity(q) + robot.mass_matrix(q) @ (100.0 * (goal - q) - 20.0 * v)
-        q, v = runge_kutta_step(robot, q, v, tau, dt, wrenches)
-    return samples
-
-
 @pytest.fixture(scope='module')
 def pushed_motion(robot):
-    return moving_arm(robot, 1.5, 1e-3, PUSH)
+    return moving_arm(robot, 1.5, 1e-3, {HAND: PUSH})
 
 
 def filtered(times, inputs, gain):

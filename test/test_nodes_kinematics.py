@@ -9,12 +9,6 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from dynamics_ros_msgs.msg import Result
-from dynamics_ros_msgs.srv import (
-    ComputeForwardKinematics,
-    ComputeInverseKinematics,
-    ComputeJacobian,
-)
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from numpy.testing import assert_allclose
 from ros_harness import client, description, running
@@ -23,6 +17,12 @@ from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros import Robot
 from dynamics_ros.nodes.conversions import pose_matrix, pose_message, twist_array
+from dynamics_ros_msgs.msg import Result
+from dynamics_ros_msgs.srv import (
+    ComputeForwardKinematics,
+    ComputeInverseKinematics,
+    ComputeJacobian,
+)
 
 pytestmark = pytest.mark.ros
 
@@ -259,19 +259,19 @@ def test_poses_go_on_while_inverse_kinematics_searches(ros):
 
 
 BAD_REQUESTS = {
-    'unknown frame': (dict(frame='nose'), Result.UNKNOWN_FRAME, 'nose'),
-    'empty frame': (dict(frame=''), Result.UNKNOWN_FRAME, ''),
-    'unknown reference': (dict(reference='upside'), Result.INVALID_ARGUMENT, 'upside'),
-    'unknown joint': (dict(names=['nose'], position=[0.0]), Result.UNKNOWN_JOINT, 'nose'),
-    'wrong length': (dict(names=NAMES, position=[0.0]), Result.INVALID_ARGUMENT, 'position'),
+    'unknown frame': ({'frame': 'nose'}, Result.UNKNOWN_FRAME, 'nose'),
+    'empty frame': ({'frame': ''}, Result.UNKNOWN_FRAME, ''),
+    'unknown reference': ({'reference': 'upside'}, Result.INVALID_ARGUMENT, 'upside'),
+    'unknown joint': ({'names': ['nose'], 'position': [0.0]}, Result.UNKNOWN_JOINT, 'nose'),
+    'wrong length': ({'names': NAMES, 'position': [0.0]}, Result.INVALID_ARGUMENT, 'position'),
     'a joint twice': (
-        dict(names=['elbow_pitch'] * 2, position=[0.0] * 2),
+        {'names': ['elbow_pitch'] * 2, 'position': [0.0] * 2},
         Result.INVALID_ARGUMENT,
         'twice',
     ),
-    'NaN': (dict(names=NAMES, position=[math.nan] * 7), Result.INVALID_ARGUMENT, 'position'),
-    'no position': (dict(names=NAMES, position=[]), Result.INVALID_ARGUMENT, 'position'),
-    'a base pose': (dict(base=1.0), Result.INVALID_ARGUMENT, 'base'),
+    'NaN': ({'names': NAMES, 'position': [math.nan] * 7}, Result.INVALID_ARGUMENT, 'position'),
+    'no position': ({'names': NAMES, 'position': []}, Result.INVALID_ARGUMENT, 'position'),
+    'a base pose': ({'base': 1.0}, Result.INVALID_ARGUMENT, 'base'),
 }
 
 

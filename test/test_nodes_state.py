@@ -150,6 +150,13 @@ def test_a_joint_that_stops_reporting_is_stale(buffer):
     assert buffer.state().stale_mask.tolist() == [False, False, True]
 
 
+def test_a_velocity_that_stops_coming_is_missing_though_its_joint_reports(buffer):
+    buffer.update(whole(1.0))
+    buffer.update(joints('shoulder elbow slide', [0.1, 0.2, 0.3], stamp=2.1))
+    assert buffer.state().stale == ()
+    assert buffer.state().velocity_missing == ('shoulder', 'elbow', 'slide')
+
+
 def test_after_the_clock_jumped_back_joints_not_heard_of_since_are_stale(buffer):
     buffer.update(whole(100.0))
     buffer.update(joints('shoulder elbow', [0.1, 0.2], [0.0] * 2, [0.0] * 2, stamp=1.0))

@@ -112,8 +112,12 @@ def controlled(urdf, moving=True):
 
 
 def advance(simulated, seconds):
-    """The samples of so many seconds."""
-    return [simulated.advance() for _ in range(round(seconds * STEPS_PER_SECOND))]
+    """The samples of so many seconds, one a step, the last at the end."""
+    samples = []
+    for _ in range(round(seconds * STEPS_PER_SECOND)):
+        simulated.step()
+        samples.append(simulated.sample())
+    return samples
 
 
 class TestMechanics:
@@ -124,10 +128,9 @@ class TestMechanics:
         for _ in range(20):
             advance(simulated, 0.25)
             energies.append(simulated.energy())
-        # Semi-implicit Euler lets the energy sway in proportion to the step, and does not drift:
-        # the bodies exchange some 10 J, and a step of 1 ms is 1/1000 of the fastest swing.
-        assert np.max(np.abs(np.array(energies) - before)) < 0.1
-        assert abs(np.mean(energies[10:]) - np.mean(energies[:10])) < 0.05
+        # A leapfrog step errs by (w dt)^2 of what swings, and does not drift: some 10 J at
+        # w = 10 rad/s; Coriolis forces at a predicted velocity cost some more.
+        assert np.max(np.abs(np.array(energies) - before)) < 5e-3
 
     def test_a_pendulum_swings_with_the_period_of_its_inertia_and_weight(self):
         hanging = math.pi / 2
@@ -149,17 +152,18 @@ class TestMechanics:
         simulated.push('second', force, 1.0)
         work = 0.0
         for sample in advance(simulated, 1.0):
-            twist = robot.frame_velocity(sample.q, sample.v + 0.5e-3 * sample.a, 'second')
+            half = sample.v - 0.5e-3 * sample.a
+            twist = robot.frame_velocity(sample.q - 0.5e-3 * half, half, 'second')
             work += float(force @ twist) * 1e-3
-        # As for the energy: first order in the step.
-        assert simulated.energy() - before == pytest.approx(work, rel=5e-3)
+        # As for the energy, on some 10 J.
+        assert simulated.energy() - before == pytest.approx(work, rel=1e-3)
 
     def test_a_push_acts_where_and_in_the_axes_it_is_asked_for(self):
         urdf = DOUBLE_PENDULUM
         simulated = passive(urdf, (0.5, 0.7))
         point = (0.1, 0.2, -0.3)
         simulated.push('second', (1.0, 2.0, 3.0, 0.4, 0.5, 0.6), 1.0, 'first', point)
-        sample = simulated.advance()
+        (sample,) = advance(simulated, 1e-3)
         reference = LagrangianReference(urdf, simulated.robot.joint_names)
         R = reference.pose(sample.q, 'first')[:3, :3]
         lever = reference.pose(sample.q, 'second')[:3, :3] @ point
@@ -208,18 +212,19 @@ class TestLimits:
         wanted = simulated.motion.at(simulated.time * 1e-9)[0]
         bounded = np.isfinite(simulated.robot.upper_limits)
         # It comes back to its motion; joints without limits have to unwind and may need longer.
-        assert simulated.advance().q[bounded] == pytest.approx(wanted[bounded], abs=0.02)
+        assert simulated.sample().q[bounded] == pytest.approx(wanted[bounded], abs=0.02)
 
     def test_motors_exert_no_more_than_the_effort_limits(self):
         simulated, _ = controlled(ARM, moving=False)
         limits = simulated.robot.effort_limits
         assert np.isfinite(limits).all()
-        start = simulated.advance().q
+        start = simulated.sample().q
         simulated.command({simulated.robot.joint_names[0]: 1e9}, replace=True, duration=0.05)
-        sample = simulated.advance()
-        moved = simulated.actuators.armature[0] * sample.a[0] + sample.effort[0]
-        assert moved == pytest.approx(limits[0], rel=1e-6)
-        assert start[0] == sample.q[0]
+        (sample,) = advance(simulated, 1e-3)
+        # What turns the rotor and reaches the sensor; gear friction takes the rest.
+        exerted = simulated.actuators.armature[0] * sample.a[0] + sample.effort[0]
+        assert exerted == pytest.approx(limits[0], rel=0.01)
+        assert sample.q[0] > start[0]
 
     def test_an_effort_limit_that_cannot_carry_the_robot_is_reported_and_not_enforced(self):
         weak = DOUBLE_PENDULUM.replace(
@@ -235,7 +240,7 @@ class TestControl:
     @pytest.mark.parametrize('urdf', [ARM, MASSLESS_TIP, WITHOUT_MASSES, WITH_FRICTION, GRIPPER])
     def test_a_robot_that_stands_stays_where_it_is(self, urdf):
         simulated, _ = controlled(urdf, moving=False)
-        start = simulated.advance().q
+        start = simulated.sample().q
         last = advance(simulated, 2.0)[-1]
         assert last.q == pytest.approx(start, abs=ROUNDING)
         assert np.max(np.abs(last.v)) < ROUNDING
@@ -267,13 +272,13 @@ class TestControl:
 
     def test_a_push_gives_way_a_little_and_ends_at_its_time(self):
         simulated, tool = controlled(ARM, moving=False)
-        start = simulated.advance().q
+        start = simulated.sample().q
         force, share = gentle_push(simulated.robot, simulated.actuators, start, tool)
         assert share == pytest.approx(1.0)
         assert 0.0 < np.linalg.norm(force) <= 20.0 + ROUNDING
         simulated.push(tool, (*force, 0.0, 0.0, 0.0), 0.4)
         samples = advance(simulated, 2.5)
-        assert [sample.pushed for sample in samples] == [True] * 400 + [False] * 2100
+        assert [bool(sample.pushes) for sample in samples] == [True] * 400 + [False] * 2100
         way = simulated.robot.forward_kinematics(samples[399].q, tool)[:3, 3]
         way = way - simulated.robot.forward_kinematics(start, tool)[:3, 3]
         assert 1e-4 < np.linalg.norm(way) < 0.05
@@ -290,7 +295,7 @@ class TestControl:
     def test_commands_add_to_the_controllers_until_they_time_out(self):
         simulated, _ = controlled(ARM, moving=False)
         name = simulated.robot.joint_names[1]
-        start = simulated.advance().q
+        start = simulated.sample().q
         simulated.command({name: 5.0}, replace=False, duration=0.3)
         pushed_away = advance(simulated, 0.3)[-1].q - start
         # Held by the controller: torque over stiffness is where it comes to rest.
@@ -300,7 +305,7 @@ class TestControl:
 
     def test_commands_replace_the_controllers_of_the_joints_they_name(self):
         simulated, _ = controlled(ARM, moving=False)
-        start = simulated.advance().q
+        start = simulated.sample().q
         name = simulated.robot.joint_names[-1]
         simulated.command({name: 0.0}, replace=True, duration=0.5)
         advance(simulated, 0.1)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.errors import ModelError
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.robot import Robot
 from dynamics_ros.simulation import (
@@ -18,6 +17,7 @@ from dynamics_ros.simulation import (
     LagrangianReference,
     comfortable_posture,
     gentle_push,
+    require_simulable,
     tool_frame,
 )
 
@@ -56,11 +56,10 @@ class Subject:
         """Look at a description.
 
         Raises:
-            ModelError: it is not a robot, or has no joint that moves.
+            ModelError: it is not a robot, or none that can be simulated.
         """
         robot = Robot.from_urdf(urdf)
-        if robot.nv == 0:
-            raise ModelError(f'robot {robot.name!r}', 'has no joint that moves')
+        require_simulable(robot)
         tool = tool_frame(read_urdf(urdf))
         posture = comfortable_posture(robot, tool)
         actuators = Actuators.for_robot(robot, posture, tool)

@@ -14,8 +14,6 @@ from ..arguments import check_not_negative, finite_vector, per_entry
 if TYPE_CHECKING:
     from ..robot import Robot
 
-Stamps = NDArray[np.int64]
-
 NEVER = np.iinfo(np.int64).max
 """Begin of something that does not go on."""
 
@@ -68,7 +66,7 @@ class ContactDetector:
 
         Args:
             robot: the robot. A moving root joint is not watched: it feels the ground.
-            contact_thresholds: number or (nv), positive; inf for a joint that is not watched [Nm].
+            contact_thresholds: number or (nv), not negative; inf for a joint not watched [Nm].
             collision_thresholds: the same; a joint needs not have both [Nm].
             debounce: s; 0 believes a single sample.
             release: s.
@@ -86,13 +84,11 @@ class ContactDetector:
         )
         self.contact_thresholds[: robot.model.root_joint_nv] = np.inf
         self.collision_thresholds[: robot.model.root_joint_nv] = np.inf
-        self._debounce = round(debounce * 1e9)
+        self._contact = _Debounced(self.contact_thresholds, debounce)
+        self._collision = _Debounced(self.collision_thresholds, debounce)
         self._release = round(release * 1e9)
         self._links = _links_behind(robot)
         self._stamp = 0
-        self._quiet_since = 0
-        self._contact_since: Stamps = np.full(robot.nv, NEVER)
-        self._collision_since: Stamps = np.full(robot.nv, NEVER)
         self.reset()
 
     @property
@@ -103,7 +99,7 @@ class ContactDetector:
     def reset(self) -> None:
         """Give up a latched collision and start over."""
         self._report = ContactReport(ContactState.NONE, '', False, 0)
-        self._restart_timers(0)
+        self._restart(0)
 
     def update(
         self, stamp: int, external_torque: ArrayLike, ignored: NDArray[np.bool_] | None = None
@@ -122,53 +118,64 @@ class ContactDetector:
         if ignored is not None:
             magnitude[ignored] = 0.0
         if stamp < self._stamp:
-            self._restart_timers(stamp)
+            self._restart(stamp)
         self._stamp = stamp
-        touching = self._above(magnitude, self.contact_thresholds, self._contact_since)
-        colliding = self._above(magnitude, self.collision_thresholds, self._collision_since)
-        if touching.any() or colliding.any() or np.any(magnitude > self.contact_thresholds):
+        touching = self._contact.lasting(stamp, magnitude)
+        colliding = self._collision.lasting(stamp, magnitude)
+        if self._contact.running or self._collision.running:
             self._quiet_since = stamp
         self._report = self._next(touching, colliding)
         return self._report
 
-    def _above(
-        self,
-        magnitude: NDArray[np.float64],
-        thresholds: NDArray[np.float64],
-        since: Stamps,
-    ) -> NDArray[np.bool_]:
-        """Joints above their thresholds for the debounce time; ``since`` is carried on."""
-        above = magnitude > thresholds
-        np.minimum(since, self._stamp, out=since)
-        since[~above] = NEVER
-        lasting: NDArray[np.bool_] = above & (self._stamp - self._debounce >= since)
-        return lasting
-
-    def _next(self, touching: NDArray[np.bool_], colliding: NDArray[np.bool_]) -> ContactReport:
+    def _next(
+        self, touching: NDArray[np.intp] | None, colliding: NDArray[np.intp] | None
+    ) -> ContactReport:
         now = self._report
         if now.collision_latched:
             return now
-        if colliding.any():
-            link = self._link_behind_last(colliding | touching)
-            return ContactReport(ContactState.COLLISION, link, True, self._stamp)
-        if touching.any():
+        if colliding is not None:
+            last = max(colliding[-1], -1 if touching is None else touching[-1])
+            return ContactReport(ContactState.COLLISION, self._links[last], True, self._stamp)
+        if touching is not None:
             since = now.since if now.state is ContactState.CONTACT else self._stamp
-            return ContactReport(
-                ContactState.CONTACT, self._link_behind_last(touching), False, since
-            )
+            return ContactReport(ContactState.CONTACT, self._links[touching[-1]], False, since)
         quiet = self._stamp - self._quiet_since >= self._release
         if now.state is ContactState.CONTACT and quiet:
             return ContactReport(ContactState.NONE, '', False, self._stamp)
         return now
 
-    def _link_behind_last(self, felt: NDArray[np.bool_]) -> str:
-        return self._links[int(np.flatnonzero(felt)[-1])]
-
-    def _restart_timers(self, stamp: int) -> None:
+    def _restart(self, stamp: int) -> None:
         self._stamp = stamp
         self._quiet_since = stamp
-        self._contact_since.fill(NEVER)
-        self._collision_since.fill(NEVER)
+        self._contact.restart()
+        self._collision.restart()
+
+
+class _Debounced:
+    """Which joints have been above their thresholds without a break for some time."""
+
+    def __init__(self, thresholds: NDArray[np.float64], duration: float) -> None:
+        self._thresholds = thresholds
+        self._duration = round(duration * 1e9)
+        self._since = np.full(len(thresholds), NEVER)
+        self.running = False
+
+    def restart(self) -> None:
+        """Forget since when."""
+        self._since.fill(NEVER)
+        self.running = False
+
+    def lasting(self, stamp: int, magnitude: NDArray[np.float64]) -> NDArray[np.intp] | None:
+        """Their indices, ascending; None when there are none, which is usual and quick."""
+        above = magnitude > self._thresholds
+        if not above.any():
+            if self.running:
+                self.restart()
+            return None
+        self.running = True
+        self._since = np.where(above, np.minimum(self._since, stamp), NEVER)
+        lasting = np.flatnonzero(stamp - self._duration >= self._since)
+        return lasting if len(lasting) else None
 
 
 def _links_behind(robot: Robot) -> list[str]:

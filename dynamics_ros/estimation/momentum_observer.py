@@ -1,10 +1,10 @@
 """External joint torques from the generalized momentum, without acceleration or inertia inverse.
 
-The momentum p = M(q) v obeys ([DeLuca2005] eq. 6, [Haddadin2017] eq. 25)
+The momentum p = M(q) v obeys ([DeLuca2005], [Haddadin2017])
 
     dp/dt = tau + beta + tau_ext,        beta = C(q, v)^T v - g(q),
 
-and the observer is to be the unit-gain low-pass filter ([Haddadin2017] eq. 38)
+and the observer is to be the unit-gain low-pass filter ([Haddadin2017])
 
     dr/dt = K (tau_ext - r).
 
@@ -175,8 +175,8 @@ class MomentumObserver:
         torque = finite_vector('tau', tau, self._robot.nv)
         momentum, beta = self._robot.momentum_observer_terms(q, v)
 
-        # What is known at samples only is averaged by the trapezoid, what was held is the mean.
-        sampled, held = (beta + torque, 0.0) if self._instant else (beta, torque)
+        # What is known at samples only is averaged by the trapezoid; what was held is its own mean.
+        sampled = beta + torque if self._instant else beta
 
         event = self._event_after(0 if self._stamp is None else time - self._stamp)
         if event is not ObserverEvent.UPDATED:
@@ -185,8 +185,11 @@ class MomentumObserver:
         elif self._balance is not None and self._stamp is not None:
             interval = time - self._stamp
             momentum_before, sampled_before = self._balance
-            drive = 0.5 * (sampled_before + sampled) + held
-            external = (momentum - momentum_before) / (interval * 1e-9) - drive
+            external = momentum - momentum_before
+            external *= 1e9 / interval
+            external -= 0.5 * (sampled_before + sampled)
+            if not self._instant:
+                external -= torque
             self._estimate = external + self._decay_over(interval) * (self._estimate - external)
         self._stamp = time
         self._balance = momentum, sampled

@@ -1,11 +1,11 @@
-"""External wrenches at frames from external joint torques: tau_ext = J^T w ([Haddadin2017] VII).
+"""External wrenches at frames from external joint torques: tau_ext = J^T w ([Haddadin2017]).
 
 The rows of J^T are divided by the noise of their joints (relative to the smallest), torques are
 counted per ``length_scale`` so that force and torque have one unit, and the singular value
 decomposition U S V^T of the result shows which directions of w the joints feel, in Nm per N.
 
 Plain damping would pull every force towards zero, also a well-felt one. Here a direction is damped
-only when its singular value s is below a threshold e ([Maciejewski1988], after [Nakamura1986]):
+only when its singular value s is below a threshold e ([Nakamura1986], [Chiaverini1994]):
 
     w = V diag(phi / s) U^T tau,    phi = s^2 / (s^2 + l^2),    l^2 = 0 for s >= e, else e^2 - s^2,
 
@@ -130,7 +130,7 @@ class WrenchEstimator:
         self._length = length_scale
         self._threshold = singular_threshold
         self._prior = wrench_prior
-        self._support = _support(robot, self._frames) & np.isfinite(self._noise)
+        self._support = np.flatnonzero(_support(robot, self._frames) & np.isfinite(self._noise))
         # Wrench coordinates of one unit: torque = length scale times its coordinate.
         self._units = np.array([1.0, 1.0, 1.0, length_scale, length_scale, length_scale])
 
@@ -148,40 +148,44 @@ class WrenchEstimator:
             InvalidArgumentError: a wrong shape or NaN.
         """
         torque = finite_vector('external_torque', external_torque, self._robot.nv)
-        used = np.flatnonzero(self._support if ignored is None else self._support & ~ignored)
+        used = self._support if ignored is None else self._support[~ignored[self._support]]
         contacts = [self._contact(q, i) for i in range(len(self._frames))]
-        matrix = np.hstack([contact.columns[used] for contact in contacts])
         least_noise = float(self._noise[used].min(initial=np.inf))
         weights = least_noise / self._noise[used]
+        columns = [contact.columns[used] for contact in contacts]
+        matrix = columns[0] if len(columns) == 1 else np.hstack(columns)
         U, s, Vt = np.linalg.svd(matrix * weights[:, np.newaxis])
         phi, inverse = self._filtered(s, len(Vt))
         V, felt = Vt.T, len(s)
         wrenches = V[:, :felt] @ (inverse * (U[:, :felt].T @ (weights * torque[used])))
-        variance = ((1.0 - phi) * self._prior) ** 2
+        missing = 1.0 - phi
+        variance = (missing * self._prior) ** 2
         variance[:felt] += (inverse * least_noise) ** 2
-        solution = _Solution(wrenches, (V * variance) @ Vt, (V * (1.0 - phi)) @ Vt, s)
+        missed = (V * missing) @ Vt if missing.any() else None
+        solution = _Solution(wrenches, (V * variance) @ Vt, missed, s)
         return tuple(self._estimate_at(i, contact, solution) for i, contact in enumerate(contacts))
 
     def _contact(self, q: ArrayLike, index: int) -> _Contact:
         robot, frame, axes = self._robot, self._frames[index], self._axes[index]
         X_RC = robot.forward_kinematics(q, frame)
-        X_RE = np.eye(4) if axes == robot.root_frame else robot.forward_kinematics(q, axes)
-        R_RE = X_RE[:3, :3]
-        lever = X_RC[:3, :3] @ self._points[index]
         J = robot.jacobian(q, frame)
-        columns = np.hstack([J[:3].T @ R_RE, J[3:].T @ R_RE * self._length])
-        return _Contact(
-            columns=columns[:, : self._rows],
-            lever=R_RE.T @ lever,
-            reference_point=R_RE.T @ (X_RC[:3, 3] + lever - X_RE[:3, 3]),
-        )
+        lever = X_RC[:3, :3] @ self._points[index]
+        point = X_RC[:3, 3] + lever
+        columns = J.T * self._units
+        if axes != robot.root_frame:
+            X_RE = robot.forward_kinematics(q, axes)
+            R_RE = X_RE[:3, :3]
+            lever, point = lever @ R_RE, (point - X_RE[:3, 3]) @ R_RE
+            columns = np.hstack([columns[:, :3] @ R_RE, columns[:, 3:] @ R_RE])
+        return _Contact(columns[:, : self._rows], lever, point)
 
     def _filtered(self, s: Array, size: int) -> tuple[Array, Array]:
         """phi of every direction (size) and phi / s of those that have a singular value."""
         damping = np.maximum(self._threshold**2 - s**2, 0.0)
         inverse = s / (s**2 + damping)
         phi = np.zeros(size)
-        phi[: len(s)] = s * inverse
+        # s s / (s s) is not always 1.
+        phi[: len(s)] = np.where(damping > 0.0, s * inverse, 1.0)
         return phi, inverse
 
     def _estimate_at(self, index: int, contact: _Contact, solution: _Solution) -> WrenchEstimate:
@@ -190,13 +194,17 @@ class WrenchEstimator:
         own = slice(index * rows, (index + 1) * rows)
         # Moving the reference point by d leaves the force and turns the torque into tau - d x f.
         move = np.eye(6)
-        move[3:, :3] = -_skew(contact.lever / self._length)
+        move[3:, :3] = _skew(contact.lever / -self._length)
         scaled = self._units[:, np.newaxis] * move[:, :rows]
-        missed = solution.missed[own].copy()
-        shifted = move[:rows, :rows] @ missed
-        shifted[:, own] = shifted[:, own] @ np.linalg.inv(move[:rows, :rows])
-        observable = np.zeros(6, dtype=bool)
-        observable[:rows] = _row_lengths(shifted) < UNSEEN
+        observable = np.arange(6) < rows
+        degraded = False
+        if solution.missed is not None:
+            missed = solution.missed[own]
+            degraded = bool(np.any(_row_lengths(missed) > DAMPED))
+            shifted = move[:rows, :rows] @ missed
+            back = 2.0 * np.eye(rows) - move[:rows, :rows]
+            shifted[:, own] = shifted[:, own] @ back
+            observable[:rows] = _row_lengths(shifted) < UNSEEN
         return WrenchEstimate(
             frame=self._frames[index],
             expressed_in=self._axes[index],
@@ -205,7 +213,7 @@ class WrenchEstimator:
             covariance=scaled @ solution.covariance[own, own] @ scaled.T,
             singular_values=solution.singular_values,
             observable=observable,
-            degraded=bool(np.any(_row_lengths(missed) > DAMPED)),
+            degraded=degraded,
         )
 
 
@@ -226,11 +234,14 @@ class _Contact:
 
 @dataclass(frozen=True, eq=False)
 class _Solution:
-    """All contacts together in coordinates of one unit, at the origins of their frames."""
+    """All contacts together in coordinates of one unit, at the origins of their frames.
+
+    ``missed`` is the part of a wrench that is not recovered: V diag(1 - phi) V^T, None for none.
+    """
 
     wrenches: Array
     covariance: Array
-    missed: Array
+    missed: Array | None
     singular_values: Array
 
 

@@ -55,6 +55,8 @@ def leading_shape(variables: Sequence[Variable], arrays: Sequence[Array]) -> tup
         InvalidArgumentError: they do not broadcast.
     """
     shapes = [x.shape[: x.ndim - len(variable.shape)] for variable, x in zip(variables, arrays)]
+    if not any(shapes):
+        return ()
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:

@@ -51,6 +51,7 @@ class Kernel:
                 self.backend = 'llvm'
             except (CompilerUnavailableError, RuntimeError, OSError, MemoryError) as reason:
                 _log.warning('%s runs as plain Python, which is slower: %s', trace.name, reason)
+        self._entry = self.bind(_not_taken)
         self.call = self.bind(self._call_general)
         self.compile_seconds = time.perf_counter() - started
 
@@ -111,6 +112,11 @@ class Kernel:
             )
         arrays = [arguments.as_input(x, value) for x, value in zip(variables, values)]
         leading = arguments.leading_shape(variables, arrays)
+        if not leading and out is None:
+            # Converted to what the entry point takes, unless a number is not finite.
+            answer = self._entry(*[x if x.ndim else float(x) for x in arrays])
+            if answer is not NotImplemented:
+                return answer
         results, work = arguments.as_outputs(self.trace.outputs, leading, out, arrays)
         if not self._runner.run(arrays, leading, work):
             arguments.refuse_non_finite(variables, arrays)
@@ -120,3 +126,7 @@ class Kernel:
         if out is None:
             results = [x if x.ndim else x[()] for x in results]
         return results[0] if len(results) == 1 else tuple(results)
+
+
+def _not_taken(*_: Any) -> Any:
+    return NotImplemented

@@ -79,9 +79,16 @@ def compile_module(ir: str, functions: Sequence[str]) -> MachineCode:
 
 
 def _provide_libm(binding: Any) -> None:
-    """Tell LLVM where libm is, in case this process has not made its names public."""
-    libm = ctypes.CDLL(ctypes.util.find_library('m'))
+    """Tell LLVM where the mathematical functions of this process are."""
     for name in LIBM_FUNCTIONS:
         if not binding.address_of_symbol(name):
-            function = getattr(libm, name)
-            binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+            binding.add_symbol(name, _libm_address(name))
+
+
+def _libm_address(name: str) -> int:
+    # Python itself links libm, so the search, which starts a process, is for exotic builds.
+    for find in (lambda: None, lambda: ctypes.util.find_library('m')):
+        function = getattr(ctypes.CDLL(find()), name, None)
+        if function is not None:
+            return ctypes.cast(function, ctypes.c_void_p).value or 0
+    raise CompilerUnavailableError(f'the mathematical library has no {name}')

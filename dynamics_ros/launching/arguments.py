@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 SWITCH = ('true', 'false')
 """Choices of an argument that is on or off."""
@@ -57,7 +57,9 @@ PROCESS = (
         'YAML file of parameters; config/dynamics_ros.yaml of this package lists all of them. '
         'Arguments given here come before what the file says. Empty: the defaults.',
     ),
-    Argument('log_level', 'info', 'Lowest level that is logged.', ('debug', 'info', 'warn', 'error')),
+    Argument(
+        'log_level', 'info', 'Lowest level that is logged.', ('debug', 'info', 'warn', 'error')
+    ),
     Argument('respawn', 'false', 'Start a node that has died again after two seconds.', SWITCH),
 )
 
@@ -76,7 +78,14 @@ ROBOT = (
 FRAMES = Argument(
     'frames',
     '',
-    "Frames whose poses and contact wrenches are published, as 'tool0,elbow_link'. "
+    "Frames whose poses and twists are published, as 'tool0,elbow_link'. "
+    'Empty: params_file, or the end of the longest chain.',
+)
+
+CONTACT_FRAMES = Argument(
+    'contact_frames',
+    '',
+    "Frames where the environment may push, as 'tool0'; several push at the same time. "
     'Empty: params_file, or the end of the longest chain.',
 )
 
@@ -130,11 +139,29 @@ RVIZ = (
 )
 
 SHARED = (*DESCRIPTION, *NAMES, *ROBOT, *PROCESS)
-"""What every launch file that starts nodes on a robot takes."""
+"""What the launch files of the nodes have in common."""
 
 KINEMATICS = (FRAMES, PUBLISH_TF)
-CONTACT = (FRAMES, WRENCH_EXPRESSED_IN)
-NODES = (*SHARED, *KINEMATICS, WRENCH_EXPRESSED_IN, COMPOSED, ROBOT_STATE_PUBLISHER, *RVIZ)
-"""What the launch file of all nodes takes."""
+CONTACT = (CONTACT_FRAMES, WRENCH_EXPRESSED_IN)
+NODES = (*SHARED, *KINEMATICS, *CONTACT, COMPOSED, ROBOT_STATE_PUBLISHER, *RVIZ)
 
-MOTION = Argument('motion', 'true', 'The simulated arm moves slowly; false: it holds still.', SWITCH)
+MOTION = Argument('motion', 'true', 'The robot moves slowly; false: it holds still.', SWITCH)
+
+
+def demo_arguments(description_file: str) -> tuple[Argument, ...]:
+    """What the launch file of the demo takes.
+
+    Args:
+        description_file: of the robot that is simulated when no other is asked for.
+    """
+    # The simulator has a fixed root, the time of the machine, and a topic with its description.
+    without = {*ROBOT, ROBOT_STATE_PUBLISHER}
+    defaults = {'description_file': description_file, 'publish_tf': 'true', 'rviz': 'auto'}
+    return (
+        *(
+            replace(argument, default=defaults.get(argument.name, argument.default))
+            for argument in NODES
+            if argument not in without and argument.name != 'robot_description'
+        ),
+        MOTION,
+    )

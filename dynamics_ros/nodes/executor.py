@@ -42,6 +42,9 @@ class Application:
 
 def run(build: Callable[[], Application], arguments: Sequence[str] | None = None) -> int:
     """Build nodes and spin them until SIGINT or SIGTERM; the exit code of the process."""
+    # rclpy's own handler shuts the context down, which ends the spinning. Python's would raise
+    # KeyboardInterrupt in the middle of a callback, which the executor reports as a fault.
+    signal.signal(signal.SIGINT, lambda *_: None)
     try:
         try:
             rclpy.init(args=arguments)
@@ -66,6 +69,10 @@ def _run(build: Callable[[], Application]) -> int:
     except DynamicsRosError as error:
         print(f'cannot start: {error}', file=sys.stderr)
         return 1
+    except Exception:
+        if not rclpy.ok():  # a signal came before the nodes were there
+            return 0
+        raise
     executor = make_executor()
     for node in application.nodes:
         executor.add_node(node)

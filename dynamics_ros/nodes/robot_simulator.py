@@ -29,6 +29,7 @@ from ..simulation import (
     Sample,
     SimulatedRobot,
     comfortable_posture,
+    require_simulable,
     slow_motion,
     tool_frame,
 )
@@ -67,6 +68,7 @@ class RobotSimulator(Node):
         values = self.parameters.values
         urdf = values.robot_description or default_description()
         self.robot = Robot.from_urdf(urdf)
+        require_simulable(self.robot)
         self.tool = values.tool_frame or tool_frame(read_urdf(urdf))
         posture = comfortable_posture(self.robot, self.tool)
         actuators = Actuators.for_robot(self.robot, posture, self.tool)
@@ -84,7 +86,9 @@ class RobotSimulator(Node):
         ratio = NANOSECONDS / (values.ground_truth_rate * self._publish_every)
         self._truth_every = max(1, round(ratio)) * self._publish_every
         self._was_pushed = False
-        self._simulated.advance()  # compiles the kernels before time begins to count
+        # Compiles the kernels, also those of a push at the tool, before time begins to count.
+        self.robot.jacobian(posture, self.tool)
+        self._simulated.step()
 
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._description = self.create_publisher(String, 'robot_description', latched)
@@ -128,9 +132,9 @@ class RobotSimulator(Node):
         steps = int(lag * speed * NANOSECONDS) // TIME_STEP_NS
         try:
             for _ in range(min(steps, _MOST_STEPS)):
-                sample = self._simulated.advance()
-                if sample.time % self._publish_every == 0:
-                    self._publish(sample)
+                self._simulated.step()
+                if self._simulated.time % self._publish_every == 0:
+                    self._publish(self._simulated.sample())
         except Exception:
             # A signal may shut the context down between two messages: that is no fault.
             if self.context.ok():
@@ -143,9 +147,10 @@ class RobotSimulator(Node):
             joint_state(stamp, names, position=sample.q, velocity=sample.v, effort=sample.effort)
         )
         # The beginning and the end of a push are told at their very stamps.
-        if sample.time % self._truth_every and sample.pushed == self._was_pushed:
+        pushed = bool(sample.pushes)
+        if sample.time % self._truth_every and pushed == self._was_pushed:
             return
-        self._was_pushed = sample.pushed
+        self._was_pushed = pushed
         pose = self._reference.pose(sample.q, self.tool)
         self._pose.publish(pose_stamped(stamp, self.robot.root_frame, pose))
         self._torques.publish(joint_state(stamp, names, effort=sample.external_torque))
@@ -154,7 +159,7 @@ class RobotSimulator(Node):
     def _tool_wrench(self, sample: Sample, pose: np.ndarray) -> np.ndarray:
         """(6) all pushes of this sample together, about the tool's origin, in its axes."""
         total = np.zeros(6)
-        for push in self._simulated.pushes if sample.pushed else ():
+        for push in sample.pushes:
             wrench = push.at_origin(self.robot, sample.q)
             at = self.robot.forward_kinematics(sample.q, push.frame)[:3, 3]
             total[:3] += wrench[:3]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
+from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
 from ..errors import InvalidArgumentError
@@ -24,8 +25,10 @@ from .conversions import (
     twist_array,
 )
 
-NEVER = np.iinfo(np.int64).min
-"""Stamp of what has not been received, or was received and is not a number."""
+Stamps = NDArray[np.int64]
+
+NEVER = -(2**62)
+"""Stamp of what was not received, or is not a number; as far away as subtraction allows."""
 
 ODOMETRY = 'odom'
 
@@ -39,7 +42,8 @@ class RobotState:
     Attributes:
         stamp: of the message that completed it.
         q, v, effort: in the order of the model; what is missing in v or effort is zero.
-        velocity_missing, effort_missing: joints without a velocity or effort.
+        velocity_missing, effort_missing: joints without a velocity or effort, or an old one
+            beside a new position.
         stale: joints, or 'odom', last heard of too long before the stamp.
         stale_mask: (nv) the same as a mask.
     """
@@ -51,7 +55,7 @@ class RobotState:
     velocity_missing: tuple[str, ...]
     effort_missing: tuple[str, ...]
     stale: tuple[str, ...]
-    stale_mask: np.ndarray
+    stale_mask: NDArray[np.bool_]
 
 
 class RefusedMessage(Exception):  # noqa: N818 - an outcome, not a fault of ours
@@ -238,19 +242,35 @@ class StateBuffer:
             return None
         if base_required and self.has_base and not self.base_known:
             return None
-        stale, stale_mask = self._stale()
-        velocity_known = self._velocity_stamps != NEVER
-        effort_known = self._effort_stamps != NEVER
+        stale = self._too_old(self._position_stamps)
+        mask = np.zeros(self.robot.nv, dtype=bool)
+        mask[self._v_index[stale]] = True
+        names = self._named(stale)
+        if self.base_known and self._too_old(np.array([self._base_stamp])).any():
+            names = (ODOMETRY, *names)
+            mask[: self._base_nv] = True
         return RobotState(
             stamp=self._stamp,
             q=self._q.copy(),
             v=self._v.copy(),
             effort=self._effort.copy(),
-            velocity_missing=() if velocity_known.all() else self._named(~velocity_known),
-            effort_missing=() if effort_known.all() else self._named(~effort_known),
-            stale=stale,
-            stale_mask=stale_mask,
+            velocity_missing=self._named(self._lacking(self._velocity_stamps, stale)),
+            effort_missing=self._named(self._lacking(self._effort_stamps, stale)),
+            stale=names,
+            stale_mask=mask,
         )
+
+    def _too_old(self, stamps: Stamps) -> NDArray[np.bool_]:
+        """Which stamps are further from the newest message than joint_timeout."""
+        if self.joint_timeout == 0.0:
+            return np.zeros(stamps.shape, dtype=bool)
+        limit = int(self.joint_timeout * NANOSECONDS)
+        # A clock that jumped back makes stamps of the future: as stale as those of the past.
+        return np.abs(stamps - nanoseconds(self._stamp)) > limit
+
+    def _lacking(self, stamps: Stamps, stale: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Joints that report, but not this quantity."""
+        return (stamps == NEVER) | (self._too_old(stamps) & ~stale)
 
     def _count_unknown(self, name: str) -> None:
         # Bounded: names come from outside.
@@ -258,7 +278,7 @@ class StateBuffer:
         self.unknown_names[name if few else 'others'] += 1
 
     def _merge(
-        self, field: list[float], values: Array, stamps: np.ndarray, stamp: int, name: str
+        self, field: list[float], values: Array, stamps: Stamps, stamp: int, name: str
     ) -> None:
         if not field:
             return
@@ -273,26 +293,9 @@ class StateBuffer:
         values[self._v_index[target.slots]] = np.where(finite, given, 0.0)
         stamps[target.slots] = np.where(finite, stamp, NEVER)
 
-    def _stale(self) -> tuple[tuple[str, ...], np.ndarray]:
-        mask = np.zeros(self.robot.nv, dtype=bool)
-        if self.joint_timeout == 0.0:
-            return (), mask
-        now = nanoseconds(self._stamp)
-        limit = int(self.joint_timeout * NANOSECONDS)
-        old = np.zeros(len(self.joint_names), dtype=bool)
-        for stamps in (self._position_stamps, self._velocity_stamps, self._effort_stamps):
-            # A clock that jumped back makes stamps of the future: as stale as those of the past.
-            old |= (stamps != NEVER) & (
-                np.abs(now - np.where(stamps == NEVER, now, stamps)) > limit
-            )
-        names = self._named(old) if old.any() else ()
-        mask[self._v_index[old]] = True
-        if self.base_known and abs(now - self._base_stamp) > limit:
-            names = (ODOMETRY, *names)
-            mask[: self._base_nv] = True
-        return names, mask
-
-    def _named(self, mask: np.ndarray) -> tuple[str, ...]:
+    def _named(self, mask: NDArray[np.bool_]) -> tuple[str, ...]:
+        if not mask.any():
+            return ()
         return tuple(self.joint_names[i] for i in np.flatnonzero(mask))
 
 

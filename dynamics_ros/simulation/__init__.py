@@ -4,7 +4,7 @@ from .actuators import Actuators
 from .motion import SmoothMotion, comfortable_posture, slow_motion
 from .push import gentle_push
 from .reference import LagrangianReference
-from .simulated_robot import TIME_STEP_NS, Push, Sample, SimulatedRobot
+from .simulated_robot import TIME_STEP_NS, Push, Sample, SimulatedRobot, require_simulable
 from .tool_frame import tool_frame
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     'SmoothMotion',
     'comfortable_posture',
     'gentle_push',
+    'require_simulable',
     'slow_motion',
     'tool_frame',
 ]

@@ -1,18 +1,20 @@
 """A robot that moves: forward dynamics with motors, friction, stops, controllers and pushes.
 
-Each step solves, linear in the next velocity v+ (semi-implicit Euler, stiff terms implicit),
+A step goes half the way with the old velocity, solves there for the new one, and goes the other
+half with that (leapfrog):
 
-    (M + A) (v+ - v) / dt + h = tau_motor(v+) - friction(v+) + stops(v+) + tau_ext,   q+ = q + dt v+
+    q' = q + dt/2 v,   (M + A) (v+ - v) / dt + h = motor(v+) - friction(v+) + stop(v+) + J^T w,
+    q+ = q' + dt/2 v+
 
-with A the rotor inertias. Controllers, friction and stops act as springs and dampers on the state
-at the end of the step, so that no gain, however stiff, and no link, however light, can make it
-explode. A fourth-order step would cost four evaluations, and its accuracy would be lost at the
-first stop, friction or start of a push, which are not smooth; at 1 ms the error is far below what a
-sensor resolves.
+with A the rotor inertias. Without motors it is of second order at one evaluation of the dynamics a
+step; a fourth-order method costs four, and its accuracy would be lost at the first stop, dry
+friction or beginning of a push, which are not smooth. Controllers, friction and stops act as
+springs and dampers on the state at the end of the step, linear in v+, so that no gain, however
+stiff, and no link, however light, can make it explode.
 
 What the joint torque sensors show is the torque on the link side of the gears,
 
-    effort = M a + h - tau_ext + f(v),
+    effort = M a + h - J^T w + f(v),
 
 f the friction that the description declares (``<dynamics>``): all that rigid-body dynamics of the
 description need, and nothing that it does not know. Rotor inertia and gear friction lie on the
@@ -42,27 +44,6 @@ TIME_STEP_NS = 1_000_000
 _DT = TIME_STEP_NS * 1e-9
 _FASTEST = 10.0  # times the velocity limit: no push, however hard, makes a joint move faster
 _UNLIMITED_SPEED = 10.0  # rad/s or m/s in place of a velocity limit that is not given
-
-
-@dataclass(frozen=True)
-class Sample:
-    """The robot at one instant; arrays (n) in the order of ``robot.joint_names``.
-
-    Attributes:
-        time: simulated time since the start [ns].
-        q, v, a: position, velocity, acceleration [rad, m; per s; per s^2].
-        effort: what the joint torque sensors show [Nm, N if prismatic].
-        external_torque: of all pushes, J^T w [Nm, N if prismatic].
-        pushed: whether a push acts.
-    """
-
-    time: int
-    q: Array
-    v: Array
-    a: Array
-    effort: Array
-    external_torque: Array
-    pushed: bool
 
 
 @dataclass(frozen=True)
@@ -100,8 +81,29 @@ class Push:
         return J.T @ self.at_origin(robot, q)
 
 
+@dataclass(frozen=True)
+class Sample:
+    """The robot at one instant; arrays (n) in the order of ``robot.joint_names``.
+
+    Attributes:
+        time: simulated time since the start [ns].
+        q, v, a: position, velocity, acceleration [rad, m; per s; per s^2].
+        effort: what the joint torque sensors show [Nm, N if prismatic].
+        external_torque: of all pushes, J^T w [Nm, N if prismatic].
+        pushes: that act.
+    """
+
+    time: int
+    q: Array
+    v: Array
+    a: Array
+    effort: Array
+    external_torque: Array
+    pushes: tuple[Push, ...]
+
+
 class SimulatedRobot:
-    """A fixed-base robot under motor, gravity and pushes; time advances by ``advance`` alone.
+    """A fixed-base robot under motor, gravity and pushes; time advances by ``step`` alone.
 
     Args:
         robot: fixed base; every joint has one coordinate.
@@ -120,13 +122,15 @@ class SimulatedRobot:
         motion: SmoothMotion | None = None,
         q: ArrayLike | None = None,
     ) -> None:
-        _require_simple_joints(robot)
+        require_simulable(robot)
         self.robot = robot
         self.actuators = actuators
         self.motion = motion
         start = q if q is not None else robot.neutral() if motion is None else motion.at(0.0)[0]
         self._q = np.array(start, dtype=float)
         self._v = np.zeros(robot.nv)
+        self._a = np.zeros(robot.nv)
+        self._acting: tuple[Push, ...] = ()
         self._time = 0
         self._pushes: dict[str, Push] = {}
         self._declared_friction = EffortModel.from_robot(robot)
@@ -209,27 +213,36 @@ class SimulatedRobot:
         self._command, self._command_end = torque, self._time + steps * TIME_STEP_NS
         self._controlled = np.where(mask & replace, 0.0, 1.0)
 
-    def advance(self) -> Sample:
-        """Take one step; the sample is of its beginning, with the torques that act during it."""
+    def step(self) -> None:
+        """Go on by ``TIME_STEP_NS``."""
         if self._time == self._command_end:
             self._stop_commands()
-        if self._pushes:
-            self._pushes = {f: push for f, push in self._pushes.items() if push.end > self._time}
+        self._acting = tuple(push for push in self._pushes.values() if push.end > self._time)
+        if len(self._acting) < len(self._pushes):
+            self._pushes = {push.frame: push for push in self._acting}
 
-        robot, q, v = self.robot, self._q, self._v
-        M, h = robot.mass_matrix(q), robot.nonlinear_effects(q, v)
-        tau_ext = np.zeros(robot.nv)
-        for push in self._pushes.values():
-            tau_ext += push.torque(robot, q)
-        declared = self._declared_friction.friction_torque(v)
-        v_next = self._next_velocity(M, tau_ext - h, declared)
+        q_half = self._q + 0.5 * _DT * self._v
+        # Coriolis forces at the velocity that is expected half-way: second order as well.
+        v_half = self._v + 0.5 * _DT * self._a
+        torque = -self.robot.nonlinear_effects(q_half, v_half)
+        for push in self._acting:
+            torque += push.torque(self.robot, q_half)
+        v_next = self._next_velocity(q_half, torque)
         v_next = np.minimum(np.maximum(v_next, -self._fastest), self._fastest)
-        a = (v_next - v) / _DT
-        effort = M @ a + h - tau_ext + declared
-        sample = Sample(self._time, q, v, a, effort, tau_ext, bool(self._pushes))
-        self._q, self._v = q + _DT * v_next, v_next
+        self._a = (v_next - self._v) / _DT
+        self._q = q_half + 0.5 * _DT * v_next
+        self._v = v_next
         self._time += TIME_STEP_NS
-        return sample
+
+    def sample(self) -> Sample:
+        """What the sensors show now, and the truth; acceleration and pushes are the last step's."""
+        q, v, a = self._q, self._v, self._a
+        external = np.zeros(self.robot.nv)
+        for push in self._acting:
+            external += push.torque(self.robot, q)
+        rigid = self.robot.inverse_dynamics(q, v, a)
+        effort = rigid - external + self._declared_friction.friction_torque(v)
+        return Sample(self._time, q, v, a, effort, external, self._acting)
 
     def energy(self) -> float:
         """Kinetic energy of links and rotors and potential energy, now [J]."""
@@ -237,28 +250,26 @@ class SimulatedRobot:
         links = self.robot.kinetic_energy(self._q, self._v) + self.robot.potential_energy(self._q)
         return float(links) + rotors
 
-    def _next_velocity(self, M: Array, torque: Array, declared: Array) -> Array:
+    def _next_velocity(self, q_half: Array, torque: Array) -> Array:
         """v+ of the step: motors, friction and stops are each written as constant - slope * v+.
 
         Args:
-            M: (n, n) mass matrix of the links.
+            q_half: (n) position in the middle of the step.
             torque: (n) of pushes, weight and Coriolis forces.
-            declared: (n) friction of the description at the present velocity.
         """
         v, actuators = self._v, self.actuators
-        motor: Array
-        motor_slope: Array
-        motor, motor_slope = self._motor()
-        inertia = M.copy()
+        motor, motor_slope = self._motor(q_half)
+        inertia = self.robot.mass_matrix(q_half)
         inertia[self._diagonal] += actuators.armature
         torque = torque + inertia @ v / _DT
         # Friction as the secant through its present value: linear in v+, never driving.
         slope = actuators.gear_friction_slope(v)
+        declared = self._declared_friction.friction_torque(v)
         slope += np.where(v == 0.0, self._declared_slope_at_rest, declared / np.where(v == 0, 1, v))
-        ahead = self._q + _DT * v
+        ahead = q_half + 0.5 * _DT * v
         beyond = (ahead < self.robot.lower_limits) | (ahead > self.robot.upper_limits)
         if beyond.any():
-            stop, stop_slope = self._stops(beyond, ahead)
+            stop, stop_slope = self._stops(beyond, q_half, ahead)
             torque += stop
             slope += stop_slope
 
@@ -278,23 +289,25 @@ class SimulatedRobot:
         v_next: Array = np.linalg.solve(matrix, torque)
         return v_next
 
-    def _motor(self) -> tuple[Array, Array]:
+    def _motor(self, q_half: Array) -> tuple[Array, Array]:
         """PD with weight and friction compensated, towards the motion at the end of the step."""
         if self.motion is None:
             return self._command, np.zeros(self.robot.nv)
         position, velocity = self.motion.at((self._time + TIME_STEP_NS) * 1e-9)
         kp, kd = self.actuators.stiffness, self.actuators.damping
-        carried = self.robot.gravity(self._q) + self._declared_friction.friction_torque(velocity)
-        motor = carried + kp * (position - self._q) + kd * velocity
-        slope = kd + _DT * kp
+        carried = self.robot.gravity(q_half) + self._declared_friction.friction_torque(velocity)
+        motor = carried + kp * (position - q_half) + kd * velocity
+        slope = kd + 0.5 * _DT * kp
         return motor * self._controlled + self._command, slope * self._controlled
 
-    def _stops(self, beyond: NDArray[np.bool_], ahead: Array) -> tuple[Array, Array]:
+    def _stops(
+        self, beyond: NDArray[np.bool_], q_half: Array, ahead: Array
+    ) -> tuple[Array, Array]:
         """Springs with dampers that take a joint up where it would pass a limit in this step."""
         k = np.where(beyond, self.actuators.stop_stiffness, 0.0)
         d = np.where(beyond, self.actuators.stop_damping, 0.0)
         limit = np.clip(ahead, self.robot.lower_limits, self.robot.upper_limits)
-        return k * (limit - self._q), d + _DT * k
+        return k * (limit - q_half), d + 0.5 * _DT * k
 
     def _stop_commands(self) -> None:
         self._command = np.zeros(self.robot.nv)
@@ -309,7 +322,12 @@ def _finite(argument: str, values: ArrayLike, size: int) -> Array:
     return array
 
 
-def _require_simple_joints(robot: Robot) -> None:
+def require_simulable(robot: Robot) -> None:
+    """Nothing, for a robot that can be simulated.
+
+    Raises:
+        ModelError: a robot without joints, or with a joint of several coordinates.
+    """
     if robot.nv == 0:
         raise ModelError(f'robot {robot.name!r}', 'has no joint that moves, nothing to simulate')
     for joint in robot.model.joints:

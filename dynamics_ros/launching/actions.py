@@ -1,0 +1,78 @@
+"""Launch descriptions from arguments and processes. The only part that needs launch_ros."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction, Shutdown
+from launch_ros.actions import Node
+from launch_ros.utilities import make_namespace_absolute, prefix_namespace
+
+from launch import LaunchContext, LaunchDescription
+
+from .arguments import Argument
+from .processes import Notice, Process, Step
+from .settings import Settings
+from .temporary import temporary_yaml
+
+RESPAWN_DELAY = 2.0
+"""Seconds."""
+
+
+def launch_description(
+    arguments: Iterable[Argument], steps: Callable[[Settings], Iterable[Step]]
+) -> LaunchDescription:
+    """What a launch file returns.
+
+    Args:
+        arguments: that it takes.
+        steps: what it starts, from the values of these arguments.
+    """
+    arguments = tuple(arguments)
+
+    def start(context: LaunchContext) -> list[Node | LogInfo]:
+        values = {item.name: context.launch_configurations[item.name] for item in arguments}
+        # A launch file that includes this one may have pushed a namespace.
+        pushed = context.launch_configurations.get('ros_namespace')
+        own = prefix_namespace(pushed, values['namespace'] or None)
+        values['namespace'] = make_namespace_absolute(own) or ''
+        return [_action(step) for step in steps(Settings(values))]
+
+    return LaunchDescription([*map(_declared, arguments), OpaqueFunction(function=start)])
+
+
+def _declared(argument: Argument) -> DeclareLaunchArgument:
+    return DeclareLaunchArgument(
+        argument.name,
+        default_value=argument.default,
+        description=argument.description,
+        choices=list(argument.choices) or None,
+    )
+
+
+def _action(step: Step) -> Node | LogInfo:
+    return LogInfo(msg=step.text) if isinstance(step, Notice) else _node(step)
+
+
+def _node(process: Process) -> Node:
+    # The wildcard holds in any namespace; a process of several nodes gives each what is its own.
+    by_node = {
+        f'/**/{name}': {'ros__parameters': parameters}
+        for name, parameters in process.parameters.items()
+        if parameters
+    }
+    files = [*process.parameter_files, *([temporary_yaml(by_node)] if by_node else [])]
+    name = process.executable
+    return Node(
+        package=process.package,
+        executable=name,
+        namespace=process.namespace or None,
+        parameters=files,
+        remappings=list(process.remappings),
+        arguments=list(process.arguments),
+        ros_arguments=['--log-level', process.log_level],
+        output='screen',
+        respawn=process.respawn,
+        respawn_delay=RESPAWN_DELAY,
+        on_exit=[Shutdown(reason=f'{name} has ended')] if process.required else None,
+    )

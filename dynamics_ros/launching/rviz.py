@@ -1,0 +1,72 @@
+"""The RViz configuration of the package, made to fit the robot that is launched."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..nodes.outputs import topic_names
+from .settings import Settings
+
+Display = dict[str, Any]
+
+# Display class to node and topic of a frame.
+_OF_A_FRAME = {
+    'rviz_default_plugins/Pose': ('Pose of', 'kinematics_node', 'pose'),
+    'rviz_default_plugins/Wrench': ('Wrench at', 'contact_node', 'wrench'),
+}
+
+
+def adapted(config: dict[str, Any], settings: Settings) -> dict[str, Any]:
+    """The configuration with the topics and frames of the settings.
+
+    Displays of a pose or a wrench become one for each frame that is known at launch. A wrench is
+    shown only where its frame is what it is expressed in: RViz draws it at that frame's origin.
+
+    Args:
+        config: an .rviz file of this package.
+        settings: of the launch file.
+    """
+    config = copy.deepcopy(config)
+    manager = config['Visualization Manager']
+    manager['Displays'] = [
+        _placed(display, settings)
+        for template in manager['Displays']
+        for display in _for_frames(template, settings)
+    ]
+    frame = settings.fixed_frame
+    if frame:
+        manager['Global Options']['Fixed Frame'] = frame
+    return config
+
+
+def _for_frames(template: Display, settings: Settings) -> Iterator[Display]:
+    title, node, topic = _OF_A_FRAME.get(template['Class'], ('', '', ''))
+    frames: Sequence[str] = ()
+    if node:
+        chosen = settings.frames if topic == 'pose' else settings.contact_frames
+        frames = chosen or [name for name in [settings.tool] if name]
+    if not frames:
+        yield template
+    for frame, name in topic_names(frames).items():
+        display = copy.deepcopy(template)
+        display['Name'] = f'{title} {frame}'
+        display['Topic']['Value'] = f'/{node}/{name}/{topic}'
+        if topic == 'wrench':
+            display['Enabled'] = display['Value'] = settings['wrench_expressed_in'] == frame
+        yield display
+
+
+def _placed(display: Display, settings: Settings) -> Display:
+    display = copy.deepcopy(display)
+    for key in ('Topic', 'Description Topic'):
+        if key in display:
+            name = display[key]['Value'].removeprefix('/')
+            if key == 'Description Topic':
+                name = settings['description_topic'] or name
+            display[key]['Value'] = settings.resolved(name)
+    if 'TF Prefix' in display:
+        # RViz puts the slash between prefix and link by itself.
+        display['TF Prefix'] = settings['frame_prefix'].removesuffix('/')
+    return display

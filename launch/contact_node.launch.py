@@ -1,0 +1,12 @@
+"""External torques, contact wrenches and the contact state: contact_node alone."""
+
+from dynamics_ros.launching import arguments, processes
+from dynamics_ros.launching.actions import launch_description
+
+
+def generate_launch_description():
+    """One node in a process of its own."""
+    return launch_description(
+        arguments.SHARED + arguments.CONTACT,
+        lambda settings: processes.node(settings, 'contact_node'),
+    )

@@ -1,0 +1,12 @@
+"""Gravity torques as topics; dynamics as services: dynamics_node alone."""
+
+from dynamics_ros.launching import arguments, processes
+from dynamics_ros.launching.actions import launch_description
+
+
+def generate_launch_description():
+    """One node in a process of its own."""
+    return launch_description(
+        arguments.SHARED,
+        lambda settings: processes.node(settings, 'dynamics_node'),
+    )

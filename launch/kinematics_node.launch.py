@@ -1,0 +1,12 @@
+"""Poses and twists of frames as topics; kinematics as services: kinematics_node alone."""
+
+from dynamics_ros.launching import arguments, processes
+from dynamics_ros.launching.actions import launch_description
+
+
+def generate_launch_description():
+    """One node in a process of its own."""
+    return launch_description(
+        arguments.SHARED + arguments.KINEMATICS,
+        lambda settings: processes.node(settings, 'kinematics_node'),
+    )

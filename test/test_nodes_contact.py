@@ -1,0 +1,266 @@
+"""contact_node: external torques, wrenches and contacts from joint states alone."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from geometry_msgs.msg import WrenchStamped
+from numpy.testing import assert_allclose
+from ros_harness import client, description, running
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+from visualization_msgs.msg import Marker, MarkerArray
+
+from dynamics_ros import Robot
+from dynamics_ros.nodes.conversions import wrench_array
+from dynamics_ros_msgs.msg import ContactState, ExternalWrench
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 54
+NODE = 'contact_node'
+
+ROBOT = Robot.from_urdf(description())
+NAMES = list(ROBOT.joint_names)
+Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
+STILL = np.zeros(7)
+PUSH = np.array([12.0, -5.0, 8.0, 0.3, 0.2, -0.1])
+PUSH_TORQUE = ROBOT.jacobian(Q, 'tool0').T @ PUSH
+
+# A constant torque is estimated with what is left after the time the test waits: 40 time constants.
+SETTLED = 1e-6
+
+
+@pytest.fixture(scope='module')
+def node():
+    parameters = {
+        'robot_description': description(),
+        'frames': ['tool0'],
+        'tare.window': 0.2,
+        'thresholds.contact': [2.0],
+        'thresholds.collision': [15.0],
+    }
+    with running(NODE, DOMAIN, parameters) as process:
+        yield process
+
+
+class Rig:
+    """A robot that stands still at Q, with external torques as the test says."""
+
+    def __init__(self, ros) -> None:
+        self.ros = ros
+        self.torques = ros.listen(JointState, '/contact_node/external_torques')
+        self.wrenches = ros.listen(WrenchStamped, '/contact_node/tool0/wrench')
+        self.estimates = ros.listen(ExternalWrench, '/contact_node/tool0/estimate')
+        self.states = ros.listen(ContactState, '/contact_node/contact_state')
+        self.markers = ros.listen(MarkerArray, '/contact_node/markers')
+
+    def message(self, external=STILL, step: float = 0.02) -> JointState:
+        return self.ros.joint_state(NAMES, Q, STILL, ROBOT.gravity(Q) - external, step=step)
+
+    def hold(self, external=STILL, samples: int = 60) -> JointState:
+        """Publish samples, 20 ms apart by their stamps; the last once it has come back."""
+        for _ in range(samples):
+            message = self.message(external)
+            self.exchange(message)
+        return message
+
+    def exchange(self, message: JointState) -> None:
+        """Publish once, and wait until the node has answered."""
+        before = len(self.torques)
+        self.ros.publish_joint_state(message)
+        self.ros.wait_for(lambda: len(self.torques) > before)
+
+    def call(self, name: str) -> Trigger.Response:
+        return self.ros.call(Trigger, f'/contact_node/{name}')
+
+
+@pytest.fixture(scope='module')
+def rig(node):
+    with client(DOMAIN) as one:
+        rig = Rig(one)
+        one.wait_for(
+            lambda: rig.torques and rig.estimates and rig.states and rig.wrenches and rig.markers,
+            meanwhile=lambda: one.publish_joint_state(rig.message()),
+        )
+        yield rig
+
+
+@pytest.fixture(autouse=True)
+def at_rest(rig):
+    rig.call('reset')
+    # After a reset the observer settles for three time constants before anything is published.
+    before = len(rig.torques)
+    rig.ros.wait_for(
+        lambda: len(rig.torques) > before,
+        meanwhile=lambda: rig.ros.publish_joint_state(rig.message()),
+    )
+
+
+def test_at_rest_nothing_is_felt(rig):
+    message = rig.hold()
+    torque = rig.torques[-1]
+    assert torque.header.stamp == message.header.stamp
+    assert torque.name == NAMES
+    assert_allclose(torque.effort, 0.0, atol=SETTLED)
+    assert rig.states[-1].state == ContactState.NONE
+    assert rig.states[-1].link == ''
+
+
+def test_a_push_on_the_tool_is_felt_with_the_sign_of_the_environment(rig):
+    rig.hold(PUSH_TORQUE)
+    assert_allclose(rig.torques[-1].effort, PUSH_TORQUE, atol=SETTLED)
+    rig.ros.wait_for(lambda: rig.wrenches[-1].header.stamp == rig.torques[-1].header.stamp)
+    wrench = rig.wrenches[-1]
+    assert wrench.header.frame_id == 'base_link'
+    assert_allclose(wrench_array(wrench.wrench, 'wrench'), PUSH, atol=1e-4)
+
+
+def test_the_estimate_says_how_far_it_can_be_trusted(rig):
+    rig.hold(PUSH_TORQUE)
+    rig.ros.wait_for(lambda: rig.estimates[-1].header.stamp == rig.torques[-1].header.stamp)
+    estimate = rig.estimates[-1]
+    assert estimate.frame == 'tool0'
+    point = estimate.reference_point
+    expected = ROBOT.forward_kinematics(Q, 'tool0')[:3, 3]
+    assert_allclose([point.x, point.y, point.z], expected, atol=1e-12)
+    covariance = np.reshape(estimate.covariance, (6, 6))
+    assert_allclose(covariance, covariance.T, atol=1e-12)
+    assert (np.linalg.eigvalsh(covariance) > 0.0).all()
+    assert list(estimate.singular_values) == sorted(estimate.singular_values, reverse=True)
+    assert all(estimate.observable)
+    assert not estimate.degraded
+    assert estimate.joint_names == NAMES
+    assert estimate.stale_joints == []
+
+
+def test_a_push_is_a_contact_and_ends(rig):
+    rig.hold(PUSH_TORQUE, samples=20)
+    state = rig.states[-1]
+    assert state.state == ContactState.CONTACT
+    assert state.link
+    assert not state.collision_latched
+    assert list(state.contact_thresholds) == [2.0] * 7
+    rig.hold(samples=30)
+    assert rig.states[-1].state == ContactState.NONE
+
+
+def test_a_collision_is_latched_until_reset(rig):
+    rig.hold(5.0 * PUSH_TORQUE, samples=20)
+    assert rig.states[-1].state == ContactState.COLLISION
+    rig.hold(samples=30)
+    assert rig.states[-1].collision_latched
+    assert rig.call('reset').success
+    rig.ros.wait_for(
+        lambda: not rig.states[-1].collision_latched,
+        meanwhile=lambda: rig.ros.publish_joint_state(rig.message()),
+    )
+
+
+def test_markers_show_force_and_torque_and_name_the_touched_link(rig):
+    rig.hold(PUSH_TORQUE, samples=30)
+    del rig.markers[:]
+    rig.ros.wait_for(
+        lambda: rig.markers,
+        meanwhile=lambda: rig.ros.publish_joint_state(rig.message(PUSH_TORQUE)),
+    )
+    shown = {marker.ns: marker for marker in rig.markers[-1].markers}
+    assert set(shown) == {'force', 'torque', 'link'}
+    start, end = shown['force'].points
+    arrow = np.array([end.x - start.x, end.y - start.y, end.z - start.z])
+    # 1 cm a newton is the default.
+    assert_allclose(arrow, 0.01 * PUSH[:3], atol=1e-3)
+    assert shown['link'].action == Marker.ADD
+    assert shown['link'].text.startswith('contact: ')
+
+
+def test_tare_takes_what_is_felt_for_zero_and_can_be_undone(rig):
+    bias = np.array([0.5, -0.4, 0.3, -0.2, 0.1, 0.1, 0.05])
+    rig.hold(bias)
+    response = rig.call('tare')
+    assert response.success, response.message
+    rig.hold(bias, samples=2)
+    assert_allclose(rig.torques[-1].effort, 0.0, atol=SETTLED)
+    assert_allclose(rig.estimates[-1].tare_offset, bias, atol=SETTLED)
+    assert rig.call('undo_tare').success
+    rig.hold(bias, samples=2)
+    assert_allclose(rig.torques[-1].effort, bias, atol=SETTLED)
+    assert not rig.call('undo_tare').success
+
+
+def test_tare_is_refused_while_the_robot_moves(rig):
+    for _ in range(30):
+        moving = rig.ros.joint_state(NAMES, Q, STILL + 0.5, ROBOT.gravity(Q), step=0.02)
+        rig.exchange(moving)
+    response = rig.call('tare')
+    assert not response.success
+    assert 'mov' in response.message
+
+
+def test_an_effort_that_is_no_number_silences_it_with_the_reason_and_it_recovers(rig):
+    effort = ROBOT.gravity(Q)
+    effort[2] = math.nan
+    before = len(rig.torques)
+    rig.ros.wait_for_status(
+        NODE,
+        'no effort of upper_arm_roll',
+        meanwhile=lambda: rig.ros.publish_joint_state(rig.ros.joint_state(NAMES, Q, STILL, effort)),
+    )
+    assert len(rig.torques) == before
+    assert int(rig.ros.values(NODE)['refused: effort not finite']) > 0
+    rig.ros.wait_for(
+        lambda: len(rig.torques) > before,
+        meanwhile=lambda: rig.ros.publish_joint_state(rig.message()),
+    )
+
+
+@pytest.mark.parametrize('jump', [-100.0, 100.0])
+def test_after_a_clock_jump_nothing_false_is_published(rig, jump):
+    rig.hold(PUSH_TORQUE)
+    before = len(rig.torques)
+    rig.ros.next_stamp(jump)
+    rig.ros.wait_for(
+        lambda: len(rig.torques) > before,
+        meanwhile=lambda: rig.ros.publish_joint_state(rig.message(PUSH_TORQUE)),
+    )
+    # By then the observer has seen three time constants: 1 - exp(-3) of the push is 95 %.
+    felt = np.array(rig.torques[-1].effort) / PUSH_TORQUE
+    assert (felt > 0.94).all() and (felt < 1.01).all()
+
+
+def test_parameters_that_do_not_fit_the_robot_are_refused(rig):
+    for name, value, words in (
+        ('thresholds.contact', [1.0, 2.0], '2 values'),
+        ('observer.gain', [-1.0], 'at least'),
+        ('frames', ['nose'], 'nose'),
+        ('wrench.expressed_in', 'nose', 'nose'),
+        ('effort.sampling', 'sometimes', 'instant'),
+    ):
+        result = rig.ros.set_parameter(NODE, name, value)
+        assert not result.successful
+        assert words in result.reason
+
+
+def test_the_wrench_can_be_expressed_in_the_tool(rig):
+    assert rig.ros.set_parameter(NODE, 'wrench.expressed_in', 'tool0').successful
+    rig.ros.wait_for(
+        lambda: rig.wrenches[-1].header.frame_id == 'tool0',
+        meanwhile=lambda: rig.ros.publish_joint_state(rig.message(PUSH_TORQUE)),
+    )
+    rig.hold(PUSH_TORQUE)
+    rig.ros.wait_for(lambda: rig.wrenches[-1].header.stamp == rig.torques[-1].header.stamp)
+    R = ROBOT.forward_kinematics(Q, 'tool0')[:3, :3]
+    expected = np.concatenate((R.T @ PUSH[:3], R.T @ PUSH[3:]))
+    assert_allclose(wrench_array(rig.wrenches[-1].wrench, 'wrench'), expected, atol=1e-4)
+    assert rig.ros.set_parameter(NODE, 'wrench.expressed_in', '').successful
+
+
+def test_it_is_alive_and_well_after_all_this(rig, node):
+    rig.hold(samples=5)
+    assert node.alive
+    assert 'Traceback' not in node.printed

@@ -1,0 +1,336 @@
+"""dynamics_node: gravity torques as topics; dynamics, payload and gravity as services."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from geometry_msgs.msg import WrenchStamped
+from numpy.testing import assert_allclose
+from ros_harness import LATCHED, client, description, running
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from dynamics_ros import Robot
+from dynamics_ros_msgs.msg import Payload, Result
+from dynamics_ros_msgs.srv import (
+    ComputeDynamicsTerms,
+    ComputeForwardDynamics,
+    ComputeInverseDynamics,
+    SetGravity,
+    SetPayload,
+)
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 53
+
+# The node calls the same Robot with the same numbers.
+SAME = 1e-12
+
+ROBOT = Robot.from_urdf(description())
+NAMES = list(ROBOT.joint_names)
+COMMANDED = NAMES[::-1]
+Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
+V = np.array([0.1, 0.2, -0.3, 0.4, -0.5, 0.6, -0.7])
+TAU = np.array([1.0, 20.0, -2.0, 10.0, 0.5, -0.3, 0.1])
+A = np.array([0.5, -0.4, 0.3, -0.2, 0.1, 0.6, -0.7])
+
+
+@pytest.fixture(scope='module')
+def node():
+    parameters = {'robot_description': description(), 'command_joints': COMMANDED}
+    with running('dynamics_node', DOMAIN, parameters) as process:
+        yield process
+
+
+@pytest.fixture(scope='module')
+def ros(node):
+    with client(DOMAIN) as one:
+        torques = one.listen(JointState, '/dynamics_node/gravity_torques')
+        one.exchange(one.joint_state(NAMES, Q, V, TAU), torques)
+        yield one
+
+
+def in_state(ros):
+    """Have the node hold the state as its latest; its gravity torques there."""
+    torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+    return np.array(ros.exchange(ros.joint_state(NAMES, Q, V, TAU), torques).effort)
+
+
+def call(ros, kind, name, **fields):
+    request = kind.Request()
+    for field, value in fields.items():
+        setattr(request, field, value)
+    return ros.call(kind, f'/dynamics_node/{name}', request)
+
+
+def wrench(frame: str, values) -> WrenchStamped:
+    message = WrenchStamped()
+    message.header.frame_id = frame
+    force, torque = message.wrench.force, message.wrench.torque
+    force.x, force.y, force.z, torque.x, torque.y, torque.z = map(float, values)
+    return message
+
+
+def test_gravity_torques_name_their_joints_and_carry_the_stamp_of_the_input(ros):
+    torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+    message = ros.joint_state(NAMES[::-1], Q[::-1])
+    torque = ros.exchange(message, torques)
+    assert torque.header.stamp == message.header.stamp
+    assert torque.name == NAMES
+    assert not len(torque.position) and not len(torque.velocity)
+    assert_allclose(torque.effort, ROBOT.gravity(Q), atol=SAME)
+
+
+def test_gravity_commands_are_in_the_order_of_the_command_joints(ros):
+    commands = ros.listen(Float64MultiArray, '/dynamics_node/gravity_commands')
+    message = ros.joint_state(NAMES, Q)
+    ros.wait_for(lambda: commands, meanwhile=lambda: ros.publish_joint_state(message))
+    assert_allclose(commands[-1].data, ROBOT.gravity(Q)[::-1], atol=SAME)
+
+
+def test_partial_messages_are_merged(ros):
+    torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+    ros.exchange(ros.joint_state(NAMES[:4], Q[:4] + 0.1), torques)
+    torque = ros.exchange(ros.joint_state(NAMES[4:], Q[4:] + 0.1), torques)
+    assert_allclose(torque.effort, ROBOT.gravity(Q + 0.1), atol=SAME)
+
+
+def test_no_more_than_the_publish_rate_is_published(ros):
+    torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+    assert ros.set_parameter('dynamics_node', 'publish_rate', 20.0).successful
+    sent = []
+
+    def send():
+        sent.append(ros.joint_state(NAMES, Q))
+        ros.publish_joint_state(sent[-1])
+
+    ros.wait_for(lambda: len(torques) > 10, meanwhile=send, period=0.004)
+    assert ros.set_parameter('dynamics_node', 'publish_rate', 0.0).successful
+    # 250 a second come in, 20 go out.
+    assert len(sent) > 4 * len(torques)
+
+
+def test_inverse_dynamics(ros):
+    response = call(
+        ros,
+        ComputeInverseDynamics,
+        'compute_inverse_dynamics',
+        state=ros.joint_state(NAMES, Q, V),
+        accelerations=A.tolist(),
+    )
+    assert response.result.code == Result.SUCCESS, response.result.message
+    assert response.torques.name == NAMES
+    assert_allclose(response.torques.effort, ROBOT.inverse_dynamics(Q, V, A), atol=SAME)
+
+
+def test_inverse_dynamics_of_the_latest_state_at_no_acceleration(ros):
+    in_state(ros)
+    response = call(ros, ComputeInverseDynamics, 'compute_inverse_dynamics')
+    assert_allclose(response.torques.effort, ROBOT.nonlinear_effects(Q, V), atol=SAME)
+
+
+def test_accelerations_are_matched_by_name(ros):
+    response = call(
+        ros,
+        ComputeInverseDynamics,
+        'compute_inverse_dynamics',
+        state=ros.joint_state(NAMES, Q, V),
+        acceleration_names=NAMES[::-1],
+        accelerations=A[::-1].tolist(),
+    )
+    assert_allclose(response.torques.effort, ROBOT.inverse_dynamics(Q, V, A), atol=SAME)
+
+
+def test_external_wrenches_of_one_frame_add_up(ros):
+    push = np.array([1.0, 2.0, 3.0, 0.1, 0.2, 0.3])
+    response = call(
+        ros,
+        ComputeInverseDynamics,
+        'compute_inverse_dynamics',
+        state=ros.joint_state(NAMES, Q, V),
+        external_wrenches=[wrench('tool0', push), wrench('tool0', push)],
+    )
+    expected = ROBOT.inverse_dynamics(Q, V, 0.0 * A, {'tool0': 2.0 * push})
+    assert_allclose(response.torques.effort, expected, atol=SAME)
+
+
+def test_forward_dynamics_undoes_inverse_dynamics(ros):
+    tau = ROBOT.inverse_dynamics(Q, V, A)
+    response = call(
+        ros,
+        ComputeForwardDynamics,
+        'compute_forward_dynamics',
+        state=ros.joint_state(NAMES, Q, V, tau),
+    )
+    assert response.joint_names == NAMES
+    # The mass matrix is solved for: its condition number times the rounding.
+    assert_allclose(response.accelerations, A, atol=1e-9)
+
+
+def test_the_terms_of_the_equation_of_motion(ros):
+    response = call(
+        ros, ComputeDynamicsTerms, 'compute_dynamics_terms', state=ros.joint_state(NAMES, Q, V)
+    )
+    assert response.result.code == Result.SUCCESS, response.result.message
+    assert response.velocity_names == NAMES
+    mass = np.reshape(response.mass_matrix, (response.size, response.size))
+    coriolis = np.reshape(response.coriolis, (response.size, response.size))
+    assert_allclose(mass, ROBOT.mass_matrix(Q), atol=SAME)
+    assert_allclose(response.gravity, ROBOT.gravity(Q), atol=SAME)
+    assert_allclose(coriolis @ V + response.gravity, response.nonlinear_effects, atol=SAME)
+    assert response.kinetic_energy == pytest.approx(0.5 * V @ mass @ V, rel=SAME)
+    assert response.potential_energy == pytest.approx(float(ROBOT.potential_energy(Q)), rel=SAME)
+    assert response.total_mass == pytest.approx(ROBOT.total_mass, rel=SAME)
+    center = response.center_of_mass
+    assert_allclose([center.x, center.y, center.z], ROBOT.center_of_mass(Q), atol=SAME)
+
+
+def test_a_payload_changes_the_torques_is_announced_and_can_be_taken_off(ros):
+    announced = ros.listen(Payload, '/payload', LATCHED)
+    payload = Payload()
+    payload.header.frame_id = 'tool0'
+    payload.inertia.m, payload.inertia.com.z = 2.0, 0.05
+    response = call(ros, SetPayload, 'set_payload', payload=payload)
+    assert response.result.code == Result.SUCCESS, response.result.message
+    loaded = ROBOT.with_payload('tool0', 2.0, (0.0, 0.0, 0.05))
+    assert_allclose(in_state(ros), loaded.gravity(Q), atol=SAME)
+    ros.wait_for(lambda: announced and announced[-1].inertia.m == 2.0)
+    assert announced[-1].header.frame_id == 'tool0'
+    assert ros.get_parameter('dynamics_node', 'payload.mass') == 2.0
+
+    assert call(ros, SetPayload, 'set_payload').result.code == Result.SUCCESS
+    assert_allclose(in_state(ros), ROBOT.gravity(Q), atol=SAME)
+    ros.wait_for(lambda: announced[-1].inertia.m == 0.0)
+
+
+def test_gravity_can_be_turned(ros):
+    request = SetGravity.Request()
+    request.gravity.vector.x = 9.81
+    response = ros.call(SetGravity, '/dynamics_node/set_gravity', request)
+    assert response.result.code == Result.SUCCESS, response.result.message
+    assert_allclose(in_state(ros), ROBOT.with_gravity((9.81, 0.0, 0.0)).gravity(Q), atol=SAME)
+    assert list(ros.get_parameter('dynamics_node', 'gravity')) == [9.81, 0.0, 0.0]
+    # The parameter is the other way to the same gravity.
+    assert ros.set_parameter('dynamics_node', 'gravity', [0.0, 0.0, -9.81]).successful
+    ros.wait_for(lambda: abs(in_state(ros) - ROBOT.gravity(Q)).max() < SAME)
+
+
+def bad_payload(frame: str = 'tool0', mass: float = 1.0, ixx: float = 0.0) -> SetPayload.Request:
+    request = SetPayload.Request()
+    request.payload.header.frame_id = frame
+    request.payload.inertia.m, request.payload.inertia.ixx = mass, ixx
+    return request
+
+
+@pytest.mark.parametrize(
+    ('request_', 'code'),
+    [
+        (bad_payload(frame='nose'), Result.UNKNOWN_FRAME),
+        (bad_payload(frame=''), Result.UNKNOWN_FRAME),
+        (bad_payload(mass=-1.0), Result.INVALID_ARGUMENT),
+        (bad_payload(mass=math.nan), Result.INVALID_ARGUMENT),
+        (bad_payload(ixx=-1.0), Result.INVALID_ARGUMENT),
+    ],
+)
+def test_a_bad_payload_is_refused_and_the_one_before_kept(ros, request_, code):
+    response = ros.call(SetPayload, '/dynamics_node/set_payload', request_)
+    assert response.result.code == code, response.result.message
+    assert response.result.message
+    assert_allclose(in_state(ros), ROBOT.gravity(Q), atol=SAME)
+
+
+def test_a_bad_gravity_is_refused(ros):
+    request = SetGravity.Request()
+    request.gravity.vector.z = math.inf
+    response = ros.call(SetGravity, '/dynamics_node/set_gravity', request)
+    assert response.result.code == Result.INVALID_ARGUMENT
+    request = SetGravity.Request()
+    request.gravity.header.frame_id = 'tool0'
+    response = ros.call(SetGravity, '/dynamics_node/set_gravity', request)
+    assert response.result.code == Result.INVALID_ARGUMENT
+    assert 'base_link' in response.result.message
+
+
+@pytest.mark.parametrize(
+    ('fields', 'code'),
+    [
+        ({'accelerations': [0.0]}, Result.INVALID_ARGUMENT),
+        ({'accelerations': [math.nan] * 7}, Result.INVALID_ARGUMENT),
+        ({'acceleration_names': ['nose'], 'accelerations': [0.0]}, Result.UNKNOWN_JOINT),
+        (
+            {'acceleration_names': ['elbow_pitch'] * 2, 'accelerations': [0.0] * 2},
+            Result.INVALID_ARGUMENT,
+        ),
+        ({'external_wrenches': [wrench('nose', [0.0] * 6)]}, Result.UNKNOWN_FRAME),
+        ({'external_wrenches': [wrench('tool0', [math.nan] * 6)]}, Result.INVALID_ARGUMENT),
+        ({'state': JointState(name=['nose'], position=[0.0])}, Result.UNKNOWN_JOINT),
+        ({'state': JointState(name=NAMES, position=[0.0])}, Result.INVALID_ARGUMENT),
+        ({'state': JointState(name=NAMES, position=[math.inf] * 7)}, Result.INVALID_ARGUMENT),
+    ],
+)
+def test_a_bad_inverse_dynamics_request_gets_its_code(ros, fields, code):
+    response = call(ros, ComputeInverseDynamics, 'compute_inverse_dynamics', **fields)
+    assert response.result.code == code, response.result.message
+    assert response.result.message
+    assert not response.torques.name
+
+
+def test_a_base_acceleration_of_a_fixed_base_is_refused(ros):
+    request = ComputeInverseDynamics.Request()
+    request.base_acceleration.linear.x = 1.0
+    response = ros.call(ComputeInverseDynamics, '/dynamics_node/compute_inverse_dynamics', request)
+    assert response.result.code == Result.INVALID_ARGUMENT
+
+
+@pytest.mark.parametrize(
+    ('message', 'kind'),
+    [
+        (JointState(name=NAMES, position=[0.0] * 6), 'wrong length of position'),
+        (JointState(name=NAMES, position=[math.nan] * 7), 'position not finite'),
+        (JointState(name=[*NAMES, NAMES[0]], position=[0.0] * 8), 'repeated names'),
+        (JointState(name=NAMES, position=[0.0] * 7, effort=[0.0]), 'wrong length of effort'),
+    ],
+)
+def test_joint_states_that_cannot_be_right_are_counted_and_change_nothing(ros, message, kind):
+    in_state(ros)
+    torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+    ros.wait_for(
+        lambda: f'refused: {kind}' in ros.values('dynamics_node'),
+        meanwhile=lambda: ros.publish_joint_state(message),
+    )
+    assert not torques
+    response = call(ros, ComputeDynamicsTerms, 'compute_dynamics_terms')
+    assert_allclose(response.gravity, ROBOT.gravity(Q), atol=SAME)
+
+
+def test_joints_of_other_robots_are_counted_and_ignored(ros):
+    torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+    torque = ros.exchange(ros.joint_state(['wheel', *NAMES], [math.nan, *Q]), torques)
+    assert_allclose(torque.effort, ROBOT.gravity(Q), atol=SAME)
+    ros.wait_for(lambda: 'ignored joint: wheel' in ros.values('dynamics_node'))
+
+
+def test_a_joint_that_stops_reporting_silences_the_node_until_it_reports_again(ros):
+    torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+    in_state(ros)
+    late = ros.joint_state(NAMES[:-1], Q[:-1], step=2.0)
+    ros.wait_for_status(
+        'dynamics_node',
+        'no news for longer than joint_timeout of: wrist_roll',
+        meanwhile=lambda: ros.publish_joint_state(late),
+    )
+    assert all(torque.header.stamp != late.header.stamp for torque in torques)
+    in_state(ros)
+    ros.wait_for_status('dynamics_node', 'publishing')
+
+
+def test_it_is_alive_and_well_after_all_this(ros, node):
+    in_state(ros)
+    assert node.alive
+    assert 'Traceback' not in node.printed

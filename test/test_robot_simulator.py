@@ -1,0 +1,214 @@
+"""robot_simulator stands in for a real robot: states in real time, commands, pushes, the truth."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+from ros_harness import LATCHED, NodeProcess, client, description, running
+
+from dynamics_ros.simulation import LagrangianReference
+from dynamics_ros_msgs.msg import Result
+from dynamics_ros_msgs.srv import ApplyWrench
+from geometry_msgs.msg import PoseStamped, Vector3, WrenchStamped
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 61
+TRUTH = '/robot_simulator/ground_truth'
+STEP = 2_000_000
+"""ns between two joint states at the default rate of 500 Hz."""
+
+
+@pytest.fixture(scope='module')
+def simulator():
+    with running('robot_simulator', DOMAIN) as process:
+        yield process
+
+
+@pytest.fixture
+def listener(simulator):
+    with client(DOMAIN) as one:
+        yield one
+
+
+def nanoseconds(message):
+    return message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
+
+
+def apply_wrench(listener, frame, force=(0.0, 0.0, 0.0), seconds=0.0, **fields):
+    request = ApplyWrench.Request(frame=frame, **fields)
+    request.wrench.force = Vector3(x=force[0], y=force[1], z=force[2])
+    request.duration.sec, request.duration.nanosec = divmod(round(seconds * 1e9), 10**9)
+    return listener.call(ApplyWrench, '/robot_simulator/apply_wrench', request).result
+
+
+def test_the_default_robot_describes_itself_to_whoever_comes_late(listener):
+    received = listener.listen(String, '/robot_description', LATCHED)
+    listener.wait_for(lambda: received)
+    assert received[0].data == description()
+
+
+def test_stamps_advance_by_exactly_the_simulated_time(listener):
+    received = listener.listen(JointState, '/joint_states', 100)
+    listener.wait_for(lambda: len(received) >= 500)
+    # A reader on a busy machine may lose messages, so a step may count double but never a part.
+    steps = np.diff([nanoseconds(message) for message in received])
+    assert (steps > 0).all() and not (steps % STEP).any()
+    for message in received[::50]:
+        sizes = [len(message.name), len(message.position), len(message.velocity)]
+        assert [*sizes, len(message.effort)] == [7, 7, 7, 7]
+
+
+def test_simulated_time_keeps_up_with_real_time(listener):
+    received = listener.listen(JointState, '/joint_states', 100)
+    listener.wait_for(lambda: received)
+    first, began = nanoseconds(received[-1]), time.monotonic()
+    listener.wait_for(lambda: nanoseconds(received[-1]) - first >= 2 * 10**9)
+    # Half a second of lag is caught up, what is more slips: that bounds the rate from above only.
+    assert time.monotonic() - began > 2.0 - 0.6
+
+
+def test_the_truth_has_the_stamps_of_joint_states_and_comes_by_another_road(listener):
+    states = listener.listen(JointState, '/joint_states', 100)
+    poses = listener.listen(PoseStamped, f'{TRUTH}/pose', 100)
+    listener.wait_for(lambda: len(states) > 200 and len(poses) > 20)
+    by_stamp = {nanoseconds(message): message for message in states}
+    pairs = [(m, by_stamp[nanoseconds(m)]) for m in poses if nanoseconds(m) in by_stamp]
+    assert len(pairs) > 10
+    for pose, state in pairs:
+        reference = LagrangianReference(description(), state.name)
+        expected = reference.pose(np.array(state.position), 'tool0')
+        position = pose.pose.position
+        assert [position.x, position.y, position.z] == pytest.approx(expected[:3, 3], abs=1e-12)
+        assert pose.header.frame_id == reference.link_names[0]
+
+
+def test_a_push_is_felt_in_the_joints_and_told_at_its_very_stamps(listener):
+    states = listener.listen(JointState, '/joint_states', 200)
+    wrenches = listener.listen(WrenchStamped, f'{TRUTH}/wrench', 200)
+    torques = listener.listen(JointState, f'{TRUTH}/external_torques', 200)
+    listener.wait_for(lambda: states and wrenches and torques)
+    assert apply_wrench(listener, 'tool0', (0.0, 0.0, -12.0), 0.5).code == Result.SUCCESS
+
+    def pushed():
+        return [m for m in wrenches if m.wrench.force != Vector3()]
+
+    listener.wait_for(lambda: pushed() and wrenches[-1].wrench.force == Vector3())
+    during = pushed()
+    lasted = (nanoseconds(during[-1]) - nanoseconds(during[0])) * 1e-9
+    # The first sample with the push to the last: 0.5 s but for the spacing of truth messages.
+    assert lasted == pytest.approx(0.5, abs=0.0101)
+    for message in during:
+        force = message.wrench.force
+        assert math.hypot(force.x, force.y, force.z) == pytest.approx(12.0)
+        assert message.header.frame_id == 'tool0'
+    by_stamp = {nanoseconds(message): message for message in states}
+    moment = next(m for m in torques if nanoseconds(m) == nanoseconds(during[len(during) // 2]))
+    state = by_stamp[nanoseconds(moment)]
+    reference = LagrangianReference(description(), state.name)
+    J = reference.jacobian(np.array(state.position), 'tool0')
+    assert list(moment.effort) == pytest.approx(J[:3].T @ (0.0, 0.0, -12.0), abs=1e-9)
+
+
+def test_bad_requests_get_their_code_and_the_simulator_goes_on(listener, simulator):
+    states = listener.listen(JointState, '/joint_states', 100)
+    force = (1.0, 0.0, 0.0)
+    assert apply_wrench(listener, 'nobody', force, 1.0).code == Result.UNKNOWN_FRAME
+    answer = apply_wrench(listener, 'tool0', force, 1.0, expressed_in='nobody')
+    assert answer.code == Result.UNKNOWN_FRAME
+    assert apply_wrench(listener, 'tool0', force, 0.0).code == Result.INVALID_ARGUMENT
+    answer = apply_wrench(listener, 'tool0', (math.nan, 0.0, 0.0), 1.0)
+    assert answer.code == Result.INVALID_ARGUMENT
+    assert 'wrench' in answer.message
+    count = len(states)
+    listener.wait_for(lambda: len(states) > count + 50)
+    assert simulator.alive
+
+
+def test_effort_commands_move_the_joint_they_name(listener):
+    states = listener.listen(JointState, '/joint_states', 100)
+    listener.wait_for(lambda: states)
+    names = list(states[0].name)
+    # Ten times what the last joint needs for its own inertia moves it, and by its stop no farther.
+    command = JointState(name=[names[-1]], effort=[3.0])
+    before = max(abs(message.velocity[-1]) for message in states)
+
+    def moved():
+        return any(abs(message.velocity[-1]) > 3.0 * before + 0.01 for message in states)
+
+    listener.wait_for(
+        moved, meanwhile=lambda: listener.publish('/robot_simulator/effort_commands', command)
+    )
+
+
+def test_commands_that_make_no_sense_are_refused_and_the_simulator_goes_on(listener, simulator):
+    states = listener.listen(JointState, '/joint_states', 100)
+    listener.wait_for(lambda: states)
+    name = states[0].name[0]
+    for command in (
+        JointState(name=['nobody'], effort=[1.0]),
+        JointState(name=[name], effort=[math.nan]),
+        JointState(name=[name], effort=[1.0, 2.0]),
+        JointState(name=[name, name], effort=[1.0, 2.0]),
+    ):
+        listener.publish('/robot_simulator/effort_commands', command)
+    listener.wait_for(lambda: 'refused' in simulator.printed)
+    count = len(states)
+    listener.wait_for(lambda: len(states) > count + 50)
+    assert simulator.alive
+
+
+def test_without_motion_the_robot_stands_still():
+    with running('robot_simulator', DOMAIN + 1, {'motion': False}), client(DOMAIN + 1) as one:
+        states = one.listen(JointState, '/joint_states', 100)
+        one.wait_for(lambda: len(states) > 200)
+        positions = np.array([message.position for message in states])
+        assert np.ptp(positions, axis=0) == pytest.approx(0.0, abs=1e-9)
+        assert np.abs([message.velocity for message in states]).max() < 1e-9
+
+
+def test_another_speed_and_rate_are_kept():
+    parameters = {'speed': 2.0, 'joint_state_rate': 100.0}
+    with running('robot_simulator', DOMAIN + 1, parameters), client(DOMAIN + 1) as one:
+        states = one.listen(JointState, '/joint_states', 100)
+        one.wait_for(lambda: len(states) > 5)
+        steps = np.diff([nanoseconds(message) for message in states])
+        assert not (steps % 10_000_000).any() and min(steps) == 10_000_000
+
+
+@pytest.mark.parametrize(
+    ('parameters', 'told'),
+    [
+        ({'robot_description': '<robot name="broken"'}, 'malformed'),
+        ({'robot_description': '<robot name="post"><link name="post"/></robot>'}, 'no joint'),
+        ({'tool_frame': 'nobody'}, 'nobody'),
+        ({'speed': -1.0}, 'speed'),
+    ],
+    ids=['malformed', 'no joint', 'unknown tool', 'negative speed'],
+)
+def test_a_wrong_parameter_ends_it_with_one_line_that_says_why(parameters, told, tmp_path):
+    import yaml
+
+    file = tmp_path / 'parameters.yaml'
+    file.write_text(yaml.safe_dump({'robot_simulator': {'ros__parameters': parameters}}))
+    process = NodeProcess(
+        'robot_simulator', DOMAIN + 1, ['--ros-args', '--params-file', str(file)]
+    )
+    assert process.wait() == 1
+    assert told in process.printed.splitlines()[-1]
+    assert 'Traceback' not in process.printed
+    process.close()
+
+
+def test_it_ends_quietly_at_the_first_signal():
+    with running('robot_simulator', DOMAIN + 1) as process, client(DOMAIN + 1) as one:
+        states = one.listen(JointState, '/joint_states', 100)
+        one.wait_for(lambda: states)
+        code, _ = process.end()
+        assert code == 0
+        assert 'Traceback' not in process.printed and 'FATAL' not in process.printed

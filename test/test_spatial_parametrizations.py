@@ -1,0 +1,269 @@
+"""Every parametrization of rotations: conversions in all chains, rates in both frames, errors."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from dual_numbers import moving, rates, values
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+from spatial_samples import angles, quaternions, rotation_vectors, tiny, vectors
+from tolerances import GROUP, RATES
+
+from dynamics_ros import spatial
+from dynamics_ros.errors import InvalidArgumentError, SingularParametrizationError
+from dynamics_ros.spatial import ANGLE_AXIS, QUATERNION, ROTATION_VECTOR, ROTATIONS, EulerAngles
+
+ALL = pytest.mark.parametrize('kind', ROTATIONS.values(), ids=ROTATIONS)
+EULER = {name: kind for name, kind in ROTATIONS.items() if isinstance(kind, EulerAngles)}
+ALL_EULER = pytest.mark.parametrize('kind', EULER.values(), ids=EULER)
+PAIRS = list(itertools.product(ROTATIONS.values(), repeat=2))
+
+ANGLE_TOLERANCE = 20 * GROUP
+"""Three elementary rotations and their product."""
+
+
+def assert_close(ours, theirs, tolerance=ANGLE_TOLERANCE):
+    assert np.shape(ours) == np.shape(theirs)
+    assert np.abs(np.subtract(ours, theirs)).max() <= tolerance
+
+
+def regular(kind, q):
+    """How far from its singularity a rotation is, as the sine that vanishes there."""
+    p = kind.from_quaternion(q)
+    if isinstance(kind, EulerAngles):
+        proper = kind.name in ('euler_zyz', 'euler_zxz')
+        return abs(math.sin(p[1]) if proper else math.cos(p[1]))
+    return math.sin(0.5 * p[0]) if kind is ANGLE_AXIS else 1.0
+
+
+gimbal = st.one_of(st.just(0.0), tiny, tiny.map(lambda x: -x))
+
+
+def euler_samples(kind):
+    """Angles with the second one at, near and far from the singularity."""
+    proper = kind.name in ('euler_zyz', 'euler_zxz')
+    where = (0.0, math.pi) if proper else (-0.5 * math.pi, 0.5 * math.pi)
+    near = st.builds(lambda at, off: at + off, st.sampled_from(where), gimbal)
+    return st.tuples(angles, st.one_of(angles, near), angles).map(np.array)
+
+
+# Conversions
+
+
+def test_the_parametrizations_are_these():
+    assert {name: kind.parameters for name, kind in ROTATIONS.items()} == {
+        'quaternion': ('x', 'y', 'z', 'w'),
+        'angle_axis': ('theta', 'nx', 'ny', 'nz'),
+        'rotation_vector': ('x', 'y', 'z'),
+        'euler_zyx': ('z', 'y', 'x'),
+        'euler_xyz': ('x', 'y', 'z'),
+        'euler_zyz': ('z1', 'y', 'z2'),
+        'euler_zxz': ('z1', 'x', 'z2'),
+    }
+
+
+@ALL
+@given(q=quaternions)
+def test_a_rotation_survives_the_way_there_and_back(kind, q):
+    R = spatial.quaternion_to_matrix(q)
+    assert_close(kind.to_matrix(kind.from_quaternion(q)), R)
+    assert_close(kind.to_matrix(kind.from_matrix(R)), R)
+    back = kind.to_quaternion(kind.from_quaternion(q))
+    assert min(np.abs(back - q).max(), np.abs(back + q).max()) <= ANGLE_TOLERANCE
+
+
+@pytest.mark.parametrize(('source', 'target'), PAIRS, ids=[f'{a}-{b}' for a, b in PAIRS])
+@given(q=quaternions)
+def test_every_conversion_keeps_the_rotation(source, target, q):
+    p = source.to(source.from_quaternion(q), target)
+    assert p.shape == (target.size,)
+    assert_close(target.to_matrix(p), spatial.quaternion_to_matrix(q))
+
+
+@given(q=quaternions, order=st.permutations([*ROTATIONS.values()]))
+def test_a_chain_through_all_of_them_keeps_the_rotation(q, order):
+    p = order[0].from_quaternion(q)
+    for source, target in itertools.pairwise(order):
+        p = source.to(p, target)
+    final = order[-1].to_matrix(p)
+    assert_close(final, spatial.quaternion_to_matrix(q), len(order) * ANGLE_TOLERANCE)
+
+
+@ALL_EULER
+@given(data=st.data())
+def test_euler_angles_reproduce_the_rotation_at_the_singularity_too(kind, data):
+    R = kind.to_matrix(data.draw(euler_samples(kind)))
+    back = kind.from_matrix(R)
+    assert_close(kind.to_matrix(back), R)
+    assert np.abs(back).max() <= math.pi
+    if kind.name in ('euler_zyz', 'euler_zxz'):
+        assert 0.0 <= back[1] <= math.pi
+    else:
+        assert abs(back[1]) <= 0.5 * math.pi
+
+
+@ALL_EULER
+@given(q=quaternions)
+def test_scipy_has_the_same_euler_angles(kind, q):
+    p = kind.from_quaternion(q)
+    sequence = kind.name[-3:].upper()
+    assert_close(kind.to_matrix(p), Rotation.from_euler(sequence, p).as_matrix())
+    assume(regular(kind, q) > 1e-6)
+    difference = p - Rotation.from_quat(q).as_euler(sequence)
+    wrapped = (difference + math.pi) % (2.0 * math.pi) - math.pi
+    # An angle is read off numbers as small as the sine.
+    assert np.abs(wrapped).max() <= ANGLE_TOLERANCE / regular(kind, q)
+
+
+@given(q=quaternions)
+def test_angle_axis_is_that_of_scipy_with_an_angle_up_to_pi(q):
+    p = ANGLE_AXIS.from_quaternion(q)
+    assert 0.0 <= p[0] <= math.pi
+    assert np.linalg.norm(p[1:]) == pytest.approx(1.0)
+    assert p[0] == pytest.approx(Rotation.from_quat(q).magnitude(), abs=10 * GROUP)
+
+
+def test_no_turn_has_the_first_axis():
+    """[Kindr]: (0, (1, 0, 0))."""
+    for q in (np.array([0.0, 0.0, 0.0, 1.0]), np.array([0.0, 0.0, 0.0, -1.0])):
+        assert np.array_equal(ANGLE_AXIS.from_quaternion(q), [0.0, 1.0, 0.0, 0.0])
+        assert np.array_equal(ROTATION_VECTOR.from_quaternion(q), np.zeros(3))
+
+
+# Rates
+
+
+@ALL
+@given(q=quaternions, w=vectors)
+def test_the_inverse_rate_map_makes_the_rotation_turn_with_w_in_A(kind, q, w):
+    check_turning(kind, q, w, kind.rate_map_inverse, lambda R: w)
+
+
+@ALL
+@given(q=quaternions, w=vectors)
+def test_the_inverse_body_rate_map_makes_the_rotation_turn_with_w_in_B(kind, q, w):
+    check_turning(kind, q, w, kind.body_rate_map_inverse, lambda R: R @ w)
+
+
+def check_turning(kind, q, w, inverse_map, expected):
+    """The rates move the parameters; the matrix of the moving parameters turns with w."""
+    sine = regular(kind, q)
+    assume(sine > 1e-6)
+    p = kind.from_quaternion(q)
+    moved = kind.to_matrix(moving(p, inverse_map(p) @ w))
+    R, R_rate = np.array(values(moved)), np.array(rates(moved))
+    found = spatial.angular_velocity(R, R_rate)
+    # Rates of the size 1 / sine cancel to a velocity of order ten.
+    assert_close(found, expected(R), 100 * RATES / sine)
+
+
+@ALL
+@given(q=quaternions)
+def test_the_rate_maps_are_left_inverses(kind, q):
+    sine = regular(kind, q)
+    assume(sine > 1e-6)
+    p = kind.from_quaternion(q)
+    assert_close(kind.rate_map(p) @ kind.rate_map_inverse(p), np.eye(3), RATES / sine)
+    assert_close(kind.body_rate_map(p) @ kind.body_rate_map_inverse(p), np.eye(3), RATES / sine)
+    assert kind.rate_map(p).shape == (3, kind.size)
+    assert kind.rate_map_inverse(p).shape == (kind.size, 3)
+
+
+@pytest.mark.parametrize('kind', [*EULER.values(), ROTATION_VECTOR], ids=[*EULER, 'rotation_vector'])
+@given(data=st.data(), rate=vectors)
+def test_the_rate_maps_are_the_derivative_at_the_singularity_too(kind, data, rate):
+    """A velocity always follows from rates; only the way back is singular."""
+    samples = euler_samples(kind) if isinstance(kind, EulerAngles) else rotation_vectors
+    p = data.draw(samples)
+    moved = kind.to_matrix(moving(p, rate))
+    R, R_rate = np.array(values(moved)), np.array(rates(moved))
+    w = spatial.angular_velocity(R, R_rate)
+    assert_close(kind.rate_map(p) @ rate, w, 100 * RATES)
+    assert_close(kind.body_rate_map(p) @ rate, R.T @ w, 100 * RATES)
+
+
+@given(q=quaternions)
+def test_quaternion_rates_are_tangent_to_the_unit_sphere(q):
+    assert_close(q @ QUATERNION.rate_map_inverse(q), np.zeros(3))
+    assert_close(QUATERNION.rate_map(q) @ q, np.zeros(3))
+
+
+# Singularities
+
+
+@ALL_EULER
+@given(data=st.data(), off=gimbal)
+def test_parallel_axes_are_refused_by_name(kind, data, off):
+    assume(abs(off) < 9e-9)
+    proper = kind.name in ('euler_zyz', 'euler_zxz')
+    at = data.draw(st.sampled_from((0.0, math.pi) if proper else (-math.pi / 2, math.pi / 2)))
+    p = np.array([data.draw(angles), at + off, data.draw(angles)])
+    for inverse_map in (kind.rate_map_inverse, kind.body_rate_map_inverse):
+        with pytest.raises(SingularParametrizationError, match='use a quaternion') as caught:
+            inverse_map(p)
+        assert caught.value.parametrization == kind.name
+
+
+@given(v=rotation_vectors)
+def test_an_axis_without_an_angle_has_no_rate(v):
+    for theta in (0.0, 1e-9, 2.0 * math.pi):
+        p = np.array([theta, 1.0, 0.0, 0.0])
+        for inverse_map in (ANGLE_AXIS.rate_map_inverse, ANGLE_AXIS.body_rate_map_inverse):
+            with pytest.raises(SingularParametrizationError, match='angle_axis'):
+                inverse_map(p)
+    assert np.isfinite(ROTATION_VECTOR.rate_map_inverse(v)).all()
+
+
+def test_one_singular_state_in_a_batch_is_refused():
+    p = np.zeros((4, 3))
+    p[2, 1] = math.pi / 2
+    with pytest.raises(SingularParametrizationError, match='euler_zyx'):
+        ROTATIONS['euler_zyx'].rate_map_inverse(p)
+
+
+@ALL
+def test_a_wrong_number_of_parameters_is_refused(kind):
+    with pytest.raises(InvalidArgumentError, match='5 numbers'):
+        kind.to_quaternion((0.0,) * 5)
+    with pytest.raises(InvalidArgumentError, match=kind.name):
+        kind.to_matrix(np.zeros((2, 5)))
+
+
+def test_parameters_that_are_not_of_unit_length_are_refused():
+    with pytest.raises(InvalidArgumentError, match='length is not 1'):
+        QUATERNION.to_matrix((0.0, 0.0, 0.0, 0.0))
+    with pytest.raises(InvalidArgumentError, match='length is not 1'):
+        ANGLE_AXIS.to_matrix(np.array([0.3, 1.0, 1.0, 0.0]))
+
+
+# Operations that [Kindr] gives to all
+
+
+@ALL
+@given(a=quaternions, b=quaternions, v=vectors)
+def test_every_parametrization_composes_inverts_and_acts(kind, a, b, v):
+    p, q = kind.from_quaternion(a), kind.from_quaternion(b)
+    R_a, R_b = spatial.quaternion_to_matrix(a), spatial.quaternion_to_matrix(b)
+    assert_close(kind.to_matrix(kind.compose(p, q)), R_a @ R_b, 2 * ANGLE_TOLERANCE)
+    assert_close(kind.to_matrix(kind.inverse(p)), R_a.T, 2 * ANGLE_TOLERANCE)
+    assert_close(kind.rotate(p, v), R_a @ v, 20 * ANGLE_TOLERANCE)
+    assert_close(kind.rotate_inverse(p, v), R_a.T @ v, 20 * ANGLE_TOLERANCE)
+
+
+@ALL
+@given(a=quaternions, v=rotation_vectors, t=st.floats(0.0, 1.0))
+def test_every_parametrization_steps_and_interpolates(kind, a, v, t):
+    p = kind.from_quaternion(a)
+    there = kind.box_plus(p, v)
+    expected = spatial.exp_matrix(v) @ spatial.quaternion_to_matrix(a)
+    assert_close(kind.to_matrix(there), expected, 2 * ANGLE_TOLERANCE)
+    assume(np.linalg.norm(v) < math.pi - 1e-6)
+    assert_close(kind.box_minus(there, p), v, 4 * ANGLE_TOLERANCE)
+    between = kind.to_matrix(kind.interpolate(p, there, t))
+    expected = spatial.exp_matrix(t * v) @ spatial.quaternion_to_matrix(a)
+    assert_close(between, expected, 4 * ANGLE_TOLERANCE)

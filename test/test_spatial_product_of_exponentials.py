@@ -1,0 +1,80 @@
+"""The tree's forward kinematics agrees with the product of exponentials, which knows no tree."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tolerances import EXACT
+
+from benchmarks.robots import NAMED, urdf_path
+from dynamics_ros import Robot
+from dynamics_ros.algorithms.forward_kinematics import body_poses
+from dynamics_ros.algorithms.product_of_exponentials import product_of_exponentials
+
+KINDS = ('revolute', 'continuous', 'prismatic')
+
+
+def random_urdf(seed, n_joints):
+    """A random tree of moving joints in any pose about any axis; one joint in four is a mimic."""
+    rng = random.Random(seed)
+
+    def three(scale):
+        return ' '.join(f'{rng.uniform(-scale, scale):.6f}' for _ in range(3))
+
+    links = ''.join(
+        f'<link name="link{i}"><inertial><mass value="1"/>'
+        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        for i in range(n_joints + 1)
+    )
+    joints, leaders = '', []
+    for i in range(n_joints):
+        mimic = ''
+        if leaders and rng.random() < 0.25:
+            mimic = f'<mimic joint="{rng.choice(leaders)}" multiplier="-1.7" offset="0.3"/>'
+        else:
+            leaders.append(f'joint{i}')
+        joints += (
+            f'<joint name="joint{i}" type="{rng.choice(KINDS)}">'
+            f'<parent link="link{rng.randint(0, i)}"/><child link="link{i + 1}"/>'
+            f'<origin xyz="{three(1.0)}" rpy="{three(3.0)}"/><axis xyz="{three(1.0)}"/>'
+            f'<limit lower="-3" upper="3" effort="1" velocity="1"/>{mimic}</joint>'
+        )
+    return f'<robot name="random">{links}{joints}</robot>'
+
+
+def assert_same_poses(robot, q):
+    tree = [pose.array() for pose in body_poses(robot.model, list(q))]
+    product = [pose.array() for pose in product_of_exponentials(robot.model, list(q))]
+    assert len(tree) == len(robot.model.joints)
+    for ours, independent in zip(tree, product, strict=True):
+        assert np.abs(ours - independent).max() <= EXACT * max(1.0, np.abs(independent).max())
+
+
+@pytest.mark.parametrize('root', ['fixed', 'floating', 'planar'])
+@given(seed=st.integers(0, 10**6), n_joints=st.integers(1, 8))
+@settings(deadline=None, max_examples=30)
+def test_on_random_trees(root, seed, n_joints):
+    robot = Robot.from_urdf(random_urdf(seed, n_joints), root, backend='python')
+    assert_same_poses(robot, robot.random_configuration(np.random.default_rng(seed)))
+
+
+@pytest.mark.parametrize('root', ['fixed', 'floating', 'planar'])
+@pytest.mark.parametrize('name', NAMED)
+def test_on_known_robots(name, root):
+    robot = Robot.from_urdf(urdf_path(name).read_text(), root, backend='python')
+    assert_same_poses(robot, robot.random_configuration(np.random.default_rng(3)))
+
+
+def test_on_many_configurations_at_once():
+    robot = Robot.from_urdf(urdf_path('panda').read_text(), 'floating', backend='python')
+    rng = np.random.default_rng(5)
+    q = np.stack([robot.random_configuration(rng) for _ in range(4)])
+    batch = product_of_exponentials(robot.model, list(q.T))[-1].array()
+    assert batch.shape == (4, 4, 4)
+    for state, pose in zip(q, batch, strict=True):
+        alone = product_of_exponentials(robot.model, list(state))[-1].array()
+        assert np.abs(pose - alone).max() <= EXACT
