@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from numbers import Integral, Real
 
 import numpy as np
@@ -66,9 +67,7 @@ def finite_vectors(argument: str, value: ArrayLike, size: int) -> NDArray[np.flo
     return finite_arrays(argument, value, (size,))
 
 
-def finite_arrays(
-    argument: str, value: ArrayLike, shape: tuple[int, ...]
-) -> NDArray[np.float64]:
+def finite_arrays(argument: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """One array of finite numbers or many over leading axes: shape (..., *shape).
 
     Raises:
@@ -146,3 +145,18 @@ def _of_shape(argument: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArra
     if array.shape != shape:
         raise InvalidArgumentError(argument, f'shape {array.shape}', f'shape {shape}')
     return array
+
+
+def boolean_mask(
+    argument: str, value: Sequence[bool] | NDArray[np.bool_], size: int
+) -> NDArray[np.bool_]:
+    """One boolean an entry.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    mask = np.asarray(value)
+    if mask.shape != (size,) or mask.dtype != np.bool_:
+        problem = f'{mask.dtype} of shape {mask.shape}'
+        raise InvalidArgumentError(argument, problem, f'booleans of shape ({size},)')
+    return mask

@@ -42,7 +42,7 @@ def rank(A: Array, scale: Array | None = None) -> NDArray[np.intp]:
     """
     if 0 in A.shape[-2:]:
         return np.zeros(A.shape[:-2], dtype=np.intp)
-    values = np.linalg.svd(A, compute_uv=False)
+    values = np.asarray(np.linalg.svd(A, compute_uv=False), dtype=np.float64)
     kept = _kept(values, scale)
     return np.asarray(kept.sum(axis=-1))
 

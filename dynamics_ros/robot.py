@@ -17,6 +17,7 @@ from .errors import InvalidArgumentError, SingularError
 from .kernels import Kernel, trace
 from .model import Joint, Model, build_model
 from .model.urdf import read_urdf
+from .robot_constraints import ConstrainedMotion
 from .spatial import Inertia, Matrix3, Vector3
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class KernelInfo:
     compile_seconds: float
 
 
-class Robot:
+class Robot(ConstrainedMotion):
     """Kinematics and dynamics of one robot.
 
     Every method takes and returns float64 arrays and broadcasts over leading axes: q of shape

@@ -5,9 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from dynamics_ros.spatial import quaternion_exp
+
+# A busy machine may take any time for one example.
+settings.register_profile('no_deadline', deadline=None)
+settings.load_profile('no_deadline')
 
 components = st.floats(-10.0, 10.0, allow_subnormal=False)
 vectors = st.tuples(components, components, components).map(np.array)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -136,7 +137,7 @@ def test_a_rate_limit_keeps_the_mean_rate_and_does_not_burst_after_a_pause():
     times = [0.001 * i for i in range(2000)] + [10.0 + 0.001 * i for i in range(1000)]
     passed = [time for time in times if limit.passes(time, 30.0)]
     assert 89 <= len(passed) <= 92
-    gaps = [b - a for a, b in zip(passed, passed[1:], strict=False)]
+    gaps = [b - a for a, b in pairwise(passed)]
     assert min(gaps) > 0.03
 
 

@@ -7,14 +7,14 @@ import time
 
 import numpy as np
 import pytest
+from geometry_msgs.msg import PoseStamped, Vector3, WrenchStamped
 from ros_harness import LATCHED, NodeProcess, client, description, running
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 
 from dynamics_ros.simulation import LagrangianReference
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ApplyWrench
-from geometry_msgs.msg import PoseStamped, Vector3, WrenchStamped
-from sensor_msgs.msg import JointState
-from std_msgs.msg import String
 
 pytestmark = pytest.mark.ros
 
@@ -196,9 +196,7 @@ def test_a_wrong_parameter_ends_it_with_one_line_that_says_why(parameters, told,
 
     file = tmp_path / 'parameters.yaml'
     file.write_text(yaml.safe_dump({'robot_simulator': {'ros__parameters': parameters}}))
-    process = NodeProcess(
-        'robot_simulator', DOMAIN + 1, ['--ros-args', '--params-file', str(file)]
-    )
+    process = NodeProcess('robot_simulator', DOMAIN + 1, ['--ros-args', '--params-file', str(file)])
     assert process.wait() == 1
     assert told in process.printed.splitlines()[-1]
     assert 'Traceback' not in process.printed

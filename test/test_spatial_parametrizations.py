@@ -174,7 +174,9 @@ def test_the_rate_maps_are_left_inverses(kind, q):
     assert kind.rate_map_inverse(p).shape == (kind.size, 3)
 
 
-@pytest.mark.parametrize('kind', [*EULER.values(), ROTATION_VECTOR], ids=[*EULER, 'rotation_vector'])
+@pytest.mark.parametrize(
+    'kind', [*EULER.values(), ROTATION_VECTOR], ids=[*EULER, 'rotation_vector']
+)
 @given(data=st.data(), rate=vectors)
 def test_the_rate_maps_are_the_derivative_at_the_singularity_too(kind, data, rate):
     """A velocity always follows from rates; only the way back is singular."""

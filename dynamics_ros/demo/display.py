@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .client import Client
-from .report import Report, force_in_root
+from .report import Report, wrench_in_root
 from .subject import Subject
 from .tracks import pose_error
 
@@ -126,8 +126,8 @@ class Display:
         )
         if wrench is None or truth is None or pose is None:
             return ['push       -', 'estimated  -']
-        true = force_in_root(truth[1], pose[1], self._subject)
-        found = force_in_root(wrench[1], pose[1], self._subject)
+        true = wrench_in_root(truth[1], pose[1], self._subject)[:3]
+        found = wrench_in_root(wrench[1], pose[1], self._subject)[:3]
         size = float(np.linalg.norm(true))
         text = f'estimated  {_vector(found)} N   {np.linalg.norm(found):6.2f} N'
         if size > 0.0:

@@ -38,7 +38,6 @@ _SETTLED = 0.4  # share of the push after which it counts as steady
 _EDGE = 50_000_000  # ns left out at the end of the push
 _LEAST_SAMPLES = 10
 _MOST_SAMPLES = 50  # of those whose truth takes a millisecond or more to compute
-_FULLY = 0.99  # share of the force that joint torques tell, from which the force is compared
 
 
 @dataclass
@@ -57,7 +56,8 @@ class Report:
         push_true_n, push_estimated_n: size of the force in steady state, the mean.
         push_true, push_estimated: the mean forces in root axes.
         push_error_percent: |estimated - true| / |true|, the largest in steady state.
-        push_compared: 'force', or 'joint torques' where fewer than six joints cannot tell it.
+        push_compared: of which vector: 'force', or the 'joint torques' of the estimated and of the
+            true wrench where fewer than six joints cannot tell the force.
         push_detected_after_ms: from the push's first joint state to the first contact state.
         contact_link: what the contact node took for the touched link at the end of the push.
         inverse_kinematics_success: solved, and confirmed by the independent road.
@@ -172,42 +172,39 @@ class Report:
     def _measure_force(self, client: Client, subject: Subject, first: int, last: int) -> None:
         poses = dict(client.true_pose.items(first, last))
         samples = [
-            (force_in_root(true, poses[t], subject), force_in_root(found, poses[t], subject))
+            (t, wrench_in_root(true, poses[t], subject), wrench_in_root(found, poses[t], subject))
             for t, found, true in client.wrench.matched(client.true_wrench, first, last)
             if t in poses
         ]
         self.push_samples = len(samples)
         if not self._enough('wrench at the tool', len(samples)):
             return
-        true, found = (np.array(side) for side in zip(*samples, strict=True))
-        self.push_true, self.push_estimated = (
-            true.mean(axis=0).tolist(),
-            found.mean(axis=0).tolist(),
-        )
+        true, found = (np.array([sample[side] for sample in samples]) for side in (1, 2))
+        self.push_true = true[:, :3].mean(axis=0).tolist()
+        self.push_estimated = found[:, :3].mean(axis=0).tolist()
         self.push_true_n = float(np.linalg.norm(self.push_true))
         self.push_estimated_n = float(np.linalg.norm(self.push_estimated))
-        if subject.observable < _FULLY:
+        if subject.observable:
+            true, found = true[:, :3], found[:, :3]
+        else:
+            # Several wrenches leave the same torques: these are what can be right or wrong.
             self.push_compared = 'joint torques'
-            torques = [
-                (truth, tau)
-                for _, tau, truth in client.external_torques.matched(
-                    client.true_torques, first, last
-                )
-            ]
-            if not self._enough('external torques', len(torques)):
-                return
-            true, found = (np.array(side) for side in zip(*torques, strict=True))
+            states = dict(client.joint_states.items(first, last))
+            samples = [sample for sample in samples if sample[0] in states]
+            J = [subject.reference.jacobian(states[t].q, subject.tool) for t, *_ in samples]
+            true, found = (
+                np.array([A.T @ sample[side] for A, sample in zip(J, samples, strict=True)])
+                for side in (1, 2)
+            )
         sizes = np.linalg.norm(true, axis=1)
-        if not sizes.all():
+        if not sizes.size or not sizes.all():
             self.require(False, f'no force at {self.tool} can be felt in the joints')
             return
-        self.push_error_percent = float(
-            np.max(np.linalg.norm(found - true, axis=1) / sizes) * 100.0
-        )
+        errors = np.linalg.norm(found - true, axis=1) / sizes
+        self.push_error_percent = float(errors.max() * 100.0)
         self.require(
             self.push_error_percent < PUSH_TOLERANCE,
-            f'the estimated {self.push_compared} of the push is off by '
-            f'{self.push_error_percent:.1f} %',
+            f'the estimated push is off by {self.push_error_percent:.1f} % ({self.push_compared})',
         )
 
     def measure_inverse_kinematics(
@@ -248,7 +245,15 @@ class Report:
         )
 
 
-def force_in_root(wrench: Wrench, tool: Array, subject: Subject) -> Array:
-    """(3) force of a wrench in root axes, whichever of tool and root it is expressed in."""
-    force = wrench.values[:3]
-    return tool[:3, :3] @ force if wrench.frame_id == subject.tool else force
+def wrench_in_root(wrench: Wrench, tool: Array, subject: Subject) -> Array:
+    """(6) a wrench about the tool's origin in root axes, whichever of both it is expressed in.
+
+    Args:
+        wrench: expressed in the tool or in the root frame.
+        tool: (4, 4) pose of the tool in the root frame.
+        subject: the robot.
+    """
+    if wrench.frame_id != subject.tool:
+        return wrench.values
+    R = tool[:3, :3]
+    return np.concatenate([R @ wrench.values[:3], R @ wrench.values[3:]])

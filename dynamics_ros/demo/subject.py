@@ -40,7 +40,7 @@ class Subject:
         tool: frame that is followed and pushed.
         posture: (n) that the simulated motion goes around.
         force: (3) of the push, root axes [N].
-        observable: share of the force that joint torques can tell, 1 when all of it.
+        observable: whether joint torques tell the whole wrench at the tool: six joints can.
     """
 
     urdf: str
@@ -49,7 +49,7 @@ class Subject:
     tool: str
     posture: Array
     force: Array
-    observable: float
+    observable: bool
 
     @classmethod
     def of(cls, urdf: str) -> Subject:
@@ -63,7 +63,8 @@ class Subject:
         tool = tool_frame(read_urdf(urdf))
         posture = comfortable_posture(robot, tool)
         actuators = Actuators.for_robot(robot, posture, tool)
-        force, observable = gentle_push(robot, actuators, posture, tool)
+        force = gentle_push(robot, actuators, posture, tool)
+        observable = int(np.linalg.matrix_rank(robot.jacobian(posture, tool), tol=1e-6)) == 6
         reference = LagrangianReference(urdf, robot.joint_names)
         return cls(urdf, robot, reference, tool, posture, force, observable)
 

@@ -75,11 +75,17 @@ def addresses() -> Addresses:
     """
     _require_known_build()
     _probe()
+    try:
+        return _collected()
+    except (AttributeError, ImportError, ValueError) as error:
+        raise UnknownLayoutError(f'a function of the interpreter is missing: {error}') from None
+
+
+def _collected() -> Addresses:
     api = _numpy_api()
     python = ctypes.pythonapi
     # PyObject_Vectorcall became a function in 3.11; before, a Python function's own will do.
-    name = 'PyObject_Vectorcall'
-    vectorcall = getattr(python, name, None) or python._PyFunction_Vectorcall
+    vectorcall = getattr(python, 'PyObject_Vectorcall', None) or python._PyFunction_Vectorcall
     return Addresses(
         array_type=id(np.ndarray),
         float_type=id(float),
@@ -113,7 +119,7 @@ def _require_known_build() -> None:
     }
     unknown = [name for name, good in known.items() if not good]
     if unknown:
-        raise UnknownLayoutError(f'no fast calls here: {", ".join(unknown)}')
+        raise UnknownLayoutError(f'unknown {", ".join(unknown)}')
 
 
 def _numpy_api() -> Any:
@@ -125,7 +131,7 @@ def _numpy_api() -> Any:
     table = prototype(('PyCapsule_GetPointer', ctypes.pythonapi))(core._ARRAY_API, None)
     api = (ctypes.c_size_t * (API_NEW_FROM_DESCR + 1)).from_address(table)
     if api[API_ARRAY_TYPE] != id(np.ndarray):
-        raise UnknownLayoutError("no fast calls here: NumPy's C API table is unknown")
+        raise UnknownLayoutError("NumPy's table of C functions is unknown")
     return api
 
 
@@ -157,7 +163,7 @@ def _probe() -> None:
     seen.append(_read(ctypes.c_ssize_t, id(pair) + TUPLE_SIZE) == 2)
     seen.append(_read(ctypes.c_size_t, id(pair) + TUPLE_ITEMS + 8) == id(frozen))
     if not all(seen):
-        raise UnknownLayoutError('no fast calls here: objects are laid out in an unknown way')
+        raise UnknownLayoutError('objects are laid out in an unknown way')
 
 
 def _read(kind: Any, address: int) -> Any:

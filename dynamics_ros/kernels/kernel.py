@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from dynamics_ros.errors import InvalidArgumentError
@@ -49,8 +50,10 @@ class Kernel:
             try:
                 self._runner = LlvmBackend(trace)
                 self.backend = 'llvm'
-            except (CompilerUnavailableError, RuntimeError, OSError, MemoryError) as reason:
-                _log.warning('%s runs as plain Python, which is slower: %s', trace.name, reason)
+            except CompilerUnavailableError as reason:
+                _warn_once(f'kernels run as plain Python, which is slower: {reason}')
+            except (RuntimeError, OSError, MemoryError) as reason:
+                _warn_once(f'{trace.name} runs as plain Python, which is slower: {reason}')
         self._entry = self.bind(_not_taken)
         self.call = self.bind(self._call_general)
         self.compile_seconds = time.perf_counter() - started
@@ -126,6 +129,11 @@ class Kernel:
         if out is None:
             results = [x if x.ndim else x[()] for x in results]
         return results[0] if len(results) == 1 else tuple(results)
+
+
+@lru_cache(maxsize=1024)
+def _warn_once(message: str) -> None:
+    _log.warning(message)
 
 
 def _not_taken(*_: Any) -> Any:

@@ -14,7 +14,6 @@ from dynamics_ros.kernels import arguments, entry_source, interpreter_layout, ll
 from dynamics_ros.kernels.arguments import Array
 from dynamics_ros.kernels.entry_point import builtin
 from dynamics_ros.kernels.interpreter_layout import UnknownLayoutError
-from dynamics_ros.kernels.llvm_compiler import CompilerUnavailableError
 from dynamics_ros.kernels.llvm_source import Dialect
 from dynamics_ros.kernels.llvm_source import emit as trace_module
 from dynamics_ros.kernels.trace import Trace
@@ -36,7 +35,8 @@ class LlvmBackend:
         """Compile and try a trace.
 
         Raises:
-            CompilerUnavailableError: it cannot be compiled, or the result is wrong.
+            CompilerUnavailableError: there is no compiler.
+            RuntimeError: it cannot be compiled, or the machine code is wrong.
         """
         self._trace = trace
         dialect = Dialect(llvm_compiler.has_opaque_pointers())
@@ -111,7 +111,7 @@ class LlvmBackend:
         if not finite or not np.allclose(
             computed, expected, rtol=0.0, atol=SELF_TEST_TOLERANCE * largest, equal_nan=True
         ):
-            raise CompilerUnavailableError('the machine code disagrees with the plain trace')
+            raise RuntimeError('the machine code disagrees with the plain trace')
         if self._has_entry:
             scalars = [x if x.shape else float(x) for x in arrays]
             answer = self.bind(_no_answer)(*scalars)

@@ -11,7 +11,7 @@ LIBM_FUNCTIONS = ('sin', 'cos', 'sincos', 'tan', 'asin', 'acos', 'atan2', 'exp',
 
 
 class CompilerUnavailableError(Exception):
-    """There is no llvmlite here, or it cannot compile for this processor."""
+    """There is no compiler here that could make machine code of any kernel."""
 
 
 class MachineCode:
@@ -87,8 +87,9 @@ def _provide_libm(binding: Any) -> None:
 
 def _libm_address(name: str) -> int:
     # Python itself links libm, so the search, which starts a process, is for exotic builds.
-    for find in (lambda: None, lambda: ctypes.util.find_library('m')):
-        function = getattr(ctypes.CDLL(find()), name, None)
-        if function is not None:
-            return ctypes.cast(function, ctypes.c_void_p).value or 0
-    raise CompilerUnavailableError(f'the mathematical library has no {name}')
+    function = getattr(ctypes.CDLL(None), name, None)
+    if function is None:
+        function = getattr(ctypes.CDLL(ctypes.util.find_library('m')), name, None)
+    if function is None:
+        raise CompilerUnavailableError(f'the mathematical library has no {name}')
+    return ctypes.cast(function, ctypes.c_void_p).value or 0

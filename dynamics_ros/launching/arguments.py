@@ -148,20 +148,24 @@ NODES = (*SHARED, *KINEMATICS, *CONTACT, COMPOSED, ROBOT_STATE_PUBLISHER, *RVIZ)
 MOTION = Argument('motion', 'true', 'The robot moves slowly; false: it holds still.', SWITCH)
 
 
-def demo_arguments(description_file: str) -> tuple[Argument, ...]:
+def demo_arguments(own_arm: str) -> tuple[Argument, ...]:
     """What the launch file of the demo takes.
 
     Args:
-        description_file: of the robot that is simulated when no other is asked for.
+        own_arm: file of the robot that is simulated when no other is asked for.
     """
-    # The simulator has a fixed root, the time of the machine, and a topic with its description.
-    without = {*ROBOT, ROBOT_STATE_PUBLISHER}
-    defaults = {'description_file': description_file, 'publish_tf': 'true', 'rviz': 'auto'}
-    return (
-        *(
-            replace(argument, default=defaults.get(argument.name, argument.default))
-            for argument in NODES
-            if argument not in without and argument.name != 'robot_description'
+    other = {
+        'description_file': replace(
+            DESCRIPTION[0],
+            default=own_arm,
+            description='URDF file of the robot that is simulated; a .xacro file is expanded.',
         ),
+        'publish_tf': replace(PUBLISH_TF, default='true'),
+        'rviz': replace(RVIZ[0], default='auto'),
+    }
+    # The simulator has a fixed root, the time of the machine, and a topic with its description.
+    without = {*ROBOT, ROBOT_STATE_PUBLISHER, DESCRIPTION[2]}
+    return (
+        *(other.get(item.name, item) for item in NODES if item not in without),
         MOTION,
     )

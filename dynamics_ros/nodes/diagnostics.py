@@ -69,9 +69,12 @@ class Diagnostics:
     def _log(self, summary: tuple[bytes, str]) -> None:
         """Say once what has lasted: while starting, one reason to be silent follows the other."""
         if summary != self._logged:
-            logger = self._node.get_logger()
             level, message = summary
-            (logger.info if level == DiagnosticStatus.OK else logger.warning)(message)
+            # Two calls: rclpy wants one severity for each place in the code.
+            if level == DiagnosticStatus.OK:
+                self._node.get_logger().info(message)
+            else:
+                self._node.get_logger().warning(message)
         self._logged = summary
 
     def _refused_total(self) -> int:

@@ -109,13 +109,14 @@ class Kinematics(Part):
         self._prepared = prepared
 
     def warm_up(self, robot: Robot) -> None:
-        """Compile the Jacobians that services ask for, and the centre of mass."""
+        """Compile what markers and services need of these frames."""
         prepared = self._prepared
         if prepared is not None and prepared.robot is robot:
             q = robot.neutral()
             robot.center_of_mass(q)
             for frame in prepared.frames:
                 robot.jacobian(q, frame)
+                robot.inverse_kinematics(robot.forward_kinematics(q, frame), frame, q)
 
     def outputs(self) -> list[Output]:
         """Poses, twists, markers, tf."""
@@ -233,7 +234,6 @@ class Kinematics(Part):
         response.manipulability = manipulability(jacobian)
 
     async def _inverse_kinematics(self, request: Any, response: Any) -> None:
-        started = time.monotonic()
         seed = requested_state(self.context, request.seed, request.base_pose)
         robot = seed.robot
         frame = required_frame(self.context, robot, request.frame, 'frame')
@@ -241,7 +241,8 @@ class Kinematics(Part):
         options = self._search_options(request)
         several = request.max_solutions > 1
 
-        def search() -> list[InverseKinematicsResult]:
+        def search() -> tuple[list[InverseKinematicsResult], float]:
+            started = time.monotonic()
             found: list[InverseKinematicsResult] = []
             if several:
                 count = min(request.max_solutions, 64)
@@ -256,16 +257,17 @@ class Kinematics(Part):
                         target, frame, seed.q, approximate=request.approximate, **options
                     )
                 ]
-            return found
+            return found, time.monotonic() - started
 
         assert self.context.executor is not None
-        solutions = await self.context.worker.submit(self.context.executor, search)
-        assert solutions is not None
+        outcome = await self.context.worker.submit(self.context.executor, search)
+        assert outcome is not None
+        solutions, elapsed = outcome
         best = solutions[0]
         response.position_error = best.position_error
         response.rotation_error = best.rotation_error
         response.iterations = sum(solution.iterations for solution in solutions)
-        response.elapsed = duration_message(time.monotonic() - started)
+        response.elapsed = duration_message(elapsed)
         if best.success or request.approximate:
             response.solution = _solution(robot, seed.stamp, best.q)
         if best.success:

@@ -286,7 +286,8 @@ class ContactParameters:
     """Parameters of contact_node."""
 
     frames: tuple[str, ...] = parameter(
-        (), 'Contact frames; several are contacts at the same time. Empty: the end of the longest chain'
+        (),
+        'Contact frames; several are contacts at the same time. Empty: the end of the longest chain',
     )
     publish_rate: float = parameter(0.0, PUBLISH_RATE, unit='Hz', minimum=0.0)
     effort: EffortParameters = field(default_factory=EffortParameters)

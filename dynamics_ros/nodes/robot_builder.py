@@ -23,7 +23,7 @@ from .worker import Worker
 
 @dataclass(frozen=True)
 class PayloadRequest:
-    """A rigid body at a frame; mass 0 is none. Inertia about its centre: ixx ixy ixz iyy iyz izz."""
+    """A rigid body at a frame, inertia about its centre: ixx ixy ixz iyy iyz izz; mass 0: none."""
 
     frame: str = ''
     mass: float = 0.0

@@ -74,6 +74,7 @@ class RobotContext:
         self.joint_state_rate = 0.0
         self.without_model = 0
         self.worker = Worker('services')
+        self._warm_up = Worker('warm_up', limit=0)
         self.executor: Executor | None = None
         self._parts: list[Part] = []
         self._on_change: list[Callable[[], None]] = []
@@ -255,7 +256,7 @@ class RobotContext:
         )
         assert self.executor is not None
         for part in self._parts:
-            self.worker.submit(self.executor, partial(part.warm_up, built.robot))
+            self._warm_up.submit(self.executor, partial(part.warm_up, built.robot))
 
     def _report(self, subject: str, error: BaseException | None) -> None:
         if error is None:

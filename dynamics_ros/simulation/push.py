@@ -19,7 +19,7 @@ _LENGTH = 0.3  # m, the lever arm that makes a torque as large as a force
 _SMALL = 1e-3
 
 
-def gentle_push(robot: Robot, actuators: Actuators, q: Array, tool: str) -> tuple[Array, float]:
+def gentle_push(robot: Robot, actuators: Actuators, q: Array, tool: str) -> Array:
     """A force at the tool in the direction that the joint torques tell best.
 
     With fewer than six joints some wrenches leave no trace in the joint torques. Among the pure
@@ -32,7 +32,7 @@ def gentle_push(robot: Robot, actuators: Actuators, q: Array, tool: str) -> tupl
         tool: frame that is pushed.
 
     Returns:
-        (3) force in root axes [N], and the share of it that joint torques can tell: 1 when all.
+        (3) force in root axes [N].
     """
     J = robot.jacobian(q, tool) * np.array([1.0, 1.0, 1.0, _LENGTH, _LENGTH, _LENGTH])[:, None]
     # Forces that torques tell well have small w^T (J J^T + small)^-1 w, [RD] 3.8.
@@ -40,10 +40,6 @@ def gentle_push(robot: Robot, actuators: Actuators, q: Array, tool: str) -> tupl
     resolution = np.linalg.inv(J @ J.T + _SMALL**2 * scale * np.eye(6))
     direction = np.linalg.eigh(resolution[:3, :3])[1][:, 0]
     direction = direction * (1.0 if direction[np.argmax(np.abs(direction))] > 0.0 else -1.0)
-
-    U, s, _ = np.linalg.svd(J, full_matrices=False)
-    seen = U[:, s > _SMALL * s[0]]
-    share = float(np.linalg.norm(seen[:3].T @ direction))
 
     unit_torque = robot.jacobian(q, tool)[:3].T @ direction
     felt = np.abs(unit_torque) > 1e-9
@@ -54,4 +50,5 @@ def gentle_push(robot: Robot, actuators: Actuators, q: Array, tool: str) -> tupl
     reach = float(np.linalg.norm(robot.forward_kinematics(q, tool)[:3, 3]))
     if compliance > 0.0:
         bounds.append(_SHARE_OF_REACH * max(reach, 0.05) / compliance)
-    return direction * min(bounds), share
+    force: Array = direction * min(bounds)
+    return force

@@ -300,9 +300,7 @@ class SimulatedRobot:
         slope = kd + 0.5 * _DT * kp
         return motor * self._controlled + self._command, slope * self._controlled
 
-    def _stops(
-        self, beyond: NDArray[np.bool_], q_half: Array, ahead: Array
-    ) -> tuple[Array, Array]:
+    def _stops(self, beyond: NDArray[np.bool_], q_half: Array, ahead: Array) -> tuple[Array, Array]:
         """Springs with dampers that take a joint up where it would pass a limit in this step."""
         k = np.where(beyond, self.actuators.stop_stiffness, 0.0)
         d = np.where(beyond, self.actuators.stop_damping, 0.0)

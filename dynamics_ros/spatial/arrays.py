@@ -46,16 +46,19 @@ def _entries(numbers: Array, depth: int) -> Any:
     return [_entries(part, depth - 1) for part in parts]
 
 
-def stack(nested: Any) -> Array:
+def stack(nested: Any, leading: tuple[int, ...] = ()) -> Array:
     """The array of nested rows of scalars, (..., *shape): their leading axes, then the nesting.
 
     Args:
         nested: a scalar, or anything iterable of scalars, of rows, and so on.
+        leading: axes that the result has even where all scalars are constant.
     """
     flat: list[Any] = []
     shape = _collect(nested, flat)
-    broadcast = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in flat))
-    return np.stack(broadcast, axis=-1).reshape(*broadcast[0].shape, *shape)
+    entries = [np.asarray(x, dtype=np.float64) for x in flat]
+    leading = np.broadcast_shapes(leading, *(entry.shape for entry in entries))
+    result = np.stack([np.broadcast_to(entry, leading) for entry in entries], axis=-1)
+    return result.reshape(*leading, *shape)
 
 
 def _collect(nested: Any, flat: list[Any]) -> tuple[int, ...]:

@@ -65,10 +65,13 @@ def over_arrays(function: Callable[P, R_co]) -> OverArrays[P, R_co]:
         if not any(isinstance(arguments[i], np.ndarray) for i, _, _ in structured):
             return call(*arguments)
         converted = list(arguments)
+        leading: tuple[int, ...] = ()
         for i, name, (shape, make) in structured:
             if isinstance(arguments[i], (np.ndarray, list)):
                 converted[i] = make(split(arguments[i], shape, name))
-        return stack(call(*converted))
+                own_leading = np.shape(arguments[i])[: -len(shape)]
+                leading = np.broadcast_shapes(leading, own_leading)
+        return stack(call(*converted), leading)
 
     return cast('OverArrays[P, R_co]', wrapper)
 

@@ -1,0 +1,49 @@
+"""Constrained motion: contacts, closed loops, impacts, and dynamics seen at an end effector.
+
+Forces are positive when the environment pushes the robot, the opposite of [RD].
+"""
+
+from .forward_dynamics import (
+    constrained_forward_dynamics,
+    constrained_hybrid_dynamics,
+    contact_forces,
+)
+from .impact import impact, impact_energy_loss
+from .inverse_dynamics import consistent_acceleration, constrained_inverse_dynamics
+from .jacobian import (
+    ConstraintRanks,
+    constraint_bias,
+    constraint_jacobian,
+    constraint_ranks,
+    split_forces,
+    support_projector,
+)
+from .kinds import ClosedLoop, Constraint, Constraints, Contact, LinearConstraint
+from .newton_euler import projected_newton_euler
+from .operational_space import operational_space
+from .soft_contact import contact_positions, soft_contact_forces
+
+__all__ = [
+    'ClosedLoop',
+    'Constraint',
+    'ConstraintRanks',
+    'Constraints',
+    'Contact',
+    'LinearConstraint',
+    'consistent_acceleration',
+    'constrained_forward_dynamics',
+    'constrained_hybrid_dynamics',
+    'constrained_inverse_dynamics',
+    'constraint_bias',
+    'constraint_jacobian',
+    'constraint_ranks',
+    'contact_forces',
+    'contact_positions',
+    'impact',
+    'impact_energy_loss',
+    'operational_space',
+    'projected_newton_euler',
+    'soft_contact_forces',
+    'split_forces',
+    'support_projector',
+]

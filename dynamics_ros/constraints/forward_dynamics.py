@@ -1,0 +1,114 @@
+"""Forward and hybrid dynamics of a robot in contact ([RD] 3.7, [Lie] 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arguments import boolean_mask, finite_vectors
+from ..linear_systems import Array, apply, transposed
+from .jacobian import constraint_bias, constraint_jacobian
+from .kinds import Constraints
+from .solve import solve_constrained
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+
+CONTRADICTION = (
+    'no acceleration keeps all constraints: rows that depend on each other demand different things,'
+    ' as when v breaks a contact; support_projector(...) @ v keeps them'
+)
+
+
+def constrained_forward_dynamics(
+    robot: Robot, q: ArrayLike, v: ArrayLike, tau: ArrayLike, contacts: Constraints
+) -> tuple[Array, Array]:
+    """Accelerations and constraint forces under given torques ([RD] eq. 3.61, 3.62).
+
+    M a + C v + g = tau + J^T f with J a + J-dot v = 0. The constraints hold as if glued: a force
+    may pull. Where constraints repeat each other the forces are not unique; those of least norm
+    are returned, and ``constraint_ranks`` tells. The accelerations are unique always.
+
+    Args:
+        robot: what is constrained.
+        q, v, tau: (..., nq), (..., nv), (..., nv).
+        contacts: one constraint or several; a name is a point contact at that frame's origin.
+
+    Returns:
+        a (..., nv), and the forces (..., rows) stacked as in ``constraint_jacobian``: of the
+        environment on the robot, the opposite of F_c in [RD].
+
+    Raises:
+        InfeasibleError: constraints that contradict each other.
+        SingularError: a joint moves nothing that has mass or inertia.
+    """
+    tau = finite_vectors('tau', tau, robot.nv)
+    force = tau - robot.nonlinear_effects(q, v)
+    J = constraint_jacobian(robot, q, contacts)
+    target = -constraint_bias(robot, q, v, contacts)
+    return solve_constrained(robot.mass_matrix(q), J, force, target, CONTRADICTION)
+
+
+def contact_forces(
+    robot: Robot, q: ArrayLike, v: ArrayLike, tau: ArrayLike, contacts: Constraints
+) -> Array:
+    """Forces (..., rows) of the environment on the robot, minus [RD] eq. 3.62.
+
+    Arguments, redundancy and errors are those of ``constrained_forward_dynamics``.
+    """
+    return constrained_forward_dynamics(robot, q, v, tau, contacts)[1]
+
+
+def constrained_hybrid_dynamics(
+    robot: Robot,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    tau: ArrayLike,
+    prescribed: Sequence[bool] | NDArray[np.bool_],
+    contacts: Constraints,
+) -> tuple[Array, Array, Array]:
+    """All accelerations, torques and constraint forces from one of the first two per joint.
+
+    The free joints move as in forward dynamics, with the constraints in force, beside the
+    prescribed ones ([Lie] 3, eq. 54 and 55 split into rows). The forces are those of least norm:
+    what the prescribed joints could press against each other beyond that is left out.
+
+    Args:
+        robot, q, v, contacts: as for ``constrained_forward_dynamics``.
+        a: (..., nv), read where prescribed.
+        tau: (..., nv), read where not.
+        prescribed: (nv) booleans.
+
+    Returns:
+        a (..., nv), tau (..., nv), forces (..., rows).
+
+    Raises:
+        InfeasibleError: the prescribed accelerations break the constraints whatever the free
+            joints do.
+        SingularError: a free joint moves nothing that has mass or inertia.
+    """
+    given = boolean_mask('prescribed', prescribed, robot.nv)
+    free = ~given
+    known_a = np.where(given, finite_vectors('a', a, robot.nv), 0.0)
+    known_tau = np.where(free, finite_vectors('tau', tau, robot.nv), 0.0)
+    # Torques of the known part alone: the rest is what the free accelerations and forces add.
+    with_known = robot.inverse_dynamics(q, v, known_a)
+    M = robot.mass_matrix(q)
+    J = constraint_jacobian(robot, q, contacts)
+    target = -constraint_bias(robot, q, v, contacts) - apply(J, known_a)
+    a_free, forces = solve_constrained(
+        M[..., free, :][..., free],
+        J[..., free],
+        (known_tau - with_known)[..., free],
+        target,
+        'the prescribed accelerations break the constraints whatever the free joints do',
+    )
+    leading = np.broadcast_shapes(a_free.shape[:-1], known_a.shape[:-1], known_tau.shape[:-1])
+    all_a = np.broadcast_to(known_a, (*leading, robot.nv)).copy()
+    all_a[..., free] = a_free
+    needed = with_known + apply(M, all_a - known_a) - apply(transposed(J), forces)
+    return all_a, np.where(given, needed, known_tau), forces

@@ -1,0 +1,87 @@
+"""Impacts: velocities that jump when constraints come to hold ([RD] 3.7.3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arguments import finite_vectors
+from ..errors import InvalidArgumentError
+from ..linear_systems import Array, apply, pseudo_inverse, transposed
+from .jacobian import constraint_jacobian
+from .kinds import Constraints
+from .solve import solve_constrained, whitened
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+
+
+def impact(
+    robot: Robot,
+    q: ArrayLike,
+    v: ArrayLike,
+    contacts: Constraints,
+    restitution: ArrayLike = 0.0,
+) -> tuple[Array, Array]:
+    """Velocities after an impact, and its impulses ([RD] eq. 3.66 to 3.70, Newton's law).
+
+    J v_after = -restitution J v. All rows take part, whichever way they move before.
+
+    Args:
+        robot, q, contacts: as for ``constrained_forward_dynamics``.
+        v: (..., nv) before the impact.
+        restitution: 0 comes to rest, 1 bounces without loss; one number, or one a row (rows).
+            Different numbers can add energy when the rows are coupled, as is known of Newton's law.
+
+    Returns:
+        v after (..., nv), impulses (..., rows) [Ns, Nms] of the environment on the robot, the
+        opposite of [RD]; of least norm where constraints repeat each other.
+
+    Raises:
+        InvalidArgumentError: a restitution outside [0, 1].
+        InfeasibleError: rows that depend on each other with different restitution.
+    """
+    v = finite_vectors('v', v, robot.nv)
+    J = constraint_jacobian(robot, q, contacts)
+    factor = _checked_restitution(restitution, J.shape[-2])
+    M = robot.mass_matrix(q)
+    return solve_constrained(
+        M,
+        J,
+        apply(M, v),
+        -factor * apply(J, v),
+        'rows that depend on each other have different restitution',
+    )
+
+
+def impact_energy_loss(
+    robot: Robot, q: ArrayLike, v: ArrayLike, contacts: Constraints, restitution: float = 0.0
+) -> Array:
+    """Kinetic energy (...) that an impact takes [J]: (1 - e^2)/2 r-dot^T Lambda_c r-dot.
+
+    [RD] eq. 3.72 with its sign turned, so that a loss is positive, and with Newton's restitution.
+
+    Args:
+        robot, q, v, contacts: as for ``impact``.
+        restitution: one number for all rows.
+
+    Raises:
+        InvalidArgumentError: a restitution outside [0, 1].
+    """
+    J = constraint_jacobian(robot, q, contacts)
+    velocity = apply(J, finite_vectors('v', v, robot.nv))
+    factor = _checked_restitution(float(restitution), J.shape[-2])
+    _, W = whitened(robot.mass_matrix(q), J)
+    # r-dot^T Lambda r-dot = |W^+T r-dot|^2, and holds for rows that depend on each other too.
+    push = apply(transposed(pseudo_inverse(W)), velocity)
+    return np.asarray(0.5 * (1.0 - factor**2) * np.square(push).sum(axis=-1))[()]
+
+
+def _checked_restitution(restitution: ArrayLike, rows: int) -> Array:
+    factor = np.asarray(restitution, dtype=float)
+    if factor.shape not in ((), (rows,)) or not ((factor >= 0.0) & (factor <= 1.0)).all():
+        expected = f'a number in [0, 1], or {rows} of them'
+        raise InvalidArgumentError('restitution', f'{factor.tolist()}', expected)
+    return factor

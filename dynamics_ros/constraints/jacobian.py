@@ -1,0 +1,117 @@
+"""All constraints stacked: Jacobian, its derivative term, and the ranks that say what is held."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arguments import finite_vectors
+from ..linear_systems import Array, largest_singular_value, pseudo_inverse, rank, transposed
+from .kinds import Constraints, constraint_list
+from .solve import whitened
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+
+
+def constraint_jacobian(robot: Robot, q: ArrayLike, contacts: Constraints) -> Array:
+    """J_c (..., rows, nv), the constraints stacked in their order ([RD] eq. 2.271).
+
+    Args:
+        robot: what is constrained.
+        q: (..., nq).
+        contacts: one constraint or several; a name is a point contact at that frame's origin.
+    """
+    q = finite_vectors('q', q, robot.nq)
+    parts = [constraint.jacobian(robot, q) for constraint in constraint_list(contacts)]
+    parts.append(np.zeros((0, robot.nv)))
+    leading = np.broadcast_shapes(q.shape[:-1], *(part.shape[:-2] for part in parts))
+    return np.concatenate(
+        [np.broadcast_to(part, leading + part.shape[-2:]) for part in parts], axis=-2
+    )
+
+
+def constraint_bias(robot: Robot, q: ArrayLike, v: ArrayLike, contacts: Constraints) -> Array:
+    """J_c-dot v (..., rows): the accelerations of the rows while v does not change.
+
+    Args:
+        robot, q, contacts: as for ``constraint_jacobian``.
+        v: (..., nv).
+    """
+    q, v = finite_vectors('q', q, robot.nq), finite_vectors('v', v, robot.nv)
+    parts = [constraint.bias(robot, q, v) for constraint in constraint_list(contacts)]
+    parts.append(np.zeros(0))
+    shapes = (part.shape[:-1] for part in parts)
+    leading = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], *shapes)
+    return np.concatenate(
+        [np.broadcast_to(part, leading + part.shape[-1:]) for part in parts], axis=-1
+    )
+
+
+def split_forces(forces: ArrayLike, contacts: Constraints) -> list[Array]:
+    """The forces (..., rows) of each constraint out of the stacked ones."""
+    ends = np.cumsum([constraint.rows for constraint in constraint_list(contacts)])
+    rows = int(ends[-1]) if len(ends) else 0
+    return np.split(finite_vectors('forces', forces, rows), ends[:-1], axis=-1)
+
+
+@dataclass(frozen=True)
+class ConstraintRanks:
+    """What the constraints hold ([RD] 2.10.4); each number has the leading axes of q.
+
+    Attributes:
+        total: independent constraints, rank(J_c).
+        base: constraints on the base, rank(J_c,b); 0 of a fixed robot.
+        base_velocities: velocities of the base: 6 floating, 3 planar, 0 fixed.
+        rows: of J_c.
+    """
+
+    total: NDArray[np.intp]
+    base: NDArray[np.intp]
+    base_velocities: int
+    rows: int
+
+    @property
+    def internal(self) -> NDArray[np.intp]:
+        """Internal constraints: what the joints may not do among themselves."""
+        return np.asarray(self.total - self.base)
+
+    @property
+    def base_is_controllable(self) -> NDArray[np.bool_]:
+        """Whether the joints decide the motion of the base."""
+        return np.asarray(self.base == self.base_velocities)
+
+    @property
+    def redundant(self) -> NDArray[np.intp]:
+        """Rows that repeat others: as many contact forces do nothing."""
+        return np.asarray(self.rows - self.total)
+
+
+def constraint_ranks(robot: Robot, q: ArrayLike, contacts: Constraints) -> ConstraintRanks:
+    """Count what the constraints hold ([RD] 2.10.4).
+
+    Args:
+        robot, q, contacts: as for ``constraint_jacobian``.
+    """
+    J = constraint_jacobian(robot, q, contacts)
+    n = robot.model.root_joint_nv
+    scale = largest_singular_value(J)
+    return ConstraintRanks(rank(J, scale), rank(J[..., :n], scale), n, J.shape[-2])
+
+
+def support_projector(robot: Robot, q: ArrayLike, contacts: Constraints) -> Array:
+    """N_c (..., nv, nv), the dynamically consistent null-space matrix ([RD] eq. 3.63).
+
+    N_c v keeps the constraints and is of all such velocities the nearest to v in kinetic energy;
+    N_c^T takes from a torque what only presses on the contacts.
+
+    Args:
+        robot, q, contacts: as for ``constraint_jacobian``.
+    """
+    J = constraint_jacobian(robot, q, contacts)
+    L, W = whitened(robot.mass_matrix(q), J)
+    held = W @ pseudo_inverse(W)
+    return np.asarray(np.linalg.solve(transposed(L), (np.eye(robot.nv) - held) @ transposed(L)))

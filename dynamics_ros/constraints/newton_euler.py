@@ -1,0 +1,48 @@
+"""Equations of motion summed over bodies ([RD] 3.5): an independent check of the recursions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arguments import finite_vectors
+from ..linear_systems import Array, apply, transposed
+from .points import point_bias, point_jacobian
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+
+
+def projected_newton_euler(robot: Robot, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array, Array]:
+    """M, b and g of M a + b + g = tau, from Jacobians of the centres of mass.
+
+    [RD] eq. 3.43 to 3.45. Slower than the recursions by far; it shares only Jacobians with them.
+
+    Args:
+        robot: whose equations.
+        q, v: (..., nq), (..., nv).
+
+    Returns:
+        M (..., nv, nv), b (..., nv), g (..., nv).
+    """
+    q, v = finite_vectors('q', q, robot.nq), finite_vectors('v', v, robot.nv)
+    leading = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
+    M = np.zeros((*q.shape[:-1], robot.nv, robot.nv))
+    b = np.zeros((*leading, robot.nv))
+    g = np.zeros((*q.shape[:-1], robot.nv))
+    gravity = np.array([*robot.model.gravity])
+    for body, inertia in zip(robot.body_names, robot.model.inertias, strict=True):
+        m, center = inertia.mass, tuple(inertia.center)
+        J = point_jacobian(robot, q, body, center)
+        J_S, J_R = J[..., :3, :], J[..., 3:, :]
+        bias = point_bias(robot, q, v, body, center)
+        R = robot.forward_kinematics(q, body)[..., :3, :3]
+        Theta = R @ np.array([[*row] for row in inertia.rotational]) @ transposed(R)
+        Omega = apply(J_R, v)
+        spin = apply(Theta, bias[..., 3:]) + np.cross(Omega, apply(Theta, Omega))
+        M += m * transposed(J_S) @ J_S + transposed(J_R) @ Theta @ J_R
+        b += apply(transposed(J_S), m * bias[..., :3]) + apply(transposed(J_R), spin)
+        g -= m * apply(transposed(J_S), gravity)
+    return M, b, g

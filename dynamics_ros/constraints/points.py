@@ -1,0 +1,54 @@
+"""Motion of a point fixed in a frame of the robot, in root axes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..arguments import finite_vector
+from ..linear_systems import Array, transposed
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+
+ORIGIN = (0.0, 0.0, 0.0)
+
+
+def point_position(robot: Robot, q: Array, frame: str, point: tuple[float, ...]) -> Array:
+    """Position (..., 3) of a point of a frame in the root frame [m]."""
+    pose = robot.forward_kinematics(q, frame)
+    return np.asarray(pose[..., :3, :3] @ np.array(point) + pose[..., :3, 3])
+
+
+def point_jacobian(robot: Robot, q: Array, frame: str, point: tuple[float, ...]) -> Array:
+    """Jacobian (..., 6, nv): velocity of the point, then angular velocity, both in root axes."""
+    J = robot.jacobian(q, frame)
+    if point == ORIGIN:
+        return J
+    arm = robot.forward_kinematics(q, frame)[..., :3, :3] @ np.array(point)
+    # v_P = v_F + w x r, column by column.
+    angular = transposed(J[..., 3:, :])
+    shifted = transposed(J[..., :3, :]) + np.cross(angular, arm[..., None, :])
+    return np.concatenate([transposed(shifted), J[..., 3:, :]], axis=-2)
+
+
+def point_bias(robot: Robot, q: Array, v: Array, frame: str, point: tuple[float, ...]) -> Array:
+    """J-dot v (..., 6): acceleration of the point and of the rotation while v does not change."""
+    bias = robot.frame_acceleration(q, v, np.zeros(robot.nv), frame)
+    if point == ORIGIN:
+        return bias
+    arm = robot.forward_kinematics(q, frame)[..., :3, :3] @ np.array(point)
+    w = robot.frame_velocity(q, v, frame)[..., 3:]
+    centripetal = np.cross(w, np.cross(w, arm))
+    linear = bias[..., :3] + np.cross(bias[..., 3:], arm) + centripetal
+    return np.concatenate([linear, bias[..., 3:]], axis=-1)
+
+
+def checked_point(argument: str, point: tuple[float, ...]) -> tuple[float, ...]:
+    """Three finite numbers as a tuple.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    return tuple(finite_vector(argument, point, 3).tolist())

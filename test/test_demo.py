@@ -1,0 +1,298 @@
+"""scripts/demo: the whole job on real processes, checked by roads of its own, clean to the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dynamics_ros.demo.client import Contact, State, Wrench
+from dynamics_ros.demo.report import Report
+from dynamics_ros.demo.subject import Subject
+from dynamics_ros.demo.tracks import Track, pose_error
+
+DOMAIN = 63
+ARM = Path(__file__).parents[1] / 'urdf' / 'seven_joint_arm.urdf'
+PATIENCE = 60.0
+"""s until a wait is given up: far more than it takes, on a busy machine too."""
+
+XACRO = """<robot name="swing" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <xacro:property name="length" value="0.6"/>
+  <link name="base"/>
+  <xacro:macro name="rod" params="name parent x axis">
+    <joint name="${name}_joint" type="revolute">
+      <parent link="${parent}"/><child link="${name}"/>
+      <origin xyz="${x} 0 0"/><axis xyz="${axis}"/>
+      <limit lower="-2" upper="2" effort="50" velocity="2"/>
+    </joint>
+    <link name="${name}">
+      <inertial>
+        <origin xyz="${length / 2} 0 0"/><mass value="1.2"/>
+        <inertia ixx="0.001" ixy="0" ixz="0" iyy="0.04" iyz="0" izz="0.04"/>
+      </inertial>
+      <visual><geometry><mesh filename="package://nowhere/rod.stl"/></geometry></visual>
+    </link>
+  </xacro:macro>
+  <xacro:rod name="first" parent="base" x="0" axis="0 0 1"/>
+  <xacro:rod name="second" parent="first" x="${length}" axis="0 1 0"/>
+  <xacro:rod name="third" parent="second" x="${length}" axis="0 1 0"/>
+</robot>
+"""
+
+
+def start(*arguments):
+    environment = {**os.environ, 'DYNAMICS_ROS_DEMO_DOMAIN_ID': str(DOMAIN)}
+    return subprocess.Popen(
+        [sys.executable, '-m', 'dynamics_ros.demo', *arguments],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process):
+    """Exit code, standard output and error of a demonstration that ends by itself."""
+    try:
+        out, err = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
+    return process.returncode, out, err
+
+
+def descendants():
+    """Commands of all processes that run in the domain of these tests."""
+    wanted = f'ROS_DOMAIN_ID={DOMAIN}'.encode()
+    found = []
+    for folder in Path('/proc').glob('[0-9]*'):
+        try:
+            environment = (folder / 'environ').read_bytes().split(b'\0')
+            command = (folder / 'cmdline').read_bytes()
+        except OSError:
+            continue
+        if wanted in environment and b'lib/dynamics_ros/' in command:
+            found.append(command)
+    return found
+
+
+def wait_until_nothing_runs():
+    deadline = time.monotonic() + PATIENCE
+    while left := descendants():
+        assert time.monotonic() < deadline, left
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope='module')
+def result():
+    return finish(start('--duration', '5', '--json'))
+
+
+@pytest.fixture(scope='module')
+def subject():
+    return Subject.of(ARM.read_text())
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+class TestTheWholeJob:
+    def test_all_of_it_works(self, result):
+        code, out, err = result
+        assert code == 0, err
+        assert 'all of it worked' in out
+        assert err == ''
+
+    def test_the_last_line_is_one_json_object_with_the_figures(self, result):
+        figures = json.loads(result[1].splitlines()[-1])
+        assert figures['robot'] == 'seven_joint_arm'
+        assert figures['failures'] == []
+        assert figures['joint_state_rate_hz'] > 50.0
+        assert figures['pose_error_m'] < 1e-9
+        assert figures['pose_error_rad'] < 1e-9
+        assert figures['gravity_torque_error_nm'] < 1e-6
+        assert figures['push_true_n'] == pytest.approx(20.0)
+        assert figures['push_estimated_n'] == pytest.approx(20.0, rel=0.05)
+        assert figures['push_error_percent'] < 5.0
+        assert 0.0 < figures['push_detected_after_ms'] < 500.0
+        assert figures['inverse_kinematics_success'] is True
+        assert figures['inverse_dynamics_error_nm'] < 1e-6
+
+    def test_no_process_is_left_behind(self, result):
+        assert result[0] == 0
+        assert descendants() == []
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+def test_a_xacro_robot_with_three_joints_and_absent_meshes_shows_what_its_joints_can_tell(tmp_path):
+    file = tmp_path / 'swing.urdf.xacro'
+    file.write_text(XACRO)
+    code, out, err = finish(start('--duration', '5', '--json', '--robot', str(file)))
+    assert code == 0, err
+    figures = json.loads(out.splitlines()[-1])
+    assert (figures['robot'], figures['joints'], figures['tool']) == ('swing', 3, 'third')
+    assert figures['push_error_percent'] < 5.0
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+def test_ctrl_c_before_the_end_takes_everything_down_and_is_no_success():
+    process = start()
+    assert 'everything runs' in process.stdout.readline()
+    assert len(descendants()) == 2
+    process.send_signal(signal.SIGINT)
+    code, _, err = finish(process)
+    assert code == 1
+    assert err == 'demo: interrupted before everything was shown\n'
+    assert descendants() == []
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+def test_not_even_a_killed_demonstration_leaves_processes_behind():
+    process = start()
+    assert 'everything runs' in process.stdout.readline()
+    process.kill()
+    process.communicate()
+    wait_until_nothing_runs()
+
+
+@pytest.mark.parametrize(
+    ('content', 'told'),
+    [
+        (None, 'cannot be read'),
+        ('<robot name="broken"', 'malformed'),
+        ('<robot name="post"><link name="post"/></robot>', 'no joint'),
+    ],
+    ids=['no such file', 'malformed', 'nothing moves'],
+)
+def test_a_robot_that_cannot_be_shown_is_told_in_one_line(content, told, tmp_path):
+    file = tmp_path / 'robot.urdf'
+    if content is not None:
+        file.write_text(content)
+    code, out, err = finish(start('--duration', '5', '--robot', str(file)))
+    assert code == 1
+    assert out == ''
+    assert told in err and err.count('\n') == 1
+    assert descendants() == []
+
+
+def test_a_duration_that_is_too_short_is_refused():
+    code, _, err = finish(start('--duration', '1'))
+    assert code == 2
+    assert 'at least 5' in err
+
+
+class TestTheChecks:
+    """The demonstration is no proof unless it fails when something is wrong."""
+
+    @pytest.fixture
+    def report(self, subject):
+        return Report.of(subject, DOMAIN)
+
+    @pytest.fixture
+    def client(self, subject):
+        """What a client has received of nodes that make no mistake, 1 s at 100 Hz, half pushed."""
+        one = SimpleNamespace(
+            **{
+                name: Track()
+                for name in (
+                    'joint_states', 'pose', 'gravity', 'external_torques', 'wrench', 'contact',
+                    'true_pose', 'true_torques', 'true_wrench',
+                )
+            }
+        )  # fmt: skip
+        pose = subject.reference.pose(subject.posture, subject.tool)
+        gravity = subject.reference.gravity_torques(subject.posture)
+        still = np.zeros(subject.robot.nv)
+        for number in range(100):
+            stamp = 10**9 + number * 10**7
+            pushed = number >= 50
+            force = np.concatenate([subject.force * pushed, np.zeros(3)])
+            one.joint_states.add(stamp, State(subject.posture, still, gravity))
+            one.pose.add(stamp, pose)
+            one.true_pose.add(stamp, pose)
+            one.gravity.add(stamp, gravity)
+            one.wrench.add(stamp, Wrench(subject.robot.root_frame, force))
+            in_tool = np.concatenate([pose[:3, :3].T @ force[:3], np.zeros(3)])
+            one.true_wrench.add(stamp, Wrench(subject.tool, in_tool))
+            one.contact.add(stamp, Contact(int(pushed), 'hand' if pushed else ''))
+        return one
+
+    def measure_push(self, report, client, subject):
+        report.measure_push(client, subject, quiet=10**9, duration=0.5)
+
+    def test_nothing_is_wrong_with_what_is_right(self, report, client, subject):
+        report.measure_poses(client)
+        report.measure_gravity(client, subject)
+        self.measure_push(report, client, subject)
+        assert report.failures == []
+        assert report.push_error_percent == pytest.approx(0.0, abs=1e-9)
+        assert report.push_detected_after_ms == 0.0
+        assert report.contact_link == 'hand'
+
+    def test_a_pose_that_is_off_is_a_failure(self, report, client):
+        stamp, pose = client.pose.latest
+        moved = pose.copy()
+        moved[0, 3] += 1e-5
+        client.pose.add(stamp, moved)
+        report.measure_poses(client)
+        assert report.pose_error_m == pytest.approx(1e-5)
+        assert len(report.failures) == 1 and 'pose' in report.failures[0]
+
+    def test_stamps_that_do_not_match_are_a_failure(self, report, client):
+        client.pose = Track()
+        for number in range(100):
+            client.pose.add(number, np.eye(4))
+        report.measure_poses(client)
+        assert report.pose_error_m is None
+        assert 'too few' in report.failures[0]
+
+    def test_a_gravity_torque_that_is_off_is_a_failure(self, report, client, subject):
+        client.gravity.add(10**9, client.gravity.latest[1] + 0.01)
+        report.measure_gravity(client, subject)
+        assert report.gravity_torque_error_nm == pytest.approx(0.01)
+        assert 'gravity' in report.failures[0]
+
+    def test_a_force_that_is_off_by_more_than_five_percent_is_a_failure(
+        self, report, client, subject
+    ):
+        stamp, wrench = client.wrench.latest
+        client.wrench.add(stamp - 10**8, Wrench(wrench.frame_id, 1.06 * wrench.values))
+        self.measure_push(report, client, subject)
+        assert report.push_error_percent == pytest.approx(6.0)
+        assert '6.0 %' in report.failures[0]
+
+    def test_a_push_that_is_not_detected_is_a_failure(self, report, client, subject):
+        client.contact = Track()
+        self.measure_push(report, client, subject)
+        assert report.failures == ['the push was not detected']
+
+    def test_a_contact_before_the_push_is_a_failure(self, report, client, subject):
+        client.contact.add(10**9 + 10**8, Contact(1, 'hand'))
+        self.measure_push(report, client, subject)
+        assert 'before the push' in report.failures[0]
+
+    def test_a_solution_elsewhere_is_a_failure(self, report, subject):
+        target = subject.reference.pose(subject.target(), subject.tool)
+        report.measure_inverse_kinematics(subject, target, subject.posture, 0.001)
+        assert not report.inverse_kinematics_success and report.failures
+        other = Report.of(subject, DOMAIN)
+        other.measure_inverse_kinematics(subject, target, subject.target(), 0.001)
+        assert other.inverse_kinematics_success and not other.failures
+
+    def test_torques_that_are_off_are_a_failure(self, report):
+        report.measure_inverse_dynamics(np.array([10.0, 0.0]), np.array([10.0, 1e-4]), 0.001)
+        assert 'inverse dynamics' in report.failures[0]
+
+    def test_small_angles_between_poses_are_not_lost(self):
+        turned = np.eye(4)
+        turned[:2, :2] = [[np.cos(1e-10), -np.sin(1e-10)], [np.sin(1e-10), np.cos(1e-10)]]
+        assert pose_error(np.eye(4), turned) == pytest.approx((0.0, 1e-10), rel=1e-3)

@@ -1,0 +1,453 @@
+"""Worked examples and printed matrices of the references, number by number, entry by entry."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from dual_numbers import Dual, rates, values
+from hypothesis import given
+from scipy.spatial.transform import Rotation
+from spatial_samples import angles, quaternions, rotation_vectors, units, vectors
+from tolerances import EXACT, GROUP
+
+from dynamics_ros import spatial
+from dynamics_ros.spatial import (
+    ANGLE_AXIS,
+    EULER_XYZ,
+    EULER_ZXZ,
+    EULER_ZYX,
+    EULER_ZYZ,
+    QUATERNION,
+    ROTATION_VECTOR,
+    Matrix3,
+    Transform,
+    Vector3,
+)
+
+ROOT_3 = math.sqrt(3.0)
+X, Y, Z = np.eye(3)
+
+
+def assert_equal(ours, printed, tolerance=10 * GROUP):
+    assert np.shape(ours) == np.shape(printed)
+    assert np.abs(np.subtract(ours, printed)).max() <= tolerance
+
+
+def skew(v):
+    return Matrix3.skew(Vector3.of(v)).array()
+
+
+def cs(angle):
+    return math.cos(angle), math.sin(angle)
+
+
+# [RD] example 2.4.1
+
+
+def test_example_2_4_1_rotation_with_quaternion_multiplication():
+    """B is turned by pi/3 about x; (0, 1, 0) of A is (0, 1/2, -sqrt(3)/2) in B."""
+    q_AB = spatial.quaternion_about(X, math.pi / 3)
+    assert_equal(q_AB, [0.5, 0.0, 0.0, 0.5 * ROOT_3])  # eq. 2.65, real part last
+    q_BA = spatial.quaternion_conjugate(q_AB)
+    assert_equal(q_BA, [-0.5, 0.0, 0.0, 0.5 * ROOT_3])  # eq. 2.66
+
+    # eq. 2.69, its rows and columns ordered (x, y, z, w) instead of (w, x, y, z).
+    order = np.array([1, 2, 3, 0])
+    left = 0.5 * np.array(
+        [[ROOT_3, 1, 0, 0], [-1, ROOT_3, 0, 0], [0, 0, ROOT_3, 1], [0, 0, -1, ROOT_3]]
+    )
+    right = 0.5 * np.array(
+        [[ROOT_3, -1, 0, 0], [1, ROOT_3, 0, 0], [0, 0, ROOT_3, 1], [0, 0, -1, ROOT_3]]
+    )
+    assert_equal(spatial.quaternion_left_matrix(q_BA), left[np.ix_(order, order)])
+    assert_equal(spatial.quaternion_right_matrix(q_AB), right[np.ix_(order, order)])
+
+    B_r = np.array([0.0, 0.5, -0.5 * ROOT_3])
+    pure = np.array([*Y, 0.0])
+    product = spatial.quaternion_product(spatial.quaternion_product(q_BA, pure), q_AB)
+    assert_equal(product, [*B_r, 0.0])
+    assert_equal(spatial.quaternion_rotate(q_BA, Y), B_r)
+    assert_equal(spatial.quaternion_rotate_inverse(q_AB, Y), B_r)
+
+
+# [RD] example 2.5.1
+
+
+@given(alpha=angles, rate=angles)
+def test_example_2_5_1_angular_velocity_from_rotation_matrix(alpha, rate):
+    """C_x(alpha(t)) turns with (alpha-dot, 0, 0)."""
+    C = spatial.rotation_about(Vector3(1.0, 0.0, 0.0), Dual(alpha, rate))
+    C_value, C_rate = np.array(values(C)), np.array(rates(C))
+    c, s = cs(alpha)
+    assert_equal(C_value, [[1, 0, 0], [0, c, -s], [0, s, c]])  # eq. 2.77
+    assert_equal(C_rate @ C_value.T, [[0, 0, 0], [0, 0, -rate], [0, rate, 0]])  # eq. 2.80
+    assert_equal(spatial.angular_velocity(C_value, C_rate), [rate, 0.0, 0.0])  # eq. 2.81
+
+
+# [RD] example 2.6.1
+
+
+def test_example_2_6_1_homogeneous_transformation():
+    """eq. 2.113 and 2.114."""
+    T_AB = Transform(
+        Matrix3.from_array(spatial.rotation_about(X, math.pi / 2)), Vector3(0.0, 3.0, 1.0)
+    )
+    assert_equal(T_AB.array(), [[1, 0, 0, 0], [0, 0, -1, 3], [0, 1, 0, 1], [0, 0, 0, 1]])
+    assert_equal(T_AB.act(Vector3(0.0, 1.0, 1.0)).array(), [0.0, 2.0, 2.0])
+    assert_equal(T_AB.inverse_act(Vector3(0.0, 2.0, 2.0)).array(), [0.0, 1.0, 1.0])
+    assert_equal((T_AB.inverse() @ T_AB).array(), np.eye(4))
+
+
+# [RD] 2.4.3 and [RBM]: elementary rotations
+
+
+@given(angle=angles)
+def test_elementary_rotations(angle):
+    """[RD] eq. 2.26 to 2.28."""
+    c, s = cs(angle)
+    assert_equal(spatial.rotation_about(X, angle), [[1, 0, 0], [0, c, -s], [0, s, c]])
+    assert_equal(spatial.rotation_about(Y, angle), [[c, 0, s], [0, 1, 0], [-s, 0, c]])
+    assert_equal(spatial.rotation_about(Z, angle), [[c, -s, 0], [s, c, 0], [0, 0, 1]])
+
+
+def test_rotations_do_not_commute_but_associate():
+    """[RBM]."""
+    A, B, C = (spatial.rotation_about(axis, 0.7) for axis in (X, Y, Z))
+    assert np.abs(A @ B - B @ A).max() > 0.1
+    assert_equal((A @ B) @ C, A @ (B @ C))
+
+
+# [RD] 2.4.5: matrices of Euler angles
+
+
+@given(z1=angles, y=angles, z2=angles)
+def test_matrix_of_zyz_angles(z1, y, z2):
+    """[RD] eq. 2.33."""
+    (a, b), (c, s), (d, e) = cs(z1), cs(y), cs(z2)
+    printed = [
+        [c * a * d - b * e, -d * b - c * a * e, a * s],
+        [a * e + c * d * b, a * d - c * b * e, s * b],
+        [-d * s, s * e, c],
+    ]
+    assert_equal(EULER_ZYZ.to_matrix(np.array([z1, y, z2])), printed)
+
+
+@given(z1=angles, x=angles, z2=angles)
+def test_matrix_of_zxz_angles(z1, x, z2):
+    """[RD] eq. 2.37."""
+    (a, b), (c, s), (d, e) = cs(z1), cs(x), cs(z2)
+    printed = [
+        [a * d - c * b * e, -a * e - c * d * b, s * b],
+        [d * b + c * a * e, c * a * d - b * e, -a * s],
+        [s * e, d * s, c],
+    ]
+    assert_equal(EULER_ZXZ.to_matrix(np.array([z1, x, z2])), printed)
+
+
+@given(z=angles, y=angles, x=angles)
+def test_matrix_of_zyx_angles(z, y, x):
+    """[RD] eq. 2.41; the roll-pitch-yaw R_z R_y R_x of [RBM]."""
+    (cz, sz), (cy, sy), (cx, sx) = cs(z), cs(y), cs(x)
+    printed = [
+        [cy * cz, cz * sx * sy - cx * sz, sx * sz + cx * cz * sy],
+        [cy * sz, cx * cz + sx * sy * sz, cx * sy * sz - cz * sx],
+        [-sy, cy * sx, cx * cy],
+    ]
+    assert_equal(EULER_ZYX.to_matrix(np.array([z, y, x])), printed)
+
+
+@given(x=angles, y=angles, z=angles)
+def test_matrix_of_xyz_angles(x, y, z):
+    """[RD] eq. 2.44."""
+    (cx, sx), (cy, sy), (cz, sz) = cs(x), cs(y), cs(z)
+    printed = [
+        [cy * cz, -cy * sz, sy],
+        [cx * sz + cz * sx * sy, cx * cz - sx * sy * sz, -cy * sx],
+        [sx * sz - cx * cz * sy, cz * sx + cx * sy * sz, cx * cy],
+    ]
+    assert_equal(EULER_XYZ.to_matrix(np.array([x, y, z])), printed)
+
+
+@given(q=quaternions)
+def test_euler_angles_of_a_matrix(q):
+    """[RD] eq. 2.35, 2.39, 2.42, 2.45, off the singularities."""
+    C = spatial.quaternion_to_matrix(q)
+    (c11, c12, c13), (c21, _, c23), (c31, c32, c33) = C
+    printed = {
+        EULER_ZYZ: (np.hypot(c13, c23), (c23, c13), (np.hypot(c13, c23), c33), (c32, -c31)),
+        EULER_ZXZ: (np.hypot(c13, c23), (c13, -c23), (np.hypot(c13, c23), c33), (c31, c32)),
+        EULER_ZYX: (np.hypot(c32, c33), (c21, c11), (-c31, np.hypot(c32, c33)), (c32, c33)),
+        EULER_XYZ: (np.hypot(c11, c12), (-c23, c33), (c13, np.hypot(c11, c12)), (-c12, c11)),
+    }
+    for kind, (sine, *pairs) in printed.items():
+        if sine < 1e-6:
+            continue
+        difference = kind.from_matrix(C) - [math.atan2(*pair) for pair in pairs]
+        wrapped = (difference + math.pi) % (2.0 * math.pi) - math.pi
+        assert np.abs(wrapped).max() <= 10 * GROUP / sine
+
+
+# [RD] 2.4.5: angle-axis and quaternion
+
+
+@given(n=units, theta=angles)
+def test_matrix_of_angle_and_axis(n, theta):
+    """[RD] eq. 2.48."""
+    (x, y, z), (c, s) = n, cs(theta)
+    d = 1.0 - c
+    printed = [
+        [x * x * d + c, x * y * d - z * s, x * z * d + y * s],
+        [x * y * d + z * s, y * y * d + c, y * z * d - x * s],
+        [x * z * d - y * s, y * z * d + x * s, z * z * d + c],
+    ]
+    assert_equal(ANGLE_AXIS.to_matrix(np.array([theta, *n])), printed)
+    assert_equal(ROTATION_VECTOR.to_matrix(theta * n), printed)
+
+
+@given(q=quaternions)
+def test_angle_and_axis_of_a_matrix(q):
+    """[RD] eq. 2.49, 2.50, where neither the arccosine nor the sine loses digits."""
+    C = spatial.quaternion_to_matrix(q)
+    theta = math.acos(max(-1.0, min(1.0, 0.5 * (np.trace(C) - 1.0))))
+    if not 0.1 < theta < math.pi - 0.1:
+        return
+    n = np.array([C[2, 1] - C[1, 2], C[0, 2] - C[2, 0], C[1, 0] - C[0, 1]]) / (2 * math.sin(theta))
+    assert_equal(ANGLE_AXIS.from_matrix(C), [theta, *n], EXACT)
+    assert_equal(spatial.log_matrix(C), theta * n, EXACT)
+
+
+@given(q=quaternions)
+def test_matrix_of_a_quaternion(q):
+    """[RD] eq. 2.54, [Kindr]."""
+    x, y, z, w = q
+    printed = [
+        [w * w + x * x - y * y - z * z, 2 * x * y - 2 * w * z, 2 * w * y + 2 * x * z],
+        [2 * w * z + 2 * x * y, w * w - x * x + y * y - z * z, 2 * y * z - 2 * w * x],
+        [2 * x * z - 2 * w * y, 2 * w * x + 2 * y * z, w * w - x * x - y * y + z * z],
+    ]
+    assert_equal(spatial.quaternion_to_matrix(q), printed)
+
+
+@given(q=quaternions)
+def test_quaternion_of_a_matrix(q):
+    """[RD] eq. 2.55, whose roots keep half of the digits."""
+    C = spatial.quaternion_to_matrix(q)
+    (a, b, c), sign = (
+        np.diag(C),
+        np.array([C[2, 1] - C[1, 2], C[0, 2] - C[2, 0], C[1, 0] - C[0, 1]]),
+    )
+    roots = np.sqrt(np.maximum(0.0, [a - b - c + 1, b - c - a + 1, c - a - b + 1, a + b + c + 1]))
+    if roots[3] < 1e-6:
+        return  # half a turn: the signs are those of rounding
+    printed = 0.5 * roots * [*np.where(sign >= 0.0, 1.0, -1.0), 1.0]
+    assert np.abs(spatial.matrix_to_quaternion(C) - printed).max() <= 1e-7
+
+
+# [RD] 2.5.1 and [Kindr]: rates of Euler angles
+
+
+def assert_rate_maps(kind, p, E, inverse):
+    """Printed for the angular velocity in A; that in B is its other side ([Kindr] eq. 7 and 8)."""
+    R = kind.to_matrix(p)
+    assert_equal(kind.rate_map(p), E)
+    assert_equal(kind.body_rate_map(p), R.T @ np.array(E))
+    scale = np.abs(inverse).max()
+    if scale < 1e6:
+        assert_equal(kind.rate_map_inverse(p), inverse, 10 * GROUP * scale**2)
+        assert_equal(kind.body_rate_map_inverse(p), np.array(inverse) @ R, 10 * GROUP * scale**2)
+
+
+@given(z=angles, y=angles, x=angles)
+def test_rates_of_zyx_angles(z, y, x):
+    """[RD] eq. 2.86, 2.87; [Kindr] also expresses them in B."""
+    (cz, sz), (cy, sy), (cx, sx) = cs(z), cs(y), cs(x)
+    p = np.array([z, y, x])
+    if abs(cy) < 1e-6:
+        return
+    assert_rate_maps(
+        EULER_ZYX,
+        p,
+        [[0, -sz, cy * cz], [0, cz, cy * sz], [1, 0, -sy]],
+        [[cz * sy / cy, sy * sz / cy, 1], [-sz, cz, 0], [cz / cy, sz / cy, 0]],
+    )
+    assert_equal(EULER_ZYX.body_rate_map(p), [[-sy, 0, 1], [cy * sx, cx, 0], [cx * cy, -sx, 0]])
+    assert_equal(
+        EULER_ZYX.body_rate_map_inverse(p),
+        [[0, sx / cy, cx / cy], [0, cx, -sx], [1, sx * sy / cy, cx * sy / cy]],
+        10 * GROUP / cy**2,
+    )
+    assert np.linalg.det(EULER_ZYX.rate_map(p)) == pytest.approx(-cy)
+
+
+@given(x=angles, y=angles, z=angles)
+def test_rates_of_xyz_angles(x, y, z):
+    """[RD] eq. 2.88, 2.89."""
+    (cx, sx), (cy, sy) = cs(x), cs(y)
+    if abs(cy) < 1e-6:
+        return
+    assert_rate_maps(
+        EULER_XYZ,
+        np.array([x, y, z]),
+        [[1, 0, sy], [0, cx, -cy * sx], [0, sx, cx * cy]],
+        [[1, sx * sy / cy, -cx * sy / cy], [0, cx, sx], [0, -sx / cy, cx / cy]],
+    )
+
+
+@given(z1=angles, y=angles, z2=angles)
+def test_rates_of_zyz_angles(z1, y, z2):
+    """[RD] eq. 2.90, 2.91."""
+    (c1, s1), (cy, sy) = cs(z1), cs(y)
+    if abs(sy) < 1e-6:
+        return
+    assert_rate_maps(
+        EULER_ZYZ,
+        np.array([z1, y, z2]),
+        [[0, -s1, c1 * sy], [0, c1, s1 * sy], [1, 0, cy]],
+        [[-cy * c1 / sy, -cy * s1 / sy, 1], [-s1, c1, 0], [c1 / sy, s1 / sy, 0]],
+    )
+
+
+@given(z1=angles, x=angles, z2=angles)
+def test_rates_of_zxz_angles(z1, x, z2):
+    """[RD] eq. 2.92, 2.93."""
+    (c1, s1), (cx, sx) = cs(z1), cs(x)
+    if abs(sx) < 1e-6:
+        return
+    assert_rate_maps(
+        EULER_ZXZ,
+        np.array([z1, x, z2]),
+        [[0, c1, s1 * sx], [0, s1, -c1 * sx], [1, 0, cx]],
+        [[-cx * s1 / sx, cx * c1 / sx, 1], [c1, s1, 0], [s1 / sx, -c1 / sx, 0]],
+    )
+
+
+# [RD] 2.5.1 and [Kindr]: rates of the others
+
+
+@given(q=quaternions)
+def test_rates_of_quaternions(q):
+    """[RD] eq. 2.97 to 2.99, [Kindr] H and H-bar; columns ordered (x, y, z, w)."""
+    x, y, z, w = q
+    H = np.array([[w, -z, y, -x], [z, w, -x, -y], [-y, x, w, -z]])
+    H_bar = np.array([[w, z, -y, -x], [-z, w, x, -y], [y, -x, w, -z]])
+    assert_equal(QUATERNION.rate_map(q), 2.0 * H)
+    assert_equal(QUATERNION.rate_map_inverse(q), 0.5 * H.T)
+    assert_equal(QUATERNION.body_rate_map(q), 2.0 * H_bar)
+    assert_equal(QUATERNION.body_rate_map_inverse(q), 0.5 * H_bar.T)
+
+
+@given(n=units, theta=angles)
+def test_rates_of_angle_and_axis(n, theta):
+    """[RD] eq. 2.102, 2.103, [Kindr] in both frames."""
+    c, s = cs(theta)
+    if 1.0 - c < 1e-6:
+        return
+    N, p = skew(n), np.array([theta, *n])
+    for sign, direct, inverse in (
+        (1.0, ANGLE_AXIS.rate_map, ANGLE_AXIS.rate_map_inverse),
+        (-1.0, ANGLE_AXIS.body_rate_map, ANGLE_AXIS.body_rate_map_inverse),
+    ):
+        assert_equal(direct(p), np.column_stack([n, s * np.eye(3) + sign * (1 - c) * N]))
+        printed = np.vstack([n, -0.5 * s / (1 - c) * N @ N - sign * 0.5 * N])
+        # The printed 1 - cos cancels; ours is 2 sin^2 of the half.
+        assert_equal(inverse(p), printed, 10 * GROUP / (1 - c) ** 2)
+
+
+@given(v=rotation_vectors)
+def test_rates_of_rotation_vectors(v):
+    """[RD] eq. 2.106, 2.107, [Kindr] in both frames."""
+    t = np.linalg.norm(v)
+    if t < 0.1:
+        return
+    V, (c, s) = skew(v), cs(t)
+    for sign, direct, inverse in (
+        (1.0, ROTATION_VECTOR.rate_map, ROTATION_VECTOR.rate_map_inverse),
+        (-1.0, ROTATION_VECTOR.body_rate_map, ROTATION_VECTOR.body_rate_map_inverse),
+    ):
+        E = np.eye(3) + sign * V * (1 - c) / t**2 + V @ V * (t - s) / t**3
+        assert_equal(direct(v), E, EXACT)
+        printed = np.eye(3) - sign * 0.5 * V + V @ V / t**2 * (1 - 0.5 * t * s / (1 - c))
+        assert_equal(inverse(v), printed, EXACT)
+
+
+# [Kindr] figures
+
+
+def degrees(*angles):
+    return np.radians(angles)
+
+
+def test_kindr_figure_1_yaw_pitch_roll_from_A_to_D():
+    """z-y'-x'' by 50, 25, 30 degrees: each turn is about an axis of the frame turned so far."""
+    p = degrees(50, 25, 30)
+    R_AB = spatial.rotation_about(Z, p[0])
+    R_AC = spatial.rotation_about(R_AB @ Y, p[1]) @ R_AB
+    R_AD = spatial.rotation_about(R_AC @ X, p[2]) @ R_AC
+    assert_equal(EULER_ZYX.to_matrix(p), R_AD)
+    assert_equal(EULER_ZYX.from_matrix(R_AD), p)
+    # The nose heads 50 degrees left and points 25 degrees down; the left wing is 30 degrees up.
+    x, y, _ = R_AD.T
+    assert math.degrees(math.atan2(x[1], x[0])) == pytest.approx(50.0)
+    assert math.degrees(math.asin(-x[2])) == pytest.approx(25.0)
+    level = np.cross(Z, x) / np.linalg.norm(np.cross(Z, x))
+    assert math.degrees(math.acos(level @ y)) == pytest.approx(30.0)
+    assert y[2] > 0.0
+    assert np.round(R_AD, 4).tolist() == [
+        [0.5826, -0.5276, 0.6183],
+        [0.6943, 0.7186, -0.0410],
+        [-0.4226, 0.4532, 0.7849],
+    ]
+    assert_equal(R_AD, Rotation.from_euler('ZYX', p).as_matrix())
+
+
+def test_kindr_figure_2_roll_pitch_yaw_from_A_to_D():
+    """x-y'-z'' by 50, 25, 30 degrees: each turn is about an axis of the frame turned so far."""
+    p = degrees(50, 25, 30)
+    R_AB = spatial.rotation_about(X, p[0])
+    R_AC = spatial.rotation_about(R_AB @ Y, p[1]) @ R_AB
+    R_AD = spatial.rotation_about(R_AC @ Z, p[2]) @ R_AC
+    assert_equal(EULER_XYZ.to_matrix(p), R_AD)
+    assert_equal(EULER_XYZ.from_matrix(R_AD), p)
+    assert np.round(R_AD, 4).tolist() == [
+        [0.7849, -0.4532, 0.4226],
+        [0.6018, 0.3948, -0.6943],
+        [0.1478, 0.7992, 0.5826],
+    ]
+    assert_equal(R_AD, Rotation.from_euler('XYZ', p).as_matrix())
+
+
+def test_the_same_angles_in_the_other_order_are_another_rotation():
+    p = degrees(50, 25, 30)
+    other = EULER_XYZ.to_matrix(p[::-1])
+    assert np.abs(EULER_ZYX.to_matrix(p) - other).max() > 0.1
+    # Turns about fixed axes in the opposite order are the same rotation.
+    fixed = Rotation.from_euler('xyz', p[::-1]).as_matrix()
+    assert_equal(EULER_ZYX.to_matrix(p), fixed)
+
+
+# [Kindr] 1, 2 and 4: active and passive
+
+
+@given(q=quaternions, r=vectors)
+def test_active_and_passive_rotation_are_inverse(q, r):
+    """[Kindr] 4: Phi^A^-1 (r) = Phi^P (r). [RD] 2.4.2: passive C_AB takes B to A."""
+    active = spatial.quaternion_rotate(q, r)
+    passive = spatial.quaternion_rotate_inverse(q, r)
+    C_IB = spatial.quaternion_to_matrix(q)
+    assert_equal(active, C_IB @ r, 100 * GROUP)
+    assert_equal(passive, C_IB.T @ r, 100 * GROUP)
+    inverted = spatial.quaternion_rotate(spatial.quaternion_conjugate(q), r)
+    assert_equal(passive, inverted, 100 * GROUP)
+    assert_equal(spatial.quaternion_rotate_inverse(q, active), r, 100 * GROUP)
+
+
+@given(a=quaternions, b=quaternions, r=vectors)
+def test_concatenation_of_rotations(a, b, r):
+    """[Kindr] 5: Phi_2(Phi_1(r)) = (Phi_2 Phi_1)(r) = (Phi_1^-1 Phi_2^-1)^-1 (r)."""
+    product, inverse = spatial.quaternion_product, spatial.quaternion_conjugate
+    twice = spatial.quaternion_rotate(b, spatial.quaternion_rotate(a, r))
+    assert_equal(spatial.quaternion_rotate(product(b, a), r), twice, 100 * GROUP)
+    other = inverse(product(inverse(a), inverse(b)))
+    assert_equal(spatial.quaternion_rotate(other, r), twice, 100 * GROUP)
