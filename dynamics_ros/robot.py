@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .algorithms import configuration
-from .definitions import Key, define
-from .errors import InvalidArgumentError, SingularError
-from .kernels import Kernel, trace
+from .definitions import Key
+from .errors import InvalidArgumentError
+from .kernel_set import KernelInfo, KernelSet
 from .model import Joint, Model, build_model
 from .model.urdf import read_urdf
 from .robot_constraints import ConstrainedMotion
@@ -28,24 +27,6 @@ Wrenches = Mapping[str, ArrayLike]
 
 DEFAULT_GRAVITY = (0.0, 0.0, -9.81)
 LOCAL_WORLD_ALIGNED = 'local_world_aligned'
-
-UNIT_QUATERNION_TOLERANCE = 1e-6
-"""Largest error of a quaternion's squared length; beyond it the rotation would not be one."""
-
-
-@dataclass(frozen=True)
-class KernelInfo:
-    """How a kernel runs.
-
-    Attributes:
-        backend: 'llvm' or 'python'.
-        operation_count: scalar operations of the trace.
-        compile_seconds: time from the trace to a callable.
-    """
-
-    backend: str
-    operation_count: int
-    compile_seconds: float
 
 
 class Robot(ConstrainedMotion):
@@ -94,15 +75,8 @@ class Robot(ConstrainedMotion):
         self.upper_limits = _per_coordinate(joints, lambda joint: joint.limits.upper)
         self.velocity_limits = _per_velocity(joints, lambda joint: joint.limits.velocity)
         self.effort_limits = _per_velocity(joints, lambda joint: joint.limits.effort)
-        self._backend = backend
         self._without_payload = model
-        self._kernels: dict[Key, Kernel] = {}
-        self._lock = threading.Lock()
-        self._quaternions = tuple(
-            slice(joint.q_indices[3], joint.q_indices[6] + 1)
-            for joint in model.joints
-            if joint.kind.name == 'floating'
-        )
+        self._kernel_set = KernelSet(model, backend)
 
     @classmethod
     def from_urdf(
@@ -131,7 +105,7 @@ class Robot(ConstrainedMotion):
 
     def with_gravity(self, gravity: Sequence[float]) -> Robot:
         """The same robot, payload included, under another gravity [m/s^2] in the root frame."""
-        other = Robot(self.model.with_gravity(gravity), self._backend)
+        other = Robot(self.model.with_gravity(gravity), self._kernel_set.backend)
         other._without_payload = self._without_payload.with_gravity(gravity)
         return other
 
@@ -159,7 +133,8 @@ class Robot(ConstrainedMotion):
         payload = _payload_inertia(mass, center_of_mass, inertia)
         empty = frame is None or mass == 0.0
         other = Robot(
-            bare if empty else bare.with_added_inertia(str(frame), payload), self._backend
+            bare if empty else bare.with_added_inertia(str(frame), payload),
+            self._kernel_set.backend,
         )
         other._without_payload = bare
         return other
@@ -167,12 +142,7 @@ class Robot(ConstrainedMotion):
     @property
     def kernels(self) -> dict[str, KernelInfo]:
         """What has been compiled so far: 'name(options)' to how it runs."""
-        return {
-            f'{key[0]}({", ".join(key[1:])})': KernelInfo(
-                kernel.backend, kernel.operation_count, kernel.compile_seconds
-            )
-            for key, kernel in sorted(self._kernels.items())
-        }
+        return self._kernel_set.info()
 
     # Configurations.
 
@@ -315,7 +285,7 @@ class Robot(ConstrainedMotion):
         Raises:
             SingularError: a joint moves nothing that has mass or inertia.
         """
-        return self._run_solver(('mass_matrix_inverse',), q)
+        return self._run(('mass_matrix_inverse',), q)
 
     def forward_dynamics(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external_wrenches: Wrenches | None = None
@@ -330,9 +300,9 @@ class Robot(ConstrainedMotion):
             SingularError: a joint moves nothing that has mass or inertia.
         """
         if not external_wrenches:
-            return self._run_solver(('forward_dynamics',), q, v, tau)
+            return self._run(('forward_dynamics',), q, v, tau)
         frames, wrenches = zip(*external_wrenches.items(), strict=True)
-        return self._run_solver(('forward_dynamics', *frames), q, v, tau, *wrenches)
+        return self._run(('forward_dynamics', *frames), q, v, tau, *wrenches)
 
     def hybrid_dynamics(
         self,
@@ -358,7 +328,7 @@ class Robot(ConstrainedMotion):
             problem = f'{mask.dtype} of shape {mask.shape}'
             raise InvalidArgumentError('prescribed', problem, f'booleans of shape ({self.nv},)')
         key = ('hybrid_dynamics', *(str(k) for k in np.flatnonzero(mask)))
-        accelerations, torques = self._run_solver(key, q, v, a, tau)
+        accelerations, torques = self._run(key, q, v, a, tau)
         return accelerations, torques
 
     def inverse_dynamics_derivatives(
@@ -379,7 +349,7 @@ class Robot(ConstrainedMotion):
         Raises:
             SingularError: a joint moves nothing that has mass or inertia.
         """
-        dq, dv, dtau = self._run_solver(('forward_dynamics_derivatives',), q, v, tau)
+        dq, dv, dtau = self._run(('forward_dynamics_derivatives',), q, v, tau)
         return dq, dv, dtau
 
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
@@ -455,51 +425,15 @@ class Robot(ConstrainedMotion):
 
         return solve_all(self, target, frame, seed, **options)
 
-    # Kernels.
-
     def _run(self, key: Key, *arrays: ArrayLike) -> Any:
-        kernel = self._kernels.get(key) or self._compile(key)
-        if self._quaternions:
-            self._check_quaternions(kernel, arrays)
-        return kernel(*arrays)
-
-    def _run_solver(self, key: Key, *arrays: ArrayLike) -> Any:
-        """Run a kernel that divides by pivots of the mass matrix."""
-        try:
-            result = self._run(key, *arrays)
-        except ArithmeticError:
-            result = np.array(np.nan)
-        if not all(
-            np.isfinite(part).all() for part in (result if type(result) is tuple else (result,))
-        ):
-            raise SingularError('mass matrix', 'a joint moves nothing that has mass or inertia')
+        result = self._kernel_set.run(key, *arrays)
+        if len(key) == 1:
+            # From now on a call of the method is a call of the machine code.
+            name = key[0]
+            shortcut = self._kernel_set.shortcut(key, partial(getattr(type(self), name), self))
+            if shortcut is not None:
+                self.__dict__.setdefault(name, shortcut)
         return result
-
-    def _compile(self, key: Key) -> Kernel:
-        with self._lock:
-            if key not in self._kernels:
-                definition = define(self.model, key)
-                description = f'{self.name}: {" ".join(key)}'
-                traced = trace(definition.function, definition.inputs, key[0], description)
-                self._kernels[key] = Kernel(traced, self._backend)
-            return self._kernels[key]
-
-    def _check_quaternions(self, kernel: Kernel, arrays: Sequence[ArrayLike]) -> None:
-        for variable, array in zip(kernel.trace.inputs, arrays, strict=True):
-            if not variable.name.startswith('q'):
-                continue
-            q = np.asarray(array, dtype=np.float64)
-            if q.shape[-1:] != (self.nq,):
-                continue  # the kernel says what shape is expected
-            for part in self._quaternions:
-                squared = np.square(q[..., part]).sum(axis=-1)
-                if (np.abs(squared - 1.0) > UNIT_QUATERNION_TOLERANCE).any():
-                    length = float(np.sqrt(np.max(squared)))
-                    raise InvalidArgumentError(
-                        variable.name,
-                        f'quaternion of length {length:.6g}',
-                        'a unit quaternion (x, y, z, w)',
-                    )
 
 
 def _per_coordinate(joints: Sequence[Joint], value: Callable[[Joint], float]) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -34,8 +35,23 @@ PATIENCE = 20.0
 """Seconds until a wait is given up: far more than anything here takes, on a busy machine too."""
 
 
+ASK_AGAIN = 3.0
+"""Seconds without a response after which a request is sent again."""
+
 _running: list[NodeProcess] = []
 """Those that a wait may rely on."""
+
+
+_domains: dict[int, Any] = {}
+"""Locks on the domains in use by this process."""
+
+
+def occupy(domain: int) -> None:
+    """Wait until no other test run on this machine uses the domain, and keep it until the end."""
+    if domain not in _domains:
+        path = Path(tempfile.gettempdir()) / f'dynamics_ros_test_domain_{domain}.lock'
+        _domains[domain] = path.open('w')
+        fcntl.flock(_domains[domain], fcntl.LOCK_EX)
 
 
 def executable(name: str) -> str:
@@ -47,6 +63,7 @@ class NodeProcess:
     """A running node executable; what it prints is kept."""
 
     def __init__(self, name: str, domain: int, arguments: Sequence[str]) -> None:
+        occupy(domain)
         environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain), 'PYTHONUNBUFFERED': '1'}
         self._log = tempfile.TemporaryFile('w+')  # noqa: SIM115 - closed by close()
         self._process = subprocess.Popen(
@@ -123,6 +140,7 @@ class Client:
     """A node that publishes, listens and calls, and waits for what comes of it."""
 
     def __init__(self, domain: int) -> None:
+        occupy(domain)
         self._context = rclpy.Context()
         rclpy.init(context=self._context, domain_id=domain)
         self.node = Node('test_client', context=self._context)
@@ -174,7 +192,7 @@ class Client:
             if meanwhile is not None and now >= again:
                 meanwhile()
                 again = now + period
-            self._executor.spin_once(timeout_sec=period)
+            self._executor.spin_once(timeout_sec=min(period, 0.1))
 
     def summary(self) -> dict[str, str]:
         """What the nodes say of themselves."""
@@ -251,9 +269,15 @@ class Client:
             self._clients[name] = self.node.create_client(kind, name)
         client = self._clients[name]
         self.wait_for(client.service_is_ready)
-        future = client.call_async(request if request is not None else kind.Request())
-        self.wait_for(future.done)
-        return future.result()
+        asked = request if request is not None else kind.Request()
+        futures: list[Any] = []
+        # A server that has not yet found this client's reader drops its response: ask again.
+        done = self.wait_for(
+            lambda: next((future for future in futures if future.done()), None),
+            meanwhile=lambda: futures.append(client.call_async(asked)),
+            period=ASK_AGAIN,
+        )
+        return done.result()
 
     def set_parameter(self, node: str, name: str, value: Any) -> Any:
         """Set a parameter of a node; the result with its reason."""

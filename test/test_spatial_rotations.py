@@ -1,4 +1,4 @@
-"""SO(3): group laws, exponential and logarithm, their Jacobians, steps; near zero and near pi too."""
+"""SO(3): group laws, exp and log, their Jacobians, steps; within 1e-7 of zero and of pi too."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from dual_numbers import Dual, rates, values
-from hypothesis import given
+from hypothesis import assume, given
 from scipy.spatial.transform import Rotation
 from spatial_samples import angles, quaternions, rotation_vectors, units, vectors
 from tolerances import EXACT, GROUP
@@ -211,8 +211,7 @@ def test_angle_and_axis_of_a_matrix(q):
     """[RD] eq. 2.49, 2.50, where neither the arccosine nor the sine loses digits."""
     C = spatial.quaternion_to_matrix(q)
     theta = math.acos(max(-1.0, min(1.0, 0.5 * (np.trace(C) - 1.0))))
-    if not 0.1 < theta < math.pi - 0.1:
-        return
+    assume(0.1 < theta < math.pi - 0.1)
     n = np.array([C[2, 1] - C[1, 2], C[0, 2] - C[2, 0], C[1, 0] - C[0, 1]]) / (2 * math.sin(theta))
     assert_equal(ANGLE_AXIS.from_matrix(C), [theta, *n], EXACT)
     assert_equal(spatial.log_matrix(C), theta * n, EXACT)
@@ -239,8 +238,7 @@ def test_quaternion_of_a_matrix(q):
         np.array([C[2, 1] - C[1, 2], C[0, 2] - C[2, 0], C[1, 0] - C[0, 1]]),
     )
     roots = np.sqrt(np.maximum(0.0, [a - b - c + 1, b - c - a + 1, c - a - b + 1, a + b + c + 1]))
-    if roots[3] < 1e-6:
-        return  # half a turn: the signs are those of rounding
+    assume(roots[3] > 1e-6)  # at half a turn the signs are those of rounding
     printed = 0.5 * roots * [*np.where(sign >= 0.0, 1.0, -1.0), 1.0]
     assert np.abs(spatial.matrix_to_quaternion(C) - printed).max() <= 1e-7
 
@@ -264,8 +262,7 @@ def test_rates_of_zyx_angles(z, y, x):
     """[RD] eq. 2.86, 2.87; [Kindr] also expresses them in B."""
     (cz, sz), (cy, sy), (cx, sx) = cs(z), cs(y), cs(x)
     p = np.array([z, y, x])
-    if abs(cy) < 1e-6:
-        return
+    assume(abs(cy) > 1e-6)
     assert_rate_maps(
         EULER_ZYX,
         p,
@@ -285,8 +282,7 @@ def test_rates_of_zyx_angles(z, y, x):
 def test_rates_of_xyz_angles(x, y, z):
     """[RD] eq. 2.88, 2.89."""
     (cx, sx), (cy, sy) = cs(x), cs(y)
-    if abs(cy) < 1e-6:
-        return
+    assume(abs(cy) > 1e-6)
     assert_rate_maps(
         EULER_XYZ,
         np.array([x, y, z]),
@@ -299,8 +295,7 @@ def test_rates_of_xyz_angles(x, y, z):
 def test_rates_of_zyz_angles(z1, y, z2):
     """[RD] eq. 2.90, 2.91."""
     (c1, s1), (cy, sy) = cs(z1), cs(y)
-    if abs(sy) < 1e-6:
-        return
+    assume(abs(sy) > 1e-6)
     assert_rate_maps(
         EULER_ZYZ,
         np.array([z1, y, z2]),
@@ -313,8 +308,7 @@ def test_rates_of_zyz_angles(z1, y, z2):
 def test_rates_of_zxz_angles(z1, x, z2):
     """[RD] eq. 2.92, 2.93."""
     (c1, s1), (cx, sx) = cs(z1), cs(x)
-    if abs(sx) < 1e-6:
-        return
+    assume(abs(sx) > 1e-6)
     assert_rate_maps(
         EULER_ZXZ,
         np.array([z1, x, z2]),
@@ -342,8 +336,7 @@ def test_rates_of_quaternions(q):
 def test_rates_of_angle_and_axis(n, theta):
     """[RD] eq. 2.102, 2.103, [Kindr] in both frames."""
     c, s = cs(theta)
-    if 1.0 - c < 1e-6:
-        return
+    assume(1.0 - c > 1e-6)
     N, p = skew(n), np.array([theta, *n])
     for sign, direct, inverse in (
         (1.0, ANGLE_AXIS.rate_map, ANGLE_AXIS.rate_map_inverse),
@@ -359,8 +352,7 @@ def test_rates_of_angle_and_axis(n, theta):
 def test_rates_of_rotation_vectors(v):
     """[RD] eq. 2.106, 2.107, [Kindr] in both frames."""
     t = np.linalg.norm(v)
-    if t < 0.1:
-        return
+    assume(t > 0.1)
     V, (c, s) = skew(v), cs(t)
     for sign, direct, inverse in (
         (1.0, ROTATION_VECTOR.rate_map, ROTATION_VECTOR.rate_map_inverse),
@@ -396,7 +388,7 @@ def test_kindr_figure_1_yaw_pitch_roll_from_A_to_D():
     assert y[2] > 0.0
     assert np.round(R_AD, 4).tolist() == [
         [0.5826, -0.5276, 0.6183],
-        [0.6943, 0.7186, -0.0410],
+        [0.6943, 0.7185, -0.0410],
         [-0.4226, 0.4532, 0.7849],
     ]
     assert_equal(R_AD, Rotation.from_euler('ZYX', p).as_matrix())

@@ -287,7 +287,7 @@ class ContactParameters:
 
     frames: tuple[str, ...] = parameter(
         (),
-        'Contact frames; several are contacts at the same time. Empty: the end of the longest chain',
+        'Contact frames; several are contacts at one time. Empty: the end of the longest chain',
     )
     publish_rate: float = parameter(0.0, PUBLISH_RATE, unit='Hz', minimum=0.0)
     effort: EffortParameters = field(default_factory=EffortParameters)

@@ -1,0 +1,56 @@
+"""Control by the model: kinematic, joint by joint, at an end effector, and of the whole body."""
+
+from .hierarchy import HierarchySolution, Level, solve_hierarchy
+from .joint_space import inverse_dynamics_control, joint_impedance, oscillator_gains
+from .kinematic import (
+    pose_error,
+    support_consistent_velocity,
+    tracking_twist,
+    trajectory_velocity,
+)
+from .least_squares import constrained_least_squares
+from .task_space import (
+    motion_torques,
+    operational_space_torques,
+    selection_matrices,
+    tracking_acceleration,
+)
+from .tasks import (
+    Task,
+    damped_pseudo_inverse,
+    null_space_projector,
+    solve_equal,
+    solve_prioritized,
+    solve_task,
+    weighted_pseudo_inverse,
+)
+from .virtual_model import virtual_model_torques
+from .whole_body import WholeBodyMotion, WholeBodyProblem
+
+__all__ = [
+    'HierarchySolution',
+    'Level',
+    'Task',
+    'WholeBodyMotion',
+    'WholeBodyProblem',
+    'constrained_least_squares',
+    'damped_pseudo_inverse',
+    'inverse_dynamics_control',
+    'joint_impedance',
+    'motion_torques',
+    'null_space_projector',
+    'operational_space_torques',
+    'oscillator_gains',
+    'pose_error',
+    'selection_matrices',
+    'solve_equal',
+    'solve_hierarchy',
+    'solve_prioritized',
+    'solve_task',
+    'support_consistent_velocity',
+    'tracking_acceleration',
+    'tracking_twist',
+    'trajectory_velocity',
+    'virtual_model_torques',
+    'weighted_pseudo_inverse',
+]

@@ -1,0 +1,140 @@
+"""Linear tasks in strict order, with inequalities: a sequence of constrained optimizations.
+
+[RD] 3.10.3; inequalities at any level as in [Kanoun2011]: what a level can satisfy no later level
+may break, and what it must violate no later level may make worse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arguments import finite_arrays
+from ..errors import InvalidArgumentError
+from ..linear_systems import RANK_TOLERANCE, Array
+from .least_squares import constrained_least_squares
+
+
+@dataclass(frozen=True)
+class Level:
+    """A x = b and C x <= d, as well as possible: the sum of squared violations is least.
+
+    Attributes:
+        matrix, target: A (m, n), b (m).
+        bounded, bound: C (k, n), d (k); inf where there is no bound.
+    """
+
+    matrix: Array
+    target: Array
+    bounded: Array
+    bound: Array
+
+    @classmethod
+    def equality(cls, matrix: ArrayLike, target: ArrayLike) -> Level:
+        """A x = b alone."""
+        A = np.atleast_2d(np.asarray(matrix, dtype=np.float64))
+        b = finite_arrays('target', target, (len(A),))
+        n = A.shape[1]
+        return cls(finite_arrays('matrix', A, A.shape), b, np.zeros((0, n)), np.zeros(0))
+
+    @classmethod
+    def inequality(cls, bounded: ArrayLike, bound: ArrayLike) -> Level:
+        """C x <= d alone."""
+        C = np.atleast_2d(np.asarray(bounded, dtype=np.float64))
+        d = np.asarray(bound, dtype=np.float64)
+        if d.shape != (len(C),) or np.isnan(d).any():
+            raise InvalidArgumentError('bound', f'shape {d.shape}', f'{len(C)} numbers')
+        n = C.shape[1]
+        return cls(np.zeros((0, n)), np.zeros(0), finite_arrays('bounded', C, C.shape), d)
+
+    def __add__(self, other: Level) -> Level:
+        """Both at the same priority."""
+        return Level(
+            np.vstack([self.matrix, other.matrix]),
+            np.concatenate([self.target, other.target]),
+            np.vstack([self.bounded, other.bounded]),
+            np.concatenate([self.bound, other.bound]),
+        )
+
+    def __mul__(self, weight: float) -> Level:
+        """Errors weighted against those of others at the same priority."""
+        w = float(weight)
+        return Level(self.matrix * w, self.target * w, self.bounded * w, self.bound * w)
+
+    __rmul__ = __mul__
+
+    def violation(self, x: Array) -> float:
+        """Norm of what a solution misses."""
+        errors = self.matrix @ x - self.target
+        excess = np.maximum(self.bounded @ x - self.bound, 0.0)
+        return float(np.hypot(np.linalg.norm(errors), np.linalg.norm(excess)))
+
+
+@dataclass(frozen=True)
+class HierarchySolution:
+    """What a hierarchy came to.
+
+    Attributes:
+        x: (n).
+        violations: of each level, the norm of what it misses.
+        freedom: dimensions that no equality has used.
+    """
+
+    x: Array
+    violations: tuple[float, ...]
+    freedom: int = field(default=0)
+
+
+def solve_hierarchy(levels: Sequence[Level]) -> HierarchySolution:
+    """The x that satisfies each level as well as those before it allow, and is smallest.
+
+    Args:
+        levels: the most important first.
+
+    Raises:
+        InvalidArgumentError: levels of different numbers of columns.
+    """
+    sizes = {level.matrix.shape[1] for level in levels}
+    if len(sizes) != 1:
+        problem = f'{len(levels)} levels with {sorted(sizes)} columns'
+        raise InvalidArgumentError('levels', problem, 'levels of the same number of columns')
+    n = sizes.pop()
+    x, Z = np.zeros(n), np.eye(n)
+    C, d = np.zeros((0, n)), np.zeros(0)
+    for level in levels:
+        x = x + Z @ _step(level, x, Z, C, d)
+        C = np.vstack([C, level.bounded])
+        # A bound that is missed, if only by rounding, holds from now on where it was missed.
+        d = np.maximum(np.concatenate([d, level.bound]), C @ x)
+        Z = Z @ _null_space(level.matrix @ Z, level.matrix)
+    return HierarchySolution(x, tuple(level.violation(x) for level in levels), Z.shape[1])
+
+
+def _step(level: Level, x: Array, Z: Array, C: Array, d: Array) -> Array:
+    """The z of x + Z z that is best for a level and keeps C x <= d.
+
+    A slack for every inequality of the level is what it is violated by.
+    """
+    slacks = len(level.bound)
+    A = np.block(
+        [
+            [level.matrix @ Z, np.zeros((len(level.matrix), slacks))],
+            [np.zeros((slacks, Z.shape[1])), np.eye(slacks)],
+        ]
+    )
+    b = np.concatenate([level.target - level.matrix @ x, np.zeros(slacks)])
+    bounded = np.block([[C @ Z, np.zeros((len(C), slacks))], [level.bounded @ Z, -np.eye(slacks)]])
+    bound = np.concatenate([d - C @ x, level.bound - level.bounded @ x])
+    return constrained_least_squares(A, b, bounded, bound)[: Z.shape[1]]
+
+
+def _null_space(reduced: Array, matrix: Array) -> Array:
+    """Orthonormal columns that A Z maps to zero, the rank taken against A."""
+    if 0 in reduced.shape:
+        return np.eye(reduced.shape[1])
+    _, values, Vt = np.linalg.svd(reduced)
+    rank = int((values > RANK_TOLERANCE * np.linalg.norm(matrix, 2)).sum())
+    return np.asarray(Vt[rank:].T)

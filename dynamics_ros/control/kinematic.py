@@ -1,0 +1,103 @@
+"""Kinematic control: joint velocities that follow a pose, or move while contacts stay ([RD] 2.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arguments import finite_arrays, finite_vectors
+from ..constraints import Constraints, constraint_jacobian
+from ..linear_systems import Array, transposed
+from ..spatial import log_matrix
+from .tasks import Task, solve_prioritized, solve_task
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+
+
+def pose_error(target: ArrayLike, pose: ArrayLike) -> Array:
+    """What is missing to a pose (..., 6), as a small motion in root axes ([RD] eq. 2.251, 2.256).
+
+    The rotation part is the rotation vector of the shortest turn, not a difference of parameters.
+
+    Args:
+        target, pose: (..., 4, 4) in the root frame.
+
+    Returns:
+        Position error [m], then rotation error [rad], of length at most pi.
+    """
+    wanted = finite_arrays('target', target, (4, 4))
+    present = finite_arrays('pose', pose, (4, 4))
+    turn = log_matrix(wanted[..., :3, :3] @ transposed(present[..., :3, :3]))
+    shift = wanted[..., :3, 3] - present[..., :3, 3]
+    return np.concatenate([shift, turn], axis=-1)
+
+
+def tracking_twist(
+    target: ArrayLike,
+    pose: ArrayLike,
+    target_twist: ArrayLike,
+    position_gain: float,
+    rotation_gain: float,
+) -> Array:
+    """Twist (..., 6) that follows a moving pose: w* + k error ([RD] eq. 2.257, 2.258).
+
+    Args:
+        target, pose: as for ``pose_error``.
+        target_twist: (..., 6) of the target in root axes [m/s, rad/s].
+        position_gain, rotation_gain: how quickly errors decay [1/s]; at a fixed time step they
+            must stay below 2 / step.
+    """
+    gains = np.repeat([position_gain, rotation_gain], 3)
+    return np.asarray(
+        finite_vectors('target_twist', target_twist, 6) + gains * pose_error(target, pose)
+    )
+
+
+def trajectory_velocity(
+    robot: Robot,
+    q: ArrayLike,
+    frame: str,
+    target: ArrayLike,
+    target_twist: ArrayLike,
+    gain: float,
+    *,
+    rows: Sequence[int] = (0, 1, 2, 3, 4, 5),
+    preferred: ArrayLike | None = None,
+    damping: float = 0.0,
+) -> Array:
+    """Joint velocities (..., nv) with which a frame follows a moving pose ([RD] 2.9.4).
+
+    Args:
+        robot: what moves.
+        q: (..., nq).
+        frame: what follows.
+        target: (..., 4, 4) pose now, in the root frame.
+        target_twist: (..., 6) of the target in root axes.
+        gain: how quickly errors decay [1/s].
+        rows: which of x y z, rx ry rz count: (0, 1, 2) follows a position, (3, 4, 5) a rotation.
+        preferred: (..., nv) velocity to follow where the task leaves freedom.
+        damping: as for ``damped_pseudo_inverse``.
+    """
+    twist = tracking_twist(target, robot.forward_kinematics(q, frame), target_twist, gain, gain)
+    chosen = list(rows)
+    task = Task(robot.jacobian(q, frame)[..., chosen, :], twist[..., chosen])
+    return solve_task(task, preferred, damping)
+
+
+def support_consistent_velocity(
+    robot: Robot, q: ArrayLike, contacts: Constraints, tasks: Sequence[Task]
+) -> Array:
+    """Velocities (..., nv) that move as wanted and keep all contacts at rest ([RD] eq. 2.276).
+
+    Args:
+        robot: what moves.
+        q: (..., nq).
+        contacts: as for ``constrained_forward_dynamics``.
+        tasks: on v, in strict order, all after the contacts.
+    """
+    J = constraint_jacobian(robot, q, contacts)
+    return solve_prioritized([Task(J, np.zeros(J.shape[-2])), *tasks])

@@ -1,0 +1,109 @@
+"""Torque control of an end effector: motion, and motion with force ([RD] 3.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arguments import boolean_mask, finite_arrays, finite_vectors
+from ..constraints import operational_space
+from ..linear_systems import Array, apply, transposed
+from .kinematic import pose_error
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+
+
+def tracking_acceleration(
+    target: ArrayLike,
+    pose: ArrayLike,
+    target_twist: ArrayLike,
+    twist: ArrayLike,
+    stiffness: float,
+    damping: float,
+) -> Array:
+    """Acceleration (..., 6) that follows a moving pose, in root axes ([RD] eq. 3.91).
+
+    Args:
+        target, pose: (..., 4, 4) in the root frame.
+        target_twist, twist: (..., 6) in root axes.
+        stiffness, damping: [1/s^2], [1/s].
+    """
+    rate = finite_vectors('target_twist', target_twist, 6) - finite_vectors('twist', twist, 6)
+    return np.asarray(stiffness * pose_error(target, pose) + damping * rate)
+
+
+def motion_torques(
+    robot: Robot,
+    q: ArrayLike,
+    v: ArrayLike,
+    frame: str,
+    acceleration: ArrayLike,
+    rows: Sequence[int] = (0, 1, 2, 3, 4, 5),
+) -> Array:
+    """Torques (..., nv) that give a frame an acceleration: J^T (Lambda w-dot + mu + p), eq. 3.90.
+
+    A redundant robot moves in the null space as it happens to; damp that with torques N^T tau_0,
+    N of ``support_projector``.
+
+    Args:
+        robot: what is controlled.
+        q, v: (..., nq), (..., nv).
+        frame: the end effector.
+        acceleration: (..., m) wanted of the chosen rows, in root axes [m/s^2, rad/s^2].
+        rows: which of x y z, rx ry rz count.
+
+    Raises:
+        RankDeficientError: the joints cannot move the frame in all rows.
+    """
+    Lambda, mu, p = operational_space(robot, q, v, frame, rows)
+    wanted = finite_vectors('acceleration', acceleration, len(rows))
+    J = robot.jacobian(q, frame)[..., list(rows), :]
+    return apply(transposed(J), apply(Lambda, wanted) + mu + p)
+
+
+def selection_matrices(free: Sequence[bool], rotation: ArrayLike) -> tuple[Array, Array]:
+    """S_M (..., 6, 6) of the directions that move, S_F of those that press ([RD] eq. 3.99).
+
+    Args:
+        free: six booleans in the axes of the contact: along x y z, around x y z.
+        rotation: (..., 3, 3) axes of the contact in root axes; the transpose of C in [RD].
+    """
+    moving = boolean_mask('free', free, 6).astype(float)
+    R = finite_arrays('rotation', rotation, (3, 3))
+    S_M = np.zeros((*R.shape[:-2], 6, 6))
+    S_M[..., :3, :3] = R * moving[:3] @ transposed(R)
+    S_M[..., 3:, 3:] = R * moving[3:] @ transposed(R)
+    return S_M, np.asarray(np.eye(6) - S_M)
+
+
+def operational_space_torques(
+    robot: Robot,
+    q: ArrayLike,
+    v: ArrayLike,
+    frame: str,
+    acceleration: ArrayLike,
+    wrench: ArrayLike,
+    free: Sequence[bool],
+    rotation: ArrayLike,
+) -> Array:
+    """Torques (..., nv) that move a frame in some directions and press in the others (eq. 3.97).
+
+    Args:
+        robot, q, v, frame: as for ``motion_torques``.
+        acceleration: (..., 6) in root axes, used in the free directions.
+        wrench: (..., 6) that the environment shall exert on the frame, in root axes at its origin,
+            used in the others; the opposite of F_c in [RD].
+        free, rotation: as for ``selection_matrices``.
+
+    Raises:
+        RankDeficientError: the joints cannot move the frame in all six directions.
+    """
+    Lambda, mu, p = operational_space(robot, q, v, frame)
+    S_M, S_F = selection_matrices(free, rotation)
+    motion = apply(Lambda @ S_M, finite_vectors('acceleration', acceleration, 6))
+    push = apply(S_F, finite_vectors('wrench', wrench, 6))
+    return apply(transposed(robot.jacobian(q, frame)), motion - push + mu + p)

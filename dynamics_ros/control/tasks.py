@@ -1,0 +1,169 @@
+"""Linear tasks A x = b: pseudo-inverses, tasks of equal weight, and tasks in strict order.
+
+x is a joint velocity ([RD] 2.9), an acceleration ([RD] 3.9.1) or any vector ([RD] 3.10.2): for
+accelerations A is the Jacobian and b the wanted acceleration less J-dot v. All of it broadcasts
+over leading axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arguments import check_not_negative
+from ..errors import InvalidArgumentError
+from ..linear_systems import Array, apply, largest_singular_value, pseudo_inverse, transposed
+
+
+@dataclass(frozen=True)
+class Task:
+    """A x = b, as well as possible ([RD] eq. 2.213).
+
+    Attributes:
+        matrix: A (..., m, n).
+        target: b (..., m).
+    """
+
+    matrix: Array
+    target: Array
+
+    def __post_init__(self) -> None:
+        matrix = np.asarray(self.matrix, dtype=np.float64)
+        target = np.asarray(self.target, dtype=np.float64)
+        if matrix.ndim < 2 or target.ndim < 1 or target.shape[-1] != matrix.shape[-2]:
+            problem = f'shape {target.shape} beside a matrix of shape {matrix.shape}'
+            raise InvalidArgumentError('target', problem, 'one entry a row of the matrix')
+        if not (np.isfinite(matrix).all() and np.isfinite(target).all()):
+            raise InvalidArgumentError('task', 'NaN or infinite entries', 'finite numbers')
+        object.__setattr__(self, 'matrix', matrix)
+        object.__setattr__(self, 'target', target)
+
+    def error(self, x: ArrayLike) -> Array:
+        """b - A x (..., m): what a solution misses."""
+        return np.asarray(self.target - apply(self.matrix, np.asarray(x, dtype=np.float64)))
+
+
+def damped_pseudo_inverse(A: ArrayLike, damping: float) -> Array:
+    """A^T (A A^T + damping^2 1)^-1 (..., n, m), [RD] eq. 2.207.
+
+    It minimizes |A x - b|^2 + damping^2 |x|^2: near a singularity x stays small at the cost of an
+    error. Without damping it is the pseudo-inverse.
+
+    Args:
+        A: (..., m, n).
+        damping: in the unit of A; 0 or more.
+    """
+    check_not_negative('damping', damping)
+    matrix = np.asarray(A, dtype=np.float64)
+    if damping == 0.0:
+        return pseudo_inverse(matrix)
+    square = matrix @ transposed(matrix) + damping**2 * np.eye(matrix.shape[-2])
+    return transposed(np.asarray(np.linalg.solve(square, matrix), dtype=np.float64))
+
+
+def weighted_pseudo_inverse(
+    A: ArrayLike, row_weights: ArrayLike | None = None, column_weights: ArrayLike | None = None
+) -> Array:
+    """The inverse (..., n, m) that trades errors and motions by weights.
+
+    x = A^+W b minimizes the sum of row_weights (A x - b)^2 ([RD] eq. 2.215), and of all such x the
+    sum of column_weights x^2.
+
+    Args:
+        A: (..., m, n).
+        row_weights: (m), positive; None is 1.
+        column_weights: (n), positive; None is 1.
+    """
+    matrix = np.asarray(A, dtype=np.float64)
+    rows = _roots_of_weights('row_weights', row_weights, matrix.shape[-2])
+    columns = _roots_of_weights('column_weights', column_weights, matrix.shape[-1])
+    scaled = matrix * rows[:, None] / columns
+    return np.asarray(pseudo_inverse(scaled) * rows / columns[:, None])
+
+
+def null_space_projector(A: ArrayLike) -> Array:
+    """N = 1 - A^+ A (..., n, n), symmetric, with A N = 0 ([RD] eq. 2.212)."""
+    matrix = np.asarray(A, dtype=np.float64)
+    return np.asarray(np.eye(matrix.shape[-1]) - pseudo_inverse(matrix) @ matrix)
+
+
+def solve_task(task: Task, preferred: ArrayLike | None = None, damping: float = 0.0) -> Array:
+    """x (..., n) of one task ([RD] eq. 2.194, 2.208, 2.210).
+
+    Args:
+        task: what is wanted; where it cannot be met, the error is least.
+        preferred: (..., n) x to follow where the task leaves freedom; None is 0, the smallest x.
+        damping: as for ``damped_pseudo_inverse``.
+    """
+    x = apply(damped_pseudo_inverse(task.matrix, damping), task.target)
+    if preferred is None:
+        return x
+    rest = np.asarray(preferred, dtype=np.float64)
+    return np.asarray(x + apply(null_space_projector(task.matrix), rest))
+
+
+def solve_equal(
+    tasks: Sequence[Task], weights: Sequence[float] | None = None, damping: float = 0.0
+) -> Array:
+    """x (..., n) of tasks of the same priority, stacked ([RD] eq. 2.214, 2.215, 3.82).
+
+    Args:
+        tasks: at least one.
+        weights: one positive number a task for its squared error; None is 1.
+        damping: as for ``damped_pseudo_inverse``.
+    """
+    _check_tasks(tasks)
+    roots = _roots_of_weights('weights', weights, len(tasks))
+    leading = np.broadcast_shapes(
+        *(task.matrix.shape[:-2] for task in tasks), *(task.target.shape[:-1] for task in tasks)
+    )
+    matrices, targets = [], []
+    for task, root in zip(tasks, roots, strict=True):
+        matrices.append(np.broadcast_to(root * task.matrix, leading + task.matrix.shape[-2:]))
+        targets.append(np.broadcast_to(root * task.target, leading + task.target.shape[-1:]))
+    stacked = Task(np.concatenate(matrices, axis=-2), np.concatenate(targets, axis=-1))
+    return solve_task(stacked, damping=damping)
+
+
+def solve_prioritized(tasks: Sequence[Task], damping: float = 0.0) -> Array:
+    """x (..., n) of tasks in strict order, the first the most important.
+
+    Each task is met as well as those before it allow ([RD] eq. 2.220 and 3.83, algorithm 2). The
+    rank of A N is taken against A: where earlier tasks leave nothing, A N is rounding noise, which
+    must not be inverted.
+
+    Args:
+        tasks: at least one.
+        damping: as for ``damped_pseudo_inverse``, of every task.
+    """
+    _check_tasks(tasks)
+    check_not_negative('damping', damping)
+    n = tasks[0].matrix.shape[-1]
+    x: Array = np.zeros(n)
+    N: Array = np.eye(n)
+    for task in tasks:
+        reduced = task.matrix @ N
+        inverse = pseudo_inverse(reduced, largest_singular_value(task.matrix))
+        step = inverse if damping == 0.0 else damped_pseudo_inverse(reduced, damping)
+        x = x + apply(N, apply(step, task.error(x)))
+        N = N - inverse @ reduced
+    return x
+
+
+def _check_tasks(tasks: Sequence[Task]) -> None:
+    sizes = {task.matrix.shape[-1] for task in tasks}
+    if len(sizes) != 1:
+        problem = f'{len(tasks)} tasks with {sorted(sizes)} columns'
+        raise InvalidArgumentError('tasks', problem, 'tasks of the same number of columns')
+
+
+def _roots_of_weights(argument: str, weights: ArrayLike | None, size: int) -> Array:
+    if weights is None:
+        return np.ones(size)
+    values = np.asarray(weights, dtype=np.float64)
+    if values.shape != (size,) or not (np.isfinite(values) & (values > 0.0)).all():
+        raise InvalidArgumentError(argument, f'{values.tolist()}', f'{size} positive numbers')
+    return np.asarray(np.sqrt(values))

@@ -1,0 +1,65 @@
+"""Virtual model control: torques that act like forces pulling on the robot ([RD] 3.11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arguments import finite_vectors
+from ..constraints import Constraints, constraint_jacobian
+from ..constraints.solve import check_feasible
+from ..linear_systems import Array, apply, largest_singular_value, pseudo_inverse, transposed
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+
+
+def virtual_model_torques(
+    robot: Robot,
+    q: ArrayLike,
+    contacts: Constraints,
+    virtual_wrenches: Mapping[str, ArrayLike],
+    *,
+    approximate: bool = False,
+) -> tuple[Array, Array]:
+    """Torques and contact forces that have the effect of virtual wrenches, for slow motion.
+
+    The contacts carry what gravity and the virtual wrenches ask of the base, with forces of least
+    norm ([RD] eq. 3.120); the joints do the rest ([RD] eq. 3.121).
+
+    Args:
+        robot: with a moving base, or fixed: then the contacts carry nothing.
+        q: (..., nq).
+        contacts: as for ``constrained_forward_dynamics``.
+        virtual_wrenches: frame name to the wrench (..., 6) that shall seem to pull there, in root
+            axes at the origin of the frame [N, Nm].
+        approximate: come as near as possible where the contacts cannot carry it all, e.g. two
+            point feet, about the line between them.
+
+    Returns:
+        tau (..., nv), zero in the rows of the base; forces (..., rows) of the environment on the
+        robot, the opposite of F_c in [RD].
+
+    Raises:
+        InfeasibleError: the contacts cannot carry it, and ``approximate`` is off.
+    """
+    wanted = robot.gravity(q)
+    for frame, wrench in virtual_wrenches.items():
+        J_v = robot.jacobian(q, frame)
+        wanted = wanted + apply(transposed(J_v), finite_vectors('virtual_wrenches', wrench, 6))
+    J = constraint_jacobian(robot, q, contacts)
+    n = robot.model.root_joint_nv
+    carrying = transposed(J[..., :n])
+    forces = apply(pseudo_inverse(carrying, largest_singular_value(J)), wanted[..., :n])
+    if not approximate:
+        check_feasible(
+            wanted[..., :n] - apply(carrying, forces),
+            np.linalg.norm(wanted, axis=-1),
+            'the contacts cannot carry the weight and the virtual wrenches',
+        )
+    tau = wanted - apply(transposed(J), forces)
+    tau[..., :n] = 0.0
+    return tau, forces

@@ -1,0 +1,211 @@
+"""Task-space control of a robot in contact as levels of a hierarchy ([RD] 3.10.4).
+
+The unknown is x = (a, f, tau): accelerations, forces of the environment on the robot, torques of
+the actuated joints ([RD] eq. 3.109, f with the opposite sign).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arguments import check_count, check_not_negative, finite_vector
+from ..constraints import Constraints, constraint_bias, constraint_jacobian
+from ..constraints.inverse_dynamics import actuated_mask
+from ..constraints.kinds import constraint_list
+from ..errors import InvalidArgumentError
+from ..linear_systems import Array
+from .hierarchy import HierarchySolution, Level, solve_hierarchy
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+
+ALL_ROWS = (0, 1, 2, 3, 4, 5)
+
+
+@dataclass(frozen=True)
+class WholeBodyMotion:
+    """A solution of a whole-body problem.
+
+    Attributes:
+        a: (nv).
+        forces: (rows) of the environment on the robot, stacked as in ``constraint_jacobian``.
+        tau: (nv), zero where nothing is actuated.
+        violations: of each level, the norm of what it misses.
+    """
+
+    a: Array
+    forces: Array
+    tau: Array
+    violations: tuple[float, ...]
+
+
+class WholeBodyProblem:
+    """The levels of one state of one robot; ``solve`` puts them in order.
+
+    Attributes:
+        robot, q, v: the state.
+        contacts: what constrains it.
+        actuated: mask (nv) of the joints with torques.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        q: ArrayLike,
+        v: ArrayLike,
+        contacts: Constraints = (),
+        actuated: Sequence[bool] | NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Evaluate the dynamics of one state.
+
+        Args:
+            robot: what is controlled.
+            q, v: (nq), (nv).
+            contacts: as for ``constrained_forward_dynamics``.
+            actuated: (nv) booleans; None is every joint but the root joint of a moving base.
+        """
+        self.robot = robot
+        self.q = finite_vector('q', q, robot.nq)
+        self.v = finite_vector('v', v, robot.nv)
+        self.contacts = constraint_list(contacts)
+        self.actuated = actuated_mask(robot, actuated)
+        self._M = robot.mass_matrix(self.q)
+        self._h = robot.nonlinear_effects(self.q, self.v)
+        self._J = constraint_jacobian(robot, self.q, self.contacts)
+        self._bias = constraint_bias(robot, self.q, self.v, self.contacts)
+        self._ends = np.cumsum(
+            [robot.nv, len(self._bias), np.count_nonzero(self.actuated)], dtype=int
+        )
+
+    def solve(self, levels: Sequence[Level]) -> WholeBodyMotion:
+        """The motion that satisfies the levels in their order, the physics first.
+
+        Equations of motion and contacts at rest stand before all levels; their violations are not
+        in the list of the solution.
+        """
+        physics = self.equations_of_motion() + self.contacts_at_rest()
+        solution: HierarchySolution = solve_hierarchy([physics, *levels])
+        a, forces, torques = np.split(solution.x, self._ends[:-1])
+        tau = np.zeros(self.robot.nv)
+        tau[self.actuated] = torques
+        return WholeBodyMotion(a, forces, tau, solution.violations[1:])
+
+    def equations_of_motion(self) -> Level:
+        """M a - J_c^T f - S^T tau = -(C v + g) ([RD] eq. 3.110)."""
+        S = np.eye(self.robot.nv)[self.actuated]
+        return Level.equality(np.hstack([self._M, -self._J.T, -S.T]), -self._h)
+
+    def contacts_at_rest(self) -> Level:
+        """J_c a + J_c-dot v = 0 ([RD] eq. 3.61)."""
+        return self.acceleration(self._J, -self._bias)
+
+    def acceleration(self, matrix: ArrayLike, target: ArrayLike) -> Level:
+        """A a = b with an A (m, nv) of your own; the target less J-dot v ([RD] eq. 3.111)."""
+        A = np.asarray(matrix, dtype=np.float64)
+        return Level.equality(self._columns(A, 0), target)
+
+    def joint_accelerations(self, target: ArrayLike) -> Level:
+        """The accelerations (joints) of all that is not the base ([RD] eq. 3.115)."""
+        return self.acceleration(np.eye(self.robot.nv)[self.robot.model.root_joint_nv :], target)
+
+    def frame_acceleration(
+        self, frame: str, target: ArrayLike, rows: Sequence[int] = ALL_ROWS
+    ) -> Level:
+        """The acceleration of a frame in root axes ([RD] eq. 3.111).
+
+        Args:
+            frame: what moves.
+            target: (m) [m/s^2, rad/s^2] of the chosen rows.
+            rows: which of x y z, rx ry rz count.
+        """
+        chosen = list(rows)
+        J = self.robot.jacobian(self.q, frame)[chosen]
+        bias = self.robot.frame_acceleration(self.q, self.v, np.zeros(self.robot.nv), frame)
+        return self.acceleration(J, finite_vector('target', target, len(chosen)) - bias[chosen])
+
+    def contact_forces(self, target: ArrayLike) -> Level:
+        """The forces (rows) of all constraints ([RD] eq. 3.112); zero keeps them small."""
+        return Level.equality(self._columns(np.eye(len(self._bias)), 1), target)
+
+    def torques(self, target: ArrayLike) -> Level:
+        """The torques of the actuated joints; zero keeps them small ([RD] eq. 3.113)."""
+        return Level.equality(self._columns(np.eye(np.count_nonzero(self.actuated)), 2), target)
+
+    def torque_limits(self, limits: ArrayLike | None = None) -> Level:
+        """|tau| <= limits.
+
+        Args:
+            limits: one a actuated joint [Nm or N], inf for none; None is those of the description.
+        """
+        if limits is None:
+            n = self.robot.model.root_joint_nv
+            limits = self.robot.effort_limits[self.actuated[n:]]
+        bound = np.asarray(limits, dtype=np.float64)
+        both = np.concatenate([bound, bound])
+        eye = np.eye(np.count_nonzero(self.actuated))
+        return Level.inequality(self._columns(np.vstack([eye, -eye]), 2), both)
+
+    def friction_cones(
+        self,
+        friction: float,
+        normal: ArrayLike = (0.0, 0.0, 1.0),
+        least_normal_force: float = 0.0,
+        facets: int = 4,
+    ) -> Level:
+        """Every contact pushes within its friction cone, and at least so hard.
+
+        The cone is replaced by the pyramid inside it, so that every force allowed is one that
+        friction holds. It binds the force of a surface, not its torque: several points on a foot
+        keep the centre of pressure within it.
+
+        Args:
+            friction: coefficient.
+            normal: (3) unit normal of the ground in root axes, away from it; or one a contact.
+            least_normal_force: [N].
+            facets: of the pyramid, at least 3.
+        """
+        check_not_negative('friction', friction)
+        check_count('facets', facets, 3)
+        normals = np.broadcast_to(np.asarray(normal, dtype=float), (len(self.contacts), 3))
+        angles = 2.0 * np.pi * np.arange(facets) / facets
+        C, d, start = [], [], 0
+        for contact, n in zip(self.contacts, normals, strict=True):
+            first, second = _tangents(n)
+            sideways = np.outer(np.cos(angles), first) + np.outer(np.sin(angles), second)
+            block = np.zeros((facets + 1, len(self._bias)))
+            block[:facets, start : start + 3] = sideways - friction * np.cos(np.pi / facets) * n
+            block[facets, start : start + 3] = -n
+            C.append(block)
+            d.append(np.append(np.zeros(facets), -least_normal_force))
+            start += contact.rows
+        rows = np.vstack([np.zeros((0, len(self._bias))), *C])
+        return Level.inequality(self._columns(rows, 1), np.concatenate([np.zeros(0), *d]))
+
+    def _columns(self, block: Array, part: int) -> Array:
+        """A block at the place of a (0), f (1) or tau (2) in x."""
+        starts = np.concatenate([[0], self._ends[:-1]])
+        result = np.zeros((len(block), self._ends[-1]))
+        if block.shape[1] != self._ends[part] - starts[part]:
+            expected = f'{self._ends[part] - starts[part]} columns'
+            raise InvalidArgumentError('matrix', f'shape {block.shape}', expected)
+        result[:, starts[part] : self._ends[part]] = block
+        return result
+
+
+def _tangents(normal: Array) -> tuple[Array, Array]:
+    """Two unit vectors that complete a unit normal.
+
+    Raises:
+        InvalidArgumentError: a normal that is not of unit length.
+    """
+    if not abs(float(np.linalg.norm(normal)) - 1.0) < 1e-6:
+        raise InvalidArgumentError('normal', f'{normal.tolist()}', 'unit vectors')
+    helper = np.eye(3)[int(np.argmin(np.abs(normal)))]
+    first = np.cross(normal, helper)
+    first /= np.linalg.norm(first)
+    return first, np.cross(normal, first)
