@@ -18,8 +18,8 @@ Array = NDArray[np.float64]
 class ConstrainedMotion:
     """Contacts, impacts and end-effector dynamics, as methods of a Robot.
 
-    ``contacts`` is one constraint or several of ``dynamics_ros.constraints``; the name of a frame is
-    a point contact at its origin. Forces are those of the environment on the robot.
+    ``contacts`` is one constraint or several of ``dynamics_ros.constraints``; the name of a frame
+    is a point contact at its origin. Forces are those of the environment on the robot.
     """
 
     def operational_space(

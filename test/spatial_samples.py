@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from dynamics_ros.spatial import quaternion_exp
 
 # A busy machine may take any time for one example.
-settings.register_profile('no_deadline', deadline=None)
-settings.load_profile('no_deadline')
+settings.register_profile(
+    'spatial', deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile('spatial')
 
 components = st.floats(-10.0, 10.0, allow_subnormal=False)
 vectors = st.tuples(components, components, components).map(np.array)
@@ -39,8 +41,10 @@ turns = st.one_of(
     st.floats(0.0, math.pi),
     tiny,
     tiny.map(lambda x: math.pi - x),
-    # Around the switch between series and closed form.
+    # Around the two switches between series and closed form, and every size between.
     st.floats(0.49, 0.51),
+    st.floats(1.9e-4, 2.1e-4),
+    st.floats(-7.0, 0.0).map(lambda exponent: 10.0**exponent),
 )
 """Angles in [0, pi], many within 1e-7 of zero and of pi."""
 

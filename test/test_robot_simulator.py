@@ -102,7 +102,7 @@ def test_a_push_is_felt_in_the_joints_and_told_at_its_very_stamps(listener):
     during = pushed()
     lasted = (nanoseconds(during[-1]) - nanoseconds(during[0])) * 1e-9
     # The first sample with the push to the last: 0.5 s but for the spacing of truth messages.
-    assert lasted == pytest.approx(0.5, abs=0.0101)
+    assert lasted == pytest.approx(0.5, abs=0.0041)
     for message in during:
         force = message.wrench.force
         assert math.hypot(force.x, force.y, force.z) == pytest.approx(12.0)

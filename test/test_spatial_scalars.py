@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -226,3 +228,14 @@ def test_no_number_warns_on_the_way(v):
             kind.to_matrix(kind.from_quaternion(q))
         spatial.log_matrix(spatial.quaternion_to_matrix(q))
         spatial.exp_left_jacobian(batch)
+
+
+def test_the_examples_of_the_documentation_run():
+    text = (Path(__file__).parents[1] / 'docs' / 'spatial.md').read_text()
+    blocks = re.findall(r'```python\n(.*?)```', text, re.DOTALL)
+    names = {}
+    for block in blocks:
+        exec(block, names)
+    shapes = {'v': (2, 3), 'halfway': (4,), 'moved': (4, 4), 'adjoint': (6, 6), 'many': (1000, 3)}
+    assert {name: names[name].shape for name in shapes} == shapes
+    assert names['rates'] == pytest.approx([0.1, 0.0, 0.0])

@@ -13,3 +13,22 @@ GROUP = 1e-14
 RATES = 1e-13
 """Absolute: a derivative that is computed exactly along a dozen operations on numbers of order
 one; larger numbers and divisions by small ones scale it where they occur."""
+
+LAW = 1e-9
+"""Relative: a law that ties two algorithms together through the mass matrix of a random tree. They
+differ by rounding times its condition number, up to some 1e5."""
+
+DIFFERENCE_STEP = 1e-5
+"""Step [s] of a central difference: its error is the square of the step times a third derivative,
+and rounding divided by the step."""
+
+DIFFERENCE = 1e-6
+"""Relative: what a central difference with that step may be off on a robot whose velocities and
+accelerations are of order one to a hundred."""
+
+SIMULATED = 2e-6
+"""Relative: drift of a conserved quantity over a tenth of a second of midpoint steps of 0.2 ms. The
+error is of second order: a rate of 10 rad/s gives (10 * 0.0002)^2 / 24 = 2e-7 a radian."""
+
+PRINTED = 6e-4
+"""Absolute: numbers that the lecture notes print with three decimals, the last of them rounded."""

@@ -62,7 +62,7 @@ def constrained_inverse_dynamics(
     size = largest_singular_value(J)
     check_feasible(
         apply(J, a) + bias,
-        size * np.linalg.norm(a, axis=-1) + np.linalg.norm(bias, axis=-1) + 1.0,
+        size * np.linalg.norm(a, axis=-1) + np.linalg.norm(bias, axis=-1),
         'the acceleration breaks the constraints; consistent_acceleration(...) gives one that does'
         ' not',
     )
@@ -73,7 +73,7 @@ def constrained_inverse_dynamics(
     forces = apply(inverse, needed[..., ~active])
     check_feasible(
         needed[..., ~active] - apply(A, forces),
-        np.linalg.norm(needed, axis=-1) + 1.0,
+        np.linalg.norm(needed, axis=-1),
         'constraints and actuated joints together cannot produce this acceleration',
     )
     if criterion == 'minimum_torque':

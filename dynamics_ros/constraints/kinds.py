@@ -86,6 +86,9 @@ class Contact:
 class ClosedLoop:
     """Two frames of the robot that stay together: the joint at which a loop was cut ([Lie] 3).
 
+    The loop has to be closed in the configurations it is asked at, as ``gap`` tells: points that
+    are apart would keep their distance in root axes, which no joint does.
+
     Attributes:
         frame, other: the two frames.
         kind: 'position' keeps two points together, three rows; 'pose' welds the frames, six.

@@ -1,4 +1,4 @@
-"""Kinematic control: joint velocities that follow a pose, or move while contacts stay ([RD] 2.9)."""
+"""Kinematic control: velocities that follow a pose, or that keep contacts at rest ([RD] 2.9)."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ ZERO_ROW = 1e-12
 """A row of C below this share of the largest constrains nothing."""
 
 INCOMPATIBLE = 1e-9
-"""Residual of the dual, which is 1 / (1 + |y|^2) of a scaled solution y, that means there is none."""
+"""Residual of the dual below which there is no solution; for a scaled y it is 1 / (1 + |y|^2)."""
 
 
 def constrained_least_squares(A: Array, b: Array, C: Array, d: Array) -> Array:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments import check_count, check_not_negative, finite_vector
 from ..constraints import Constraints, constraint_bias, constraint_jacobian
 from ..constraints.inverse_dynamics import actuated_mask
-from ..constraints.kinds import constraint_list
+from ..constraints.kinds import Contact, constraint_list
 from ..errors import InvalidArgumentError
 from ..linear_systems import Array
 from .hierarchy import HierarchySolution, Level, solve_hierarchy
@@ -78,9 +78,9 @@ class WholeBodyProblem:
         self._h = robot.nonlinear_effects(self.q, self.v)
         self._J = constraint_jacobian(robot, self.q, self.contacts)
         self._bias = constraint_bias(robot, self.q, self.v, self.contacts)
-        self._ends = np.cumsum(
-            [robot.nv, len(self._bias), np.count_nonzero(self.actuated)], dtype=int
-        )
+        self._torques = int(self.actuated.sum())
+        rows = len(self._bias)
+        self._ends = (robot.nv, robot.nv + rows, robot.nv + rows + self._torques)
 
     def solve(self, levels: Sequence[Level]) -> WholeBodyMotion:
         """The motion that satisfies the levels in their order, the physics first.
@@ -134,7 +134,7 @@ class WholeBodyProblem:
 
     def torques(self, target: ArrayLike) -> Level:
         """The torques of the actuated joints; zero keeps them small ([RD] eq. 3.113)."""
-        return Level.equality(self._columns(np.eye(np.count_nonzero(self.actuated)), 2), target)
+        return Level.equality(self._columns(np.eye(self._torques), 2), target)
 
     def torque_limits(self, limits: ArrayLike | None = None) -> Level:
         """|tau| <= limits.
@@ -143,11 +143,11 @@ class WholeBodyProblem:
             limits: one a actuated joint [Nm or N], inf for none; None is those of the description.
         """
         if limits is None:
-            n = self.robot.model.root_joint_nv
-            limits = self.robot.effort_limits[self.actuated[n:]]
+            of_base = np.full(self.robot.model.root_joint_nv, np.inf)
+            limits = np.concatenate([of_base, self.robot.effort_limits])[self.actuated]
         bound = np.asarray(limits, dtype=np.float64)
         both = np.concatenate([bound, bound])
-        eye = np.eye(np.count_nonzero(self.actuated))
+        eye = np.eye(self._torques)
         return Level.inequality(self._columns(np.vstack([eye, -eye]), 2), both)
 
     def friction_cones(
@@ -165,35 +165,39 @@ class WholeBodyProblem:
 
         Args:
             friction: coefficient.
-            normal: (3) unit normal of the ground in root axes, away from it; or one a contact.
+            normal: (3) unit normal of the ground in root axes, away from it; or one each (n, 3)
+                of the n contacts among the constraints.
             least_normal_force: [N].
             facets: of the pyramid, at least 3.
         """
         check_not_negative('friction', friction)
         check_count('facets', facets, 3)
-        normals = np.broadcast_to(np.asarray(normal, dtype=float), (len(self.contacts), 3))
+        ends = np.cumsum([constraint.rows for constraint in self.contacts])
+        starts = [
+            int(end) - constraint.rows
+            for constraint, end in zip(self.contacts, ends, strict=True)
+            if isinstance(constraint, Contact)
+        ]
+        normals = np.broadcast_to(np.asarray(normal, dtype=float), (len(starts), 3))
         angles = 2.0 * np.pi * np.arange(facets) / facets
-        C, d, start = [], [], 0
-        for contact, n in zip(self.contacts, normals, strict=True):
+        inside = friction * np.cos(np.pi / facets)
+        C = np.zeros((len(starts), facets + 1, len(self._bias)))
+        for block, start, n in zip(C, starts, normals, strict=True):
             first, second = _tangents(n)
             sideways = np.outer(np.cos(angles), first) + np.outer(np.sin(angles), second)
-            block = np.zeros((facets + 1, len(self._bias)))
-            block[:facets, start : start + 3] = sideways - friction * np.cos(np.pi / facets) * n
+            block[:facets, start : start + 3] = sideways - inside * n
             block[facets, start : start + 3] = -n
-            C.append(block)
-            d.append(np.append(np.zeros(facets), -least_normal_force))
-            start += contact.rows
-        rows = np.vstack([np.zeros((0, len(self._bias))), *C])
-        return Level.inequality(self._columns(rows, 1), np.concatenate([np.zeros(0), *d]))
+        bound = np.tile(np.append(np.zeros(facets), -least_normal_force), len(starts))
+        return Level.inequality(self._columns(C.reshape(-1, len(self._bias)), 1), bound)
 
     def _columns(self, block: Array, part: int) -> Array:
         """A block at the place of a (0), f (1) or tau (2) in x."""
-        starts = np.concatenate([[0], self._ends[:-1]])
-        result = np.zeros((len(block), self._ends[-1]))
-        if block.shape[1] != self._ends[part] - starts[part]:
-            expected = f'{self._ends[part] - starts[part]} columns'
+        start, end = (0, *self._ends)[part], self._ends[part]
+        if block.ndim != 2 or block.shape[1] != end - start:
+            expected = f'shape (m, {end - start})'
             raise InvalidArgumentError('matrix', f'shape {block.shape}', expected)
-        result[:, starts[part] : self._ends[part]] = block
+        result = np.zeros((len(block), self._ends[-1]))
+        result[:, start:end] = block
         return result
 
 

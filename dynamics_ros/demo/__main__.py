@@ -34,9 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
             running.start('robot_simulator', {'robot_simulator': {'robot_description': urdf}})
             return _demonstrate(urdf, running, options, domain_id, began)
     except (DynamicsRosError, ChildError) as error:
-        return _fail(str(error))
+        return _fail(str(error), options)
     except KeyboardInterrupt:
-        return _fail('interrupted before everything was shown')
+        return _fail('interrupted before everything was shown', options)
 
 
 def _demonstrate(
@@ -66,8 +66,10 @@ def _demonstrate(
     return 1 if report.failures else 0
 
 
-def _fail(failure: str) -> int:
-    print(f'demo: {failure}', file=sys.stderr)
+def _fail(failure: str, options: argparse.Namespace) -> int:
+    print(f'demo: {failure}', file=sys.stderr, flush=True)
+    if options.json:
+        print(json.dumps({'robot': options.robot, 'failures': [failure]}), flush=True)
     return 1
 
 

@@ -129,7 +129,7 @@ class Demonstration:
         if report.push_error_percent is not None:
             display.event(
                 f'estimated {report.push_estimated_n:.2f} N of {report.push_true_n:.2f} N, '
-                f'{report.push_compared} off by {report.push_error_percent:.2f} % at most'
+                f'{report.push_compared} off by {report.push_error_percent:.2f} %'
             )
 
     def _solve(self, client: Client, display: Display, report: Report) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import time
 
@@ -66,34 +68,41 @@ class Display:
         else:
             print(f'{now - self._began:6.1f} s  {self._status()}', flush=True)
 
-    def _paint(self, lines: list[str]) -> None:
-        up = f'\033[{self._painted}F' if self._painted else ''
-        sys.stdout.write(up + ''.join(f'{line}\033[K\n' for line in lines))
-        sys.stdout.flush()
+    def _paint(self, lines: list[tuple[str, str]]) -> None:
+        """Put lines over the last ones; each is a style and a text."""
+        width = shutil.get_terminal_size().columns - 1
+        text = f'\033[{self._painted}F' if self._painted else ''
+        # A line that is cut does not wrap, and so the next block finds the first one again.
+        text += ''.join(f'{style}{line[:width]}{_PLAIN}\033[K\n' for style, line in lines)
+        # Past Python's buffer in one go: Ctrl-C must not leave half a block.
+        os.write(sys.stdout.fileno(), text.encode())
         self._painted = len(lines)
 
-    def _block(self) -> list[str]:
+    def _block(self) -> list[tuple[str, str]]:
         subject, client = self._subject, self._client
         names = subject.robot.joint_names
-        more = f' and {len(names) - _MOST_JOINTS} more' if len(names) > _MOST_JOINTS else ''
-        lines = [
-            f'{_BOLD}{subject.robot.name}{_PLAIN}   {len(names)} joints, tool {subject.tool}, '
-            f'{self._rate:.0f} joint states a second',
-            '',
-            f'{_DIM}{"joint":24}{"position":>10}{"velocity":>10}{"gravity":>10}'
-            f'{"external":>10}{_PLAIN}',
-        ]
-        columns = [self._joint_column(i) for i in range(min(len(names), _MOST_JOINTS))]
-        lines.extend(
-            f'{name[:23]:24}{column}' for name, column in zip(names, columns, strict=False)
+        title = (
+            f'{subject.robot.name}   {len(names)} joints, tool {subject.tool}, '
+            f'{self._rate:.0f} joint states a second'
         )
-        if more:
-            lines.append(f'{_DIM}{more}{_PLAIN}')
-        lines += ['', self._pose_line(), *self._push_lines(), '']
-        lines += [f'{_DIM}{line}{_PLAIN}' for line in self._events]
-        lines += [''] * (_EVENTS - len(self._events))
-        if client.contact.latest is not None and client.contact.latest[1].touched:
-            lines[0] += f'   {_YELLOW}{_BOLD}contact at {client.contact.latest[1].link}{_PLAIN}'
+        contact = client.contact.latest[1] if client.contact.latest else None
+        touched = contact is not None and contact.touched
+        lines = [
+            (_BOLD, title),
+            (_YELLOW + _BOLD, f'contact at {contact.link}' if contact and touched else ''),
+            (
+                _DIM,
+                f'{"joint":24}{"position":>10}{"velocity":>10}{"gravity":>10}{"external":>10}',
+            ),
+        ]
+        for i, name in enumerate(names[:_MOST_JOINTS]):
+            lines.append(('', f'{name[:23]:24}{self._joint_column(i)}'))
+        if len(names) > _MOST_JOINTS:
+            lines.append((_DIM, f'and {len(names) - _MOST_JOINTS} more'))
+        shown = ['', self._pose_line(), *self._push_lines(), '']
+        lines += [('', line) for line in shown]
+        lines += [(_DIM, line) for line in self._events]
+        lines += [('', '')] * (_EVENTS - len(self._events))
         return lines
 
     def _joint_column(self, joint: int) -> str:
@@ -167,7 +176,7 @@ def summary(report: Report) -> str:
             _number(report.push_true_n, '{:.2f} N')
             + _number(report.push_detected_after_ms, ', detected after {:.0f} ms')
             + _number(report.push_estimated_n, ', estimated {:.2f} N')
-            + _number(report.push_error_percent, ', off by {:.2f} % at most')
+            + _number(report.push_error_percent, ', off by {:.2f} %')
             + (' (joint torques)' if report.push_compared != 'force' else ''),
         ),
         (

@@ -23,6 +23,7 @@ DOMAIN_VARIABLE = 'DYNAMICS_ROS_DEMO_DOMAIN_ID'
 _DOMAINS = range(20, 100)
 _PATIENCE = 3.0  # s, from asking a child to end until it is killed
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
+_libc = ctypes.CDLL(None)  # loaded before any fork: a child must not wait for a lock of a thread
 
 
 class ChildError(Exception):
@@ -149,4 +150,4 @@ def _is_free(domain: int) -> bool:
 
 
 def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGTERM)
+    _libc.prctl(_PARENT_DEATH_SIGNAL, signal.SIGTERM)

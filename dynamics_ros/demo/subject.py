@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.errors import ModelError
+from dynamics_ros.model import build_model
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.robot import Robot
 from dynamics_ros.simulation import (
@@ -25,6 +27,7 @@ Array = NDArray[np.float64]
 
 _LENGTH = 0.3  # m, the lever arm of the wrench estimate: its parameter wrench.length_scale
 _USUAL_THRESHOLD = 0.05  # Nm per N, the default of wrench.singular_threshold
+_LEAST_TORQUE = 1e-6  # Nm, of a push that can be shown
 _SHARE_OF_PUSH = 0.3  # of a joint's torque by the push that counts as contact
 _SHARE_OF_LARGEST = 0.03  # and at least this much of the largest torque of a joint
 
@@ -58,13 +61,17 @@ class Subject:
         Raises:
             ModelError: it is not a robot, or none that can be simulated.
         """
-        robot = Robot.from_urdf(urdf)
+        description = read_urdf(urdf)
+        robot = Robot(build_model(description))
         require_simulable(robot)
-        tool = tool_frame(read_urdf(urdf))
+        tool = tool_frame(description)
         posture = comfortable_posture(robot, tool)
         actuators = Actuators.for_robot(robot, posture, tool)
         force = gentle_push(robot, actuators, posture, tool)
-        observable = int(np.linalg.matrix_rank(robot.jacobian(posture, tool), tol=1e-6)) == 6
+        J = robot.jacobian(posture, tool)
+        if not np.abs(J[:3].T @ force).max() > _LEAST_TORQUE:
+            raise ModelError(f'link {tool!r}', 'no force there can be felt in the joints')
+        observable = int(np.linalg.matrix_rank(J, tol=1e-6)) == 6
         reference = LagrangianReference(urdf, robot.joint_names)
         return cls(urdf, robot, reference, tool, posture, force, observable)
 

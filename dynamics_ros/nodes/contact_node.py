@@ -36,7 +36,7 @@ from .diagnostics import Diagnostics
 from .executor import Application, run
 from .outputs import FrameOutputs, Output, RateLimit, topic_names
 from .parameters import ContactParameters
-from .part import Part, known_frames
+from .part import Part
 from .results import NoModelError
 from .robot_context import RobotContext
 from .state import RobotState
@@ -65,7 +65,6 @@ class Contact(Part):
         self._check(self.parameters.values)
         self.parameters.add_listener(self._changed)
         self._pipeline: ContactPipeline | None = None
-        self._default_frame = ''
         self._rate = RateLimit()
         self._marker_rate = RateLimit()
         self._torques = Output(node, JointState, '~/external_torques')
@@ -85,7 +84,6 @@ class Contact(Part):
 
     def prepare(self, robot: Robot, default_frame: str) -> ContactPipeline:
         """Build the estimators for a robot."""
-        self._default_frame = default_frame
         pipeline = ContactPipeline(robot, self.parameters.values, default_frame)
         topic_names(pipeline.frames)
         return pipeline
@@ -113,11 +111,10 @@ class Contact(Part):
 
     def _check(self, values: ContactParameters) -> None:
         topic_names(values.frames)
-        robot = self.context.robot
-        if robot is not None and self._pipeline is not None:
-            known_frames(robot, values.frames, self._default_frame)
-            # Building the estimators is the check; their kernels are compiled already.
-            ContactPipeline(robot, values, self._default_frame)
+        built = self.context.built
+        if built is not None:
+            # Building the estimators is the check. Of kernels only those of new frames are new.
+            ContactPipeline(built.robot, values, built.default_frame)
 
     def _changed(self, names: frozenset[str]) -> None:
         if names - LIVE:

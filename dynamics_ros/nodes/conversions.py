@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
@@ -33,7 +34,14 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
 from ..errors import InvalidArgumentError
-from ..spatial import quaternion_normalized, quaternion_to_matrix
+from ..kernels import Kernel, trace
+from ..spatial import (
+    Matrix3,
+    Scalar,
+    matrix_to_quaternion,
+    quaternion_normalized,
+    quaternion_to_matrix,
+)
 
 Array = NDArray[np.float64]
 
@@ -195,25 +203,20 @@ def pose_matrix(message: Pose, name: str) -> Array:
     return matrix
 
 
-def quaternion_message(matrix: Array) -> Quaternion:
-    """The quaternion of a rotation matrix, with w >= 0.
+@cache
+def _pose_quaternion() -> Kernel:
+    """(x, y, z, w) of a (4, 4) pose, traced from the rotation that the library has."""
 
-    The largest of the four is computed first and divides the others, so no rotation is near a
-    division by zero (Shepperd's method).
-    """
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = matrix[:3, :3].tolist()
-    trace = xx + yy + zz
-    if trace >= max(xx, yy, zz):
-        q = (zy - yz, xz - zx, yx - xy, 1.0 + trace)
-    elif xx >= yy and xx >= zz:
-        q = (1.0 + xx - yy - zz, xy + yx, xz + zx, zy - yz)
-    elif yy >= zz:
-        q = (xy + yx, 1.0 - xx + yy - zz, yz + zy, xz - zx)
-    else:
-        q = (xz + zx, yz + zy, 1.0 - xx - yy + zz, yx - xy)
-    x, y, z, w = q
-    scale = math.copysign(1.0 / math.sqrt(x * x + y * y + z * z + w * w), w)
-    return Quaternion(x=x * scale, y=y * scale, z=z * scale, w=w * scale)
+    def quaternion(X: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+        return list(matrix_to_quaternion(Matrix3([row[:3] for row in X[:3]])))
+
+    return Kernel(trace(quaternion, {'X': (4, 4)}, 'pose_quaternion', 'quaternion of a pose'))
+
+
+def quaternion_message(matrix: Array) -> Quaternion:
+    """The quaternion of a (4, 4) pose, with w >= 0."""
+    x, y, z, w = _pose_quaternion()(matrix).tolist()
+    return Quaternion(x=x, y=y, z=z, w=w)
 
 
 def pose_message(matrix: Array) -> Pose:

@@ -31,6 +31,7 @@ from .conversions import (
     float_sequence,
     joint_state,
     pose_matrix,
+    pose_message,
     pose_stamped,
     seconds,
     transform_stamped,
@@ -97,7 +98,7 @@ class Kinematics(Part):
         topic_names(frames)
         q, v = robot.neutral(), np.zeros(robot.nv)
         for frame in frames:
-            robot.forward_kinematics(q, frame)
+            pose_message(robot.forward_kinematics(q, frame))
             robot.frame_velocity(q, v, frame, values.twist_reference)
         if values.publish_tf:
             robot.all_frames(q)

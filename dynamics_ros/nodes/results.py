@@ -71,7 +71,9 @@ def failure(error: BaseException) -> Result:
     for kind, code in CODES:
         if isinstance(error, kind):
             return Result(code=code, message=str(error))
-    return Result(code=Result.FAILURE, message=f'{type(error).__name__}: {error}')
+    foreseen = isinstance(error, DynamicsRosError)
+    text = str(error) if foreseen else f'{type(error).__name__}: {error}'
+    return Result(code=Result.FAILURE, message=text)
 
 
 class FaultLog:

@@ -21,6 +21,10 @@ from .conversions import Array
 from .worker import Worker
 
 
+class SupersededError(DynamicsRosError):
+    """A change that was not made because a newer one about the same was asked for."""
+
+
 @dataclass(frozen=True)
 class PayloadRequest:
     """A rigid body at a frame, inertia about its centre: ixx ixy ixz iyy iyz izz; mass 0: none."""
@@ -105,6 +109,7 @@ class RobotBuilder:
         self._adopt = adopt
         self._worker = Worker('robot_builder', limit=0)
         self._waiting: OrderedDict[str, tuple[Edit, Future[None], bool]] = OrderedDict()
+        self._latest: tuple[RobotRequest, Robot, RobotDescription] | None = None
         self._base: tuple[RobotRequest, Robot, RobotDescription] | None = None
         self._running = False
 
@@ -128,9 +133,7 @@ class RobotBuilder:
         superseded = self._waiting.pop(subject, None)
         self._waiting[subject] = (edit, future, always)
         if superseded:
-            superseded[1].set_exception(
-                InvalidArgumentError(subject, 'replaced by a newer request', 'one at a time')
-            )
+            superseded[1].set_exception(SupersededError(f'a newer request for {subject} came in'))
         self._next(executor)
         return future
 
@@ -164,19 +167,26 @@ class RobotBuilder:
         if not request.description:
             return None
         started = time.perf_counter()
-        base, description = self._base_robot(request)
+        robot, description = self._robot(request)
+        default_frame = tool_frame(description)
+        prepared = self._prepare(robot, default_frame)
+        seconds = time.perf_counter() - started
+        return Built(request, robot, description.root, default_frame, prepared, seconds)
+
+    def _robot(self, request: RobotRequest) -> tuple[Robot, RobotDescription]:
+        """The robot with gravity and payload; the one before where nothing of it has changed."""
+        if self._latest is not None and self._latest[0] == request:
+            return self._latest[1:]
+        robot, description = self._base_robot(request)
         payload = request.payload
-        robot = base
         if tuple(robot.model.gravity) != request.gravity:
             robot = robot.with_gravity(request.gravity)
         if payload.mass:
             robot = robot.with_payload(
                 payload.frame, payload.mass, payload.center_of_mass, payload.inertia_matrix()
             )
-        default_frame = tool_frame(description)
-        prepared = self._prepare(robot, default_frame)
-        seconds = time.perf_counter() - started
-        return Built(request, robot, description.root, default_frame, prepared, seconds)
+        self._latest = (request, robot, description)
+        return robot, description
 
     def _base_robot(self, request: RobotRequest) -> tuple[Robot, RobotDescription]:
         """The robot without payload, read again only when what it is read from has changed."""

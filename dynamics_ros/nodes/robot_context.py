@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -24,11 +25,18 @@ from ..robot import Robot
 from .conversions import header, inertia_arrays, inertia_message
 from .declaration import ParameterSet
 from .meter import Meter
-from .outputs import LATCHED
+from .outputs import LATCHED, RateLimit
 from .parameters import RobotParameters
 from .part import Part
 from .results import FaultLog, NoModelError, NoStateError, StaleStateError
-from .robot_builder import Built, Edit, PayloadRequest, RobotBuilder, RobotRequest
+from .robot_builder import (
+    Built,
+    Edit,
+    PayloadRequest,
+    RobotBuilder,
+    RobotRequest,
+    SupersededError,
+)
 from .state import RefusedMessage, RobotState, StateBuffer
 from .worker import Worker
 
@@ -39,8 +47,8 @@ JOINT_STATE_QOS = QoSProfile(
 OVERRIDABLE = QoSOverridingOptions(
     (QoSPolicyKind.HISTORY, QoSPolicyKind.DEPTH, QoSPolicyKind.RELIABILITY)
 )
-WARNING_PERIOD = 5.0
-"""Seconds between two warnings of the same place about input that is refused."""
+WARNING_RATE = 0.2
+"""Most warnings a second about messages that are refused; diagnostics counts them all."""
 
 
 class RobotContext:
@@ -79,6 +87,7 @@ class RobotContext:
         self._parts: list[Part] = []
         self._on_change: list[Callable[[], None]] = []
         self._faults = FaultLog(node)
+        self._warnings, self._errors = RateLimit(), RateLimit()
         self._refusals: dict[str, str] = {}
         self._builder = RobotBuilder(self._request(''), self._prepare, self._adopt)
         self.parameters.add_listener(self._parameters_changed)
@@ -138,22 +147,25 @@ class RobotContext:
         """Why the newest description, payload or parameters were refused; '' when they were not."""
         return next(iter(self._refusals.values()), '')
 
-    def change_robot(self, subject: str, edit: Edit) -> Future[None]:
+    def change_robot(self, subject: str, edit: Edit, *, always: bool = False) -> Future[None]:
         """Change what the robot is made of; the future is done when it is in force or refused.
 
         Whoever asks for the change tells about a refusal.
         """
         assert self.executor is not None, 'start() comes first'
-        future = self._builder.change(self.executor, subject, edit)
-        future.add_done_callback(lambda done: self._notify())
+        future = self._builder.change(self.executor, subject, edit, always=always)
+        future.add_done_callback(self._seen)
         self._notify()
         return future
+
+    def _seen(self, done: Future[None]) -> None:
+        done.exception()  # rclpy prints those of futures that nobody has looked at
+        self._notify()
 
     def rebuild(self, subject: str) -> None:
         """Have the parts made ready anew for the same robot."""
         if self.executor is not None:
-            self._builder.change(self.executor, subject, lambda now: now, always=True)
-            self._notify()
+            self.change_robot(subject, lambda now: now, always=True)
 
     def change_reported(self, subject: str, edit: Edit) -> None:
         """Change the robot for a topic or a parameter: diagnostics and the log tell a refusal."""
@@ -256,9 +268,13 @@ class RobotContext:
         )
         assert self.executor is not None
         for part in self._parts:
-            self._warm_up.submit(self.executor, partial(part.warm_up, built.robot))
+            warm = self._warm_up.submit(self.executor, partial(part.warm_up, built.robot))
+            # What fails here fails again, and is told, when it is asked for.
+            warm.add_done_callback(lambda done: done.exception())
 
     def _report(self, subject: str, error: BaseException | None) -> None:
+        if isinstance(error, SupersededError):
+            return
         if error is None:
             self._refusals.pop(subject, None)
         else:
@@ -266,9 +282,8 @@ class RobotContext:
                 self._faults.report(subject, error)
             kept = '' if self.robot is None else '; the one before is kept'
             self._refusals[subject] = f'{subject} refused: {error}{kept}'
-            self.node.get_logger().error(
-                self._refusals[subject], throttle_duration_sec=WARNING_PERIOD
-            )
+            if self._errors.passes(time.monotonic(), WARNING_RATE):
+                self.node.get_logger().error(self._refusals[subject])
         self._notify()
 
     # --- the state ------------------------------------------------------------------------------
@@ -305,9 +320,9 @@ class RobotContext:
             self._warn_refused('odom', refusal)
 
     def _warn_refused(self, topic: str, refusal: RefusedMessage) -> None:
-        self.node.get_logger().warning(
-            f'message on {topic} refused: {refusal}', throttle_duration_sec=WARNING_PERIOD
-        )
+        # Not rclpy's throttle: it looks up the caller's source for every message it drops.
+        if self._warnings.passes(time.monotonic(), WARNING_RATE):
+            self.node.get_logger().warning(f'message on {topic} refused: {refusal}')
         self._notify()
 
     def latest_state(self) -> RobotState:

@@ -20,6 +20,7 @@ from std_msgs.msg import String
 from dynamics_ros_msgs.srv import ApplyWrench
 
 from ..errors import InvalidArgumentError
+from ..model import build_model
 from ..model.urdf import read_urdf
 from ..robot import Robot
 from ..simulation import (
@@ -67,9 +68,10 @@ class RobotSimulator(Node):
         self.parameters = ParameterSet(self, SimulatorParameters)
         values = self.parameters.values
         urdf = values.robot_description or default_description()
-        self.robot = Robot.from_urdf(urdf)
+        description = read_urdf(urdf)
+        self.robot = Robot(build_model(description))
         require_simulable(self.robot)
-        self.tool = values.tool_frame or tool_frame(read_urdf(urdf))
+        self.tool = values.tool_frame or tool_frame(description)
         posture = comfortable_posture(self.robot, self.tool)
         actuators = Actuators.for_robot(self.robot, posture, self.tool)
         if actuators.unusable_limits:

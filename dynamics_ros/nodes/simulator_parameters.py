@@ -29,7 +29,7 @@ class SimulatorParameters:
         read_only=True,
     )
     ground_truth_rate: float = parameter(
-        100.0,
+        250.0,
         'Messages of each ground truth topic per simulated second, at stamps of joint states',
         unit='Hz',
         minimum=0.1,

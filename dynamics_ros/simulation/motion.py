@@ -63,14 +63,15 @@ def slow_motion(robot: Robot, posture: Array) -> SmoothMotion:
         posture: (n) inside the limits.
     """
     n = robot.nv
-    frequency = 2.0 * math.pi / (_PERIOD * (1.0 + 0.13 * np.arange(n)))
+    periods = _PERIOD * (1.0 + 0.13 * np.arange(n, dtype=np.float64))
+    frequency = np.divide(2.0 * math.pi, periods)
     room = np.minimum(posture - robot.lower_limits, robot.upper_limits - posture)
     amplitude = np.minimum(
         _AMPLITUDE, _SHARE_OF_AMPLITUDE * (robot.upper_limits - robot.lower_limits)
     )
     amplitude = np.minimum(amplitude, 0.8 * np.maximum(room, 0.0))
     amplitude = np.minimum(amplitude, _SHARE_OF_SPEED * robot.velocity_limits / frequency)
-    return SmoothMotion(posture, np.asarray(amplitude, dtype=np.float64), frequency)
+    return SmoothMotion(posture, amplitude, frequency)
 
 
 def comfortable_posture(robot: Robot, tool: str) -> Array:

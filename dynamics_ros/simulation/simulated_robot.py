@@ -277,8 +277,9 @@ class SimulatedRobot:
         exerted = motor - motor_slope * v_next
         saturated = np.abs(exerted) > actuators.effort_limits
         if saturated.any():
-            motor = np.where(saturated, np.sign(exerted) * actuators.effort_limits, motor)
-            motor_slope = np.where(saturated, 0.0, motor_slope)
+            motor = motor.copy()
+            motor[saturated] = np.copysign(actuators.effort_limits, exerted)[saturated]
+            motor_slope = np.multiply(motor_slope, ~saturated)
             v_next = self._solve(inertia, torque + motor, slope + motor_slope)
         return v_next
 
@@ -286,8 +287,7 @@ class SimulatedRobot:
         """v+ of (inertia / dt + slope) v+ = torque."""
         matrix = inertia / _DT
         matrix[self._diagonal] += slope
-        v_next: Array = np.linalg.solve(matrix, torque)
-        return v_next
+        return np.asarray(np.linalg.solve(matrix, torque), dtype=np.float64)
 
     def _motor(self, q_half: Array) -> tuple[Array, Array]:
         """PD with weight and friction compensated, towards the motion at the end of the step."""

@@ -178,10 +178,12 @@ def require_rotation(R: Matrix3) -> None:
     """Refuse numbers that are no rotation matrix; a trace goes on.
 
     Raises:
-        InvalidArgumentError: the columns are not orthogonal unit vectors, or left-handed.
+        InvalidArgumentError: its rows are not orthogonal unit vectors, or left-handed.
     """
-    deviation = R.T @ R - Matrix3.identity()
-    squared = sum(row.dot(row) for row in deviation)
+    x, y, z = R
+    lengths = Vector3(x.dot(x) - 1.0, y.dot(y) - 1.0, z.dot(z) - 1.0)
+    angles = Vector3(y.dot(z), z.dot(x), x.dot(y))
+    squared = lengths.dot(lengths) + 2.0 * angles.dot(angles)
     refuse_less(-squared, -(ROTATION_TOLERANCE**2), _no_rotation)
     refuse_less(R.determinant(), 0.0, _no_rotation)
 
@@ -195,5 +197,5 @@ def _zero_quaternion() -> InvalidArgumentError:
 
 def _no_rotation() -> InvalidArgumentError:
     return InvalidArgumentError(
-        'matrix', 'its columns are no right-handed unit axes', 'a rotation matrix'
+        'matrix', 'its rows are no right-handed unit axes', 'a rotation matrix'
     )

@@ -1,0 +1,116 @@
+"""URDF text brought to a form that every peer can read and that means the same robot to all."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from math import cos, pi, sin
+from pathlib import Path
+
+Element = ElementTree.Element
+
+SHAPES = ('visual', 'collision')
+
+PLACEHOLDER = 1e-5
+"""kg; links that weigh less are frames. Their made-up inertias are refused by dynibo and MuJoCo."""
+
+
+def bare(path: Path, locked: Sequence[str] = ()) -> str:
+    """The robot without shapes, materials and extensions, with some joints fixed where they are.
+
+    Args:
+        path: URDF file.
+        locked: joints that become fixed, at zero.
+    """
+    root = _parsed(path)
+    for joint in root.findall('joint'):
+        if joint.get('name') in locked:
+            joint.set('type', 'fixed')
+            for element in list(joint):
+                if element.tag in ('axis', 'limit', 'mimic', 'dynamics', 'safety_controller'):
+                    joint.remove(element)
+    return ElementTree.tostring(root, encoding='unicode')
+
+
+def serial_chain(path: Path, base: str, tip: str) -> str:
+    """Only the links and joints from one link to another; joint names and limits stay."""
+    root = _parsed(path)
+    by_child = {_end(joint, 'child'): joint for joint in root.findall('joint')}
+    joints: list[Element] = []
+    link = tip
+    while link != base:
+        joint = by_child[link]
+        joints.insert(0, joint)
+        link = _end(joint, 'parent')
+    links = {base, *(_end(joint, 'child') for joint in joints)}
+    chain = ElementTree.Element('robot', name=root.get('name', 'chain'))
+    chain.extend(link for link in root.findall('link') if link.get('name') in links)
+    for joint in joints:
+        for element in joint.findall('mimic'):
+            joint.remove(element)
+        chain.append(joint)
+    return ElementTree.tostring(chain, encoding='unicode')
+
+
+def generic_chain(joints: int) -> str:
+    """A serial arm of equal length but everywhere different axes, offsets and inertias."""
+    root = ElementTree.Element('robot', name=f'chain_{joints}')
+    ElementTree.SubElement(root, 'link', name='link_0')
+    for k in range(1, joints + 1):
+        link = ElementTree.SubElement(root, 'link', name=f'link_{k}')
+        inertial = ElementTree.SubElement(link, 'inertial')
+        ElementTree.SubElement(inertial, 'origin', xyz=f'{0.01 * sin(k)} {0.02 * cos(k)} 0.05')
+        ElementTree.SubElement(inertial, 'mass', value=str(1.0 + 0.3 * sin(3.0 * k)))
+        ElementTree.SubElement(
+            inertial,
+            'inertia',
+            ixx='0.02', iyy='0.025', izz=str(0.03 + 0.002 * sin(k)),
+            ixy=str(0.001 * cos(k)), ixz='0.0005', iyz=str(0.0007 * sin(2.0 * k)),
+        )  # fmt: skip
+        joint = ElementTree.SubElement(root, 'joint', name=f'joint_{k}', type='revolute')
+        ElementTree.SubElement(joint, 'parent', link=f'link_{k - 1}')
+        ElementTree.SubElement(joint, 'child', link=f'link_{k}')
+        ElementTree.SubElement(
+            joint, 'origin', xyz=f'{0.02 * cos(k)} 0.01 0.1', rpy=f'{sin(k)} {cos(2.0 * k)} 0.3'
+        )
+        ElementTree.SubElement(joint, 'axis', xyz='0 0 1')
+        ElementTree.SubElement(
+            joint, 'limit', lower=str(-pi), upper=str(pi), effort='100', velocity='3'
+        )
+    return ElementTree.tostring(root, encoding='unicode')
+
+
+def for_mujoco(text: str) -> str:
+    """The same robot for MuJoCo, every link a body."""
+    root = ElementTree.fromstring(text)
+    extension = ElementTree.SubElement(root, 'mujoco')
+    ElementTree.SubElement(extension, 'compiler', fusestatic='false', discardvisual='true')
+    return ElementTree.tostring(root, encoding='unicode')
+
+
+def _parsed(path: Path) -> Element:
+    root = ElementTree.parse(path).getroot()
+    for element in list(root):
+        if element.tag not in ('link', 'joint'):
+            root.remove(element)
+    for link in root.findall('link'):
+        for element in list(link):
+            if element.tag in SHAPES or _is_placeholder(element):
+                link.remove(element)
+    for joint in root.findall('joint'):
+        for element in joint.findall('mimic'):
+            if joint.get('type') == 'fixed':
+                joint.remove(element)
+    return root
+
+
+def _is_placeholder(inertial: Element) -> bool:
+    """Whether it is the inertia of a frame that only has one because some parser wants it."""
+    mass = inertial.find('mass')
+    return mass is not None and float(mass.get('value', '0')) <= PLACEHOLDER
+
+
+def _end(joint: Element, tag: str) -> str:
+    element = joint.find(tag)
+    assert element is not None
+    return element.get('link', '')

@@ -1,0 +1,200 @@
+"""What the suite `dynamics` measures, as the statements that are timed.
+
+In each statement ``robot`` is ours at the state q, v, a; ``pin``, ``model`` and ``data`` are
+Pinocchio's with its own q_p, v_p, a_p, and ``dyn`` is dynibo's robot with its arguments ``base``
+(left out for a fixed root), q_d, v_d, a_d; ``mj`` is MuJoCo's with q_m, v_m, a_m.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchmarks.records import Goal
+
+DYNAMICS = Goal(0.4, 0.28)
+KINEMATICS = Goal(0.6, 0.45)
+DERIVATIVES = Goal(0.6, 0.4)
+AGAINST_DYNIBO = Goal(0.55, 0.4)
+BATCH = Goal(0.05, 0.02)
+PLAIN_PYTHON = Goal(50.0, 20.0, of='value')
+
+
+@dataclass(frozen=True)
+class Case:
+    """One quantity.
+
+    Attributes:
+        name: what the table calls it.
+        goal: of the ratio to Pinocchio.
+        ours: our statement.
+        pin: ways to have it from Pinocchio; the fastest one is the peer.
+        unread: the same without taking the answer out of Pinocchio's data, where that is a step of
+            its own: harder on us than what was asked for.
+        dynibo, mujoco: statements of theirs, where they have it.
+    """
+
+    name: str
+    goal: Goal
+    ours: str
+    pin: tuple[str, ...]
+    unread: str | None = None
+    dynibo: str | None = None
+    mujoco: str | None = None
+
+
+CASES = (
+    Case(
+        'RNEA',
+        DYNAMICS,
+        'robot.inverse_dynamics(q, v, a)',
+        ('pin.rnea(model, data, q_p, v_p, a_p)',),
+        dynibo='dyn.inverse_dynamics({base}q_d, v_d, a_d)',
+        mujoco='mj.inverse_dynamics(q_m, v_m, a_m)',
+    ),
+    Case(
+        'gravity',
+        DYNAMICS,
+        'robot.gravity(q)',
+        ('pin.computeGeneralizedGravity(model, data, q_p)',),
+        dynibo='dyn.gravity({base}q_d)',
+    ),
+    Case(
+        'nonlinear effects',
+        DYNAMICS,
+        'robot.nonlinear_effects(q, v)',
+        ('pin.nonLinearEffects(model, data, q_p, v_p)',),
+        mujoco='mj.nonlinear_effects(q_m, v_m)',
+    ),
+    Case(
+        'CRBA',
+        DYNAMICS,
+        'robot.mass_matrix(q)',
+        ('pin.crba(model, data, q_p, WORLD)', 'pin.crba(model, data, q_p, LOCAL)'),
+        dynibo='dyn.mass_matrix({base}q_d)',
+        mujoco='mj.mass_matrix(q_m)',
+    ),
+    Case(
+        'ABA',
+        DYNAMICS,
+        'robot.forward_dynamics(q, v, a)',
+        ('pin.aba(model, data, q_p, v_p, a_p, WORLD)', 'pin.aba(model, data, q_p, v_p, a_p, LOCAL)'),
+        dynibo='dyn.forward_dynamics({base}q_d, v_d, tau_d)',
+        mujoco='mj.forward_dynamics(q_m, v_m, a_m)',
+    ),
+    Case(
+        'FK of one frame',
+        KINEMATICS,
+        'robot.forward_kinematics(q, frame)',
+        (
+            'pin.forwardKinematics(model, data, q_p);'
+            ' pin.updateFramePlacement(model, data, frame_id).homogeneous',
+            'pin.framesForwardKinematics(model, data, q_p); data.oMf[frame_id].homogeneous',
+        ),
+        unread='pin.forwardKinematics(model, data, q_p);'
+        ' pin.updateFramePlacement(model, data, frame_id)',
+        dynibo='dyn.forward_kinematics({base}q_d, link)',
+        mujoco='mj.forward_kinematics(q_m)',
+    ),
+    Case(
+        'FK of all frames',
+        KINEMATICS,
+        'robot.all_frames(q)',
+        (
+            'pin.framesForwardKinematics(model, data, q_p);'
+            ' [data.oMf[i].homogeneous for i in frame_ids]',
+            'pin.framesForwardKinematics(model, data, q_p); [X.homogeneous for X in data.oMf]',
+        ),
+        unread='pin.framesForwardKinematics(model, data, q_p)',
+        dynibo='dyn.forward_kinematics_all({base}q_d)',
+        mujoco='mj.all_frames(q_m)',
+    ),
+    Case(
+        'frame Jacobian',
+        KINEMATICS,
+        'robot.jacobian(q, frame)',
+        ('pin.computeFrameJacobian(model, data, q_p, frame_id, ALIGNED)',),
+        dynibo='dyn.jacobian({base}q_d, link)',
+        mujoco='mj.jacobian(q_m)',
+    ),
+    Case(
+        'derivatives of RNEA',
+        DERIVATIVES,
+        'robot.inverse_dynamics_derivatives(q, v, a)',
+        ('pin.computeRNEADerivatives(model, data, q_p, v_p, a_p)',),
+    ),
+    Case(
+        'derivatives of ABA',
+        DERIVATIVES,
+        'robot.forward_dynamics_derivatives(q, v, a)',
+        ('pin.computeABADerivatives(model, data, q_p, v_p, a_p)',),
+    ),
+    Case(
+        'M inverse',
+        DERIVATIVES,
+        'robot.mass_matrix_inverse(q)',
+        ('pin.computeMinverse(model, data, q_p)',),
+    ),
+    Case(
+        'centroidal map',
+        DERIVATIVES,
+        'robot.centroidal_map(q)',
+        ('pin.computeCentroidalMap(model, data, q_p)', 'pin.ccrba(model, data, q_p, v_p)'),
+    ),
+    Case(
+        'Coriolis matrix',
+        DERIVATIVES,
+        'robot.coriolis(q, v)',
+        ('pin.computeCoriolisMatrix(model, data, q_p, v_p)',),
+    ),
+    Case(
+        'regressor',
+        DERIVATIVES,
+        'robot.regressor(q, v, a)',
+        ('pin.computeJointTorqueRegressor(model, data, q_p, v_p, a_p)',),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class BatchCase:
+    """A quantity of many states; names in capitals are arrays of all states."""
+
+    name: str
+    ours: str
+    pin: str
+
+
+BATCH_CASES = (
+    BatchCase(
+        'RNEA',
+        'robot.inverse_dynamics(Q, V, A)',
+        '[pin.rnea(model, data, q, v, a) for q, v, a in zip(Q_p, V_p, A_p)]',
+    ),
+    BatchCase(
+        'gravity',
+        'robot.gravity(Q)',
+        '[pin.computeGeneralizedGravity(model, data, q) for q in Q_p]',
+    ),
+    BatchCase(
+        'nonlinear effects',
+        'robot.nonlinear_effects(Q, V)',
+        '[pin.nonLinearEffects(model, data, q, v) for q, v in zip(Q_p, V_p)]',
+    ),
+    BatchCase('CRBA', 'robot.mass_matrix(Q)', '[pin.crba(model, data, q, WORLD) for q in Q_p]'),
+    BatchCase(
+        'ABA',
+        'robot.forward_dynamics(Q, V, A)',
+        '[pin.aba(model, data, q, v, a, WORLD) for q, v, a in zip(Q_p, V_p, A_p)]',
+    ),
+    BatchCase(
+        'FK of one frame',
+        'robot.forward_kinematics(Q, frame)',
+        '[(pin.forwardKinematics(model, data, q), pin.updateFramePlacement(model, data, frame_id))'
+        ' for q in Q_p]',
+    ),
+    BatchCase(
+        'frame Jacobian',
+        'robot.jacobian(Q, frame)',
+        '[pin.computeFrameJacobian(model, data, q, frame_id, ALIGNED) for q in Q_p]',
+    ),
+)

@@ -1,0 +1,129 @@
+"""MuJoCo on the same robot: only the steps of its pipeline that a quantity needs.
+
+A free joint has the quaternion w first and its linear velocity in world axes.
+"""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.descriptions import for_mujoco
+from benchmarks.dynibo_peer import rotation_matrix
+
+Array = NDArray[np.float64]
+
+
+class MujocoPeer:
+    """MuJoCo's answers, NumPy in and out.
+
+    Attributes:
+        q, v, a: its coordinates of the state that it was made with.
+    """
+
+    def __init__(self, urdf: str, root: str, frame: str, state: tuple[Array, Array, Array]) -> None:
+        """Load the robot.
+
+        Raises:
+            ValueError: MuJoCo refuses it.
+        """
+        spec = mujoco.MjSpec.from_string(for_mujoco(urdf))
+        if root == 'floating':
+            spec.worldbody.first_body().add_freejoint()
+        # Joint friction and damping are no part of rigid-body dynamics; rotor inertia neither.
+        for joint in spec.joints:
+            joint.damping = joint.damping * 0.0
+            joint.frictionloss = 0.0
+            joint.armature = 0.0
+        self.model: mujoco.MjModel = spec.compile()
+        self.data = mujoco.MjData(self.model)
+        self.body = self.model.body(frame).id
+        self.q, self.v, self.a = state
+        if root == 'floating':
+            q, v, a = state
+            R = rotation_matrix(q[3:7])
+            self.q = np.concatenate([q[:3], q[[6, 3, 4, 5]], q[7:]])
+            self.v = np.concatenate([R @ v[:3], v[3:]])
+            self.a = np.concatenate([R @ (a[:3] + np.cross(v[3:6], v[:3])), a[3:]])
+
+    def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
+        """Torques (nv)."""
+        model, data = self.model, self.data
+        data.qpos = q
+        data.qvel = v
+        data.qacc = a
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_comVel(model, data)
+        tau = np.empty(model.nv)
+        mujoco.mj_rne(model, data, 1, tau)
+        return tau
+
+    def nonlinear_effects(self, q: Array, v: Array) -> Array:
+        """C v + g (nv)."""
+        model, data = self.model, self.data
+        data.qpos = q
+        data.qvel = v
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_comVel(model, data)
+        tau = np.empty(model.nv)
+        mujoco.mj_rne(model, data, 0, tau)
+        return tau
+
+    def mass_matrix(self, q: Array) -> Array:
+        """Mass matrix (nv, nv)."""
+        model, data = self.model, self.data
+        data.qpos = q
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_makeM(model, data)
+        M = np.empty((model.nv, model.nv))
+        mujoco.mj_fullM(model, data, M)
+        return M
+
+    def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
+        """Accelerations (nv): through the factorized mass matrix."""
+        model, data = self.model, self.data
+        data.qpos = q
+        data.qvel = v
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_makeM(model, data)
+        mujoco.mj_factorM(model, data)
+        mujoco.mj_comVel(model, data)
+        bias = np.empty(model.nv)
+        mujoco.mj_rne(model, data, 0, bias)
+        a = np.empty((1, model.nv))
+        mujoco.mj_solveM(model, data, a, (tau - bias)[None])
+        return a[0]
+
+    def forward_kinematics(self, q: Array) -> tuple[Array, Array]:
+        """Position (3) and rotation (9) of the frame."""
+        data = self.data
+        data.qpos = q
+        mujoco.mj_kinematics(self.model, data)
+        return data.xpos[self.body].copy(), data.xmat[self.body].copy()
+
+    def all_frames(self, q: Array) -> tuple[Array, Array]:
+        """Positions (n, 3) and rotations (n, 9) of all bodies."""
+        data = self.data
+        data.qpos = q
+        mujoco.mj_kinematics(self.model, data)
+        return data.xpos.copy(), data.xmat.copy()
+
+    def jacobian(self, q: Array) -> Array:
+        """Jacobian (6, nv) of the frame."""
+        model, data = self.model, self.data
+        data.qpos = q
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        J = np.empty((6, model.nv))
+        mujoco.mj_jacBody(model, data, J[:3], J[3:], self.body)
+        return J
+
+    def joint_torques(self) -> Array:
+        """Inverse dynamics at the state, of the joints without the base."""
+        joints = self.model.nv - (6 if self.model.nq > self.model.nv else 0)
+        return self.inverse_dynamics(self.q, self.v, self.a)[-joints:]

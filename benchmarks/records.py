@@ -1,0 +1,129 @@
+"""Figures: what was measured, beside which peer, and whether the goal is met."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+KEYS = ('suite', 'case', 'robot', 'value', 'unit', 'peer', 'peer_value', 'ratio')
+"""What is written of each figure, in this order."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a figure should reach.
+
+    Attributes:
+        limit: of the ratio to the peer, or of the value.
+        stretch: a harder limit, worth trying for.
+        of: 'ratio' or 'value'.
+        at_least: whether more is better.
+    """
+
+    limit: float
+    stretch: float | None = None
+    of: str = 'ratio'
+    at_least: bool = False
+
+    def __str__(self) -> str:
+        sign = '>=' if self.at_least else '<='
+        stretch = '' if self.stretch is None else f' ({self.stretch:g})'
+        return f'{sign} {self.limit:g}{"" if self.of == "ratio" else " abs"}{stretch}'
+
+
+@dataclass(frozen=True)
+class Record:
+    """One figure; the peer's fields are None where there is no peer.
+
+    Attributes:
+        suite, case, robot: what was measured on what.
+        value: ours; NaN where it could not be had.
+        unit: of both values.
+        peer: name of the other library.
+        peer_value: its figure.
+        goal: what was wanted; printed, not written.
+    """
+
+    suite: str
+    case: str
+    robot: str
+    value: float
+    unit: str
+    peer: str | None = None
+    peer_value: float | None = None
+    goal: Goal | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        """Ours over the peer's."""
+        if self.peer_value is None or self.peer_value == 0.0:
+            return None
+        return self.value / self.peer_value
+
+    @property
+    def verdict(self) -> str:
+        """'stretch', 'pass', 'FAIL', or empty where there is no goal."""
+        if self.goal is None:
+            return ''
+        figure = self.ratio if self.goal.of == 'ratio' else self.value
+        if figure is None or math.isnan(figure):
+            return 'FAIL'
+        sign = -1.0 if self.goal.at_least else 1.0
+        if self.goal.stretch is not None and sign * figure <= sign * self.goal.stretch:
+            return 'stretch'
+        return 'pass' if sign * figure <= sign * self.goal.limit else 'FAIL'
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields of `KEYS`; what is not a number is None."""
+        fields = {key: getattr(self, key) for key in KEYS}
+        return {
+            key: None if isinstance(x, float) and not math.isfinite(x) else x
+            for key, x in fields.items()
+        }
+
+
+def write_json(path: Path, records: Iterable[Record]) -> None:
+    """Write a list of records, one a figure."""
+    lines = ',\n '.join(json.dumps(record.as_dict()) for record in records)
+    path.write_text(f'[{lines}]\n')
+
+
+def print_header() -> None:
+    """Print the columns of the table."""
+    print(
+        f'{"case":34} {"robot":15} {"ours":>10} {"unit":6} {"peer":>14} {"theirs":>10} '
+        f'{"ratio":>7}  goal (stretch)'
+    )
+
+
+def print_record(record: Record) -> None:
+    """Print one line of the table."""
+    theirs = '' if record.peer_value is None else f'{record.peer_value:.4g}'
+    ratio = '' if record.ratio is None else f'{record.ratio:.3f}'
+    goal = '' if record.goal is None else f'{str(record.goal):18} {record.verdict}'
+    print(
+        f'{record.case:34} {record.robot:15} {record.value:10.4g} {record.unit:6} '
+        f'{record.peer or "":>14} {theirs:>10} {ratio:>7}  {goal}'.rstrip(),
+        flush=True,
+    )
+
+
+def print_summary(records: Iterable[Record]) -> None:
+    """Print how many goals are met and which are not."""
+    judged = [record for record in records if record.goal is not None]
+    failed = [record for record in judged if record.verdict == 'FAIL']
+    if not judged:
+        return
+    stretched = sum(record.verdict == 'stretch' for record in judged)
+    print(
+        f'\n{len(judged) - len(failed)} of {len(judged)} goals are met, '
+        f'{stretched} of them with the stretch'
+    )
+    if failed:
+        print('not met:')
+    for record in failed:
+        print_record(record)

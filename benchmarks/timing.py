@@ -1,0 +1,71 @@
+"""Timing of statements side by side: every repeat runs all of them, so that noise hits all alike."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+import timeit
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Clock = time.perf_counter
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure.
+
+    Attributes:
+        repeats: of each statement; the median counts.
+        slice_seconds: that one statement runs before the next one has its turn.
+    """
+
+    repeats: int = 31
+    slice_seconds: float = 0.004
+
+
+QUICK = Effort(repeats=5, slice_seconds=0.001)
+
+
+def interleaved(
+    statements: Mapping[str, str], namespace: Mapping[str, Any], effort: Effort
+) -> dict[str, float]:
+    """Seconds for one run of each statement: the median over interleaved repeats.
+
+    The order is turned round in every other repeat, so that none always follows the same one. The
+    statements are compiled into the loop of `timeit`: no call is added to what they are.
+
+    Args:
+        statements: Python source by name.
+        namespace: names that the statements use.
+        effort: how long to measure.
+    """
+    timers = {
+        name: timeit.Timer(source, timer=Clock, globals=dict(namespace))
+        for name, source in statements.items()
+    }
+    loops = {name: _loops(timer, effort.slice_seconds) for name, timer in timers.items()}
+    times: dict[str, list[float]] = {name: [] for name in timers}
+    order = list(timers)
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for _ in range(effort.repeats):
+            for name in order:
+                times[name].append(timers[name].timeit(loops[name]) / loops[name])
+            order.reverse()
+    finally:
+        if collecting:
+            gc.enable()
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def _loops(timer: timeit.Timer, seconds: float) -> int:
+    """How many runs take about as long as wanted; also warms up what runs for the first time."""
+    timer.timeit(1)
+    loops = 1
+    while (taken := timer.timeit(loops)) < 0.3 * seconds:
+        loops *= 4
+    return max(1, round(loops * seconds / taken))
