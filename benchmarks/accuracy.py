@@ -1,4 +1,4 @@
-"""The error of every quantity on every robot against Pinocchio, as a table.
+"""Suite `accuracy`: the error of every quantity on every robot against Pinocchio.
 
 Each URDF of example-robot-data, with a fixed and with a floating base, at random states. An error
 is relative to the largest entry of the quantity. A robot that cannot be compared is listed with
@@ -8,19 +8,17 @@ the reason.
 from __future__ import annotations
 
 import argparse
-import json
-import logging
 import math
-import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.pinocchio_peer import REFERENCE_FRAMES, Array, PinocchioPeer
+from benchmarks.records import Goal, Record
 from benchmarks.robots import all_urdfs, robots_folder
 from dynamics_ros import Robot
 from dynamics_ros.errors import DynamicsRosError, SingularError
@@ -36,20 +34,32 @@ FRAMES = 8
 
 
 @dataclass(frozen=True)
-class Record:
-    """One row: the worst error of a quantity on a robot, or why there is none."""
+class Outcome:
+    """What was found on one robot.
 
-    robot: str
-    root: str
-    quantity: str
-    error: float
-    limit: float
+    Attributes:
+        records: the worst error of each quantity.
+        problem: why there is none; a refusal that says why is no failure.
+    """
+
+    records: list[Record]
     problem: str = ''
 
-    @property
-    def holds(self) -> bool:
-        """Whether the error is within the limit; a documented refusal is no failure."""
-        return bool(self.problem) or self.error <= self.limit
+
+def run(options: argparse.Namespace) -> Iterator[Record]:
+    """Compare everything; a line for each robot, then a table of quantities."""
+    states = 1 if options.quick else options.states
+    records: list[Record] = []
+    for path in all_urdfs():
+        if options.robot not in str(path):
+            continue
+        for root in ('fixed', 'floating'):
+            start = time.perf_counter()
+            outcome = measure(path, root, options.backend, states)
+            _print_robot(path, root, outcome, time.perf_counter() - start)
+            yield from outcome.records
+            records += outcome.records
+    _print_quantities(records)
 
 
 def compare(robot: Robot, peer: PinocchioPeer, seed: int) -> Iterator[tuple[str, float, float]]:
@@ -125,74 +135,50 @@ def _relative(ours: Array, theirs: Array) -> float:
     return float(np.abs(ours - theirs).max()) / scale
 
 
-def measure(path: Path, root: str, backend: str, states: int) -> list[Record]:
+def measure(path: Path, root: str, backend: str, states: int) -> Outcome:
     """All records of one file."""
-    name = str(path.relative_to(robots_folder()))
     text = path.read_text()
     try:
         robot = Robot.from_urdf(text, root, backend=backend)
     except DynamicsRosError as error:
-        return [Record(name, root, 'load', math.nan, LIMIT, f'refused: {error}')]
+        return Outcome([], f'refused: {error}')
     try:
         peer = PinocchioPeer(text, robot)
     except (ValueError, RuntimeError) as error:
-        return [Record(name, root, 'load', math.nan, LIMIT, f'Pinocchio: {error}')]
+        return Outcome([], f'Pinocchio: {error}')
     if robot.nv == 0:
-        return [Record(name, root, 'load', math.nan, LIMIT, 'nothing moves')]
+        return Outcome([], 'nothing moves')
     worst: dict[str, tuple[float, float]] = {}
     for seed in range(states):
         for quantity, error, limit in compare(robot, peer, seed):
             worst[quantity] = max(worst.get(quantity, (0.0, limit)), (error, limit))
-    return [Record(name, root, quantity, *pair) for quantity, pair in worst.items()]
+    name = f'{path.relative_to(robots_folder())} {root}'
+    return Outcome(
+        [
+            Record('accuracy', quantity, name, error, 'relative', goal=Goal(limit, of='value'))
+            for quantity, (error, limit) in worst.items()
+        ]
+    )
 
 
-def main() -> int:
-    """Print the table; 1 when an error is beyond its limit."""
-    parser = argparse.ArgumentParser(prog='scripts/bench accuracy', description=__doc__)
-    parser.add_argument('--backend', default='python', choices=('python', 'llvm'))
-    parser.add_argument('--states', type=int, default=2, help='random states of each robot')
-    parser.add_argument('--robot', default='', help='only files whose path contains this')
-    parser.add_argument('--json', type=Path, help='write the records to this file')
-    arguments = parser.parse_args()
-    logging.getLogger('dynamics_ros').setLevel(logging.ERROR)
-
-    records: list[Record] = []
-    for path in all_urdfs():
-        if arguments.robot not in str(path):
-            continue
-        for root in ('fixed', 'floating'):
-            start = time.perf_counter()
-            found = measure(path, root, arguments.backend, arguments.states)
-            records += found
-            _print_robot(found, time.perf_counter() - start)
-    _print_quantities(records)
-    if arguments.json:
-        arguments.json.write_text(json.dumps([asdict(record) for record in records], indent=1))
-    failed = [record for record in records if not record.holds]
-    for record in failed:
-        print(f'FAILED {record.robot} {record.root} {record.quantity}: {record.error:.1e}')
-    return 1 if failed else 0
-
-
-def _print_robot(records: list[Record], seconds: float) -> None:
-    first = records[0]
-    if first.problem:
-        print(f'{first.robot:62} {first.root:8} {first.problem}', flush=True)
+def _print_robot(path: Path, root: str, outcome: Outcome, seconds: float) -> None:
+    name = path.relative_to(robots_folder())
+    if not outcome.records:
+        print(f'{name!s:62} {root:8} {outcome.problem}', flush=True)
         return
-    worst = max(records, key=lambda record: record.error / record.limit)
+    worst = max(outcome.records, key=lambda record: record.value / _limit(record))
     print(
-        f'{first.robot:62} {first.root:8} worst {worst.error:.1e} ({worst.quantity})'
-        f' {seconds:6.1f} s',
-        flush=True,
+        f'{name!s:62} {root:8} worst {worst.value:.1e} ({worst.case}) {seconds:6.1f} s', flush=True
     )
 
 
 def _print_quantities(records: list[Record]) -> None:
     print(f'\n{"quantity":42} {"worst error":>11}  {"limit":>7}  robot')
-    for quantity in dict.fromkeys(record.quantity for record in records if not record.problem):
-        worst = max((r for r in records if r.quantity == quantity), key=lambda r: r.error)
-        print(f'{quantity:42} {worst.error:11.1e}  {worst.limit:7.0e}  {worst.robot} {worst.root}')
+    for case in dict.fromkeys(record.case for record in records):
+        worst = max((x for x in records if x.case == case), key=lambda record: record.value)
+        print(f'{case:42} {worst.value:11.1e}  {_limit(worst):7.0e}  {worst.robot}')
 
 
-if __name__ == '__main__':
-    sys.exit(main())
+def _limit(record: Record) -> float:
+    assert record.goal is not None
+    return record.goal.limit

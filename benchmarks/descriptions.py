@@ -12,7 +12,7 @@ Element = ElementTree.Element
 SHAPES = ('visual', 'collision')
 
 PLACEHOLDER = 1e-5
-"""kg; links that weigh less are frames. Their made-up inertias are refused by dynibo and MuJoCo."""
+"""kg; links that weigh less are frames, and dynibo and MuJoCo refuse what is made up for them."""
 
 
 def bare(path: Path, locked: Sequence[str] = ()) -> str:
@@ -95,8 +95,10 @@ def _parsed(path: Path) -> Element:
             root.remove(element)
     for link in root.findall('link'):
         for element in list(link):
-            if element.tag in SHAPES or _is_placeholder(element):
+            if element.tag in SHAPES:
                 link.remove(element)
+            elif element.tag == 'inertial':
+                _make_physical(element)
     for joint in root.findall('joint'):
         for element in joint.findall('mimic'):
             if joint.get('type') == 'fixed':
@@ -104,10 +106,13 @@ def _parsed(path: Path) -> Element:
     return root
 
 
-def _is_placeholder(inertial: Element) -> bool:
-    """Whether it is the inertia of a frame that only has one because some parser wants it."""
-    mass = inertial.find('mass')
-    return mass is not None and float(mass.get('value', '0')) <= PLACEHOLDER
+def _make_physical(inertial: Element) -> None:
+    """Repair the inertia of a frame that only has one because some parser wants it."""
+    mass, inertia = inertial.find('mass'), inertial.find('inertia')
+    if mass is None or inertia is None or float(mass.get('value', '0')) > PLACEHOLDER:
+        return
+    for product in ('ixy', 'ixz', 'iyz'):
+        inertia.set(product, '0')
 
 
 def _end(joint: Element, tag: str) -> str:

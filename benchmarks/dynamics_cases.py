@@ -77,7 +77,10 @@ CASES = (
         'ABA',
         DYNAMICS,
         'robot.forward_dynamics(q, v, a)',
-        ('pin.aba(model, data, q_p, v_p, a_p, WORLD)', 'pin.aba(model, data, q_p, v_p, a_p, LOCAL)'),
+        (
+            'pin.aba(model, data, q_p, v_p, a_p, WORLD)',
+            'pin.aba(model, data, q_p, v_p, a_p, LOCAL)',
+        ),
         dynibo='dyn.forward_dynamics({base}q_d, v_d, tau_d)',
         mujoco='mj.forward_dynamics(q_m, v_m, a_m)',
     ),

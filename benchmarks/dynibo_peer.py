@@ -12,9 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros import Robot
+
 Array = NDArray[np.float64]
 
 GRAVITY = (0.0, 0.0, -9.80665)
+
+STEP = 0.1
+"""rad; a joint is recognized by the links that it moves when it turns so far."""
 
 
 class DyniboPeer:
@@ -24,10 +29,13 @@ class DyniboPeer:
         robot: its Robot or FloatingRobot.
         base: what its calls take before q: nothing, or its BaseState.
         q, v, a: of the joints.
+        joints: for each of its joints the index of ours among the joints.
         link: its number of the frame.
     """
 
-    def __init__(self, urdf: str, root: str, frame: str, state: tuple[Array, Array, Array]) -> None:
+    def __init__(
+        self, urdf: str, ours: Robot, frame: str, state: tuple[Array, Array, Array]
+    ) -> None:
         """Load the robot.
 
         Raises:
@@ -35,15 +43,15 @@ class DyniboPeer:
         """
         import dynibo
 
+        floating = ours.model.root_joint == 'floating'
         with tempfile.NamedTemporaryFile('w', suffix='.urdf') as file:
             Path(file.name).write_text(urdf)
-            kind = dynibo.Robot if root == 'fixed' else dynibo.FloatingRobot
+            kind = dynibo.FloatingRobot if floating else dynibo.Robot
             self.robot: Any = kind.from_urdf(file.name)
         self.link = self.robot.link_id(frame)
-        self.q, self.v, self.a = state
         self.base: tuple[Any, ...] = ()
-        if root == 'floating':
-            q, v, a = state
+        q, v, a = state
+        if floating:
             R = rotation_matrix(q[3:7])
             linear = a[:3] + np.cross(v[3:6], v[:3])
             self.base = (
@@ -53,12 +61,45 @@ class DyniboPeer:
                     dynibo.Twist(R @ a[3:6], R @ linear),
                 ),
             )
-            self.q, self.v, self.a = q[7:].copy(), v[6:].copy(), a[6:].copy()
+            q, v, a = q[7:], v[6:], a[6:]
+        self.joints = self._matched(ours, q)
+        self.q, self.v, self.a = q[self.joints], v[self.joints], a[self.joints]
+
+    def _matched(self, ours: Robot, q: Array) -> list[int]:
+        """It does not name its joints: they are told by the links that they move."""
+        links = [self.robot.link_id(frame) for frame in ours.frame_names if frame != 'world']
+
+        def moved(before: Array, after: Array) -> frozenset[int]:
+            changed = np.abs(after - before).max(axis=1) > STEP**3
+            return frozenset(int(i) for i in np.flatnonzero(changed))
+
+        count = len(q)
+        start = ours.nq - count
+        frames = [i for i, frame in enumerate(ours.frame_names) if frame != 'world']
+        base = ours.neutral()
+        of_ours = {}
+        for j in range(count):
+            turned = base.copy()
+            turned[start + j] += STEP
+            poses = ours.all_frames(np.array([base, turned]))[:, frames]
+            of_ours[moved(*poses.reshape(2, len(frames), 16))] = j
+        joints = []
+        for k in range(count):
+            turned = np.zeros(count)
+            turned[k] = STEP
+            poses = [
+                np.reshape(self.robot.forward_kinematics_all(*self.base, x), (-1, 7))[links]
+                for x in (np.zeros(count), turned)
+            ]
+            joints.append(of_ours[moved(*poses)])
+        return joints
 
     def joint_torques(self) -> Array:
-        """Inverse dynamics of the joints, without the base."""
+        """Inverse dynamics of the joints, in our order, without the base."""
         tau = self.robot.inverse_dynamics(*self.base, self.q, self.v, self.a)
-        return np.asarray(tau)[-len(self.v) :]
+        result = np.empty(len(self.joints))
+        result[self.joints] = np.asarray(tau)[-len(self.joints) :]
+        return result
 
 
 def rotation_matrix(quaternion: Array) -> Array:

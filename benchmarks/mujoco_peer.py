@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.descriptions import for_mujoco
 from benchmarks.dynibo_peer import rotation_matrix
+from dynamics_ros import Robot
 
 Array = NDArray[np.float64]
 
@@ -20,16 +21,20 @@ class MujocoPeer:
 
     Attributes:
         q, v, a: its coordinates of the state that it was made with.
+        joints: for each of its joints the index of ours among the joints.
     """
 
-    def __init__(self, urdf: str, root: str, frame: str, state: tuple[Array, Array, Array]) -> None:
+    def __init__(
+        self, urdf: str, ours: Robot, frame: str, state: tuple[Array, Array, Array]
+    ) -> None:
         """Load the robot.
 
         Raises:
             ValueError: MuJoCo refuses it.
         """
         spec = mujoco.MjSpec.from_string(for_mujoco(urdf))
-        if root == 'floating':
+        floating = ours.model.root_joint == 'floating'
+        if floating:
             spec.worldbody.first_body().add_freejoint()
         # Joint friction and damping are no part of rigid-body dynamics; rotor inertia neither.
         for joint in spec.joints:
@@ -39,13 +44,18 @@ class MujocoPeer:
         self.model: mujoco.MjModel = spec.compile()
         self.data = mujoco.MjData(self.model)
         self.body = self.model.body(frame).id
-        self.q, self.v, self.a = state
-        if root == 'floating':
-            q, v, a = state
+        names = [self.model.joint(i).name for i in range(floating, self.model.njnt)]
+        self.joints = [ours.joint_names.index(name) for name in names]
+        q, v, a = state
+        if floating:
             R = rotation_matrix(q[3:7])
-            self.q = np.concatenate([q[:3], q[[6, 3, 4, 5]], q[7:]])
-            self.v = np.concatenate([R @ v[:3], v[3:]])
-            self.a = np.concatenate([R @ (a[:3] + np.cross(v[3:6], v[:3])), a[3:]])
+            joints = np.array(self.joints)
+            self.q = np.concatenate([q[:3], q[[6, 3, 4, 5]], q[7 + joints]])
+            self.v = np.concatenate([R @ v[:3], v[3:6], v[6 + joints]])
+            a = np.concatenate([a[:3] + np.cross(v[3:6], v[:3]), a[3:]])
+            self.a = np.concatenate([R @ a[:3], a[3:6], a[6 + joints]])
+        else:
+            self.q, self.v, self.a = q[self.joints], v[self.joints], a[self.joints]
 
     def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
         """Torques (nv)."""
@@ -124,6 +134,8 @@ class MujocoPeer:
         return J
 
     def joint_torques(self) -> Array:
-        """Inverse dynamics at the state, of the joints without the base."""
-        joints = self.model.nv - (6 if self.model.nq > self.model.nv else 0)
-        return self.inverse_dynamics(self.q, self.v, self.a)[-joints:]
+        """Inverse dynamics at the state, of the joints in our order, without the base."""
+        tau = self.inverse_dynamics(self.q, self.v, self.a)
+        result = np.empty(len(self.joints))
+        result[self.joints] = tau[-len(self.joints) :]
+        return result

@@ -104,7 +104,7 @@ def print_record(record: Record) -> None:
     """Print one line of the table."""
     theirs = '' if record.peer_value is None else f'{record.peer_value:.4g}'
     ratio = '' if record.ratio is None else f'{record.ratio:.3f}'
-    goal = '' if record.goal is None else f'{str(record.goal):18} {record.verdict}'
+    goal = '' if record.goal is None else f'{record.goal!s:18} {record.verdict}'
     print(
         f'{record.case:34} {record.robot:15} {record.value:10.4g} {record.unit:6} '
         f'{record.peer or "":>14} {theirs:>10} {ratio:>7}  {goal}'.rstrip(),

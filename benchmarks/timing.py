@@ -1,4 +1,4 @@
-"""Timing of statements side by side: every repeat runs all of them, so that noise hits all alike."""
+"""Timing of statements side by side: each repeat runs all, so that noise hits all alike."""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ def read_description_file(
     try:
         return file.read_text(encoding='utf-8')
     except (OSError, UnicodeDecodeError) as error:
-        raise ModelError(f'file {str(file)!r}', f'cannot be read: {error}') from error
+        reason = getattr(error, 'strerror', None) or error
+        raise ModelError(f'file {str(file)!r}', f'cannot be read: {reason}') from error
 
 
 def _expanded(file: Path, arguments: dict[str, str]) -> str:

@@ -215,7 +215,10 @@ def test_two_feet_let_the_base_move_in_five_directions(anymal):
 # Joint by joint.
 
 
-def settle(robot, q, v, torques, duration=3.0, step=2e-3):
+SPRINGS, DAMPERS = np.array([60.0, 30.0, 10.0]), np.array([8.0, 3.0, 0.5])
+
+
+def settle(robot, q, v, torques, duration=3.0, step=1e-3):
     """State after a simulation under a control law."""
     for _ in range(round(duration / step)):
         v = v + step * robot.forward_dynamics(q, v, torques(q, v))
@@ -232,7 +235,7 @@ def test_gains_of_the_lecture_notes():
 def test_impedance_with_gravity_compensation_reaches_its_target(arm):
     target, rest = np.array([0.3, 0.8, -0.4]), np.zeros(3)
     q, v = settle(
-        arm, rest, rest, lambda q, v: joint_impedance(arm, q, v, target, rest, 60.0, 15.0)
+        arm, rest, rest, lambda q, v: joint_impedance(arm, q, v, target, rest, SPRINGS, DAMPERS)
     )
     assert_close(q, target, 1e-3)
     assert_close(v, rest, 1e-2)
@@ -244,10 +247,12 @@ def test_impedance_without_gravity_compensation_sags_until_the_springs_bear_it(a
         arm,
         target,
         rest,
-        lambda q, v: joint_impedance(arm, q, v, target, rest, 60.0, 15.0, compensate_gravity=False),
+        lambda q, v: joint_impedance(
+            arm, q, v, target, rest, SPRINGS, DAMPERS, compensate_gravity=False
+        ),
     )
     assert np.abs(q - target).max() > 0.05
-    assert_close(60.0 * (target - q), arm.gravity(q), 2e-2)  # [RD] eq. 3.74
+    assert_close(SPRINGS * (target - q), arm.gravity(q), 2e-2)  # [RD] eq. 3.74
 
 
 def test_inverse_dynamics_control_makes_each_joint_an_oscillator(arm):

@@ -91,7 +91,7 @@ class HierarchySolution:
 def solve_hierarchy(levels: Sequence[Level]) -> HierarchySolution:
     """The x that satisfies each level as well as those before it allow.
 
-    Each level moves x as little as it can from what the levels before it left.
+    What no level decides stays near zero.
 
     Args:
         levels: the most important first.

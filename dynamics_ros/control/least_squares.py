@@ -1,33 +1,40 @@
 """Least squares with linear inequalities, by SciPy's non-negative least squares.
 
-min |A x - b| subject to C x <= d is a least-distance problem, whose dual is a non-negative least
-squares problem ([LawsonHanson] chapter 23): an exact active-set method that needs nothing beyond
-SciPy. The dual says which inequalities are active; x itself then comes from the equalities, so
-that it is exact to rounding.
+min |A x - b| subject to C x <= d is a least-distance problem where A has full column rank, and the
+dual of that is a non-negative least squares problem ([LawsonHanson] chapter 23): an exact
+active-set method that needs nothing beyond SciPy. An A of lower rank is met by proximal steps: a
+little cost on the distance from the last x, which is nothing once x stays.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from ..errors import InfeasibleError
+from ..errors import InfeasibleError, SingularError
 from ..linear_systems import Array
 from .tasks import Task, solve_prioritized
 
-REGULARIZATION = 1e-6
-"""Weight, relative to A, that makes the minimum unique while the active set is found. It displaces
-the active set by its square only, and the final x not at all."""
+PROXIMAL_WEIGHTS = (*np.geomspace(1e-3, 1e-5, 40), *[1e-5] * 60)
+"""Cost of moving, relative to A, step by step. Small, so that few steps are needed; at first not
+smaller, because the dual squares what separates it from one. One or two steps are usual."""
+
+AT_REST = 1e-10
+"""Change of x, relative, that counts as none."""
+
+FEASIBLE = 1e-9
+"""Violation, relative to the numbers it is the difference of, that counts as none."""
 
 ZERO_ROW = 1e-12
 """A row of C below this share of the largest constrains nothing."""
 
-INCOMPATIBLE = 1e-9
+INCOMPATIBLE = 1e-13
 """Residual of the dual below which there is no solution; for a scaled y it is 1 / (1 + |y|^2)."""
 
 
 def constrained_least_squares(A: Array, b: Array, C: Array, d: Array) -> Array:
-    """The x (n) of least |A x - b|, and of those of least |x|, subject to C x <= d.
+    """An x (n) of least |A x - b| subject to C x <= d; where there are several, one near zero.
 
     Args:
         A: (m, n).
@@ -37,39 +44,70 @@ def constrained_least_squares(A: Array, b: Array, C: Array, d: Array) -> Array:
 
     Raises:
         InfeasibleError: no x satisfies C x <= d.
+        SingularError: no solution was found within the steps there are; rows of A whose sizes
+            differ by a factor of ten thousand can bring it about.
     """
-    bounded = np.isfinite(d)
-    C, d = C[bounded], d[bounded]
-    active = _active_rows(A, b, C, d)
-    tasks = [Task(C[active], d[active])] if active.any() else []
-    return solve_prioritized([*tasks, Task(A, b)])
+    C, d = _counting_rows(C, d)
+    x = solve_prioritized([Task(A, b)])
+    if _feasible(C, d, x):
+        return x
+    x = np.zeros(A.shape[1])
+    for weight in PROXIMAL_WEIGHTS:
+        try:
+            step, active = _proximal_step(A, b - A @ x, C, d - C @ x, float(weight))
+        except InfeasibleError:
+            if _feasible(C, d, x):
+                break  # rounding says so: this x satisfies them
+            raise
+        # With the right inequalities the equalities give the solution in one step.
+        tasks = [Task(C[active], (d - C @ x)[active]), Task(A, b - A @ x)]
+        leap = solve_prioritized(tasks)
+        if _feasible(C, d, x + leap) and np.linalg.norm(leap) <= 2.0 * np.linalg.norm(step):
+            step = leap
+        x = x + step
+        if np.linalg.norm(step) <= AT_REST * max(1.0, float(np.linalg.norm(x))):
+            return x
+    raise SingularError('least-squares problem', 'scale its rows to numbers of the same size')
 
 
-def _active_rows(A: Array, b: Array, C: Array, d: Array) -> Array:
-    """Mask of the inequalities that hold with equality and push."""
+def _counting_rows(C: Array, d: Array) -> tuple[Array, Array]:
+    """The inequalities that bind something, scaled to unit rows."""
+    norms = np.linalg.norm(C, axis=1)
+    zero = norms <= ZERO_ROW * max(float(norms.max(initial=0.0)), 1.0)
+    if (d[zero] < -FEASIBLE).any():
+        raise InfeasibleError('an inequality without variables is false', float(-d[zero].min()))
+    kept = ~zero & np.isfinite(d)
+    return C[kept] / norms[kept, None], d[kept] / norms[kept]
+
+
+def _feasible(C: Array, d: Array, x: Array) -> bool:
+    scale = FEASIBLE * (1.0 + np.abs(d) + float(np.linalg.norm(x)))
+    return bool((C @ x - d <= scale).all())
+
+
+def _proximal_step(
+    A: Array, b: Array, C: Array, d: Array, weight: float
+) -> tuple[Array, NDArray[np.bool_]]:
+    """The x of least |A x - b|^2 + (weight |A| |x|)^2 with C x <= d, and which rows push it."""
     n = A.shape[1]
-    weight = REGULARIZATION * max(float(np.linalg.norm(A, 2)) if A.size else 0.0, 1.0)
-    regularized = np.vstack([A, weight * np.eye(n)])
-    Q, R = np.linalg.qr(regularized)
+    size = max(float(np.linalg.norm(A, 2)) if A.size else 0.0, 1e-3)
+    Q, R = np.linalg.qr(np.vstack([A, weight * size * np.eye(n)]))
     free = np.linalg.solve(R, Q[: len(A)].T @ b)
-    # With y = R (x - free) the problem is: least |y| with -C R^-1 y >= C free - d.
+    # With y = R (x - free) the problem is: least |y| with G y >= h.
     G = -np.linalg.solve(R.T, C.T).T
     h = C @ free - d
     norms = np.linalg.norm(G, axis=1)
-    rows = np.linalg.norm(C, axis=1)
-    kept = rows > ZERO_ROW * max(float(rows.max(initial=0.0)), 1.0)
-    if (h[~kept] > ZERO_ROW * np.maximum(1.0, np.abs(d[~kept]))).any():
-        raise InfeasibleError('an inequality without variables is false', float(h[~kept].max()))
+    G, h = G / norms[:, None], h / norms
     active = np.zeros(len(C), dtype=bool)
-    distances = h[kept] / norms[kept]
-    farthest = float(distances.max(initial=0.0))
+    farthest = float(h.max(initial=0.0))
     if farthest <= 0.0:
-        return active
-    # In units of the farthest bound, so that the solution is of order one.
-    dual = np.vstack([(G[kept] / norms[kept, None]).T, distances / farthest])
-    push, _ = nnls(dual, np.eye(n + 1)[n])
-    residual = np.eye(n + 1)[n] - dual @ push
-    if residual[n] < INCOMPATIBLE:
-        raise InfeasibleError('the inequalities contradict each other', float(h.max()))
-    active[kept] = push > 0.0
-    return active
+        return free, active
+    # In units of the farthest bound, so that the solution is of moderate size.
+    dual = np.vstack([G.T, h / farthest])
+    unit = np.eye(n + 1)[n]
+    push, _ = nnls(dual, unit)
+    if (unit - dual @ push)[n] < INCOMPATIBLE:
+        raise InfeasibleError('the inequalities contradict each other', float((C @ free - d).max()))
+    active = push > 0.0
+    y = solve_prioritized([Task(G[active], h[active])])
+    return free + np.linalg.solve(R, y), active

@@ -6,7 +6,6 @@ import argparse
 import json
 import math
 import os
-import signal
 import sys
 import time
 
@@ -23,8 +22,6 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the demonstration; the exit code of the process, 0 when all of it worked."""
     began = time.monotonic()
     options = _parse(arguments)
-    # Ending by SIGTERM cleans up as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         urdf = read_description(options.robot)
         domain_id = choose_domain()

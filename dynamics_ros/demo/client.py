@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from dynamics_ros.nodes.conversions import (
+    NANOSECONDS,
     duration_message,
     joint_state,
-    nanoseconds,
     pose_matrix,
     pose_stamped,
     wrench_array,
@@ -31,6 +33,7 @@ from .subject import Subject
 from .tracks import Track
 
 Array = NDArray[np.float64]
+Value = TypeVar('Value')
 
 _SIMULATOR = '/robot_simulator'
 _QOS = QoSProfile(
@@ -79,39 +82,37 @@ class Client:
     Attributes:
         node: its node.
         joint_states, pose, gravity, external_torques, wrench, contact: of the nodes.
-        true_pose, true_torques, true_wrench: of the simulator.
+        true_pose, true_wrench: of the simulator.
         first_arrival, last_arrival: of joint states [s, monotonic].
     """
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: Subject, check: Callable[[], None]) -> None:
+        """Create the node.
+
+        Args:
+            subject: the robot.
+            check: called while waiting; raises to give up.
+        """
         self.node = Node('dynamics_ros_demo')
         self._subject = subject
+        self._check = check
         self._names = list(subject.robot.joint_names)
-        self.joint_states: Track[State] = Track()
-        self.pose: Track[Array] = Track()
-        self.gravity: Track[Array] = Track()
-        self.external_torques: Track[Array] = Track()
-        self.wrench: Track[Wrench] = Track()
-        self.contact: Track[Contact] = Track()
-        self.true_pose: Track[Array] = Track()
-        self.true_torques: Track[Array] = Track()
-        self.true_wrench: Track[Wrench] = Track()
+        self._tracks: dict[str, Track[Any]] = {}
         self.first_arrival = 0.0
         self.last_arrival = 0.0
 
         tool = topic_names([subject.tool])[subject.tool]
         truth = f'{_SIMULATOR}/ground_truth'
-        self._tracks: dict[str, Track[Any]] = {}
-        self._follow(JointState, '/joint_states', self.joint_states, self._state)
-        self._follow(PoseStamped, f'/kinematics_node/{tool}/pose', self.pose, _matrix)
-        self._follow(JointState, '/dynamics_node/gravity_torques', self.gravity, self._efforts)
-        torques = '/contact_node/external_torques'
-        self._follow(JointState, torques, self.external_torques, self._efforts)
-        self._follow(WrenchStamped, f'/contact_node/{tool}/wrench', self.wrench, _wrench)
-        self._follow(ContactState, '/contact_node/contact_state', self.contact, _contact)
-        self._follow(PoseStamped, f'{truth}/pose', self.true_pose, _matrix)
-        self._follow(JointState, f'{truth}/external_torques', self.true_torques, self._efforts)
-        self._follow(WrenchStamped, f'{truth}/wrench', self.true_wrench, _wrench)
+        self.joint_states = self._follow('/joint_states', JointState, self._state)
+        self.pose = self._follow(f'/kinematics_node/{tool}/pose', PoseStamped, _matrix)
+        self.gravity = self._follow('/dynamics_node/gravity_torques', JointState, self._efforts)
+        self.external_torques = self._follow(
+            '/contact_node/external_torques', JointState, self._efforts
+        )
+        self.wrench = self._follow(f'/contact_node/{tool}/wrench', WrenchStamped, _wrench)
+        self.contact = self._follow('/contact_node/contact_state', ContactState, _contact)
+        self.true_pose = self._follow(f'{truth}/pose', PoseStamped, _matrix)
+        self.true_wrench = self._follow(f'{truth}/wrench', WrenchStamped, _wrench)
 
         self._push = self.node.create_client(ApplyWrench, f'{_SIMULATOR}/apply_wrench')
         self._solve = self.node.create_client(
@@ -124,19 +125,16 @@ class Client:
 
     def silent(self) -> list[str]:
         """Topics that nothing has come on yet, and services that nobody offers."""
-        topics = [name for name, track in self._tracks.items() if track.latest is None]
+        topics = [name for name, track in self._tracks.items() if not track.newest]
         return topics + [
             client.srv_name for client in self._services if not client.service_is_ready()
         ]
 
-    def newest_stamp(self) -> int:
-        """Stamp of the newest joint state [ns]; 0 when there is none."""
-        return self.joint_states.latest[0] if self.joint_states.latest else 0
-
     def newest_state(self) -> State:
         """The newest joint state; there must have been one."""
-        assert self.joint_states.latest is not None
-        return self.joint_states.latest[1]
+        state = self.joint_states.latest
+        assert state is not None
+        return state
 
     def push(self, force: Array, duration: float) -> None:
         """Push the tool with a force (3) in root axes for so many seconds.
@@ -183,20 +181,29 @@ class Client:
         took = time.monotonic() - began
         return self._in_order(response.torques.name, response.torques.effort), took
 
-    def _follow(
-        self, kind: Any, topic: str, track: Track[Any], value: Callable[[Any], Any]
-    ) -> None:
-        def receive(message: Any) -> None:
-            track.add(nanoseconds(message.header.stamp), value(message))
+    def _follow(self, topic: str, kind: Any, value: Callable[[Any], Value]) -> Track[Value]:
+        """Keep the messages of a topic as they come over the wire."""
+        track = Track(lambda data: value(deserialize_message(data, kind)))
+        states = kind is JointState and topic == '/joint_states'
+
+        def receive(data: bytes) -> None:
+            # All these messages begin with their header, and CDR puts four bytes before it.
+            sec, nanosec = struct.unpack_from('<iI' if data[1] else '>iI', data, 4)
+            track.add(sec * NANOSECONDS + nanosec, data)
+            if states:
+                self.last_arrival = time.monotonic()
+                self.first_arrival = self.first_arrival or self.last_arrival
 
         self._tracks[topic] = track
-        self.node.create_subscription(kind, topic, receive, _QOS)
+        self.node.create_subscription(kind, topic, receive, _QOS, raw=True)
+        return track
 
     def _call(self, client: Any, request: Any) -> Any:
         """Wait for an answer in the calling thread, while the executor runs in another."""
         future = client.call_async(request)
         deadline = time.monotonic() + _SERVICE_TIMEOUT
         while not future.done():
+            self._check()
             if time.monotonic() > deadline:
                 raise ServiceError(f'{client.srv_name} has not answered in {_SERVICE_TIMEOUT:g} s')
             time.sleep(0.0005)
@@ -208,9 +215,6 @@ class Client:
         return response
 
     def _state(self, message: JointState) -> State:
-        now = time.monotonic()
-        self.first_arrival = self.first_arrival or now
-        self.last_arrival = now
         return State(
             self._in_order(message.name, message.position),
             self._in_order(message.name, message.velocity),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ament_index_python.packages import get_package_share_directory
 
-from dynamics_ros.errors import ModelError
+from dynamics_ros.description_file import read_description_file
 
 DEFAULT_ROBOT = 'seven_joint_arm.urdf'
 
@@ -17,26 +17,5 @@ def read_description(path: str | None) -> str:
     Raises:
         ModelError: the file cannot be read or expanded.
     """
-    if path is None:
-        share = get_package_share_directory('dynamics_ros')
-        file = Path(share, 'urdf', DEFAULT_ROBOT)
-    else:
-        file = Path(path)
-    if file.suffix == '.xacro':
-        return _expanded(file)
-    try:
-        return file.read_text(encoding='utf-8')
-    except (OSError, UnicodeDecodeError) as error:
-        raise ModelError(f'file {str(file)!r}', f'cannot be read: {error}') from error
-
-
-def _expanded(file: Path) -> str:
-    try:
-        import xacro
-    except ImportError:
-        raise ModelError(f'file {str(file)!r}', 'xacro is not installed') from None
-    try:
-        text: str = xacro.process_file(str(file)).toxml()
-    except Exception as error:  # xacro raises whatever its expressions raise
-        raise ModelError(f'file {str(file)!r}', f'xacro: {error}') from error
-    return text
+    own = Path(get_package_share_directory('dynamics_ros'), 'urdf', DEFAULT_ROBOT)
+    return read_description_file(path or own)

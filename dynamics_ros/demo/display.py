@@ -56,7 +56,7 @@ class Display:
     def update(self) -> None:
         """Show what is new, if it is time to."""
         now = time.monotonic()
-        if now < self._due or self._client.joint_states.latest is None:
+        if now < self._due or not self._client.joint_states.newest:
             return
         self._due = now + (_REPAINT if self._terminal else _LINE)
         then, count = self._count
@@ -85,7 +85,7 @@ class Display:
             f'{subject.robot.name}   {len(names)} joints, tool {subject.tool}, '
             f'{self._rate:.0f} joint states a second'
         )
-        contact = client.contact.latest[1] if client.contact.latest else None
+        contact = client.contact.latest
         touched = contact is not None and contact.touched
         lines = [
             (_BOLD, title),
@@ -95,8 +95,8 @@ class Display:
                 f'{"joint":24}{"position":>10}{"velocity":>10}{"gravity":>10}{"external":>10}',
             ),
         ]
-        for i, name in enumerate(names[:_MOST_JOINTS]):
-            lines.append(('', f'{name[:23]:24}{self._joint_column(i)}'))
+        for name, columns in zip(names[:_MOST_JOINTS], self._joint_columns(), strict=False):
+            lines.append(('', f'{name[:23]:24}{columns}'))
         if len(names) > _MOST_JOINTS:
             lines.append((_DIM, f'and {len(names) - _MOST_JOINTS} more'))
         shown = ['', self._pose_line(), *self._push_lines(), '']
@@ -105,25 +105,27 @@ class Display:
         lines += [('', '')] * (_EVENTS - len(self._events))
         return lines
 
-    def _joint_column(self, joint: int) -> str:
+    def _joint_columns(self) -> list[str]:
         client = self._client
-        state = client.joint_states.latest
-        values = [
-            state[1].q[joint] if state else np.nan,
-            state[1].v[joint] if state else np.nan,
-            client.gravity.latest[1][joint] if client.gravity.latest else np.nan,
-            client.external_torques.latest[1][joint] if client.external_torques.latest else np.nan,
+        state = client.newest_state()
+        unknown = np.full_like(state.q, np.nan)
+        gravity, external = client.gravity.latest, client.external_torques.latest
+        columns = [
+            state.q,
+            state.v,
+            unknown if gravity is None else gravity,
+            unknown if external is None else external,
         ]
-        return ''.join(f'{value:10.3f}' for value in values)
+        return [''.join(f'{value:10.3f}' for value in row) for row in np.transpose(columns)]
 
     def _pose_line(self) -> str:
-        if self._client.pose.latest is None:
+        pose, stamp = self._client.pose.latest, self._client.pose.newest
+        if pose is None:
             return 'tool       -'
-        stamp, pose = self._client.pose.latest
         text = f'tool       {_vector(pose[:3, 3])} m'
-        truth = self._client.true_pose.latest
-        if truth is not None and truth[0] == stamp:
-            text += f'   off by {pose_error(pose, truth[1])[0]:.0e} m'
+        if stamp in self._client.true_pose:
+            distance, _ = pose_error(self._client.pose[stamp], self._client.true_pose[stamp])
+            text += f'   off by {distance:.0e} m'
         return text
 
     def _push_lines(self) -> list[str]:
@@ -135,8 +137,8 @@ class Display:
         )
         if wrench is None or truth is None or pose is None:
             return ['push       -', 'estimated  -']
-        true = wrench_in_root(truth[1], pose[1], self._subject)[:3]
-        found = wrench_in_root(wrench[1], pose[1], self._subject)[:3]
+        true = wrench_in_root(truth, pose, self._subject)[:3]
+        found = wrench_in_root(wrench, pose, self._subject)[:3]
         size = float(np.linalg.norm(true))
         text = f'estimated  {_vector(found)} N   {np.linalg.norm(found):6.2f} N'
         if size > 0.0:
@@ -151,11 +153,11 @@ class Display:
         gravity = client.gravity.latest
         parts = [f'{self._rate:.0f} Hz']
         if pose is not None:
-            parts.append(f'tool {_vector(pose[1][:3, 3])} m')
+            parts.append(f'tool {_vector(pose[:3, 3])} m')
         if gravity is not None:
-            parts.append(f'gravity {np.max(np.abs(gravity[1])):.1f} Nm at most')
+            parts.append(f'gravity {np.max(np.abs(gravity)):.1f} Nm at most')
         if wrench is not None:
-            parts.append(f'force {np.linalg.norm(wrench[1].values[:3]):.2f} N')
+            parts.append(f'force {np.linalg.norm(wrench.values[:3]):.2f} N')
         return ', '.join(parts)
 
 

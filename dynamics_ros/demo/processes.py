@@ -21,6 +21,7 @@ DOMAIN_VARIABLE = 'DYNAMICS_ROS_DEMO_DOMAIN_ID'
 """Overrides the choice of a ROS domain. ROS_DOMAIN_ID does not: a real robot may be on that one."""
 
 _DOMAINS = range(20, 100)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _PATIENCE = 3.0  # s, from asking a child to end until it is killed
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 _libc = ctypes.CDLL(None)  # loaded before any fork: a child must not wait for a lock of a thread
@@ -84,13 +85,20 @@ class Child:
 
 
 class Children:
-    """A context whose processes have all ended when it is left, however it is left."""
+    """A context whose processes have all ended when it is left, however it is left.
+
+    Within it SIGINT and SIGTERM raise nothing by themselves: a KeyboardInterrupt in the middle of
+    the middleware's code would be lost there. ``check`` raises it instead.
+    """
 
     def __init__(self) -> None:
         self._running: list[Child] = []
+        self._interrupted = False
         self._folder = tempfile.TemporaryDirectory(prefix='dynamics_ros_demo_')
 
     def __enter__(self) -> Children:
+        for number in _SIGNALS:
+            signal.signal(number, self._interrupt)
         return self
 
     def start(self, executable: str, parameters: Mapping[str, Mapping[str, Any]]) -> None:
@@ -106,7 +114,14 @@ class Children:
         self._running.append(Child(executable, parameters, Path(self._folder.name)))
 
     def check(self) -> None:
-        """Raise ChildError when a process has ended by itself."""
+        """Nothing, while all goes well.
+
+        Raises:
+            KeyboardInterrupt: a signal has asked for the end.
+            ChildError: a process has ended by itself.
+        """
+        if self._interrupted:
+            raise KeyboardInterrupt
         for child in self._running:
             child.check()
 
@@ -116,14 +131,17 @@ class Children:
 
     def __exit__(self, *_exception: object) -> None:
         # A second Ctrl-C must not leave a child behind.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
         for child in self._running:
             child.ask_to_end()
         deadline = time.monotonic() + _PATIENCE
         for child in self._running:
             child.end(deadline - time.monotonic())
         self._folder.cleanup()
+
+    def _interrupt(self, *_: object) -> None:
+        self._interrupted = True
 
 
 def choose_domain() -> int:

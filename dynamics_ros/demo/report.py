@@ -133,12 +133,16 @@ class Report:
 
     def measure_gravity(self, client: Client, subject: Subject) -> None:
         """Published gravity torques against the slope of the potential energy."""
-        samples = thinned(list(client.gravity.matched(client.joint_states)), _MOST_SAMPLES)
+        stamps = [stamp for stamp in client.gravity.stamps() if stamp in client.joint_states]
+        samples = [
+            (client.gravity[stamp], client.joint_states[stamp])
+            for stamp in thinned(stamps, _MOST_SAMPLES)
+        ]
         self.gravity_samples = len(samples)
         if not self._enough('gravity torques', len(samples)):
             return
-        truth = [subject.reference.gravity_torques(state.q) for _, _, state in samples]
-        errors = [tau - true for (_, tau, _), true in zip(samples, truth, strict=True)]
+        truth = [subject.reference.gravity_torques(state.q) for _, state in samples]
+        errors = [tau - true for (tau, _), true in zip(samples, truth, strict=True)]
         self.gravity_torque_error_nm = float(np.max(np.abs(errors)))
         self._require_torque('gravity torques', self.gravity_torque_error_nm, np.array(truth))
 
@@ -172,7 +176,7 @@ class Report:
         )
 
     def _measure_force(self, client: Client, subject: Subject, first: int, last: int) -> None:
-        poses = dict(client.true_pose.items(first, last))
+        poses = client.true_pose
         samples = [
             (t, wrench_in_root(true, poses[t], subject), wrench_in_root(found, poses[t], subject))
             for t, found, true in client.wrench.matched(client.true_wrench, first, last)
@@ -191,7 +195,7 @@ class Report:
         else:
             # Several wrenches leave the same torques: these are what can be right or wrong.
             self.push_compared = 'joint torques'
-            states = dict(client.joint_states.items(first, last))
+            states = client.joint_states
             samples = [sample for sample in samples if sample[0] in states]
             J = [subject.reference.jacobian(states[t].q, subject.tool) for t, *_ in samples]
             true, found = (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,38 +17,59 @@ _LENGTH = 20_000  # messages that are kept; 40 s at 500 Hz
 
 
 class Track(Generic[Value]):
-    """The latest messages of a topic by stamp [ns]; written by one thread, read by another."""
+    """The latest messages of a topic by stamp [ns]; written by one thread, read by another.
 
-    def __init__(self) -> None:
-        self._values: dict[int, Value] = {}
+    Args:
+        read: from a message as it was received to its value. It is called when the value is asked
+            for: most messages are only counted, and there are thousands a second.
+
+    Attributes:
+        count: messages received.
+        newest: stamp of the latest message, 0 before there is one.
+    """
+
+    def __init__(self, read: Callable[[Any], Value] = lambda message: message) -> None:
+        self._read = read
+        self._messages: dict[int, Any] = {}
         self.count = 0
-        self.latest: tuple[int, Value] | None = None
+        self.newest = 0
 
-    def add(self, stamp: int, value: Value) -> None:
+    @property
+    def latest(self) -> Value | None:
+        """The latest value."""
+        return self._read(self._messages[self.newest]) if self.newest else None
+
+    def add(self, stamp: int, message: Any) -> None:
         """Keep a message and forget the oldest when there are many."""
-        self._values[stamp] = value
-        self.latest = (stamp, value)
+        self._messages[stamp] = message
+        self.newest = stamp
         self.count += 1
-        if len(self._values) > _LENGTH:
-            del self._values[next(iter(self._values))]
+        if len(self._messages) > _LENGTH:
+            del self._messages[next(iter(self._messages))]
+
+    def stamps(self, first: int = 0, last: int | None = None) -> list[int]:
+        """All stamps with first <= stamp <= last."""
+        # list(dict) is one step for the interpreter, so the writer cannot come between.
+        kept = list(self._messages)
+        return [stamp for stamp in kept if stamp >= first and (last is None or stamp <= last)]
 
     def items(self, first: int = 0, last: int | None = None) -> list[tuple[int, Value]]:
-        """Stamp and message of all with first <= stamp <= last."""
-        # list(dict) is one step for the interpreter, so the writer cannot come between.
-        return [
-            (stamp, value)
-            for stamp, value in list(self._values.items())
-            if stamp >= first and (last is None or stamp <= last)
-        ]
+        """Stamp and value of all with first <= stamp <= last."""
+        return [(stamp, self[stamp]) for stamp in self.stamps(first, last)]
+
+    def __getitem__(self, stamp: int) -> Value:
+        return self._read(self._messages[stamp])
+
+    def __contains__(self, stamp: int) -> bool:
+        return stamp in self._messages
 
     def matched(
         self, other: Track[Other], first: int = 0, last: int | None = None
     ) -> Iterator[tuple[int, Value, Other]]:
         """Stamp and both messages wherever both topics have one of exactly this stamp."""
-        others = dict(other.items(first, last))
-        for stamp, value in self.items(first, last):
-            if stamp in others:
-                yield stamp, value, others[stamp]
+        for stamp in self.stamps(first, last):
+            if stamp in other:
+                yield stamp, self[stamp], other[stamp]
 
 
 def pose_error(A: Array, B: Array) -> tuple[float, float]:

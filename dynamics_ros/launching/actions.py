@@ -13,7 +13,6 @@ from launch import LaunchContext, LaunchDescription
 from .arguments import Argument
 from .processes import Notice, Process, Step
 from .settings import Settings
-from .temporary import temporary_yaml
 
 RESPAWN_DELAY = 2.0
 """Seconds."""
@@ -55,19 +54,12 @@ def _action(step: Step) -> Node | LogInfo:
 
 
 def _node(process: Process) -> Node:
-    # The wildcard holds in any namespace; a process of several nodes gives each what is its own.
-    by_node = {
-        f'/**/{name}': {'ros__parameters': parameters}
-        for name, parameters in process.parameters.items()
-        if parameters
-    }
-    files = [*process.parameter_files, *([temporary_yaml(by_node)] if by_node else [])]
     name = process.executable
     return Node(
         package=process.package,
         executable=name,
         namespace=process.namespace or None,
-        parameters=files,
+        parameters=process.all_parameter_files(),
         remappings=list(process.remappings),
         arguments=list(process.arguments),
         ros_arguments=['--log-level', process.log_level],

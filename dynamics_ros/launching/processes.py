@@ -62,6 +62,14 @@ class Process:
     respawn: bool = False
     required: bool = False
 
+    def all_parameter_files(self) -> list[str]:
+        """The files, and one with the parameters for as long as this program runs."""
+        # The wildcard holds in any namespace; each node of the process gets what is its own.
+        by_node = {
+            f'/**/{name}': {'ros__parameters': own} for name, own in self.parameters.items() if own
+        }
+        return [*self.parameter_files, *([temporary_yaml(by_node)] if by_node else [])]
+
 
 @dataclass(frozen=True)
 class Notice:

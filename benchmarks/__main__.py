@@ -1,0 +1,103 @@
+"""The benchmarks: speed, inverse kinematics and accuracy beside named peers in the same run."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+
+from benchmarks.records import Record, print_header, print_record, print_summary, write_json
+
+SUITES = {
+    'dynamics': 'time of every call of kinematics and dynamics; start-up, memory, growth',
+    'ik': 'inverse kinematics: success and time on targets that can be reached',
+    'accuracy': 'error of every quantity on every robot of example-robot-data',
+}
+MODULES = {'ik': 'inverse_kinematics'}
+PEERS = (
+    *('pin', 'dynibo', 'mujoco'),
+    *('optik-py', 'roboticstoolbox-python', 'pytracik', 'ssik'),
+)
+
+SuiteFunction = Callable[[argparse.Namespace], Iterator[Record]]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run suites; 1 when a result is wrong. A goal of speed that is not met is no error."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    unknown = set(options.suites) - set(SUITES)
+    if unknown:
+        parser.error(f'no suite {", ".join(sorted(unknown))}; there are {", ".join(SUITES)}')
+    logging.getLogger('dynamics_ros').setLevel(logging.ERROR)
+    records: list[Record] = []
+    for name in options.suites or SUITES:
+        print(f'\n{name}: {SUITES[name]} ({platform.machine()}, Python {sys.version.split()[0]})')
+        suite: SuiteFunction = import_module(f'benchmarks.{MODULES.get(name, name)}').run
+        found = []
+        for record in suite(options):
+            found.append(record)
+            if name == 'accuracy':
+                continue  # thousands of figures: it prints a summary of its own
+            if len(found) == 1:
+                print_header()
+            print_record(record)
+        print_summary(found)
+        records += found
+    if options.json:
+        write_json(options.json, records)
+    wrong = [x for x in records if x.suite == 'accuracy' and x.verdict == 'FAIL']
+    return 1 if wrong else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    suites = '\n'.join(f'  {name:10} {what}' for name, what in SUITES.items())
+    parser = argparse.ArgumentParser(
+        prog='scripts/bench',
+        description=__doc__,
+        epilog=f'suites:\n{suites}',
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument('suites', nargs='*', metavar='suite', help='which to run; all by default')
+    parser.add_argument('--json', type=Path, metavar='FILE', help='write the figures to this file')
+    parser.add_argument('--robot', default='', help='only robots whose name contains this')
+    parser.add_argument('--quick', action='store_true', help='a look, not a measurement')
+    parser.add_argument(
+        '--peers',
+        type=_peers,
+        default=PEERS,
+        metavar='NAMES',
+        help=f'comma-separated, or "none"; installed where they are missing: {", ".join(PEERS)}',
+    )
+    group = parser.add_argument_group('dynamics')
+    group.add_argument(
+        '--part',
+        action='append',
+        choices=('calls', 'batch', 'python', 'startup', 'chains'),
+        help='only this part; may be given again',
+    )
+    group.add_argument('--plots', type=Path, metavar='FOLDER', help='write plots (PNG) there')
+    group = parser.add_argument_group('ik')
+    group.add_argument(
+        '--targets', type=int, default=1000, help='of each robot; 10000 is the full protocol'
+    )
+    group = parser.add_argument_group('accuracy')
+    group.add_argument('--backend', default='python', choices=('python', 'llvm'))
+    group.add_argument('--states', type=int, default=2, help='random states of each robot')
+    return parser
+
+
+def _peers(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(',')) if text != 'none' else ()
+    unknown = set(names) - set(PEERS)
+    if unknown:
+        raise argparse.ArgumentTypeError(f'unknown: {", ".join(sorted(unknown))}')
+    return names
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,78 @@
+"""How cost grows with the number of joints: RNEA on chains without any special geometry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+
+from benchmarks.descriptions import generic_chain
+from benchmarks.pinocchio_peer import PinocchioPeer
+from benchmarks.records import Record
+from benchmarks.timing import Effort, interleaved
+from dynamics_ros import Robot
+
+LENGTHS = (5, 10, 20, 35, 50, 75, 100)
+
+
+def run(effort: Effort, quick: bool, plots: Path | None) -> Iterator[Record]:
+    """Time of RNEA and of its compilation per joint, and the exponents of their growth."""
+    lengths = LENGTHS[:3] if quick else LENGTHS
+    ours, theirs, compiling = [], [], []
+    for n in lengths:
+        text = generic_chain(n)
+        robot = Robot.from_urdf(text)
+        rng = np.random.default_rng(n)
+        q = robot.random_configuration(rng)
+        v, a = rng.normal(size=(2, n))
+        peer = PinocchioPeer(text, robot)
+        names = {'robot': robot, 'q': q, 'v': v, 'a': a, 'pin': pin}
+        names |= {'model': peer.model, 'data': peer.data}
+        robot.inverse_dynamics(q, v, a)
+        seconds = interleaved(
+            {
+                'ours': 'robot.inverse_dynamics(q, v, a)',
+                'pin': 'pin.rnea(model, data, q, v, a)',
+            },
+            names,
+            effort,
+        )
+        (kernel,) = robot.kernels.values()
+        ours.append(1e6 * seconds['ours'] / n)
+        theirs.append(1e6 * seconds['pin'] / n)
+        compiling.append(1e3 * kernel.compile_seconds / n)
+        name = f'chain of {n}'
+        yield Record('dynamics', 'RNEA per joint', name, ours[-1], 'us', 'pin', theirs[-1])
+        yield Record('dynamics', 'compile RNEA per joint', name, compiling[-1], 'ms')
+    span = f'chains {lengths[0]}-{lengths[-1]}'
+    for case, per_joint in (('RNEA', ours), ('compile RNEA', compiling)):
+        exponent = 1.0 + float(np.polyfit(np.log(lengths), np.log(per_joint), 1)[0])
+        yield Record('dynamics', f'growth exponent: {case}', span, exponent, '1')
+    if plots is not None:
+        _plot(plots / 'rnea_per_joint.png', lengths, ours, theirs)
+
+
+def _plot(file: Path, lengths: tuple[int, ...], ours: list[float], theirs: list[float]) -> None:
+    import matplotlib
+
+    matplotlib.use('Agg')
+    from matplotlib import pyplot
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure, axes = pyplot.subplots(figsize=(6.0, 4.0), layout='constrained')
+    axes.plot(lengths, theirs, 's--', label='Pinocchio')
+    axes.plot(lengths, ours, 'o-', label='dynamics_ros')
+    axes.set(
+        title='RNEA of a serial chain, called from Python',
+        xlabel='joints',
+        ylabel='time per joint [us]',
+        xlim=(0, None),
+        ylim=(0, None),
+    )
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(file, dpi=120)
+    pyplot.close(figure)
+    print(f'plot: {file}')
