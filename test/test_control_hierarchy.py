@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_robots import State
 from scipy.optimize import nnls
-from test_identities import assert_close
-from tolerances import LAW
+from test_identities import assert_close, rate
+from tolerances import DIFFERENCE, LAW
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
-from dynamics_ros.constraints import constraint_bias, constraint_jacobian
+from dynamics_ros.constraints import constraint_bias, constraint_jacobian, support_projector
 from dynamics_ros.control import (
     Level,
     Task,
@@ -201,6 +202,20 @@ def test_a_foot_swings_while_three_carry(anymal, standing):
     acceleration = anymal.frame_acceleration(standing, v, motion.a, 'RH_FOOT')
     assert_close(acceleration[:3], swing)
     assert motion.forces.shape == (9,)
+
+
+def test_the_centre_of_mass_accelerates_as_commanded(anymal, standing):
+    rng = np.random.default_rng(3)
+    v = support_projector(anymal, standing, FEET) @ rng.normal(size=anymal.nv)
+    problem = WholeBodyProblem(anymal, standing, v, FEET)
+    wanted = np.array([0.5, -0.3, 1.0])
+    motion = problem.solve([problem.center_of_mass_acceleration(wanted)])
+    s = State(standing, v, motion.a, motion.tau)
+    acceleration = rate(lambda q, v: anymal.com_jacobian(q) @ v, anymal, s, motion.a)
+    assert_close(acceleration, wanted, DIFFERENCE, 10.0)
+    # ... which is what the feet push beyond the weight.
+    pushed = motion.forces.reshape(4, 3).sum(axis=0) / anymal.total_mass - [0.0, 0.0, 9.81]
+    assert_close(pushed, wanted, LAW, 10.0)
 
 
 def test_a_force_is_applied_where_it_is_asked_for(anymal, standing):

@@ -1,7 +1,6 @@
 """The launch files start the right nodes with the right parameters, and RViz sees their topics.
 
-What they start is data until the last step, so that most of it is tested on a machine without
-launch; the rest is tested where launch_ros can be imported.
+What they start is data until the last step: only that step needs a machine with launch_ros.
 """
 
 from __future__ import annotations

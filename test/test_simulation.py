@@ -13,6 +13,7 @@ from dynamics_ros.errors import (
     UnknownFrameError,
     UnknownJointError,
 )
+from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.simulation import (
     TIME_STEP_NS,
@@ -22,7 +23,6 @@ from dynamics_ros.simulation import (
     comfortable_posture,
     gentle_push,
     slow_motion,
-    tool_frame,
 )
 
 ARM = (Path(__file__).parents[1] / 'urdf' / 'seven_joint_arm.urdf').read_text()

@@ -57,7 +57,7 @@ def assert_close(ours, theirs, tolerance=EXACT, scale=1.0):
 
 
 def size(*factors):
-    """Largest sum in a product of matrices before anything cancels: what rounding is relative to."""
+    """Largest sum in a product of matrices before anything cancels: the scale of its rounding."""
     product = np.abs(factors[0])
     for factor in factors[1:]:
         product = product @ np.abs(factor)

@@ -128,6 +128,25 @@ class WholeBodyProblem:
         bias = self.robot.frame_acceleration(self.q, self.v, np.zeros(self.robot.nv), frame)
         return self.acceleration(J, finite_vector('target', target, len(chosen)) - bias[chosen])
 
+    def center_of_mass_acceleration(self, target: ArrayLike) -> Level:
+        """The acceleration (3) of the centre of mass in root axes, of a floating robot [m/s^2].
+
+        All external force is m (a_c - gravity), and the first rows of M a + C v + g are that force
+        in the base frame.
+
+        Raises:
+            InvalidArgumentError: the base does not float; the ground then adds a force of its own.
+        """
+        model = self.robot.model
+        if model.root_joint != 'floating':
+            raise InvalidArgumentError(
+                'robot', f'its base is {model.root_joint}', 'a floating base'
+            )
+        pose = self.robot.forward_kinematics(self.q, self.robot.body_names[0])
+        R = pose[:3, :3] / self.robot.total_mass
+        rest = np.array([*model.gravity]) + R @ self._h[:3]
+        return self.acceleration(R @ self._M[:3], finite_vector('target', target, 3) - rest)
+
     def contact_forces(self, target: ArrayLike) -> Level:
         """The forces (rows) of all constraints ([RD] eq. 3.112); zero keeps them small."""
         return Level.equality(self._columns(np.eye(len(self._bias)), 1), target)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.errors import ModelError
 from dynamics_ros.model import build_model
+from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.robot import Robot
 from dynamics_ros.simulation import (
@@ -20,7 +21,6 @@ from dynamics_ros.simulation import (
     comfortable_posture,
     gentle_push,
     require_simulable,
-    tool_frame,
 )
 
 Array = NDArray[np.float64]

@@ -10,8 +10,8 @@ from typing import Any
 
 from ..description_file import read_description_file
 from ..errors import InvalidArgumentError, ModelError
+from ..model.tool_frame import tool_frame
 from ..model.urdf import read_urdf
-from ..simulation.tool_frame import tool_frame
 
 _SWITCHES = {'true': True, 'false': False}
 

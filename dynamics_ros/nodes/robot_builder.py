@@ -14,9 +14,9 @@ from rclpy.task import Future
 from ..errors import DynamicsRosError, InvalidArgumentError, ModelError
 from ..model import build_model
 from ..model.description import RobotDescription
+from ..model.tool_frame import tool_frame
 from ..model.urdf import read_urdf
 from ..robot import Robot
-from ..simulation.tool_frame import tool_frame
 from .conversions import Array
 from .worker import Worker
 

@@ -21,6 +21,7 @@ from dynamics_ros_msgs.srv import ApplyWrench
 
 from ..errors import InvalidArgumentError
 from ..model import build_model
+from ..model.tool_frame import tool_frame
 from ..model.urdf import read_urdf
 from ..robot import Robot
 from ..simulation import (
@@ -32,7 +33,6 @@ from ..simulation import (
     comfortable_posture,
     require_simulable,
     slow_motion,
-    tool_frame,
 )
 from .conversions import (
     NANOSECONDS,

@@ -5,7 +5,6 @@ from .motion import SmoothMotion, comfortable_posture, slow_motion
 from .push import gentle_push
 from .reference import LagrangianReference
 from .simulated_robot import TIME_STEP_NS, Push, Sample, SimulatedRobot, require_simulable
-from .tool_frame import tool_frame
 
 __all__ = [
     'TIME_STEP_NS',
@@ -19,5 +18,4 @@ __all__ = [
     'gentle_push',
     'require_simulable',
     'slow_motion',
-    'tool_frame',
 ]

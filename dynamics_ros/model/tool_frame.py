@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dynamics_ros.model.description import JointDescription, RobotDescription
+from .description import JointDescription, RobotDescription
 
 _MOVING = ('revolute', 'continuous', 'prismatic')
 _TOOL_NAME = re.compile(
@@ -16,7 +16,7 @@ _WHOLE_ARM = 6  # joints; a chain that forks after as many forks into fingers, h
 
 
 def tool_frame(description: RobotDescription) -> str:
-    """The link a demonstration pushes and follows, the same one for the same description.
+    """The link to look at where the user names none, the same one for the same description.
 
     From the root the walk follows the branch with most joints of their own. It stops at a link
     where the chain forks into fingers, at a single jaw beside a frame with the name of a tool, or
