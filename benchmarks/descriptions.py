@@ -46,7 +46,8 @@ def serial_chain(path: Path, base: str, tip: str) -> str:
     chain = ElementTree.Element('robot', name=root.get('name', 'chain'))
     chain.extend(link for link in root.findall('link') if link.get('name') in links)
     for joint in joints:
-        for element in joint.findall('mimic'):
+        # Soft limits are a matter of controllers; only some solvers look at them.
+        for element in [*joint.findall('mimic'), *joint.findall('safety_controller')]:
             joint.remove(element)
         chain.append(joint)
     return ElementTree.tostring(chain, encoding='unicode')

@@ -58,7 +58,7 @@ def peer_python(name: str) -> Path | None:
         if made.returncode != 0:
             print(f'{name} is left out: {_last_line(made.stderr or made.stdout)}')
             return None
-        if not _pip(name, str(python)):
+        if not _pip(name, str(python), 'numpy'):
             return None
         ready.touch()
     return python

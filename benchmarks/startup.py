@@ -1,7 +1,7 @@
 """Time from nothing to answers, and memory, each in a fresh process.
 
-Run as a program it is that process: `python -m benchmarks.startup FILE.urdf ROOT FRAME [all]` prints
-one JSON object.
+Run as a program it is that process, and prints one JSON object:
+`python -m benchmarks.startup FILE.urdf ROOT FRAME [all]`.
 """
 
 from __future__ import annotations

@@ -22,6 +22,8 @@ from dynamics_ros.constraints import (
     support_projector,
 )
 
+TALOS = urdf_path('talos_reduced')
+
 FEET = {
     'anymal': ('point', ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')),
     'talos_reduced': ('surface', ('left_sole_link', 'right_sole_link')),
@@ -45,7 +47,7 @@ def anymal():
 
 @pytest.fixture(scope='module')
 def talos():
-    return Robot.from_urdf(urdf_path('talos_reduced'), 'floating', backend='python')
+    return Robot.from_urdf(TALOS, 'floating', backend='python')
 
 
 class PinocchioContacts:
@@ -199,6 +201,31 @@ def test_corners_of_a_foot_together_are_its_surface(talos):
     assert_close(sum(split_forces(forces, points)), wrench[:3], AGAINST_PINOCCHIO)
 
 
+def pinocchio_loop(peer, loop, q, v, tau):
+    """Accelerations, and the wrench of the weld in the axes of the first frame, by Pinocchio."""
+    model, data = peer.model, peer.data
+    first, second = (model.frames[peer.frame_id(name)] for name in (loop.frame, loop.other))
+    pin.framesForwardKinematics(model, data, peer.configuration(q))
+    placement = first.placement * pin.SE3(np.eye(3), np.array(loop.point))
+    weld = data.oMi[first.parentJoint] * placement
+    constraint = pin.RigidConstraintModel(
+        pin.ContactType.CONTACT_6D,
+        model,
+        first.parentJoint,
+        placement,
+        second.parentJoint,
+        data.oMi[second.parentJoint].inverse() * weld,
+        pin.LOCAL,
+    )
+    models, workspace = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    models.append(constraint)
+    workspace.append(constraint.createData())
+    pin.initConstraintDynamics(model, data, models, workspace)
+    state = peer.configuration(q), peer.velocity(v), peer.G @ tau
+    a = pin.constraintDynamics(model, data, *state, models, workspace)
+    return peer.G.T @ a, workspace[0].contact_force
+
+
 def test_hands_that_hold_the_same_thing(talos):
     """A loop through both arms: neither hand moves against the other."""
     left, right = 'gripper_left_base_link', 'gripper_right_base_link'
@@ -216,5 +243,9 @@ def test_hands_that_hold_the_same_thing(talos):
     turns = [talos.frame_velocity(q, v, hand)[3:] for hand in (left, right)]
     assert_close(turns[0], turns[1])
     a, wrench = talos.constrained_forward_dynamics(q, v, tau, loop)
+    theirs, force = pinocchio_loop(PinocchioPeer(TALOS.read_text(), talos), loop, q, v, tau)
+    assert_close(a, theirs, AGAINST_PINOCCHIO)
+    R = talos.forward_kinematics(q, left)[:3, :3]
+    assert_close(wrench, np.concatenate([R @ force.linear, R @ force.angular]), AGAINST_PINOCCHIO)
     assert_close(talos.inverse_dynamics(q, v, a) - J.T @ wrench, tau, AGAINST_PINOCCHIO, 1e3)
     assert_close((talos.inverse_dynamics(q, v, a) - tau)[:6], np.zeros(6), AGAINST_PINOCCHIO, 1e3)

@@ -210,6 +210,7 @@ def test_the_centre_of_mass_accelerates_as_commanded(anymal, standing):
     problem = WholeBodyProblem(anymal, standing, v, FEET)
     wanted = np.array([0.5, -0.3, 1.0])
     motion = problem.solve([problem.center_of_mass_acceleration(wanted)])
+    on_the_ground(anymal, standing, v, motion)
     s = State(standing, v, motion.a, motion.tau)
     acceleration = rate(lambda q, v: anymal.com_jacobian(q) @ v, anymal, s, motion.a)
     assert_close(acceleration, wanted, DIFFERENCE, 10.0)

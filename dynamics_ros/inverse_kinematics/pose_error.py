@@ -2,42 +2,15 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-NEARLY_SYMMETRIC = 1e-6
-"""Below this 2 sin(angle) the skew part no longer gives the axis of a turn near pi."""
-
-
-def rotation_vector(rotation: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Rotation vector [rad] of a rotation matrix, of length at most pi, [RD] eq. 2.49, 2.50.
-
-    The angle comes from atan2 of the skew and the symmetric part: an arccosine of the trace alone
-    loses half the digits at small angles, where a solver converges.
-
-    Args:
-        rotation: (3, 3) R_AB.
-
-    Returns:
-        The axis times the angle, the same in A and B ([RD] eq. 2.250).
-    """
-    # Python floats: nine of them are quicker than any array operation.
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = rotation.tolist()
-    x, y, z = zy - yz, xz - zx, yx - xy
-    double_sine = math.sqrt(x * x + y * y + z * z)
-    double_cosine = xx + yy + zz - 1.0
-    if double_sine > NEARLY_SYMMETRIC:
-        scale = math.atan2(double_sine, double_cosine) / double_sine
-        return scale * x, scale * y, scale * z
-    if double_cosine > 0.0:
-        return 0.5 * x, 0.5 * y, 0.5 * z
-    # A half turn: R + 1 = 2 n n^T, whose longest column gives the axis best.
-    columns = ((xx + 1.0, yx, zx), (xy, yy + 1.0, zy), (xz, yz, zz + 1.0))
-    x, y, z = max(columns, key=lambda column: sum(c * c for c in column))
-    scale = math.pi / math.sqrt(x * x + y * y + z * z)
-    return scale * x, scale * y, scale * z
+from ..kernels import Kernel, trace
+from ..spatial import Scalar, log_matrix, transform_of_rows
 
 
 def pose_error(target: NDArray[np.float64], pose: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -53,6 +26,16 @@ def pose_error(target: NDArray[np.float64], pose: NDArray[np.float64]) -> NDArra
     Returns:
         (6) position error [m], rotation error [rad].
     """
-    position = target[:3, 3] - pose[:3, 3]
-    rotation = target[:3, :3] @ pose[:3, :3].T
-    return np.array([*position.tolist(), *rotation_vector(rotation)])
+    error: NDArray[np.float64] = _kernel().call(target, pose)
+    return error
+
+
+@cache
+def _kernel() -> Kernel:
+    return Kernel(trace(_pose_error, {'target': (4, 4), 'pose': (4, 4)}, 'pose_error'))
+
+
+def _pose_error(target: Sequence[Any], pose: Sequence[Any]) -> list[Scalar]:
+    X_0T, X_0F = transform_of_rows(target), transform_of_rows(pose)
+    rotation = log_matrix(X_0T.rotation @ X_0F.rotation.T)
+    return [*(X_0T.translation - X_0F.translation), *rotation]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction, Shutdown
 from launch_ros.actions import Node
 from launch_ros.utilities import make_namespace_absolute, prefix_namespace
-
-from launch import LaunchContext, LaunchDescription
 
 from .arguments import Argument
 from .processes import Notice, Process, Step

@@ -1,0 +1,199 @@
+"""One solver in a process of its own: `python ik_worker.py SOLVER PROBLEM.npz`.
+
+Runs in the solver's environment, with nothing but NumPy beside it. It says "ready", and for every
+line "FIRST LAST FILE.npy" it solves these targets, writes a row of wall time, processor time and q
+for each (NaN where there is no answer), and says "done".
+"""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Solver = Callable[[int], Any]
+
+BUILDING = 60.0
+"""Seconds that a solver may take to be generated for a robot."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A serial chain and its targets.
+
+    Attributes:
+        urdf: file of the chain.
+        base, tip: first and last link.
+        targets: (n, 4, 4) poses of the tip in the base.
+        seed: (nq) where every solver starts.
+        lower, upper: (nq) limits; infinite where there is none.
+        timeout: s for one target.
+        tolerance: m and rad, of the answer.
+    """
+
+    urdf: str
+    base: str
+    tip: str
+    targets: Any
+    seed: Any
+    lower: Any
+    upper: Any
+    timeout: float
+    tolerance: float
+
+
+def dynamics_ros(problem: Problem) -> Solver:
+    """Ours."""
+    from dynamics_ros import Robot
+
+    robot = Robot.from_urdf(problem.urdf)
+    targets, seed, tip, timeout = problem.targets, problem.seed, problem.tip, problem.timeout
+
+    def solve(i: int) -> Any:
+        return robot.inverse_kinematics(targets[i], tip, seed, timeout=timeout).q
+
+    return solve
+
+
+def optik_py(problem: Problem) -> Solver:
+    """OptIK: bounded optimization with restarts, on one thread."""
+    import optik
+
+    robot = optik.Robot.from_urdf_file(problem.urdf, problem.base, problem.tip)
+    robot.set_parallelism(1)
+    # The objective is half the squared error.
+    config = optik.SolverConfig(
+        'speed',
+        max_time=problem.timeout,
+        tol_f=0.5 * problem.tolerance**2,
+        tol_df=-1.0,
+        tol_dx=-1.0,
+    )
+    targets, seed = problem.targets.tolist(), problem.seed.tolist()
+
+    def solve(i: int) -> Any:
+        answer = robot.ik(config, targets[i], seed)
+        return None if answer is None else answer[0]
+
+    return solve
+
+
+def roboticstoolbox_python(problem: Problem) -> Solver:
+    """Levenberg-Marquardt of the Robotics Toolbox, its compiled form."""
+    from roboticstoolbox import Robot
+
+    chain = Robot.URDF(problem.urdf).ets(problem.base, problem.tip)
+    chain.qlim = np.array([problem.lower, problem.upper]).clip(-2.0 * np.pi, 2.0 * np.pi)
+    targets, seed = problem.targets, problem.seed
+
+    def solve(i: int) -> Any:
+        answer = chain.ik_LM(
+            targets[i], q0=seed, tol=1e-12, joint_limits=True, k=0.1, method='chan'
+        )
+        return answer.q if answer.success else None
+
+    return solve
+
+
+def pytracik(problem: Problem) -> Solver:
+    """TRAC-IK: two solvers raced; its tolerance is for each component of the error."""
+    import pytracik
+
+    chain = pytracik.TRAC_IK(
+        problem.base,
+        problem.tip,
+        Path(problem.urdf).read_text(),
+        problem.timeout,
+        problem.tolerance / np.sqrt(3.0),
+        pytracik.SolveType.Speed,
+    )
+    seed = problem.seed
+    poses = [(*T[:3, 3].tolist(), *_quaternion(T[:3, :3])) for T in problem.targets]
+
+    def solve(i: int) -> Any:
+        answer = pytracik.ik(chain, seed, *poses[i])
+        return answer[1:] if answer[0] >= 0 else None
+
+    return solve
+
+
+def ssik(problem: Problem) -> Solver:
+    """Analytic solver generated for the robot; the solution nearest to the seed."""
+    folder = tempfile.mkdtemp()
+    generated = Path(folder) / 'generated_ik.py'
+    build = [str(Path(sys.executable).with_name('ssik')), 'build', problem.urdf, '--no-validate']
+    subprocess.run(
+        [*build, '--base', problem.base, '--ee', problem.tip, '--out', str(generated)],
+        check=True,
+        timeout=BUILDING,
+        capture_output=True,
+    )
+    sys.path.insert(0, folder)
+    import generated_ik
+
+    targets, seed = problem.targets, problem.seed
+
+    def solve(i: int) -> Any:
+        answers = generated_ik.solve(targets[i], q_seed=seed, max_solutions=1)
+        return answers[0].q if answers else None
+
+    return solve
+
+
+SOLVERS = {
+    'dynamics_ros': dynamics_ros,
+    'optik-py': optik_py,
+    'roboticstoolbox-python': roboticstoolbox_python,
+    'pytracik': pytracik,
+    'ssik': ssik,
+}
+
+
+def _quaternion(R: Any) -> tuple[float, ...]:
+    """(x, y, z, w) of a rotation matrix: the eigenvector of the largest eigenvalue."""
+    (a, b, c), (d, e, f), (g, h, i) = R
+    K = [
+        [a - e - i, b + d, c + g, h - f],
+        [b + d, e - a - i, f + h, c - g],
+        [c + g, f + h, i - a - e, d - b],
+        [h - f, c - g, d - b, a + e + i],
+    ]
+    return tuple(np.linalg.eigh(np.array(K))[1][:, -1].tolist())
+
+
+def main(name: str, file: str) -> None:
+    """Serve until the standard input ends."""
+    with np.load(file) as arrays:
+        fields = {key: arrays[key] for key in arrays.files}
+    problem = Problem(**{key: x.item() if x.ndim == 0 else x for key, x in fields.items()})
+    solve = SOLVERS[name](problem)
+    for i in range(min(20, len(problem.targets))):
+        solve(i)
+    print('ready', flush=True)
+    gc.disable()
+    for line in sys.stdin:
+        first, last, out = line.split()
+        rows = np.full((int(last) - int(first), 2 + len(problem.seed)), np.nan)
+        for i in range(int(first), int(last)):
+            processor, wall = time.process_time(), time.perf_counter()
+            q = solve(i)
+            row = rows[i - int(first)]
+            row[0] = time.perf_counter() - wall
+            row[1] = time.process_time() - processor
+            if q is not None:
+                row[2:] = q
+        np.save(out, rows)
+        gc.collect()
+        print('done', flush=True)
+
+
+if __name__ == '__main__':
+    main(*sys.argv[1:])

@@ -1,0 +1,220 @@
+"""Suite `ik`: success and time of inverse kinematics, ours and others on the same targets.
+
+Targets are poses of uniform samples within the limits, so each has a solution. Every solver starts
+at the middle of the limits, has 5 ms and one thread, and runs in a process of its own; the processes
+take turns over pieces of the targets. Answers are checked here, by Pinocchio: within 1e-5 m and
+1e-5 rad, inside the limits, within the time. Failures count in the times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from benchmarks.descriptions import serial_chain
+from benchmarks.peers import peer_python
+from benchmarks.pinocchio_peer import PinocchioPeer
+from benchmarks.records import Goal, Record
+from benchmarks.robots import ARMS, Arm, urdf_path
+from dynamics_ros import Robot
+
+Array = NDArray[np.float64]
+
+SUITE = 'ik'
+OURS = 'dynamics_ros'
+PEERS = ('optik-py', 'roboticstoolbox-python', 'pytracik', 'ssik')
+TIMEOUT = 0.005
+TOLERANCE = 1e-5
+PIECE = 100
+ROUNDING = 1e-9
+"""Of poses and limits: what a check by other formulas may differ by."""
+
+SUCCESS = Goal(99.99, of='value', at_least=True)
+MEAN = Goal(0.5, 0.25)
+P99 = {'panda': Goal(300.0, of='value'), 'ur5': Goal(150.0, of='value')}
+ANALYTIC = 'ssik'
+"""No numeric solver: the goal of the mean is against the best of the others."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a solver did with all targets: success (bool) and time [us] of each."""
+
+    success: NDArray[np.bool_]
+    micros: Array
+
+    @property
+    def mean(self) -> float:
+        """Mean time of a target, failures included."""
+        return float(self.micros.mean())
+
+
+def run(options: argparse.Namespace) -> Iterator[Record]:
+    """Measure every robot that the options ask for."""
+    count = 100 if options.quick else options.targets
+    pythons = {OURS: Path(sys.executable)}
+    for name in PEERS:
+        if name in options.peers and (python := peer_python(name)):
+            pythons[name] = python
+    for arm in ARMS:
+        if options.robot in arm.name:
+            yield from _records(arm, measure(arm, count, pythons))
+
+
+def measure(arm: Arm, count: int, pythons: dict[str, Path]) -> dict[str, Answers]:
+    """Answers by solver; one that cannot be started is left out, saying why."""
+    text = serial_chain(urdf_path(arm.file), arm.base, arm.tip)
+    robot = Robot.from_urdf(text)
+    rng = np.random.default_rng(0)
+    q = np.array([robot.random_configuration(rng) for _ in range(count)])
+    targets = robot.forward_kinematics(q, arm.tip)
+    bounded = np.isfinite(robot.lower_limits) & np.isfinite(robot.upper_limits)
+    seed = np.zeros(robot.nq)
+    seed[bounded] = 0.5 * (robot.lower_limits + robot.upper_limits)[bounded]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / 'chain.urdf').write_text(text)
+        np.savez(
+            folder / 'problem.npz',
+            urdf=str(folder / 'chain.urdf'),
+            base=arm.base,
+            tip=arm.tip,
+            targets=targets,
+            seed=seed,
+            lower=robot.lower_limits,
+            upper=robot.upper_limits,
+            timeout=TIMEOUT,
+            tolerance=TOLERANCE,
+        )
+        workers = {}
+        for solver, python in pythons.items():
+            worker = Worker(solver, python, folder)
+            if worker.answers_with('ready'):
+                workers[solver] = worker
+            else:
+                worker.stop()
+                print(f'{solver} is left out on {arm.name}: {worker.complaint()}')
+        rows: dict[str, list[Array]] = {solver: [] for solver in workers}
+        for first in range(0, count, PIECE):
+            for solver, worker in list(workers.items()):
+                piece = worker.solve(first, min(first + PIECE, count))
+                if piece is None:
+                    worker.stop()
+                    print(f'{solver} stopped on {arm.name}: {worker.complaint()}')
+                    del workers[solver], rows[solver]
+                else:
+                    rows[solver].append(piece)
+        for worker in workers.values():
+            worker.stop()
+    checker = PinocchioPeer(text, robot)
+    return {
+        solver: _checked(np.concatenate(pieces), targets, checker, arm.tip)
+        for solver, pieces in rows.items()
+    }
+
+
+class Worker:
+    """A process of `ik_worker.py`."""
+
+    def __init__(self, solver: str, python: Path, folder: Path) -> None:
+        """Start it."""
+        self._out = folder / f'{solver}.npy'
+        self._log = folder / f'{solver}.log'
+        script = Path(__file__).with_name('ik_worker.py')
+        with self._log.open('w') as log:
+            self._process = subprocess.Popen(
+                [str(python), str(script), solver, str(folder / 'problem.npz')],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=self._environment(solver),
+            )
+
+    @staticmethod
+    def _environment(solver: str) -> dict[str, str]:
+        """One thread each; a peer sees nothing of ours."""
+        environment = os.environ | {'OMP_NUM_THREADS': '1', 'OPENBLAS_NUM_THREADS': '1'}
+        root = str(Path(__file__).resolve().parent.parent)
+        if solver == OURS:
+            environment['PYTHONPATH'] = os.pathsep.join(
+                filter(None, (root, os.environ.get('PYTHONPATH')))
+            )
+        else:
+            environment.pop('PYTHONPATH', None)
+        return environment
+
+    def answers_with(self, word: str) -> bool:
+        """Read on until it says the word; False where it ends before."""
+        assert self._process.stdout is not None
+        return any(line.strip() == word for line in self._process.stdout)
+
+    def solve(self, first: int, last: int) -> Array | None:
+        """Rows of the targets from first to last; None where it has ended."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(f'{first} {last} {self._out}\n')
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            return None
+        return np.load(self._out) if self.answers_with('done') else None
+
+    def stop(self) -> None:
+        """End it."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.kill()
+        self._process.wait()
+        self._process.stdout.close()
+        self._process.stdin = None
+
+    def complaint(self) -> str:
+        """The last line of what it said to its standard error."""
+        return (self._log.read_text().strip().splitlines() or ['no message'])[-1]
+
+
+def _checked(rows: Array, targets: Array, checker: PinocchioPeer, tip: str) -> Answers:
+    robot = checker.robot
+    success = np.zeros(len(rows), dtype=bool)
+    for i, (row, target) in enumerate(zip(rows, targets, strict=True)):
+        processor, q = row[1], row[2:]
+        if not np.isfinite(q).all() or processor > TIMEOUT:
+            continue
+        pose = checker.forward_kinematics(q, tip)
+        position = np.linalg.norm(pose[:3, 3] - target[:3, 3])
+        rotation = np.linalg.norm(pin.log3(target[:3, :3].T @ pose[:3, :3]))
+        inside = (robot.lower_limits - ROUNDING <= q) & (q <= robot.upper_limits + ROUNDING)
+        success[i] = max(position, rotation) <= TOLERANCE + ROUNDING and inside.all()
+    return Answers(success, 1e6 * rows[:, 0])
+
+
+def _records(arm: Arm, answers: dict[str, Answers]) -> Iterator[Record]:
+    if OURS not in answers:
+        return
+    ours = answers.pop(OURS)
+    numeric = [name for name in answers if name != ANALYTIC]
+    best = min(numeric, key=lambda name: answers[name].mean, default=None)
+    for case, figure, unit, goal in (
+        ('success', lambda x: 100.0 * float(x.success.mean()), '%', SUCCESS),
+        ('mean', lambda x: x.mean, 'us', None),
+        ('median', lambda x: float(np.median(x.micros)), 'us', None),
+        ('p99', lambda x: float(np.percentile(x.micros, 99.0)), 'us', P99.get(arm.name)),
+    ):
+        value = figure(ours)
+        if goal is not None:
+            yield Record(SUITE, case, arm.name, value, unit, goal=goal)
+        for peer, theirs in answers.items():
+            against = MEAN if case in ('mean', 'median') and peer == best else None
+            yield Record(SUITE, case, arm.name, value, unit, peer, figure(theirs), against)
+        if goal is None and not answers:
+            yield Record(SUITE, case, arm.name, value, unit)
