@@ -32,3 +32,7 @@ error is of second order: a rate of 10 rad/s gives (10 * 0.0002)^2 / 24 = 2e-7 a
 
 PRINTED = 6e-4
 """Absolute: numbers that the lecture notes print with three decimals, the last of them rounded."""
+
+AGAINST_MUJOCO = 1e-10
+"""Relative: MuJoCo diagonalizes inertias and keeps frames as quaternions, which costs a few digits
+that the recursions themselves do not."""

@@ -105,7 +105,10 @@ def _proximal_step(
     # In units of the farthest bound, so that the solution is of moderate size.
     dual = np.vstack([G.T, h / farthest])
     unit = np.eye(n + 1)[n]
-    push, _ = nnls(dual, unit)
+    try:
+        push, _ = nnls(dual, unit)
+    except RuntimeError as reason:
+        raise SingularError('least-squares problem', str(reason)) from None
     if (unit - dual @ push)[n] < INCOMPATIBLE:
         raise InfeasibleError('the inequalities contradict each other', float((C @ free - d).max()))
     active = push > 0.0

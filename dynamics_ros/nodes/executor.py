@@ -21,6 +21,10 @@ FOREVER = 1e8
 
 PROBE_TIME = 1.0
 
+SWITCH_INTERVAL = 0.0005
+"""Seconds for which a thread that compiles or searches may keep a message waiting for the
+interpreter; the usual 5 ms are several messages."""
+
 MAX_FAULTS = 1000
 """So many errors out of callbacks are logged and survived; more are no life."""
 
@@ -80,11 +84,15 @@ def _run(build: Callable[[], Application]) -> int:
     # What start-up made lives as long as the process: no collection needs to look at it.
     gc.collect()
     gc.freeze()
+    sys.setswitchinterval(SWITCH_INTERVAL)
     try:
         spin(executor, application.nodes[0])
     finally:
         for node in application.nodes:
             executor.remove_node(node)
+            # A participant that is not destroyed leaves its shared memory behind, which delays
+            # the discovery of whoever starts next.
+            node.destroy_node()
     return 0
 
 
