@@ -116,8 +116,8 @@ def compare(robot: Robot, peer: PinocchioPeer, seed: int) -> Iterator[tuple[str,
         theirs = getattr(peer, name)(*arguments)
         pairs = zip(ours, theirs, strict=True) if type(ours) is tuple else [(ours, theirs)]
         limit = DERIVATIVE_LIMIT if name == 'forward_dynamics_derivatives' else LIMIT
-        for _, error, _ in _worst(name, pairs):
-            yield name.replace('_', ' '), error, limit
+        for _, worst, _ in _worst(name, pairs):
+            yield name.replace('_', ' '), worst, limit
 
 
 def _worst(name: str, pairs: Any) -> Iterator[tuple[str, float, float]]:
@@ -150,13 +150,13 @@ def measure(path: Path, root: str, backend: str, states: int) -> Outcome:
         return Outcome([], 'nothing moves')
     worst: dict[str, tuple[float, float]] = {}
     for seed in range(states):
-        for quantity, error, limit in compare(robot, peer, seed):
-            worst[quantity] = max(worst.get(quantity, (0.0, limit)), (error, limit))
+        for quantity, *found in compare(robot, peer, seed):
+            worst[quantity] = max(worst.get(quantity, (0.0, found[1])), (found[0], found[1]))
     name = f'{path.relative_to(robots_folder())} {root}'
     return Outcome(
         [
-            Record('accuracy', quantity, name, error, 'relative', goal=Goal(limit, of='value'))
-            for quantity, (error, limit) in worst.items()
+            Record('accuracy', quantity, name, value, 'relative', goal=Goal(limit, of='value'))
+            for quantity, (value, limit) in worst.items()
         ]
     )
 

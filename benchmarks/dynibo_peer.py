@@ -67,7 +67,8 @@ class DyniboPeer:
 
     def _matched(self, ours: Robot, q: Array) -> list[int]:
         """It does not name its joints: they are told by the links that they move."""
-        links = [self.robot.link_id(frame) for frame in ours.frame_names if frame != 'world']
+        frames = [i for i, frame in enumerate(ours.frame_names) if frame != 'world']
+        links = [self.robot.link_id(ours.frame_names[i]) for i in frames]
 
         def moved(before: Array, after: Array) -> frozenset[int]:
             changed = np.abs(after - before).max(axis=1) > STEP**3
@@ -75,7 +76,6 @@ class DyniboPeer:
 
         count = len(q)
         start = ours.nq - count
-        frames = [i for i, frame in enumerate(ours.frame_names) if frame != 'world']
         base = ours.neutral()
         of_ours = {}
         for j in range(count):
@@ -87,11 +87,11 @@ class DyniboPeer:
         for k in range(count):
             turned = np.zeros(count)
             turned[k] = STEP
-            poses = [
+            rows = [
                 np.reshape(self.robot.forward_kinematics_all(*self.base, x), (-1, 7))[links]
                 for x in (np.zeros(count), turned)
             ]
-            joints.append(of_ours[moved(*poses)])
+            joints.append(of_ours[moved(*rows)])
         return joints
 
     def joint_torques(self) -> Array:

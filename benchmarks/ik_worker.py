@@ -73,7 +73,7 @@ def optik_py(problem: Problem) -> Solver:
     config = optik.SolverConfig(
         'speed',
         max_time=problem.timeout,
-        tol_f=1e-2 * problem.tolerance**2,
+        tol_f=0.1 * problem.tolerance**2,
         tol_df=-1.0,
         tol_dx=-1.0,
     )

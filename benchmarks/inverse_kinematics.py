@@ -36,8 +36,11 @@ PEERS = ('optik-py', 'roboticstoolbox-python', 'pytracik', 'ssik')
 TIMEOUT = 0.005
 TOLERANCE = 1e-5
 PIECE = 100
-ROUNDING = 1e-9
-"""Of poses and limits: what a check by other formulas may differ by."""
+POSE_ROUNDING = 1e-9
+"""m and rad: what a check by other formulas may differ by."""
+
+LIMIT_ROUNDING = 1e-6
+"""rad and m: TRAC-IK keeps limits in single precision."""
 
 SUCCESS = Goal(99.99, of='value', at_least=True)
 MEAN = Goal(0.5, 0.25)
@@ -72,15 +75,16 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
 
 
 def measure(arm: Arm, count: int, pythons: dict[str, Path]) -> dict[str, Answers]:
-    """Answers by solver; one that cannot be started is left out, saying why."""
+    """What every solver answers; one that cannot be started is left out, saying why."""
     text = serial_chain(urdf_path(arm.file), arm.base, arm.tip)
     robot = Robot.from_urdf(text)
     rng = np.random.default_rng(0)
     q = np.array([robot.random_configuration(rng) for _ in range(count)])
     targets = robot.forward_kinematics(q, arm.tip)
-    bounded = np.isfinite(robot.lower_limits) & np.isfinite(robot.upper_limits)
+    lower, upper = robot.lower_limits, robot.upper_limits
+    bounded = np.isfinite(lower) & np.isfinite(upper)
     seed = np.zeros(robot.nq)
-    seed[bounded] = 0.5 * (robot.lower_limits + robot.upper_limits)[bounded]
+    seed[bounded] = 0.5 * (lower[bounded] + upper[bounded])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / 'chain.urdf').write_text(text)
@@ -91,8 +95,8 @@ def measure(arm: Arm, count: int, pythons: dict[str, Path]) -> dict[str, Answers
             tip=arm.tip,
             targets=targets,
             seed=seed,
-            lower=robot.lower_limits,
-            upper=robot.upper_limits,
+            lower=lower,
+            upper=upper,
             timeout=TIMEOUT,
             tolerance=TOLERANCE,
         )
@@ -184,7 +188,8 @@ class Worker:
 
 
 def _checked(rows: Array, targets: Array, checker: PinocchioPeer, tip: str) -> Answers:
-    robot = checker.robot
+    lower = checker.robot.lower_limits - LIMIT_ROUNDING
+    upper = checker.robot.upper_limits + LIMIT_ROUNDING
     success = np.zeros(len(rows), dtype=bool)
     for i, (row, target) in enumerate(zip(rows, targets, strict=True)):
         q = row[2:]
@@ -195,8 +200,8 @@ def _checked(rows: Array, targets: Array, checker: PinocchioPeer, tip: str) -> A
         pose = checker.forward_kinematics(q, tip)
         position = np.linalg.norm(pose[:3, 3] - target[:3, 3])
         rotation = np.linalg.norm(pin.log3(target[:3, :3].T @ pose[:3, :3]))
-        inside = (robot.lower_limits - ROUNDING <= q) & (q <= robot.upper_limits + ROUNDING)
-        success[i] = max(position, rotation) <= TOLERANCE + ROUNDING and inside.all()
+        inside = (lower <= q) & (q <= upper)
+        success[i] = max(position, rotation) <= TOLERANCE + POSE_ROUNDING and inside.all()
     return Answers(success, 1e6 * rows[:, 0])
 
 

@@ -157,7 +157,7 @@ class PinocchioPeer:
         """Accelerations (nv); a coupled mechanism is solved through its mass matrix."""
         if self.robot.model.has_mimic_joints or external_wrenches:
             bias = self.inverse_dynamics(q, v, np.zeros_like(v), external_wrenches)
-            return np.linalg.solve(self.mass_matrix(q), tau - bias)
+            return np.asarray(np.linalg.solve(self.mass_matrix(q), tau - bias), np.float64)
         a = pin.aba(self.model, self.data, self.configuration(q), self.velocity(v), self.G @ tau)
         return np.asarray(self.G.T @ a)
 

@@ -68,7 +68,7 @@ ARMS = (
     Arm('ur10', 'ur10', 'base_link', 'ee_link'),
     Arm('xarm7', 'xarm7', 'link_base', 'link_eef'),
     Arm('kinova', 'kinova', 'j2s6s200_link_base', 'j2s6s200_end_effector'),
-    Arm('baxter left', 'baxter', 'torso', 'left_gripper_base_link'),
+    Arm('baxter left', 'baxter', 'left_arm_mount', 'left_gripper_base_link'),
     Arm('tiago', 'tiago', 'torso_lift_link', 'arm_tool_link'),
     Arm('pr2 right', 'pr2', 'torso_lift_link', 'r_gripper_palm_link'),
 )

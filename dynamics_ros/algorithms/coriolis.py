@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..model import ROOT, Model
 from ..spatial import Force, Inertia, Matrix3, Motion, Scalar, Transform, Vector3
+from .forward_kinematics import body_velocities
 
 
 @dataclass(frozen=True)
@@ -72,17 +73,9 @@ class CompositeBodies:
 
 def composite_bodies(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> CompositeBodies:
     """Velocities outwards, composite inertias and B inwards."""
-    transforms: list[Transform] = []
-    velocities: list[Motion] = []
+    transforms, velocities = body_velocities(model, q, v)
     inertias = list(model.inertias)
-    coriolis: list[BodyCoriolis] = []
-    for i, joint in enumerate(model.joints):
-        X_PB = joint.transform(q)
-        v_P = Motion.zero() if joint.parent == ROOT else velocities[joint.parent]
-        v_B = X_PB.inverse_act(v_P) + joint.motion(v)
-        transforms.append(X_PB)
-        velocities.append(v_B)
-        coriolis.append(BodyCoriolis.of(model.inertias[i], v_B))
+    coriolis = [BodyCoriolis.of(Y, v_B) for Y, v_B in zip(inertias, velocities, strict=True)]
     for i in reversed(range(len(model.joints))):
         parent = model.joints[i].parent
         if parent != ROOT:

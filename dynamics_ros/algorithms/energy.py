@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import InvalidArgumentError
-from ..model import ROOT, Model
-from ..spatial import Motion, Scalar, Vector3
-from .forward_kinematics import body_poses
+from ..model import Model
+from ..spatial import Scalar, Vector3
+from .forward_kinematics import body_poses, body_velocities
 
 
 def kinetic_energy(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scalar:
     """Sum of v_i^T Y_i v_i / 2 over the bodies ([RD] eq. 3.31, [Lie] eq. 15)."""
-    velocities: list[Motion] = []
+    _, velocities = body_velocities(model, q, v)
     energy: Scalar = 0.0
-    for i, joint in enumerate(model.joints):
-        v_P = Motion.zero() if joint.parent == ROOT else velocities[joint.parent]
-        v_B = joint.transform(q).inverse_act(v_P) + joint.motion(v)
-        velocities.append(v_B)
-        energy = energy + 0.5 * v_B.dot(model.inertias[i] @ v_B)
+    for Y, v_B in zip(model.inertias, velocities, strict=True):
+        energy = energy + 0.5 * v_B.dot(Y @ v_B)
     return energy
 
 

@@ -17,6 +17,20 @@ def body_poses(model: Model, q: Sequence[Scalar]) -> list[Transform]:
     return poses
 
 
+def body_velocities(
+    model: Model, q: Sequence[Scalar], v: Sequence[Scalar]
+) -> tuple[list[Transform], list[Motion]]:
+    """X_PB of every body in its parent, and its twist in its own frame ([SE3] 8.2)."""
+    transforms: list[Transform] = []
+    velocities: list[Motion] = []
+    for joint in model.joints:
+        X_PB = joint.transform(q)
+        v_P = Motion.zero() if joint.parent == ROOT else velocities[joint.parent]
+        transforms.append(X_PB)
+        velocities.append(X_PB.inverse_act(v_P) + joint.motion(v))
+    return transforms, velocities
+
+
 def branch_poses(model: Model, q: Sequence[Scalar], body: int) -> dict[int, Transform]:
     """X_0B of the bodies between the root and one body, that body included."""
     poses: dict[int, Transform] = {}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..model import ROOT, Model
-from ..spatial import Force, Motion, Scalar, Transform
+from ..spatial import Scalar
+from .forward_kinematics import body_velocities
 from .inverse_dynamics import gravity_torques
 
 
@@ -20,16 +21,8 @@ def momentum_observer_terms(
     carries, p_j = S_j^T H_j and (C^T v)_j = (v_j x S_j)^T H_j = -S_j^T (v_j x* H_j):
     no matrix is formed.
     """
-    transforms: list[Transform] = []
-    velocities: list[Motion] = []
-    momenta: list[Force] = []
-    for i, joint in enumerate(model.joints):
-        X_PB = joint.transform(q)
-        v_P = Motion.zero() if joint.parent == ROOT else velocities[joint.parent]
-        v_B = X_PB.inverse_act(v_P) + joint.motion(v)
-        transforms.append(X_PB)
-        velocities.append(v_B)
-        momenta.append(model.inertias[i] @ v_B)
+    transforms, velocities = body_velocities(model, q, v)
+    momenta = [Y @ v_B for Y, v_B in zip(model.inertias, velocities, strict=True)]
 
     p: list[Scalar] = [0.0] * model.nv
     beta: list[Scalar] = [-g for g in gravity_torques(model, q)]

@@ -88,11 +88,7 @@ def _run(build: Callable[[], Application]) -> int:
     try:
         spin(executor, application.nodes[0])
     finally:
-        for node in application.nodes:
-            executor.remove_node(node)
-            # A participant that is not destroyed leaves its shared memory behind, which delays
-            # the discovery of whoever starts next.
-            node.destroy_node()
+        dispose(executor, application.nodes)
     return 0
 
 
@@ -111,6 +107,19 @@ def spin(executor: Executor, node: Node) -> None:
         if not rclpy.ok():
             return
     raise RuntimeError(f'{MAX_FAULTS} callbacks raised')
+
+
+def dispose(executor: Executor, nodes: Sequence[Node]) -> None:
+    """Let go of everything in the middleware.
+
+    A participant that outlives its process leaves its shared memory behind, and that delays the
+    discovery of whoever starts next by seconds.
+    """
+    for node in nodes:
+        executor.remove_node(node)
+        node.destroy_node()
+    # Last: the events executor holds on to what its nodes subscribe to until then.
+    executor.shutdown()
 
 
 def make_executor() -> Executor:

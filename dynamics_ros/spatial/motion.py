@@ -14,9 +14,11 @@ from .arrays import Array, split, stack
 from .scalar import Scalar
 from .vector import Vector3
 
+Same = TypeVar('Same', bound='SixVector')
 
-class Motion:
-    """A twist or spatial acceleration (v, w): linear part at the frame's origin, angular part."""
+
+class SixVector:
+    """What motions and forces have in common: two parts, and the algebra of a vector space."""
 
     __slots__ = ('angular', 'linear')
 
@@ -28,42 +30,51 @@ class Motion:
         self.angular = angular
 
     @classmethod
-    def from_array(cls, array: ArrayLike) -> Motion:
-        """The motion, or the motions at once, of an array (..., 6)."""
-        return cls.of(split(array, (6,), 'motion'))
+    def from_array(cls: type[Same], array: ArrayLike) -> Same:
+        """One of these, or many at once, of an array (..., 6)."""
+        return cls.of(split(array, (6,), cls.__name__.lower()))
 
     def array(self) -> Array:
         """The array (..., 6)."""
         return stack(self.components())
 
     @classmethod
-    def zero(cls) -> Motion:
-        """No motion."""
+    def zero(cls: type[Same]) -> Same:
+        """All components zero."""
         return cls(Vector3.zero(), Vector3.zero())
 
     @classmethod
-    def of(cls, components: Iterable[Scalar]) -> Motion:
-        """The motion of six components (vx, vy, vz, wx, wy, wz)."""
-        vx, vy, vz, wx, wy, wz = components
-        return cls(Vector3(vx, vy, vz), Vector3(wx, wy, wz))
+    def of(cls: type[Same], components: Iterable[Scalar]) -> Same:
+        """Of six components, linear first."""
+        x, y, z, wx, wy, wz = components
+        return cls(Vector3(x, y, z), Vector3(wx, wy, wz))
 
     def components(self) -> list[Scalar]:
-        """The six components (vx, vy, vz, wx, wy, wz)."""
+        """The six components, linear first."""
         return [*self.linear, *self.angular]
 
-    def __add__(self, other: Motion) -> Motion:
-        return Motion(self.linear + other.linear, self.angular + other.angular)
+    def __add__(self: Same, other: Same) -> Same:
+        return type(self)(self.linear + other.linear, self.angular + other.angular)
 
-    def __sub__(self, other: Motion) -> Motion:
-        return Motion(self.linear - other.linear, self.angular - other.angular)
+    def __sub__(self: Same, other: Same) -> Same:
+        return type(self)(self.linear - other.linear, self.angular - other.angular)
 
-    def __neg__(self) -> Motion:
-        return Motion(-self.linear, -self.angular)
+    def __neg__(self: Same) -> Same:
+        return type(self)(-self.linear, -self.angular)
 
-    def __mul__(self, factor: Scalar) -> Motion:
-        return Motion(self.linear * factor, self.angular * factor)
+    def __mul__(self: Same, factor: Scalar) -> Same:
+        return type(self)(self.linear * factor, self.angular * factor)
 
     __rmul__ = __mul__
+
+    def __repr__(self) -> str:
+        return f'{type(self).__name__}({self.components()})'
+
+
+class Motion(SixVector):
+    """A twist or spatial acceleration (v, w): linear part at the frame's origin, angular part."""
+
+    __slots__ = ()
 
     def dot(self, force: Force) -> Scalar:
         """Power of a force on this motion, v.f + w.tau."""
@@ -90,65 +101,15 @@ class Motion:
         """The 6x6 matrix of f -> v x* f ([SE3] 6); minus the transpose of `cross_matrix`."""
         return matrix_of(Force, lambda f: self.cross(f))
 
-    def __repr__(self) -> str:
-        return f'Motion({self.components()})'
 
-
-class Force:
+class Force(SixVector):
     """A wrench or momentum (f, tau): force, and torque about the frame's origin."""
 
-    __slots__ = ('angular', 'linear')
-
-    __array_ufunc__ = None
-
-    def __init__(self, linear: Vector3, angular: Vector3) -> None:
-        self.linear = linear
-        self.angular = angular
-
-    @classmethod
-    def from_array(cls, array: ArrayLike) -> Force:
-        """The force, or the forces at once, of an array (..., 6)."""
-        return cls.of(split(array, (6,), 'force'))
-
-    def array(self) -> Array:
-        """The array (..., 6)."""
-        return stack(self.components())
-
-    @classmethod
-    def zero(cls) -> Force:
-        """No force."""
-        return cls(Vector3.zero(), Vector3.zero())
-
-    @classmethod
-    def of(cls, components: Iterable[Scalar]) -> Force:
-        """The force of six components (fx, fy, fz, tx, ty, tz)."""
-        fx, fy, fz, tx, ty, tz = components
-        return cls(Vector3(fx, fy, fz), Vector3(tx, ty, tz))
-
-    def components(self) -> list[Scalar]:
-        """The six components (fx, fy, fz, tx, ty, tz)."""
-        return [*self.linear, *self.angular]
-
-    def __add__(self, other: Force) -> Force:
-        return Force(self.linear + other.linear, self.angular + other.angular)
-
-    def __sub__(self, other: Force) -> Force:
-        return Force(self.linear - other.linear, self.angular - other.angular)
-
-    def __neg__(self) -> Force:
-        return Force(-self.linear, -self.angular)
-
-    def __mul__(self, factor: Scalar) -> Force:
-        return Force(self.linear * factor, self.angular * factor)
-
-    __rmul__ = __mul__
+    __slots__ = ()
 
     def dot(self, motion: Motion) -> Scalar:
         """Power of this force on a motion, f.v + tau.w."""
         return motion.dot(self)
-
-    def __repr__(self) -> str:
-        return f'Force({self.components()})'
 
 
 Domain = TypeVar('Domain', Motion, Force)
