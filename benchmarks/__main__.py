@@ -10,7 +10,14 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks.records import Record, print_header, print_record, print_summary, write_json
+from benchmarks.records import (
+    Record,
+    markdown,
+    print_header,
+    print_record,
+    print_summary,
+    write_json,
+)
 
 SUITES = {
     'dynamics': 'time of every call of kinematics and dynamics; start-up, memory, growth',
@@ -50,6 +57,8 @@ def main(arguments: list[str] | None = None) -> int:
         records += found
     if options.json:
         write_json(options.json, records)
+    if options.markdown:
+        options.markdown.write_text(markdown(records))
     wrong = [x for x in records if x.suite == 'accuracy' and x.verdict == 'FAIL']
     return 1 if wrong else 0
 
@@ -64,6 +73,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument('suites', nargs='*', metavar='suite', help='which to run; all by default')
     parser.add_argument('--json', type=Path, metavar='FILE', help='write the figures to this file')
+    parser.add_argument(
+        '--markdown', type=Path, metavar='FILE', help='write the ratios as tables to this file'
+    )
     parser.add_argument('--robot', default='', help='only robots whose name contains this')
     parser.add_argument('--quick', action='store_true', help='a look, not a measurement')
     parser.add_argument(

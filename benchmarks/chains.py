@@ -30,7 +30,6 @@ def run(effort: Effort, quick: bool, plots: Path | None) -> Iterator[Record]:
         peer = PinocchioPeer(text, robot)
         names = {'robot': robot, 'q': q, 'v': v, 'a': a, 'pin': pin}
         names |= {'model': peer.model, 'data': peer.data}
-        robot.inverse_dynamics(q, v, a)
         seconds = interleaved(
             {
                 'ours': 'robot.inverse_dynamics(q, v, a)',

@@ -69,7 +69,7 @@ def optik_py(problem: Problem) -> Solver:
 
     robot = optik.Robot.from_urdf_file(problem.urdf, problem.base, problem.tip)
     robot.set_parallelism(1)
-    # The objective is half the squared error.
+    # The objective is half the squared error, which so ends below the tolerance.
     config = optik.SolverConfig(
         'speed',
         max_time=problem.timeout,

@@ -149,7 +149,7 @@ class PinocchioPeer:
         conditioned: 1.4e-9 relative on iCub, where NumPy's inverse of the same matrix is right to
         4e-12 (against 40 digits).
         """
-        return np.linalg.inv(self.mass_matrix(q))
+        return np.asarray(np.linalg.inv(self.mass_matrix(q)), np.float64)
 
     def forward_dynamics(
         self, q: Array, v: Array, tau: Array, external_wrenches: Mapping[str, Array] | None = None
@@ -188,7 +188,8 @@ class PinocchioPeer:
         if self.robot.model.has_mimic_joints:
             a = self.forward_dynamics(q, v, tau)
             dq, dv, M = self.inverse_dynamics_derivatives(q, v, a)
-            return -np.linalg.solve(M, dq), -np.linalg.solve(M, dv), np.linalg.inv(M)
+            solved = (-np.linalg.solve(M, dq), -np.linalg.solve(M, dv), np.linalg.inv(M))
+            return tuple(np.asarray(x, np.float64) for x in solved)
         dq, dv, _ = pin.computeABADerivatives(
             self.model, self.data, self.configuration(q), self.velocity(v), self.G @ tau
         )

@@ -92,6 +92,22 @@ def write_json(path: Path, records: Iterable[Record]) -> None:
     path.write_text(f'[{lines}]\n')
 
 
+def markdown(records: Iterable[Record]) -> str:
+    """Ratios as tables, one a peer: a row a case, a column a robot."""
+    tables = []
+    listed = [x for x in records if x.ratio is not None]
+    for peer in dict.fromkeys(x.peer for x in listed):
+        found = {(x.case, x.robot): x for x in listed if x.peer == peer}
+        robots = list(dict.fromkeys(robot for _, robot in found))
+        lines = [f'| ratio to {peer} | {" | ".join(robots)} |', '|---' * (len(robots) + 1) + '|']
+        for case in dict.fromkeys(case for case, _ in found):
+            row = [found.get((case, robot)) for robot in robots]
+            cells = ['' if x is None else f'{x.ratio:.2g}' for x in row]
+            lines.append(f'| {case} | {" | ".join(cells)} |')
+        tables.append('\n'.join(lines) + '\n')
+    return '\n'.join(tables)
+
+
 def print_header() -> None:
     """Print the columns of the table."""
     print(

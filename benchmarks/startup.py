@@ -1,14 +1,14 @@
 """Time from nothing to answers, and memory, each in a fresh process.
 
 Run as a program it is that process, and prints one JSON object:
-`python -m benchmarks.startup FILE.urdf ROOT FRAME [all]`.
+`python -m benchmarks.startup EXTENT FILE.urdf ROOT FRAME` with an extent of `EXTENTS`.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import resource
+import re
 import statistics
 import subprocess
 import sys
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.records import Goal, Record
+from benchmarks.timing import wait_until_compiled
 
 if TYPE_CHECKING:
     from benchmarks.robots import Subject
@@ -29,8 +30,8 @@ FIRST_ANSWER = Goal(1.0, of='value')
 ARM_COMPILE = Goal(1.0, of='value')
 HUMANOID_COMPILE = Goal(15.0, of='value')
 NODE_MEMORY = Goal(400.0, of='value')
-PATIENCE = 300.0
-"""Seconds that kernels may take to be compiled in the background."""
+EXTENTS = ('first', 'nodes', 'all')
+"""What a process computes: one answer, what the nodes do, or all that is timed."""
 
 
 def run(subjects: Iterable[Subject], repeats: int) -> Iterator[Record]:
@@ -40,19 +41,23 @@ def run(subjects: Iterable[Subject], repeats: int) -> Iterator[Record]:
         if not is_humanoid and subject.name not in ('xarm7', 'panda'):
             continue
         # All kernels of a humanoid take their time: once is enough.
-        runs = [_measured(subject, everything=k == 0) for k in range(repeats)]
-        figures = {key: statistics.median(x[key] for x in runs if key in x) for key in runs[0]}
+        extents = [x for x in EXTENTS for _ in range(1 if x == 'all' else repeats)]
+        found: dict[str, list[float]] = {}
+        for extent in extents:
+            for key, figure in _measured(subject, extent).items():
+                found.setdefault(key, []).append(figure)
+        figures = {key: statistics.median(values) for key, values in found.items()}
         compile_goal = HUMANOID_COMPILE if is_humanoid else ARM_COMPILE
         for case, key, unit, goal in (
             ('start to first answer', 'first_answer', 's', FIRST_ANSWER),
-            ('compile kernels of the nodes', 'node_kernels', 's', compile_goal),
+            ('compile kernels of the nodes', 'nodes_kernels', 's', compile_goal),
             ('compile all kernels', 'all_kernels', 's', None),
             ('memory with the nodes loaded', 'memory', 'MB', NODE_MEMORY if is_humanoid else None),
         ):
             yield Record('dynamics', case, subject.name, figures[key], unit, goal=goal)
 
 
-def _measured(subject: Subject, everything: bool) -> dict[str, float]:
+def _measured(subject: Subject, extent: str) -> dict[str, float]:
     from benchmarks.descriptions import bare
     from benchmarks.robots import urdf_path
 
@@ -61,9 +66,9 @@ def _measured(subject: Subject, everything: bool) -> dict[str, float]:
         file.write_text(bare(urdf_path(subject.name), subject.locked))
         # An empty cache, in case one is kept on disk.
         environment = os.environ | {'XDG_CACHE_HOME': folder}
-        command = [sys.executable, '-m', 'benchmarks.startup', str(file), subject.root]
+        command = [sys.executable, '-m', 'benchmarks.startup', extent, str(file)]
         done = subprocess.run(
-            [*command, subject.frame],
+            [*command, subject.root, subject.frame],
             env=environment,
             stdout=subprocess.PIPE,
             text=True,
@@ -73,7 +78,7 @@ def _measured(subject: Subject, everything: bool) -> dict[str, float]:
     return figures
 
 
-def main(file: str, root: str, frame: str, extent: str = '') -> None:
+def main(extent: str, file: str, root: str, frame: str) -> None:
     """Measure this process and print what was found.
 
     The first answer includes importing the package and reading the robot. Memory is the peak after
@@ -86,27 +91,29 @@ def main(file: str, root: str, frame: str, extent: str = '') -> None:
 
     robot = Robot.from_urdf(file, root)
     q, v = robot.neutral(), np.zeros(robot.nv)
-    robot.inverse_dynamics(q, v, v)
-    figures = {'first_answer': time.perf_counter() - start}
+    if extent == 'first':
+        robot.inverse_dynamics(q, v, v)
+        print(json.dumps({'first_answer': time.perf_counter() - start}))
+        return
 
-    # A robot of its own, so that nothing of it has been compiled yet.
-    robot = Robot.from_urdf(file, root)
     start = time.perf_counter()
     _call_node_kernels(robot, frame, q, v)
-    _wait_until_compiled(robot)
-    figures['node_kernels'] = time.perf_counter() - start
-
-    import dynamics_ros.nodes.composed  # noqa: F401
-
-    peak_kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    figures['memory'] = peak_kilobytes / 1024.0
-
     if extent == 'all':
-        start = time.perf_counter()
         _call_other_kernels(robot, q, v)
-        _wait_until_compiled(robot)
-        figures['all_kernels'] = figures['node_kernels'] + time.perf_counter() - start
+    wait_until_compiled()
+    figures = {f'{extent}_kernels': time.perf_counter() - start}
+    if extent == 'nodes':
+        import dynamics_ros.nodes.composed  # noqa: F401
+
+        figures['memory'] = _peak_memory()
     print(json.dumps(figures))
+
+
+def _peak_memory() -> float:
+    """MB that were resident at most; getrusage would count what the parent had before exec."""
+    status = Path('/proc/self/status').read_text()
+    (kilobytes,) = re.findall(r'^VmHWM:\s+(\d+) kB$', status, re.MULTILINE)
+    return int(kilobytes) / 1024.0
 
 
 def _call_node_kernels(robot: Robot, frame: str, q: Any, v: Any) -> None:
@@ -134,19 +141,6 @@ def _call_other_kernels(robot: Robot, q: Any, v: Any) -> None:
     robot.regressor(q, v, v)
     robot.inverse_dynamics_derivatives(q, v, v)
     robot.forward_dynamics_derivatives(q, v, v)
-
-
-def _wait_until_compiled(robot: Robot) -> None:
-    """Until no kernel runs as plain Python any more, where there is a compiler."""
-    try:
-        import llvmlite  # noqa: F401
-    except ImportError:
-        return
-    deadline = time.perf_counter() + PATIENCE
-    while any(info.backend == 'python' for info in robot.kernels.values()):
-        if time.perf_counter() > deadline:
-            raise SystemExit('kernels are still plain Python')
-        time.sleep(0.001)
 
 
 if __name__ == '__main__':

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import statistics
+import threading
 import time
 import timeit
 from collections.abc import Mapping
@@ -28,6 +29,25 @@ class Effort:
 
 QUICK = Effort(repeats=5, slice_seconds=0.001)
 
+COMPILING = 'dynamics_ros_compile'
+"""Name of the thread that is there while kernels are compiled in the background."""
+
+PATIENCE = 300.0
+"""Seconds that they may take."""
+
+
+def wait_until_compiled() -> None:
+    """Until machine code has taken the place of whatever answered in the meantime.
+
+    Raises:
+        TimeoutError: it takes longer than anybody would wait.
+    """
+    deadline = time.perf_counter() + PATIENCE
+    while any(thread.name == COMPILING for thread in threading.enumerate()):
+        if time.perf_counter() > deadline:
+            raise TimeoutError('kernels are still being compiled')
+        time.sleep(0.001)
+
 
 def interleaved(
     statements: Mapping[str, str], namespace: Mapping[str, Any], effort: Effort
@@ -35,7 +55,8 @@ def interleaved(
     """Seconds for one run of each statement: the median over interleaved repeats.
 
     The order is turned round in every other repeat, so that none always follows the same one. The
-    statements are compiled into the loop of `timeit`: no call is added to what they are.
+    statements are compiled into the loop of `timeit`: no call is added to what they are. Each runs
+    once beforehand, and what that has set off to be compiled is waited for.
 
     Args:
         statements: Python source by name.
@@ -46,6 +67,9 @@ def interleaved(
         name: timeit.Timer(source, timer=Clock, globals=dict(namespace))
         for name, source in statements.items()
     }
+    for timer in timers.values():
+        timer.timeit(1)
+    wait_until_compiled()
     loops = {name: _loops(timer, effort.slice_seconds) for name, timer in timers.items()}
     times: dict[str, list[float]] = {name: [] for name in timers}
     order = list(timers)
@@ -63,8 +87,7 @@ def interleaved(
 
 
 def _loops(timer: timeit.Timer, seconds: float) -> int:
-    """How many runs take about as long as wanted; also warms up what runs for the first time."""
-    timer.timeit(1)
+    """How many runs take about as long as wanted."""
     loops = 1
     while (taken := timer.timeit(loops)) < 0.3 * seconds:
         loops *= 4

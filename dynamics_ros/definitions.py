@@ -15,6 +15,11 @@ from .algorithms.coriolis import coriolis_matrix
 from .algorithms.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
 from .algorithms.forward_dynamics import forward_dynamics, hybrid_dynamics
 from .algorithms.inverse_dynamics import gravity_torques, inverse_dynamics, nonlinear_effects
+from .algorithms.inverse_kinematics_step import (
+    FIGURES,
+    inverse_kinematics_step,
+    moving_coordinates,
+)
 from .algorithms.jacobian import (
     REFERENCES,
     jacobian_columns,
@@ -177,6 +182,18 @@ def _momentum_observer_terms(model: Model) -> Definition:
     return Definition({'q': model.nq, 'v': model.nv}, function)
 
 
+def _inverse_kinematics_step(model: Model, *frames: str) -> Definition:
+    moved = [model.frame(frame) for frame in frames]
+    n, m = len(moving_coordinates(model, moved)), len(moved)
+
+    def function(*arguments: Any) -> list[Scalar]:
+        return inverse_kinematics_step(model, moved, *arguments)
+
+    inputs: dict[str, Shape] = {'state': n + FIGURES, 'targets': (m, 4, 4)}
+    inputs |= {'joints': (5, n), 'tasks': (m, 2, 6), 'settings': 2}
+    return Definition(inputs, function)
+
+
 _DEFINITIONS: dict[str, Callable[..., Definition]] = {
     'integrate': _over(configuration.integrate, 'q', 'v'),
     'difference': _over(configuration.difference, 'q0', 'q1'),
@@ -189,6 +206,7 @@ _DEFINITIONS: dict[str, Callable[..., Definition]] = {
     'jacobian_derivative': _jacobian_derivative,
     'jacobian_hessian': _jacobian_hessian,
     'inverse_dynamics': _with_wrenches(inverse_dynamics, 'a'),
+    'inverse_kinematics_step': _inverse_kinematics_step,
     'gravity': _over(gravity_torques, 'q'),
     'nonlinear_effects': _over(nonlinear_effects, 'q', 'v'),
     'coriolis': _over(coriolis_matrix, 'q', 'v'),

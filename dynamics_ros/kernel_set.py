@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
-
-import numpy as np
-from numpy.typing import ArrayLike
 
 from .definitions import Key, define
 from .errors import InvalidArgumentError, SingularError
-from .kernels import Kernel, trace
+from .kernels import Kernel, Requirement, trace
 from .model import Model
 
 UNIT_QUATERNION_TOLERANCE = 1e-6
@@ -34,7 +33,7 @@ class KernelInfo:
     """How a kernel runs.
 
     Attributes:
-        backend: 'llvm' or 'python'.
+        backend: 'llvm' or 'python'; 'python' too while the machine code is being made.
         operation_count: scalar operations of the trace.
         compile_seconds: time from the trace to a callable.
     """
@@ -45,17 +44,22 @@ class KernelInfo:
 
 
 class KernelSet:
-    """Kernels of a model by key (name, *options); may be used from several threads."""
+    """Kernels of a model by key (name, *options); may be used from several threads.
+
+    What a kernel requires of its inputs, finite numbers and unit quaternions, is checked by the
+    kernel itself, in machine code.
+
+    Attributes:
+        model: whose kernels.
+        backend: 'llvm', 'python' or 'auto'.
+        calls: the kernels that are compiled for good, as functions of their inputs.
+    """
 
     def __init__(self, model: Model, backend: str) -> None:
-        """Start without kernels.
-
-        Args:
-            model: whose kernels.
-            backend: 'llvm', 'python' or 'auto'.
-        """
+        """Start without kernels."""
         self.model = model
         self.backend = backend
+        self.calls: dict[Key, Callable[..., Any]] = {}
         self._kernels: dict[Key, Kernel] = {}
         self._lock = threading.Lock()
         self._quaternions = tuple(
@@ -64,74 +68,78 @@ class KernelSet:
             if joint.kind.name == 'floating'
         )
 
-    def run(self, key: Key, *arrays: ArrayLike) -> Any:
-        """Call a kernel, compiled now if it is the first time.
+    def call(self, key: Key) -> Callable[..., Any]:
+        """The kernel as a function of its inputs; kept in ``calls`` once it is final.
 
         Raises:
-            InvalidArgumentError: wrong shape, not finite, or a quaternion not of unit length.
-            SingularError: a solver met a joint that moves nothing with mass or inertia.
+            UnknownFrameError, InvalidArgumentError: an option that the model does not know.
+            SingularError: a joint that moves nothing with mass or inertia, whatever q is.
         """
-        kernel = self._kernels.get(key) or self._compile(key)
-        if self._quaternions:
-            self._check_quaternions(kernel, arrays)
-        if key[0] in SOLVERS:
-            return _finite(kernel, arrays)
-        return kernel.call(*arrays)
+        kernel = self.kernel(key)
+        if kernel.ready:
+            self.calls[key] = kernel.call
+        return kernel.call
+
+    def kernel(self, key: Key) -> Kernel:
+        """The kernel itself, compiled now if it is the first time; raises as ``call`` does."""
+        with self._lock:
+            kernel = self._kernels.get(key)
+            if kernel is None:
+                kernel = self._kernels[key] = self._compile(key)
+            return kernel
 
     def shortcut(self, key: Key, slow_path: Callable[..., Any]) -> Callable[..., Any] | None:
-        """The kernel as a builtin without Python around it, where no check would be lost.
+        """A kernel in machine code as a builtin with the signature of a method.
 
         Args:
-            key: of a kernel that has been run.
-            slow_path: called with whatever the builtin does not take itself.
+            key: of a kernel that has been used.
+            slow_path: called with whatever is not one array an input, as it came.
         """
         kernel = self._kernels[key]
-        if self._quaternions or key[0] in SOLVERS or kernel.backend == 'python':
-            return None
-        return kernel.bind(slow_path)
+        return kernel.bind(slow_path) if kernel.ready and kernel.backend == 'llvm' else None
 
     def info(self) -> dict[str, KernelInfo]:
         """What has been compiled so far: 'name(options)' to how it runs."""
+        with self._lock:
+            kernels = sorted(self._kernels.items())
         return {
             f'{key[0]}({", ".join(key[1:])})': KernelInfo(
                 kernel.backend, kernel.operation_count, kernel.compile_seconds
             )
-            for key, kernel in sorted(self._kernels.items())
+            for key, kernel in kernels
         }
 
     def _compile(self, key: Key) -> Kernel:
-        with self._lock:
-            if key not in self._kernels:
-                definition = define(self.model, key)
-                description = f'{self.model.name}: {" ".join(key)}'
-                traced = trace(definition.function, definition.inputs, key[0], description)
-                self._kernels[key] = Kernel(traced, self.backend)
-            return self._kernels[key]
+        definition = define(self.model, key)
+        traced = trace(
+            definition.function,
+            definition.inputs,
+            key[0],
+            f'{self.model.name}: {" ".join(key)}',
+            requirements=partial(self._requirements, tuple(definition.inputs)),
+            finite_results=_singular if key[0] in SOLVERS else None,
+        )
+        return Kernel(traced, self.backend)
 
-    def _check_quaternions(self, kernel: Kernel, arrays: Sequence[ArrayLike]) -> None:
-        for variable, array in zip(kernel.trace.inputs, arrays, strict=True):
-            if not variable.name.startswith('q'):
+    def _requirements(self, names: Sequence[str], *symbols: Any) -> Iterator[Requirement]:
+        """Quaternions of the configurations among the inputs have unit length."""
+        for name, symbol in zip(names, symbols, strict=True):
+            if not name.startswith('q'):
                 continue
-            q = np.asarray(array, dtype=np.float64)
-            if q.shape[-1:] != (self.model.nq,):
-                continue  # the kernel says what shape is expected
             for part in self._quaternions:
-                squared = np.square(q[..., part]).sum(axis=-1)
-                if (np.abs(squared - 1.0) > UNIT_QUATERNION_TOLERANCE).any():
-                    length = float(np.sqrt(np.max(squared)))
-                    raise InvalidArgumentError(
-                        variable.name,
-                        f'quaternion of length {length:.6g}',
-                        'a unit quaternion (x, y, z, w)',
-                    )
+                x, y, z, w = symbol[part]
+                yield Requirement(
+                    x * x + y * y + z * z + w * w,
+                    1.0 - UNIT_QUATERNION_TOLERANCE,
+                    1.0 + UNIT_QUATERNION_TOLERANCE,
+                    partial(_no_unit_quaternion, name),
+                )
 
 
-def _finite(kernel: Kernel, arrays: Sequence[ArrayLike]) -> Any:
-    """The result of a solver."""
-    try:
-        result = kernel.call(*arrays)
-    except ArithmeticError:
-        result = np.array(np.nan)
-    if not all(np.isfinite(x).all() for x in (result if type(result) is tuple else (result,))):
-        raise SingularError('mass matrix', 'a joint moves nothing that has mass or inertia')
-    return result
+def _no_unit_quaternion(name: str, squared: float) -> InvalidArgumentError:
+    problem = f'quaternion of length {math.sqrt(squared):.6g}'
+    return InvalidArgumentError(name, problem, 'a unit quaternion (x, y, z, w)')
+
+
+def _singular() -> SingularError:
+    return SingularError('mass matrix', 'a joint moves nothing that has mass or inertia')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,14 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from .algorithms import configuration
 from .definitions import Key
 from .errors import InvalidArgumentError
+from .inverse_kinematics import InverseKinematicsResult, solve, solve_all
 from .kernel_set import KernelInfo, KernelSet
+from .kernels import Kernel
 from .model import Joint, Model, build_model
 from .model.urdf import read_urdf
 from .robot_constraints import ConstrainedMotion
 from .spatial import Inertia, Matrix3, Vector3
-
-if TYPE_CHECKING:
-    from .inverse_kinematics import InverseKinematicsResult
 
 Array = NDArray[np.float64]
 Wrenches = Mapping[str, ArrayLike]
@@ -77,6 +76,7 @@ class Robot(ConstrainedMotion):
         self.effort_limits = _per_velocity(joints, lambda joint: joint.limits.effort)
         self._without_payload = model
         self._kernel_set = KernelSet(model, backend)
+        self._calls = self._kernel_set.calls
 
     @classmethod
     def from_urdf(
@@ -144,6 +144,10 @@ class Robot(ConstrainedMotion):
         """What has been compiled so far: 'name(options)' to how it runs."""
         return self._kernel_set.info()
 
+    def kernel(self, name: str, *options: str) -> Kernel:
+        """The compiled function of a name, for callers that keep their own arrays."""
+        return self._kernel_set.kernel((name, *options))
+
     # Configurations.
 
     def neutral(self) -> Array:
@@ -197,7 +201,8 @@ class Robot(ConstrainedMotion):
 
     def forward_kinematics(self, q: ArrayLike, frame: str) -> Array:
         """Pose (..., 4, 4) of a frame in the root frame ([RD] eq. 2.138)."""
-        return self._run(('forward_kinematics', frame), q)
+        key = ('forward_kinematics', frame)
+        return (self._calls.get(key) or self._kernel_set.call(key))(q)
 
     def all_frames(self, q: ArrayLike) -> Array:
         """Poses (..., n, 4, 4) of all frames in the root frame, in the order of frame_names."""
@@ -232,7 +237,8 @@ class Robot(ConstrainedMotion):
 
     def jacobian(self, q: ArrayLike, frame: str, reference: str = LOCAL_WORLD_ALIGNED) -> Array:
         """Geometric Jacobian (..., 6, nv), rows linear then angular ([RD] eq. 2.164)."""
-        return self._run(('jacobian', frame, reference), q)
+        key = ('jacobian', frame, reference)
+        return (self._calls.get(key) or self._kernel_set.call(key))(q)
 
     def jacobian_derivative(
         self, q: ArrayLike, v: ArrayLike, frame: str, reference: str = LOCAL_WORLD_ALIGNED
@@ -408,8 +414,6 @@ class Robot(ConstrainedMotion):
             seed: (nq) tried first; None is the middle of the limits.
             options: of ``dynamics_ros.inverse_kinematics.solve``.
         """
-        from .inverse_kinematics import solve
-
         return solve(self, target, frame, seed, **options)
 
     def all_inverse_kinematics(
@@ -421,18 +425,16 @@ class Robot(ConstrainedMotion):
             target, frame, seed: as for ``inverse_kinematics``.
             options: of ``dynamics_ros.inverse_kinematics.solve_all``.
         """
-        from .inverse_kinematics import solve_all
-
         return solve_all(self, target, frame, seed, **options)
 
     def _run(self, key: Key, *arrays: ArrayLike) -> Any:
-        result = self._kernel_set.run(key, *arrays)
-        if len(key) == 1:
+        result = (self._calls.get(key) or self._kernel_set.call(key))(*arrays)
+        name = key[0]
+        if len(key) == 1 and name not in self.__dict__:
             # From now on a call of the method is a call of the machine code.
-            name = key[0]
             shortcut = self._kernel_set.shortcut(key, partial(getattr(type(self), name), self))
             if shortcut is not None:
-                self.__dict__.setdefault(name, shortcut)
+                self.__dict__[name] = shortcut
         return result
 
 

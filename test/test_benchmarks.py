@@ -17,7 +17,7 @@ from benchmarks.__main__ import main
 from benchmarks.descriptions import bare, generic_chain, serial_chain
 from benchmarks.dynamics_cases import CASES
 from benchmarks.inverse_kinematics import measure
-from benchmarks.records import KEYS, Goal, Record, write_json
+from benchmarks.records import KEYS, Goal, Record, markdown, write_json
 from benchmarks.robots import ARMS, SUBJECTS, urdf_path
 from benchmarks.timing import Effort, interleaved
 from dynamics_ros import Robot
@@ -52,6 +52,17 @@ def test_dynamics_puts_every_call_beside_pinocchio_and_mujoco(tmp_path, capsys):
     assert {x['suite'] for x in figures} == {'dynamics'}
     assert all(0.0 < x['value'] < 1e5 for x in figures)
     assert 'goals are met' in capsys.readouterr().out
+
+
+@pytest.mark.ros
+def test_a_cold_start_is_measured_in_a_fresh_process(tmp_path):
+    out = tmp_path / 'figures.json'
+    arguments = ['dynamics', '--quick', '--robot', 'xarm7', '--part', 'startup']
+    assert main([*arguments, '--peers', 'none', '--json', str(out)]) == 0
+    values = {x['case']: x['value'] for x in figures_of(out)}
+    assert 0.0 < values['start to first answer'] < 30.0
+    assert values['compile all kernels'] > 0.0
+    assert 10.0 < values['memory with the nodes loaded'] < 4000.0
 
 
 def test_the_growth_with_the_number_of_joints_is_plotted(tmp_path):
@@ -102,6 +113,20 @@ def test_a_ratio_is_ours_over_the_peers(tmp_path):
     first, second = json.loads(out.read_text())
     assert first['ratio'] == 0.25
     assert (second['value'], second['peer'], second['ratio']) == (None, None, None)
+
+
+def test_ratios_are_written_as_one_table_for_each_peer():
+    text = markdown(
+        [
+            Record('dynamics', 'RNEA', 'ur5', 1.0, 'us', 'pin', 4.0),
+            Record('dynamics', 'RNEA', 'panda', 1.0, 'us', 'pin', 2.0),
+            Record('dynamics', 'RNEA', 'ur5', 1.0, 'us', 'dynibo', 1.0),
+            Record('dynamics', 'start', 'ur5', 1.0, 's'),
+        ]
+    )
+    assert '| ratio to pin | ur5 | panda |\n|---|---|---|\n| RNEA | 0.25 | 0.5 |\n' in text
+    assert '| ratio to dynibo | ur5 |\n|---|---|\n| RNEA | 1 |\n' in text
+    assert 'start' not in text
 
 
 @pytest.mark.parametrize(

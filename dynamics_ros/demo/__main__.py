@@ -8,11 +8,13 @@ import math
 import os
 import sys
 import time
+from contextlib import closing
 
 from dynamics_ros.errors import DynamicsRosError
 
 from .description import read_description
-from .processes import ChildError, Children, choose_domain
+from .domain import DomainError, choose_domain
+from .processes import ChildError, Children
 
 SHORTEST = 5.0
 """s that a round needs."""
@@ -24,13 +26,13 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parse(arguments)
     try:
         urdf = read_description(options.robot)
-        domain_id = choose_domain()
-        os.environ['ROS_DOMAIN_ID'] = str(domain_id)
-        os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
-        with Children() as running:
-            running.start('robot_simulator', {'robot_simulator': {'robot_description': urdf}})
-            return _demonstrate(urdf, running, options, domain_id, began)
-    except (DynamicsRosError, ChildError) as error:
+        with closing(choose_domain()) as domain:
+            os.environ['ROS_DOMAIN_ID'] = str(domain.number)
+            os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+            with Children() as running:
+                running.start('robot_simulator', {'robot_simulator': {'robot_description': urdf}})
+                return _demonstrate(urdf, running, options, domain.number, began)
+    except (DynamicsRosError, ChildError, DomainError) as error:
         return _fail(str(error), options)
     except KeyboardInterrupt:
         return _fail('interrupted before everything was shown', options)
@@ -39,13 +41,14 @@ def main(arguments: list[str] | None = None) -> int:
 def _demonstrate(
     urdf: str, running: Children, options: argparse.Namespace, domain_id: int, began: float
 ) -> int:
-    # Imported here: it takes as long as the start of the simulator, and so runs beside it.
-    from .demonstration import Demonstration
-    from .display import summary
+    # Imported here: it takes as long as the start of the other processes, and so runs beside it.
     from .subject import Subject
 
     subject = Subject.of(urdf)
     running.start('dynamics_ros', subject.node_parameters())
+    from .demonstration import Demonstration
+    from .display import summary
+
     demonstration = Demonstration(subject, running, domain_id, began)
     try:
         demonstration.run(options.duration)

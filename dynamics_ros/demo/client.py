@@ -40,6 +40,7 @@ _QOS = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=200, reliability=ReliabilityPolicy.RELIABLE
 )
 _SERVICE_TIMEOUT = 10.0  # s
+_SEARCH_TIMEOUT = 2.0  # s, for a machine with much else to do
 
 
 class ServiceError(Exception):
@@ -130,6 +131,10 @@ class Client:
             client.srv_name for client in self._services if not client.service_is_ready()
         ]
 
+    def alone(self) -> bool:
+        """Whether no other robot publishes its joint states here."""
+        return bool(self.node.count_publishers('/joint_states') == 1)
+
     def newest_state(self) -> State:
         """The newest joint state; there must have been one."""
         state = self.joint_states.latest
@@ -155,7 +160,9 @@ class Client:
         Raises:
             ServiceError: there is no solution.
         """
-        request = ComputeInverseKinematics.Request(frame=self._subject.tool)
+        request = ComputeInverseKinematics.Request(
+            frame=self._subject.tool, timeout=duration_message(_SEARCH_TIMEOUT)
+        )
         request.target = pose_stamped(
             self.node.get_clock().now().to_msg(), self._subject.robot.root_frame, target
         )

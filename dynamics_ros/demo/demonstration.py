@@ -12,7 +12,7 @@ import numpy as np
 import rclpy
 from rclpy.signals import SignalHandlerOptions
 
-from dynamics_ros.nodes.executor import make_executor, spin
+from dynamics_ros.nodes.executor import dispose, make_executor, spin
 
 from .client import Client, ServiceError
 from .display import Display
@@ -107,6 +107,7 @@ class Demonstration:
         watch(began + duration - time.monotonic())
 
         report.duration_s = time.monotonic() - began
+        report.require(client.alone(), f'another robot is in domain {self._domain_id}')
         report.measure_rate(client)
         report.measure_poses(client)
         report.measure_gravity(client, self._subject)
@@ -182,3 +183,4 @@ def _client(subject: Subject, running: Children) -> Iterator[Client]:
     finally:
         rclpy.try_shutdown()
         thread.join(timeout=2.0)
+        dispose(executor, [client.node])

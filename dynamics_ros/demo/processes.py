@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,10 +15,6 @@ from typing import Any
 import yaml
 from ament_index_python.packages import get_package_prefix
 
-DOMAIN_VARIABLE = 'DYNAMICS_ROS_DEMO_DOMAIN_ID'
-"""Overrides the choice of a ROS domain. ROS_DOMAIN_ID does not: a real robot may be on that one."""
-
-_DOMAINS = range(20, 100)
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _PATIENCE = 3.0  # s, from asking a child to end until it is killed
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
@@ -142,29 +136,6 @@ class Children:
 
     def _interrupt(self, *_: object) -> None:
         self._interrupted = True
-
-
-def choose_domain() -> int:
-    """A ROS domain that nobody on this machine seems to use, or the one the environment names."""
-    wanted = os.environ.get(DOMAIN_VARIABLE)
-    if wanted:
-        try:
-            return int(wanted)
-        except ValueError:
-            raise ChildError(f'{DOMAIN_VARIABLE}={wanted!r} is not a number') from None
-    first = os.getpid() % len(_DOMAINS)
-    order = [*_DOMAINS[first:], *_DOMAINS[:first]]
-    return next((domain for domain in order if _is_free(domain)), order[0])
-
-
-def _is_free(domain: int) -> bool:
-    """Whether nobody holds the discovery port that DDSI-RTPS gives a domain's first participant."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind(('', 7410 + 250 * domain))
-        except OSError:
-            return False
-    return True
 
 
 def _die_with_parent() -> None:

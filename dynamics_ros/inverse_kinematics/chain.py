@@ -1,123 +1,220 @@
-"""The joints that move a frame: where their coordinates lie, and how far they may go."""
+"""The joints that move frames: where their coordinates lie, and how far they may go."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..algorithms.inverse_kinematics_step import moving_coordinates
+from ..errors import InvalidArgumentError
 from ..model import Joint
+from .reach import Reach, reach_of
+from .starts import Starts
 
 if TYPE_CHECKING:
+    from ..kernels import Kernel
     from ..robot import Robot
 
+Vector = NDArray[np.float64]
 Index = slice | NDArray[np.intp]
 
 TURN = 2.0 * math.pi
+HALF_TURN = math.pi
 
 FREE_SLIDE = 1.0
-"""How far from the seed a joint without limits that slides is sampled [m]."""
+"""How far a joint without limits that slides is sampled to either side [m]."""
+
+LARGEST_STEP = 1.0
+"""Largest move of one joint in a step [rad, or the chain's length]: beyond it the Jacobian says
+nothing."""
+
+UNBOUNDED = 1e9
+"""Limit of a coordinate that has none, for arithmetic that wants a number [rad or m]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """The n one-coordinate joints that move a frame; the root joint is not among them.
+    """The n one-coordinate joints that move frames; the root joint is not among them.
 
     Attributes:
+        frames: names of the frames.
+        names: (n) names of the joints.
         q_index: their places in q.
         v_index: their places in v, the columns of a Jacobian.
         lower: (n) lower limits [rad or m], -inf where there is none.
         upper: (n) upper limits [rad or m], inf where there is none.
-        turning: (n) bool, joints for which a full turn changes nothing and is allowed: the solver
-            lets them run freely and picks the turn afterwards.
-        reach: (n) how far from the seed a joint without limits is sampled [rad or m].
+        turning: joints for which a full turn changes nothing and is allowed: the solver lets them
+            run freely and picks the turn afterwards.
+        slides: (n) bool, joints whose coordinate is a length.
         centre: (n) middle of the range; 0 for a joint without limits.
+        sampled: (2, n) lower and upper ends of what starts are taken from.
+        reaches: for each frame a bound on where its origin gets.
+        length: m that weigh like a radian: how far the frames' origins spread about their mean.
+        kernel: ``algorithms.inverse_kinematics_step``.
+        forward_kinematics: for each frame its pose as a function of q (nq).
     """
 
+    frames: tuple[str, ...]
+    names: tuple[str, ...]
     q_index: Index
     v_index: Index
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    turning: NDArray[np.bool_]
-    reach: NDArray[np.float64]
-    centre: NDArray[np.float64]
+    lower: Vector
+    upper: Vector
+    turning: tuple[int, ...]
+    slides: NDArray[np.bool_]
+    centre: Vector
+    sampled: Vector
+    reaches: tuple[Reach, ...]
+    length: float
+    kernel: Kernel
+    forward_kinematics: tuple[Kernel, ...]
+    _starts: dict[int, Starts] = field(default_factory=dict)
 
-    def sample(
-        self, seed: NDArray[np.float64], generator: np.random.Generator
-    ) -> NDArray[np.float64]:
-        """Joint positions (n), uniform within the limits or, for free joints, about the seed."""
-        bounded = ~self.turning & np.isfinite(self.lower) & np.isfinite(self.upper)
-        # A turning joint may leave its limits here: a full turn brings it back.
-        low = np.where(bounded, self.lower, seed - self.reach)
-        high = np.where(bounded, self.upper, seed + self.reach)
-        low = np.where(self.turning, low, np.maximum(low, self.lower))
-        high = np.where(self.turning, high, np.minimum(high, self.upper))
-        return generator.uniform(low, high)
+    @cached_property
+    def joint_rows(self) -> Vector:
+        """The ``joints`` of a step (5, n): limits, mobility, 1 / allowance, liked positions."""
+        lower, upper = np.clip([self.lower, self.upper], -UNBOUNDED, UNBOUNDED)
+        turning = list(self.turning)
+        lower[turning], upper[turning] = -UNBOUNDED, UNBOUNDED
+        unit = np.where(self.slides, self.length, 1.0)
+        return np.array([lower, upper, unit**2, 1.0 / (LARGEST_STEP * unit), self.centre])
 
-    def turned_to(
-        self, positions: NDArray[np.float64], seed: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """The same pose with every turning joint on the allowed turn that is nearest the seed."""
-        least = np.ceil((self.lower - positions) / TURN)
-        most = np.floor((self.upper - positions) / TURN)
-        turns = np.clip(np.round((seed - positions) / TURN), least, most)
-        moved = np.where(self.turning, positions + TURN * turns, positions)
-        return np.clip(moved, self.lower, self.upper)
+    @cached_property
+    def tasks(self) -> tuple[Vector, Vector]:
+        """The ``tasks`` of a step (m, 2, 6): of whole poses, and of positions alone."""
+        whole = np.zeros((len(self.frames), 2, 6))
+        whole[:, 0] = [1.0 / self.length] * 3 + [1.0] * 3
+        positions = whole.copy()
+        positions[:, 0, 3:] = 0.0
+        return whole, positions
 
-    def separation(
-        self, first: NDArray[np.float64], second: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Distance (n) joint by joint [rad or m], the shorter way round for a turning joint."""
-        difference = np.abs(first - second)
-        around = np.abs(difference - TURN * np.round(difference / TURN))
-        return np.where(self.turning, around, difference)
+    def starts(self, robot: Robot, random_seed: int) -> Starts:
+        """Where searches begin after the seed; the last few sets are kept."""
+        starts = self._starts.get(random_seed)
+        if starts is None:
+            if len(self._starts) >= 8:
+                self._starts.clear()
+            starts = Starts(robot, self.frames, self.q_index, self.sampled, random_seed)
+            self._starts[random_seed] = starts
+        return starts
+
+    @cached_property
+    def limits(self) -> list[tuple[float, float]]:
+        """Lower and upper limit of each joint, as plain numbers."""
+        return list(zip(self.lower.tolist(), self.upper.tolist(), strict=True))
+
+    def allows(self, positions: Sequence[float]) -> bool:
+        """Whether all joints are within their limits."""
+        return all([low <= x <= high for x, (low, high) in zip(positions, self.limits)])
+
+    def turned_to(self, positions: list[float], seed: Vector) -> list[float]:
+        """The same pose with every turning joint on the allowed turn that is nearest the seed.
+
+        Returns:
+            A new list, or ``positions`` itself where every joint is on that turn already.
+        """
+        moved = positions
+        for k in self.turning:
+            value, near, (low, high) = positions[k], seed.item(k), self.limits[k]
+            if -HALF_TURN <= value - near <= HALF_TURN and low <= value <= high:
+                continue
+            turns = round((near - value) / TURN)
+            if turns < (low - value) / TURN:
+                turns = math.ceil((low - value) / TURN)
+            if turns > (high - value) / TURN:
+                turns = math.floor((high - value) / TURN)
+            moved = list(positions) if moved is positions else moved
+            moved[k] = min(max(value + TURN * turns, low), high)
+        return moved
+
+    def separation(self, first: Sequence[float], second: Sequence[float]) -> float:
+        """Largest distance of a joint [rad or m], the shorter way round for a turning joint."""
+        differences = [abs(a - b) for a, b in zip(first, second, strict=True)]
+        for k in self.turning:
+            differences[k] = abs(math.remainder(differences[k], TURN))
+        return max(differences)
 
 
-_chains: WeakKeyDictionary[Robot, dict[str, Chain]] = WeakKeyDictionary()
+_chains: WeakKeyDictionary[Robot, dict[tuple[str, ...], Chain]] = WeakKeyDictionary()
 
 
-def chain_of(robot: Robot, frame: str) -> Chain:
-    """The chain that moves a frame; found once for a robot and kept as long as it lives."""
-    chains = _chains.setdefault(robot, {})
-    if frame not in chains:
-        # Kernels are made at their first call, which must not eat up the time for a search.
-        robot.forward_kinematics(robot.neutral(), frame)
-        robot.jacobian(robot.neutral(), frame)
-        chains[frame] = _find_chain(robot, frame)
-    return chains[frame]
+def chain_of(robot: Robot, frames: tuple[str, ...]) -> Chain:
+    """The chain that moves frames; found once for a robot and kept as long as it lives.
+
+    Raises:
+        UnknownFrameError: the robot has no such frame.
+        InvalidArgumentError: no joint moves a frame.
+    """
+    chains = _chains.get(robot)
+    if chains is None:
+        chains = _chains.setdefault(robot, {})
+    chain = chains.get(frames)
+    if chain is None:
+        chain = chains[frames] = _find_chain(robot, frames)
+    return chain
 
 
-def _find_chain(robot: Robot, frame: str) -> Chain:
+def _find_chain(robot: Robot, frames: tuple[str, ...]) -> Chain:
     model = robot.model
-    joints = [model.joints[body] for body in model.ancestors(model.frame(frame).body)]
-    names = [
-        name
-        for name, column in robot.joint_v_indices.items()
-        if any(column in joint.v_indices for joint in joints)
-    ]
-    q_index = np.array([robot.joint_q_indices[name] for name in names], dtype=np.intp)
-    v_index = np.array([robot.joint_v_indices[name] for name in names], dtype=np.intp)
+    for name in frames:
+        if not moving_coordinates(model, [model.frame(name)]):
+            raise InvalidArgumentError('frame', f'no joint moves {name!r}', 'a frame that can move')
+    coordinates = moving_coordinates(model, [model.frame(name) for name in frames])
+    q_index = np.array([q for q, _ in coordinates], dtype=np.intp)
+    v_index = np.array([v for _, v in coordinates], dtype=np.intp)
+    by_place = {place: name for name, place in robot.joint_q_indices.items()}
     limited = q_index - model.root_joint_nq
     lower, upper = robot.lower_limits[limited], robot.upper_limits[limited]
-    movers = [[joint for joint in joints if column in joint.v_indices] for column in v_index]
+    movers = [[joint for joint in model.joints if v in joint.v_indices] for v in v_index]
     turning = np.array([all(map(_turns_fully, group)) for group in movers], dtype=bool)
     turning &= upper - lower >= TURN
-    slides = [any(joint.kind.name == 'prismatic' for joint in group) for group in movers]
+    slides = np.array([any(joint.kind.name == 'prismatic' for joint in g) for g in movers])
     bounded = np.isfinite(lower) & np.isfinite(upper)
     middle = 0.5 * (np.where(bounded, lower, 0.0) + np.where(bounded, upper, 0.0))
+    centre = np.clip(middle, lower, upper)
+    sampled = _sampled(lower, upper, turning, slides, centre)
+    starts = Starts(robot, frames, q_index, sampled, 0)
     return Chain(
+        frames=frames,
+        names=tuple(by_place[q] for q, _ in coordinates),
         q_index=_compact(q_index),
         v_index=_compact(v_index),
         lower=lower,
         upper=upper,
-        turning=turning,
-        reach=np.where(turning, 0.5 * TURN, np.where(slides, FREE_SLIDE, TURN)),
-        centre=np.clip(middle, lower, upper),
+        turning=tuple(np.flatnonzero(turning).tolist()),
+        slides=slides,
+        centre=centre,
+        sampled=sampled,
+        reaches=tuple(reach_of(model, frame) for frame in frames),
+        length=starts.spread,
+        kernel=robot.kernel('inverse_kinematics_step', *frames),
+        forward_kinematics=tuple(robot.kernel('forward_kinematics', name) for name in frames),
+        _starts={0: starts},
     )
+
+
+def _sampled(
+    lower: Vector,
+    upper: Vector,
+    turning: NDArray[np.bool_],
+    slides: NDArray[np.bool_],
+    centre: Vector,
+) -> Vector:
+    """The limits; one turn about 0 for a turning joint, and some way about 0 without limits."""
+    reach = np.where(slides, FREE_SLIDE, TURN)
+    low = np.where(np.isfinite(lower), lower, np.minimum(centre, upper) - reach)
+    high = np.where(np.isfinite(upper), upper, np.maximum(centre, lower) + reach)
+    # A turning joint may leave its limits here: a full turn brings it back.
+    low = np.where(turning, -HALF_TURN, low)
+    high = np.where(turning, HALF_TURN, high)
+    return np.array([low, high])
 
 
 def _turns_fully(joint: Joint) -> bool:

@@ -3,50 +3,54 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ..algorithms.configuration import neutral
 from ..model import ROOT, Joint, Model
-
-if TYPE_CHECKING:
-    from ..robot import Robot
 
 ROUNDOFF = 1e-9
 """Relative: a straight arm may reach the bound exactly."""
 
 
-def is_out_of_reach(
-    robot: Robot, frame: str, position: NDArray[np.float64], q: NDArray[np.float64], margin: float
-) -> bool:
-    """Whether no joint positions bring the frame's origin to a point.
+@dataclass(frozen=True)
+class Reach:
+    """A ball that the frame's origin never leaves, the root joint at rest.
+
+    Attributes:
+        centre: (3) where the first joint is, in the frame of the root link [m].
+        radius: m, infinite where nothing bounds it.
+    """
+
+    centre: tuple[float, float, float]
+    radius: float
+
+    def excludes(self, position: Sequence[float], margin: float) -> bool:
+        """Whether a point, in the frame of the root link, lies farther outside than the margin."""
+        limit = (self.radius + margin) * (1.0 + ROUNDOFF)
+        return math.dist(self.centre, position) > limit
+
+
+def reach_of(model: Model, frame: str) -> Reach:
+    """The bound of a frame.
 
     The path from the first joint to the frame is never longer than its pieces laid end to end:
     the offsets between joints, the strokes of those that slide, and the offset of the frame.
-
-    Args:
-        robot: the robot.
-        frame: name of the frame.
-        position: (3) the point in the root frame [m].
-        q: (nq) gives the place of a root joint that moves.
-        margin: m, how far beside the point still counts.
     """
-    model = robot.model
     target = model.frame(frame)
     joints = [model.joints[body] for body in model.ancestors(target.body)]
     if model.root_joint != 'fixed':
         joints = joints[1:]
     if not joints:
-        return False
-    reach = target.placement.translation.norm() + margin
-    reach += sum(joint.placement.translation.norm() for joint in joints[1:])
-    reach += sum(_stroke(model, joint) for joint in joints)
+        return Reach((0.0, 0.0, 0.0), math.inf)
+    radius = target.placement.translation.norm()
+    radius += sum(joint.placement.translation.norm() for joint in joints[1:])
+    radius += sum(_stroke(model, joint) for joint in joints)
     shoulder = joints[0].placement.translation
     if joints[0].parent != ROOT:
-        shoulder = model.joints[joints[0].parent].transform(q.tolist()).act(shoulder)
-    distance = math.dist(tuple(shoulder), position.tolist())
-    return bool(distance > reach * (1.0 + ROUNDOFF))
+        shoulder = model.joints[joints[0].parent].transform(neutral(model)).act(shoulder)
+    x, y, z = shoulder
+    return Reach((float(x), float(y), float(z)), float(radius))
 
 
 def _stroke(model: Model, joint: Joint) -> float:

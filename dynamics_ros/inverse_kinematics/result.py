@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..manipulability import manipulability
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+    from .chain import Chain
 
 CONVERGED = 'converged'
 """A configuration within tolerances and limits was found."""
@@ -29,7 +37,8 @@ class InverseKinematicsResult:
             Without a solution: the closest configuration found where ``approximate`` was asked
             for, NaN otherwise, so that it cannot be commanded by mistake.
         success: whether q was confirmed by forward kinematics and limits after the search.
-        position_error: m, of the best configuration found, also where q is NaN.
+        position_error: m, of the best configuration found, also where q is NaN; of several frames
+            the worst, of a target with slack what is beyond it.
         rotation_error: rad, the same; 0 when only the position was asked for.
         iterations: of all starts together.
         reason: 'converged', 'timed_out', 'unreachable' or 'stalled'.
@@ -43,3 +52,22 @@ class InverseKinematicsResult:
     iterations: int
     reason: str
     elapsed: float
+    _robot: Robot = field(repr=False)
+    _chain: Chain = field(repr=False)
+
+    @cached_property
+    def limit_margin(self) -> float:
+        """Distance to the nearest limit of the joints that move the frame [rad or m], or inf."""
+        positions, chain = self.q[self._chain.q_index], self._chain
+        return float(np.minimum(positions - chain.lower, chain.upper - positions).min())
+
+    @cached_property
+    def manipulability(self) -> float:
+        """Yoshikawa's measure, 0 at a singularity; of several frames the least [Yoshikawa]."""
+        columns = self._chain.v_index
+        if np.isnan(self.q).any():
+            return float('nan')
+        return min(
+            manipulability(self._robot.jacobian(self.q, frame)[:, columns])
+            for frame in self._chain.frames
+        )

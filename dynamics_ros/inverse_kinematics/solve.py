@@ -2,46 +2,48 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ..arguments import check_count, check_positive, finite_vector, rigid_pose
-from ..errors import InvalidArgumentError, UnknownFrameError
-from .chain import Chain, chain_of
-from .levenberg_marquardt import REFINE, SEARCH, Local, LocalSearch, Tolerances, norm
-from .reach import is_out_of_reach
+from ..arguments import check_count, check_positive
+from .problem import Placed, Problem, Wishes, pose_problem
 from .result import CONVERGED, STALLED, TIMED_OUT, UNREACHABLE, InverseKinematicsResult
+from .search import End
 
 if TYPE_CHECKING:
     from ..robot import Robot
 
-Vector = NDArray[np.float64]
-
 SAME_APPROACH = 0.05
-"""Starts whose final costs agree this well (relative) ended at the same closest approach."""
+"""Descents whose final squared errors agree this well (relative) ended at one closest approach."""
 
-AGREEING_STARTS = 3
-"""So many starts at the same closest approach speak for a target out of reach."""
+AGREEING = 3
+"""So many descents to the same closest approach speak for a target out of reach."""
 
+DESCENTS = 8
+"""How many of the most promising ends of searches are followed to the bottom."""
 
-SEARCHING = 0.9
-"""Share of the time for finding a solution; the rest refines the closest approach."""
+SEARCHING = 0.8
+"""Share of the time for finding a solution; the rest is for the closest approach."""
 
 
 def solve(
     robot: Robot,
     target: ArrayLike,
-    frame: str,
+    frame: str | Sequence[str],
     seed: ArrayLike | None = None,
     *,
     position_tolerance: float = 1e-5,
     rotation_tolerance: float = 1e-5,
     position_only: bool = False,
+    slack: ArrayLike | None = None,
+    joint_weights: Mapping[str, float] | None = None,
+    locked_joints: Collection[str] = (),
+    posture: ArrayLike | str | None = None,
     timeout: float = 0.05,
     max_restarts: int = 200,
     approximate: bool = False,
@@ -49,22 +51,29 @@ def solve(
 ) -> InverseKinematicsResult:
     """Joint positions that bring a frame to a pose: [RD] 2.9.3 with damping, limits and restarts.
 
-    The search starts at the seed, then at samples of the joint ranges, the same ones in every
-    call, until one arrives. A floating or planar root keeps its place.
+    The search starts at the seed, then at other places spread over the joint ranges, the same ones
+    in every call, those near the target first, until one arrives. A floating or planar root keeps
+    its place.
 
     Args:
         robot: the robot.
-        target: (4, 4) wanted pose of the frame in the root frame.
-        frame: name of the frame to bring there.
+        target: (4, 4) wanted pose of the frame in the root frame; (m, 4, 4) for several frames.
+        frame: name of the frame to bring there, or m names to be brought there together.
         seed: (nq) where to start, projected onto the limits; None is the centre of the ranges.
             Joints that do not move the frame keep their values of the seed.
         position_tolerance: m.
         rotation_tolerance: rad.
         position_only: leave the rotation free.
+        slack: (6) how far off still counts as there, along and about the axes of the target
+            [m, rad]; inf leaves a direction free. None is zero.
+        joint_weights: by name, how dear a joint's moves are; 1 for others, inf locks a joint.
+        locked_joints: names of joints that keep their values of the seed.
+        posture: (nq) what the joints come as near to as the target lets them: 'seed' for no more
+            motion than needed, 'centre' for the middle of the limits; None for no preference.
         timeout: s, on the wall clock; setting up a robot's first problem does not count.
         max_restarts: starts after the seed.
         approximate: give the closest configuration where there is no solution.
-        random_seed: of the samples.
+        random_seed: another one is another sequence of starts.
 
     Returns:
         The solution, or why there is none.
@@ -72,47 +81,72 @@ def solve(
     Raises:
         InvalidArgumentError: an argument is of the wrong shape, not finite, or out of range.
     """
-    problem = _problem(
-        robot, target, frame, seed, position_tolerance, rotation_tolerance, position_only, timeout
+    wishes = Wishes(
+        position_tolerance,
+        rotation_tolerance,
+        position_only,
+        slack,
+        joint_weights,
+        locked_joints,
+        posture,
     )
+    problem = pose_problem(robot, target, frame, seed, wishes)
+    check_positive('timeout', timeout)
     check_count('max_restarts', max_restarts, least=0)
+    check_count('random_seed', random_seed, least=0)
     began = time.perf_counter()
     search_until = began + SEARCHING * timeout
-    effort = REFINE if problem.out_of_reach else SEARCH
-    iterations = 0
-    tries: list[Local] = []
+    steps, ends = 0, []
     for positions in problem.starts(max_restarts, random_seed):
-        local = problem.search.run(positions, effort, search_until)
-        iterations += local.iterations
-        answer = problem.confirmed(local)
-        if answer is not None:
-            return problem.result(answer, iterations, CONVERGED, began)
-        tries.append(local)
+        if problem.out_of_reach:
+            # Nothing to find: only the closest approach is looked for, from a few starts.
+            ends.append(End(positions, False, 0.0, 0))
+            if len(ends) == DESCENTS:
+                break
+            continue
+        end = problem.search.run(positions, search_until)
+        steps += end.steps
+        if end.arrived:
+            answer = problem.confirmed(end.positions)
+            if answer is not None:
+                answer = _settled(problem, answer, began + timeout)
+                return problem.result(answer, steps, CONVERGED, began)
+        ends.append(end)
         if time.perf_counter() > search_until:
             break
-        if problem.out_of_reach and _agreeing(tries) >= AGREEING_STARTS:
-            break
 
-    closest = problem.search.run(_best(tries).positions, REFINE, began + timeout)
-    iterations += closest.iterations
-    if problem.out_of_reach or _agreeing(tries) >= AGREEING_STARTS:
+    ends.sort(key=lambda end: end.cost)
+    descents = []
+    for end in ends[:DESCENTS]:
+        descents.append(problem.search.approach(end.positions, began + timeout))
+        steps += descents[-1].steps
+        if time.perf_counter() > began + timeout:
+            break
+    closest = min(descents, key=lambda end: end.cost)
+    alike = sum(end.cost <= (1.0 + SAME_APPROACH) * closest.cost for end in descents)
+    if problem.out_of_reach or alike >= AGREEING:
         reason = UNREACHABLE
     else:
-        reason = STALLED if len(tries) > max_restarts else TIMED_OUT
-    return problem.result(closest, iterations, reason, began, known=approximate)
+        reason = STALLED if len(ends) > max_restarts else TIMED_OUT
+    placed = problem.placed(closest.positions)
+    return problem.result(placed, steps, reason, began, known=approximate)
 
 
 def solve_all(
     robot: Robot,
     target: ArrayLike,
-    frame: str,
+    frame: str | Sequence[str],
     seed: ArrayLike | None = None,
     *,
     position_tolerance: float = 1e-5,
     rotation_tolerance: float = 1e-5,
     position_only: bool = False,
+    slack: ArrayLike | None = None,
+    joint_weights: Mapping[str, float] | None = None,
+    locked_joints: Collection[str] = (),
+    posture: ArrayLike | str | None = None,
     timeout: float = 0.2,
-    max_restarts: int = 100,
+    max_restarts: int = 200,
     max_solutions: int = 16,
     min_separation: float = 0.1,
     random_seed: int = 0,
@@ -121,21 +155,18 @@ def solve_all(
 
     Every start that arrives gives one; those closer than ``min_separation`` in every joint to one
     already found are dropped. A redundant arm has a continuum of solutions, of which these are
-    samples.
+    samples; with a joint locked it has as many as others.
 
     Args:
-        robot: the robot.
-        target: (4, 4) wanted pose of the frame in the root frame.
-        frame: name of the frame to bring there.
-        seed: (nq) as in ``solve``; solutions are ranked by the distance to it.
-        position_tolerance: m.
-        rotation_tolerance: rad.
-        position_only: leave the rotation free.
+        robot, target, frame, seed: as for ``solve``; solutions are ranked by the distance to the
+            seed.
+        position_tolerance, rotation_tolerance, position_only, slack: as for ``solve``.
+        joint_weights, locked_joints, posture: as for ``solve``.
         timeout: s for all of them together.
         max_restarts: starts after the seed.
         max_solutions: how many to return at most.
         min_separation: rad or m, in at least one joint.
-        random_seed: of the samples.
+        random_seed: another one is another sequence of starts.
 
     Returns:
         Confirmed solutions; empty when none was found (``solve`` says why).
@@ -143,126 +174,46 @@ def solve_all(
     Raises:
         InvalidArgumentError: an argument is of the wrong shape, not finite, or out of range.
     """
-    problem = _problem(
-        robot, target, frame, seed, position_tolerance, rotation_tolerance, position_only, timeout
+    wishes = Wishes(
+        position_tolerance,
+        rotation_tolerance,
+        position_only,
+        slack,
+        joint_weights,
+        locked_joints,
+        posture,
     )
+    problem = pose_problem(robot, target, frame, seed, wishes)
+    check_positive('timeout', timeout)
     check_count('max_restarts', max_restarts, least=0)
     check_count('max_solutions', max_solutions, least=1)
+    check_count('random_seed', random_seed, least=0)
     check_positive('min_separation', min_separation)
     began = time.perf_counter()
     deadline = began + timeout
-    found: list[Local] = []
+    found: list[tuple[Placed, int]] = []
     for positions in problem.starts(0 if problem.out_of_reach else max_restarts, random_seed):
-        answer = problem.confirmed(problem.search.run(positions, SEARCH, deadline))
-        if answer is not None and all(
-            problem.chain.separation(answer.positions, other.positions).max() > min_separation
-            for other in found
-        ):
-            found.append(answer)
+        end = problem.search.run(positions, deadline)
+        answer = problem.confirmed(end.positions) if end.arrived else None
+        if answer is not None:
+            answer = _settled(problem, answer, deadline)
+            if all(
+                problem.chain.separation(answer.positions, other.positions) > min_separation
+                for other, _ in found
+            ):
+                found.append((answer, end.steps))
         if time.perf_counter() > deadline:
             break
-    found.sort(key=lambda local: norm(local.positions - problem.start))
+    found.sort(key=lambda entry: math.dist(entry[0].positions, problem.start))
     return tuple(
-        problem.result(local, local.iterations, CONVERGED, began) for local in found[:max_solutions]
+        problem.result(answer, steps, CONVERGED, began) for answer, steps in found[:max_solutions]
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Problem:
-    """A checked problem: what ``solve`` and ``solve_all`` share.
-
-    Attributes:
-        search: brings the frame to the target from given joint positions.
-        chain: the joints that move the frame.
-        start: (n) their positions at the seed, within the limits.
-        tolerances: when the target counts as reached.
-        out_of_reach: the target is farther away than the arm is long.
-    """
-
-    search: LocalSearch
-    chain: Chain
-    start: Vector
-    tolerances: Tolerances
-    out_of_reach: bool
-
-    def starts(self, restarts: int, random_seed: int) -> Iterator[Vector]:
-        """The seed, then samples of the joint ranges, the same ones in every call."""
-        yield self.start
-        # Made only when needed: most problems are solved from the seed.
-        generator = np.random.default_rng(random_seed)
-        for _ in range(restarts):
-            yield self.chain.sample(self.start, generator)
-
-    def confirmed(self, local: Local) -> Local | None:
-        """The solution on the turns nearest the seed, if it holds there and is allowed."""
-        if not self.tolerances.met_by(local.error):
-            return None
-        nearest = self._on_nearest_turn(local)
-        low, high = self.chain.lower, self.chain.upper
-        allowed = np.all((low <= nearest.positions) & (nearest.positions <= high))
-        return nearest if allowed and self.tolerances.met_by(nearest.error) else None
-
-    def result(
-        self, local: Local, iterations: int, reason: str, began: float, known: bool = True
-    ) -> InverseKinematicsResult:
-        """The answer; q is NaN unless ``known``."""
-        nearest = self._on_nearest_turn(local)
-        q = self.search.configuration(nearest.positions)
-        return InverseKinematicsResult(
-            q=q if known else np.full_like(q, np.nan),
-            success=reason == CONVERGED,
-            position_error=norm(nearest.error[:3]),
-            rotation_error=norm(nearest.error[3:]),
-            iterations=iterations,
-            reason=reason,
-            elapsed=time.perf_counter() - began,
-        )
-
-    def _on_nearest_turn(self, local: Local) -> Local:
-        positions = self.chain.turned_to(local.positions, self.start)
-        return Local(positions, self.search.error(positions), local.iterations)
-
-
-def _problem(
-    robot: Robot,
-    target: ArrayLike,
-    frame: str,
-    seed: ArrayLike | None,
-    position_tolerance: float,
-    rotation_tolerance: float,
-    position_only: bool,
-    timeout: float,
-) -> _Problem:
-    """Check the arguments that every search has, and make it."""
-    if frame not in robot.frame_names:
-        raise UnknownFrameError('frame', frame, robot.frame_names)
-    check_positive('position_tolerance', position_tolerance)
-    check_positive('rotation_tolerance', rotation_tolerance)
-    check_positive('timeout', timeout)
-    pose = rigid_pose('target', target, position_only=position_only)
-    chain = chain_of(robot, frame)
-    if not len(chain.lower):
-        raise InvalidArgumentError('frame', f'no joint moves {frame!r}', 'a frame that can move')
-    if seed is None:
-        q, start = robot.neutral(), chain.centre
-    else:
-        q = finite_vector('seed', seed, robot.nq)
-        start = np.clip(q[chain.q_index], chain.lower, chain.upper)
-    tolerances = Tolerances(position_tolerance, rotation_tolerance, position_only)
-    return _Problem(
-        search=LocalSearch(robot, chain, frame, pose, q, tolerances),
-        chain=chain,
-        start=start,
-        tolerances=tolerances,
-        out_of_reach=is_out_of_reach(robot, frame, pose[:3, 3], q, position_tolerance),
-    )
-
-
-def _best(tries: list[Local]) -> Local:
-    return min(tries, key=lambda local: local.cost)
-
-
-def _agreeing(tries: list[Local]) -> int:
-    """How many starts ended at the closest approach of all."""
-    least = _best(tries).cost
-    return sum(local.cost <= (1.0 + SAME_APPROACH) * least for local in tries)
+def _settled(problem: Problem, answer: Placed, deadline: float) -> Placed:
+    """The solution nearest the liked posture, where one is asked for and it holds."""
+    if problem.wishes.posture is None:
+        return answer
+    end = problem.search.settle(np.array(answer.positions), deadline)
+    settled = problem.confirmed(end.positions) if end.arrived else None
+    return settled or answer

@@ -2,6 +2,20 @@
 
 from dynamics_ros.kernels.expression import Condition, Expression, Scalar, select
 from dynamics_ros.kernels.kernel import Kernel
+from dynamics_ros.kernels.requirement import Requirement
+from dynamics_ros.kernels.threads import set_thread_count, thread_count
 from dynamics_ros.kernels.trace import Trace, Variable, trace
 
-__all__ = ['Condition', 'Expression', 'Kernel', 'Scalar', 'Trace', 'Variable', 'select', 'trace']
+__all__ = [
+    'Condition',
+    'Expression',
+    'Kernel',
+    'Requirement',
+    'Scalar',
+    'Trace',
+    'Variable',
+    'select',
+    'set_thread_count',
+    'thread_count',
+    'trace',
+]

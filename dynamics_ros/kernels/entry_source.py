@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from dynamics_ros.kernels import interpreter_layout as layout
 from dynamics_ros.kernels.interpreter_layout import Addresses
-from dynamics_ros.kernels.llvm_source import Dialect
+from dynamics_ros.kernels.llvm_dialect import Dialect
 
 if TYPE_CHECKING:
     from dynamics_ros.kernels.trace import Trace, Variable
@@ -165,7 +165,7 @@ class _Entry:
         self.require(self.layouts_match(values, inputs, required), 'laid_out')
         self.require(self.shapes_match(values, inputs), 'shaped')
         data = [self.data(x, variable) for x, variable in zip(values, inputs)]
-        finite = self.emit(f'call i1 @finite({", ".join(f"{self.double} {x}" for x in data)})')
+        finite = self.emit(f'call i1 @check({", ".join(f"{self.double} {x}" for x in data)})')
         plain = self.emit(f'icmp eq {self.object} %names, null')
         self.require([finite], 'finite')
         if takes_out:
@@ -198,9 +198,20 @@ class _Entry:
                 lines.append(f'@shape{i} = private constant {kind} [{sizes}]\n')
         return ''.join(lines)
 
-    def compute(self, data: list[str], results: list[str]) -> None:
+    def compute(self, data: list[str], results: list[str], made: list[str], label: str) -> None:
+        """Compute; where results are not as the trace wants them, release the arrays for them."""
         arguments = ', '.join(f'{self.double} {x}' for x in [*data, *results])
         self.lines.append(f'  call void @state({arguments})')
+        if self.trace.finite_results is None:
+            return
+        given = ', '.join(f'{self.double} {x}' for x in results)
+        good = self.emit(f'call i1 @good_results({given})')
+        self.lines.append(f'  br i1 {good}, label %{label}, label %{label}.refused')
+        self.label(f'{label}.refused')
+        for array in made:
+            self.call('void', self.addresses.decref, f'{self.object} {array}')
+        self.lines.append('  br label %slow')
+        self.label(label)
 
     def allocate_and_compute(self, data: list[str], scratch: list[str]) -> None:
         """Return new objects: an array, a scalar, or a tuple of them."""
@@ -214,9 +225,9 @@ class _Entry:
             else:
                 made.append(None)
                 results.append(scratch[i])
-        self.compute(data, results)
-        objects: list[str] = []
         arrays = [x for x in made if x]
+        self.compute(data, results, arrays, 'computed')
+        objects: list[str] = []
         for i, value in enumerate(made):
             if value is None:
                 value = self.new_scalar(i, scratch[i], arrays)
@@ -306,6 +317,6 @@ class _Entry:
         self.require(
             [self.apart(result, output[0].size, x, n) for x, n in zip(data, sizes)], 'out.apart'
         )
-        self.compute(data, [result])
+        self.compute(data, [result], [], 'out.computed')
         self.call('void', self.addresses.incref, f'{self.object} {value[0]}')
         self.lines.append(f'  ret {self.object} {value[0]}')

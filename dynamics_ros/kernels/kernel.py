@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
+import weakref
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import arguments
+from dynamics_ros.kernels import arguments, background
+from dynamics_ros.kernels.arguments import Array
 from dynamics_ros.kernels.llvm_backend import LlvmBackend
 from dynamics_ros.kernels.llvm_compiler import CompilerUnavailableError
 from dynamics_ros.kernels.python_backend import PythonBackend
+from dynamics_ros.kernels.requirement import unmet
 from dynamics_ros.kernels.trace import Trace
 
 BACKENDS = ('auto', 'llvm', 'python')
+
+WAIT_OPERATIONS = 5000
+"""Up to so many operations, some 0.15 s, a kernel is compiled before it is first used."""
 
 _log = logging.getLogger('dynamics_ros.kernels')
 
@@ -26,37 +33,45 @@ class Kernel:
     Attributes:
         trace: what it computes.
         backend: what runs, ``'llvm'`` (machine code) or ``'python'``.
-        compile_seconds: how long it took to make.
+        compile_seconds: how long it took to make; 0 until it is ready.
+        call: the same as calling the kernel, with less overhead; another one once it is ready.
     """
 
-    def __init__(self, trace: Trace, backend: str = 'auto') -> None:
+    def __init__(self, trace: Trace, backend: str = 'auto', wait: bool | None = None) -> None:
         """Make a kernel.
 
         Args:
             trace: what it computes.
             backend: ``'llvm'``, ``'python'``, or ``'auto'``: llvm where it can be had. Where it
                 cannot, the plain Python function runs and one log line says why.
+            wait: True to compile now; False to compile in the background while the plain Python
+                function answers; None to wait for small traces, and for all with ``'llvm'``.
 
         Raises:
             InvalidArgumentError: an unknown back end.
         """
         if backend not in BACKENDS:
             raise InvalidArgumentError('backend', repr(backend), f'one of {BACKENDS}')
+        if wait is None:
+            wait = backend == 'llvm' or trace.operation_count <= WAIT_OPERATIONS
         self.trace = trace
-        started = time.perf_counter()
-        self._runner: LlvmBackend | PythonBackend = PythonBackend(trace)
         self.backend = 'python'
-        if backend != 'python':
-            try:
-                self._runner = LlvmBackend(trace)
-                self.backend = 'llvm'
-            except CompilerUnavailableError as reason:
-                _warn_once(f'kernels run as plain Python, which is slower: {reason}')
-            except (RuntimeError, OSError, MemoryError) as reason:
-                _warn_once(f'{trace.name} runs as plain Python, which is slower: {reason}')
-        self._entry = self.bind(_not_taken)
-        self.call = self.bind(self._call_general)
-        self.compile_seconds = time.perf_counter() - started
+        self.compile_seconds = 0.0
+        self._runner: LlvmBackend | PythonBackend = PythonBackend(trace)
+        self._entry: Callable[..., Any] = _not_taken
+        self.call: Callable[..., Any] = self._call_general
+        self._compiles_later: Callable[[Callable[[], None]], None] = (
+            _at_once if wait else background.submit
+        )
+        self._done = threading.Event()
+        self._callbacks: list[Callable[[], None]] = []
+        self._lock = threading.Lock()
+        if backend == 'python':
+            self._done.set()
+        elif wait:
+            self._compile()
+        else:
+            background.submit(_compiling(weakref.ref(self)))
 
     @property
     def name(self) -> str:
@@ -67,6 +82,27 @@ class Kernel:
     def operation_count(self) -> int:
         """Number of scalar operations of one state."""
         return self.trace.operation_count
+
+    @property
+    def ready(self) -> bool:
+        """Whether it will run no faster than it does: it is not being compiled any more."""
+        return self._done.is_set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the kernel is ready; return whether it is.
+
+        Args:
+            timeout: how long at most [s]; None for as long as it takes.
+        """
+        return self._done.wait(timeout)
+
+    def on_ready(self, callback: Callable[[], None]) -> None:
+        """Call a function when the kernel is ready, from the thread that compiles; or now."""
+        with self._lock:
+            if not self.ready:
+                self._callbacks.append(callback)
+                return
+        callback()
 
     def __repr__(self) -> str:
         inputs = ', '.join(f'{x.name}{x.shape}' for x in self.trace.inputs)
@@ -86,6 +122,7 @@ class Kernel:
         Raises:
             InvalidArgumentError: an argument of wrong shape or type, or one that is not finite.
             TypeError: a wrong number of arguments.
+            Exception: what the trace says about inputs and results that it does not allow.
         """
         return self.call(*values) if out is None else self.call(*values, out=out)
 
@@ -95,15 +132,36 @@ class Kernel:
         Args:
             slow_path: called with all arguments as they came, wherever these are not exactly one
                 C-contiguous float64 array of the right shape an input (a float for a scalar one)
-                and at most ``out=``, or where a number is not finite.
+                and at most ``out=``, where a number is not finite, and where the trace does not
+                allow an input or a result.
 
         Returns:
             A builtin function without any Python between the caller and the machine code; where
-            there is none, ``slow_path`` itself.
+            there is none, or none yet, ``slow_path`` itself.
         """
-        if isinstance(self._runner, PythonBackend):
-            return slow_path
-        return self._runner.bind(slow_path)
+        runner = self._runner
+        return slow_path if isinstance(runner, PythonBackend) else runner.bind(slow_path)
+
+    def _compile(self) -> None:
+        """Put machine code in the place of plain Python, where that can be done."""
+        started = time.perf_counter()
+        try:
+            runner = LlvmBackend(self.trace, self._compiles_later)
+        except CompilerUnavailableError as reason:
+            _warn_once(f'kernels run as plain Python, which is slower: {reason}')
+        except (RuntimeError, OSError, MemoryError) as reason:
+            _warn_once(f'{self.name} runs as plain Python, which is slower: {reason}')
+        else:
+            self._entry = runner.bind(_not_taken)
+            self._runner = runner
+            self.call = runner.bind(self._call_general)
+            self.backend = 'llvm'
+        self.compile_seconds = time.perf_counter() - started
+        with self._lock:
+            self._done.set()
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
 
     def _call_general(self, *values: Any, out: Any = None) -> Any:
         """Compute for arguments of any kind: convert, broadcast, or raise the clear error."""
@@ -116,19 +174,42 @@ class Kernel:
         arrays = [arguments.as_input(x, value) for x, value in zip(variables, values)]
         leading = arguments.leading_shape(variables, arrays)
         if not leading and out is None:
-            # Converted to what the entry point takes, unless a number is not finite.
+            # Converted to what the entry point takes, unless a number is not allowed.
             answer = self._entry(*[x if x.ndim else float(x) for x in arrays])
             if answer is not NotImplemented:
                 return answer
         results, work = arguments.as_outputs(self.trace.outputs, leading, out, arrays)
         if not self._runner.run(arrays, leading, work):
             arguments.refuse_non_finite(variables, arrays)
+            raise self._refusal(arrays, leading)
         for result, computed in zip(results, work):
             if result is not computed:
                 result[...] = computed
         if out is None:
             results = [x if x.ndim else x[()] for x in results]
         return results[0] if len(results) == 1 else tuple(results)
+
+    def _refusal(self, arrays: list[Array], leading: tuple[int, ...]) -> Exception:
+        """Return the error of a call whose inputs are finite."""
+        error = unmet(self.trace, arrays, leading)
+        if error is None and self.trace.finite_results is not None:
+            error = self.trace.finite_results()
+        return error or RuntimeError(f'{self.name} refused what it allows')
+
+
+def _compiling(kernel: weakref.ref[Kernel]) -> Callable[[], None]:
+    """Return a job that compiles a kernel, unless nobody needs it any more."""
+
+    def job() -> None:
+        alive = kernel()
+        if alive is not None:
+            alive._compile()
+
+    return job
+
+
+def _at_once(job: Callable[[], None]) -> None:
+    job()
 
 
 @lru_cache(maxsize=1024)

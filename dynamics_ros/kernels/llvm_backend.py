@@ -6,24 +6,26 @@ import ctypes
 import logging
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from dynamics_ros.kernels import arguments, entry_source, interpreter_layout, llvm_compiler
+from dynamics_ros.kernels import (
+    arguments,
+    entry_source,
+    interpreter_layout,
+    llvm_compiler,
+    self_test,
+    threads,
+)
 from dynamics_ros.kernels.arguments import Array
+from dynamics_ros.kernels.batch_code import BatchCode
 from dynamics_ros.kernels.entry_point import builtin
 from dynamics_ros.kernels.interpreter_layout import UnknownLayoutError
-from dynamics_ros.kernels.llvm_source import Dialect
 from dynamics_ros.kernels.llvm_source import emit as trace_module
 from dynamics_ros.kernels.trace import Trace
-
-SELF_TEST_TOLERANCE = 1e-6
-"""Largest error of machine code against the plain trace, relative to the largest result.
-
-It tells wrong code from right, so it stays clear of what rounding can do in an ill-conditioned
-function; accuracy is for the tests.
-"""
 
 _log = logging.getLogger('dynamics_ros.kernels')
 
@@ -31,19 +33,22 @@ _log = logging.getLogger('dynamics_ros.kernels')
 class LlvmBackend:
     """A trace compiled for this processor."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, compile_later: Callable[[Callable[[], None]], None]) -> None:
         """Compile and try a trace.
+
+        Args:
+            compile_later: runs a function that compiles, when it sees fit.
 
         Raises:
             CompilerUnavailableError: there is no compiler.
             RuntimeError: it cannot be compiled, or the machine code is wrong.
         """
         self._trace = trace
-        dialect = Dialect(llvm_compiler.has_opaque_pointers())
-        ir = trace_module(trace, dialect)
+        platform = llvm_compiler.platform()
+        ir = trace_module(trace, platform.dialect, platform.processor)
         functions = ['batch']
         try:
-            ir += entry_source.emit(trace, dialect, interpreter_layout.addresses())
+            ir += entry_source.emit(trace, platform.dialect, interpreter_layout.addresses())
             functions.append('entry')
         except UnknownLayoutError as reason:
             _log.info('%s is called through ctypes: %s', trace.name, reason)
@@ -51,14 +56,15 @@ class LlvmBackend:
         prototype = ctypes.CFUNCTYPE(
             ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p
         )
-        self._batch = prototype(self._code.address('batch'))
+        self._one_by_one = prototype(self._code.address('batch'))
         self._has_entry = 'entry' in functions
+        self._batch = BatchCode(trace, platform, compile_later)
         self._self_test()
 
     def run(
         self, arrays: Sequence[Array], leading: tuple[int, ...], results: Sequence[Array]
     ) -> bool:
-        """Fill the result arrays; return whether all inputs are finite.
+        """Fill the result arrays; return whether inputs and results are as the trace wants them.
 
         The GIL is free meanwhile.
 
@@ -75,10 +81,27 @@ class LlvmBackend:
         described += [
             (x, x.itemsize * variable.size) for x, variable in zip(results, self._trace.outputs)
         ]
-        count = len(described)
-        addresses = (ctypes.c_void_p * count)(*[x.ctypes.data for x, _ in described])
-        strides = (ctypes.c_int64 * count)(*[stride for _, stride in described])
-        return bool(self._batch(states, addresses, strides) == states)
+        starts = [x.ctypes.data for x, _ in described]
+        strides = [stride for _, stride in described]
+        run_some = self._batch.function(states) or self._run_one_by_one
+        count = threads.useful_threads(states * (self._trace.operation_count + 1))
+        if count == 1:
+            return run_some(states, starts, strides) == states
+        cuts = [states * i // count for i in range(count + 1)]
+        jobs = [
+            partial(run_some, b - a, [x + a * y for x, y in zip(starts, strides)], strides)
+            for a, b in pairwise(cuts)
+        ]
+        return sum(threads.run(jobs)) == states
+
+    def _run_one_by_one(self, states: int, starts: Sequence[int], strides: Sequence[int]) -> int:
+        """Compute states one after the other; return how many were computed."""
+        count = len(starts)
+        return int(
+            self._one_by_one(
+                states, (ctypes.c_void_p * count)(*starts), (ctypes.c_int64 * count)(*strides)
+            )
+        )
 
     def bind(self, slow_path: Callable[..., Any]) -> Callable[..., Any]:
         """Return the compiled entry point with a slow path, or that alone where there is none."""
@@ -90,37 +113,25 @@ class LlvmBackend:
 
     def _self_test(self) -> None:
         """Compare machine code with the plain trace, and the entry point with machine code."""
-        inputs, outputs = self._trace.inputs, self._trace.outputs
-        angles = iter(range(sum(x.size for x in inputs)))
-        arrays = [
-            np.array([0.3 + 0.4 * math.sin(1.7 * next(angles)) for _ in range(x.size)]).reshape(
-                x.shape
-            )
-            for x in inputs
-        ]
-        results = [np.full(x.shape, np.nan) for x in outputs]
-        finite = self.run(arrays, (), results)
-        computed = np.concatenate([np.zeros(0), *[x.ravel() for x in results]])
-        try:
-            elements = [x for array in arrays for x in array.ravel().tolist()]
-            expected = np.array(self._trace.interpret(elements))
-        except (ArithmeticError, ValueError):
+        trace = self._trace
+        arrays = self_test.sample(trace)
+        wanted = self_test.expected(trace, arrays)
+        results = [np.full(x.shape, np.nan) for x in trace.outputs]
+        accepted = self.run(arrays, (), results)
+        if wanted is None or (trace.finite_results and not np.isfinite(wanted).all()):
             # The function has no value at this point, so there is nothing to compare with.
-            expected = computed
-        largest = np.abs(expected[np.isfinite(expected)]).max(initial=1.0)
-        if not finite or not np.allclose(
-            computed, expected, rtol=0.0, atol=SELF_TEST_TOLERANCE * largest, equal_nan=True
-        ):
+            return
+        if not accepted or not self_test.agree(self_test.flat(results), wanted):
             raise RuntimeError('the machine code disagrees with the plain trace')
         if self._has_entry:
             scalars = [x if x.shape else float(x) for x in arrays]
             answer = self.bind(_no_answer)(*scalars)
-            pieces = answer if len(outputs) != 1 else (answer,)
+            pieces = answer if len(results) != 1 else (answer,)
             self._has_entry = len(pieces) == len(results) and all(
                 np.array_equal(x, y, equal_nan=True) for x, y in zip(pieces, results)
             )
             if not self._has_entry:
-                _log.warning('%s is called through ctypes: wrong entry point', self._trace.name)
+                _log.warning('%s is called through ctypes: wrong entry point', trace.name)
 
 
 def _no_answer(*_: object) -> tuple[object, ...]:

@@ -5,13 +5,30 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 from collections.abc import Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-LIBM_FUNCTIONS = ('sin', 'cos', 'sincos', 'tan', 'asin', 'acos', 'atan2', 'exp', 'log')
+from dynamics_ros.kernels import llvm_runtime
+from dynamics_ros.kernels.llvm_dialect import Dialect
+from dynamics_ros.kernels.processor import Processor, of_target
+
+LIBM_FUNCTIONS = ('sin', 'cos', 'tan', 'asin', 'acos', 'atan2', 'exp', 'log')
 
 
 class CompilerUnavailableError(Exception):
     """There is no compiler here that could make machine code of any kernel."""
+
+
+class Platform(NamedTuple):
+    """What code has to be written for.
+
+    Attributes:
+        dialect: of the LLVM at hand.
+        processor: what it compiles for.
+    """
+
+    dialect: Dialect
+    processor: Processor
 
 
 class MachineCode:
@@ -41,17 +58,36 @@ def load() -> Any:
     return binding
 
 
-def has_opaque_pointers() -> bool:
-    """Return whether this LLVM writes pointers ``ptr``.
+def platform() -> Platform:
+    """Return what to write code for, after making the functions available that all code shares.
 
     Raises:
         CompilerUnavailableError: there is no LLVM.
     """
-    try:
-        load().parse_assembly('declare void @f(ptr)')
-    except RuntimeError:
-        return False
-    return True
+    load()
+    return _prepared()[0]
+
+
+@lru_cache(maxsize=1)
+def _prepared() -> tuple[Platform, MachineCode]:
+    binding = load()
+    _provide_libm(binding)
+    dialect = Dialect(has_opaque_pointers())
+    features = binding.get_host_cpu_features()
+    processor = of_target(binding.get_default_triple(), features)
+    code = compile_module(llvm_runtime.emit(processor, dialect), llvm_runtime.functions(processor))
+    for name in llvm_runtime.functions(processor):
+        binding.add_symbol(name, code.address(name))
+    return Platform(dialect, processor), code
+
+
+def has_opaque_pointers() -> bool:
+    """Return whether this LLVM wants pointers to be written ``ptr``; before 16 it need not know.
+
+    Raises:
+        CompilerUnavailableError: there is no LLVM.
+    """
+    return bool(load().llvm_version_info[0] >= 16)
 
 
 def compile_module(ir: str, functions: Sequence[str]) -> MachineCode:
@@ -62,7 +98,6 @@ def compile_module(ir: str, functions: Sequence[str]) -> MachineCode:
         functions: the functions whose addresses will be asked for.
     """
     binding = load()
-    _provide_libm(binding)
     target = binding.Target.from_default_triple()
     machine = target.create_target_machine(
         cpu=binding.get_host_cpu_name(),

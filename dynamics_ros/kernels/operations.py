@@ -29,7 +29,8 @@ class Operation:
         python: its Python text; ``{0}`` stands for the first operand. The functions that it calls
             are names of `SCALAR_FUNCTIONS`.
         c: its C text.
-        llvm: its LLVM instructions on a type ``{type}``, the last one defining ``{result}``.
+        llvm: its LLVM instructions on a type ``{type}``, the last one defining ``{result}``; none
+            for an input and for sine and cosine.
         precedence: how tightly its text binds; a call and a name bind tightest.
         condition: whether the result is true or false instead of a number.
     """
@@ -57,13 +58,14 @@ def _function(name: str, value: Callable[..., float], c: str, llvm: str) -> Oper
     arity = 2 if name == 'atan2' else 1
     operands = ', '.join(f'{{{i}}}' for i in range(arity))
     typed = ', '.join(f'{{type}} {{{i}}}' for i in range(arity))
+    call = f'{{result}} = call {{type}} @{llvm}({typed})'
     return Operation(
         name,
         arity,
         value,
         f'{name}({operands})',
         f'{c}({operands})',
-        (f'{{result}} = call {{type}} @{llvm}({typed})',),
+        (call,) if llvm else (),
     )
 
 
@@ -104,14 +106,15 @@ RECIPROCAL = Operation(
 )
 SQRT = _function('sqrt', math.sqrt, 'sqrt', 'llvm.sqrt.{suffix}')
 ABSOLUTE = _function('absolute', math.fabs, 'fabs', 'llvm.fabs.{suffix}')
-SIN = _function('sin', math.sin, 'sin', 'sin')
-COS = _function('cos', math.cos, 'cos', 'cos')
-TAN = _function('tan', math.tan, 'tan', 'tan')
-ASIN = _function('asin', math.asin, 'asin', 'asin')
-ACOS = _function('acos', math.acos, 'acos', 'acos')
-EXP = _function('exp', math.exp, 'exp', 'exp')
-LOG = _function('log', math.log, 'log', 'log')
-ATAN2 = _function('atan2', math.atan2, 'atan2', 'atan2')
+# Sines and cosines of many angles are computed at once, by a function of our own.
+SIN = _function('sin', math.sin, 'sin', '')
+COS = _function('cos', math.cos, 'cos', '')
+TAN = _function('tan', math.tan, 'tan', 'tan{lanes}')
+ASIN = _function('asin', math.asin, 'asin', 'asin{lanes}')
+ACOS = _function('acos', math.acos, 'acos', 'acos{lanes}')
+EXP = _function('exp', math.exp, 'exp', 'exp{lanes}')
+LOG = _function('log', math.log, 'log', 'log{lanes}')
+ATAN2 = _function('atan2', math.atan2, 'atan2', 'atan2{lanes}')
 MINIMUM = _extremum('minimum', 'olt', min)
 MAXIMUM = _extremum('maximum', 'ogt', max)
 LESS = _comparison('less', '<', 'olt', lambda a, b: a < b)

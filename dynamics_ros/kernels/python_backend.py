@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dynamics_ros.kernels.arguments import Array
+from dynamics_ros.kernels.requirement import unmet
 from dynamics_ros.kernels.trace import Trace
 
 ARRAY_STATES = 16
@@ -23,7 +24,7 @@ class PythonBackend:
     def run(
         self, arrays: Sequence[Array], leading: tuple[int, ...], results: Sequence[Array]
     ) -> bool:
-        """Fill the result arrays; return whether all inputs are finite.
+        """Fill the result arrays; return whether inputs and results are as the trace wants them.
 
         Args:
             arrays: one an input, leading axes to be broadcast.
@@ -32,6 +33,16 @@ class PythonBackend:
         """
         if not all(np.isfinite(x).all() for x in arrays):
             return False
+        if unmet(self._trace, arrays, leading) is not None:
+            return False
+        self._compute(arrays, leading, results)
+        if self._trace.finite_results is None:
+            return True
+        return all(bool(np.isfinite(x).all()) for x in results)
+
+    def _compute(
+        self, arrays: Sequence[Array], leading: tuple[int, ...], results: Sequence[Array]
+    ) -> None:
         inputs, outputs = self._trace.inputs, self._trace.outputs
         states = math.prod(leading)
         columns = [
@@ -41,7 +52,7 @@ class PythonBackend:
         targets = [x.reshape(states, variable.size) for x, variable in zip(results, outputs)]
         if states >= ARRAY_STATES:
             self._run_arrays(columns, targets)
-            return True
+            return
         for i in range(states):
             try:
                 self._run_state([x[i] for x in columns], [x[i] for x in targets])
@@ -49,7 +60,6 @@ class PythonBackend:
                 # Machine code answers inf or NaN here, as IEEE 754 says; so do arrays.
                 one = slice(i, i + 1)
                 self._run_arrays([x[one] for x in columns], [x[one] for x in targets])
-        return True
 
     def _run_state(self, state: Sequence[Array], targets: Sequence[Array]) -> None:
         values = self._trace.evaluate(

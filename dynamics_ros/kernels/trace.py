@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import FunctionType
@@ -14,8 +14,11 @@ from typing import Any, NamedTuple, cast
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import c_source, llvm_source, python_source
 from dynamics_ros.kernels.expression import Expression, Graph, Node, Operand
+from dynamics_ros.kernels.llvm_dialect import Dialect
 from dynamics_ros.kernels.lowering import Instruction, lower
 from dynamics_ros.kernels.operations import ARRAY_FUNCTIONS, INPUT, SCALAR_FUNCTIONS
+from dynamics_ros.kernels.processor import PLAIN
+from dynamics_ros.kernels.requirement import Limits, Requirement
 
 Shape = tuple[int, ...]
 
@@ -44,6 +47,10 @@ class Trace:
         nodes: the instructions, operands first; all input elements lead.
         results: for each element of each output in order, the position of the instruction that
             computes it (int) or its constant value (float).
+        required: the trace of the values that requirements limit; None without requirements.
+        requirements: the limits of these values, in order.
+        finite_results: makes the error to raise when a result is NaN or infinite; None where such
+            results are answers.
     """
 
     name: str
@@ -52,6 +59,9 @@ class Trace:
     outputs: tuple[Variable, ...]
     nodes: tuple[Instruction, ...]
     results: tuple[int | float, ...]
+    required: Trace | None = None
+    requirements: tuple[Limits, ...] = ()
+    finite_results: Callable[[], Exception] | None = None
 
     def __repr__(self) -> str:
         inputs = ', '.join(f'{x.name}{x.shape}' for x in self.inputs)
@@ -77,12 +87,12 @@ class Trace:
         return c_source.emit(self)
 
     def llvm_ir(self, opaque_pointers: bool = True) -> str:
-        """Return the trace as a module of LLVM IR.
+        """Return the trace as a module of LLVM IR for any processor.
 
         Args:
-            opaque_pointers: whether pointers are written ``ptr``, as LLVM does from 15 on.
+            opaque_pointers: whether pointers are written ``ptr``, as LLVM wants it from 16 on.
         """
-        return llvm_source.emit(self, llvm_source.Dialect(opaque_pointers))
+        return llvm_source.emit(self, Dialect(opaque_pointers), PLAIN)
 
     @cached_property
     def _scalar_function(self) -> FunctionType:
@@ -135,6 +145,8 @@ def trace(
     inputs: Mapping[str, int | Shape],
     name: str,
     description: str = '',
+    requirements: Callable[..., Iterable[Requirement]] | None = None,
+    finite_results: Callable[[], Exception] | None = None,
 ) -> Trace:
     """Run a function once on symbols and keep what it computed.
 
@@ -145,6 +157,10 @@ def trace(
         inputs: shape of each input by name; an int n is the shape (n,).
         name: a Python identifier, the name of the printed function.
         description: one line for the header of printed code.
+        requirements: called like the function; returns what the inputs must be like. A kernel of
+            the trace raises the error of a requirement that is not met.
+        finite_results: makes the error that a kernel raises when a result is NaN or infinite;
+            without it such results are returned.
 
     Raises:
         InvalidArgumentError: a name or shape that cannot be printed, or ragged results.
@@ -174,7 +190,40 @@ def trace(
         outputs.append(Variable(str(key), shape))
         values += [_checked(x, graph, str(key)) for x in flat]
     nodes, results = lower(values, origins)
-    return Trace(name, description, variables, tuple(outputs), tuple(nodes), tuple(results))
+    demanded = [] if requirements is None else _undecided(requirements(*symbols))
+    required = None
+    if demanded:
+        conditions, limited = lower([x.value for x in demanded], origins)
+        required = Trace(
+            f'{name}_requirements',
+            f'what {name} requires',
+            variables,
+            (Variable('values', (len(demanded),)),),
+            tuple(conditions),
+            tuple(limited),
+        )
+    return Trace(
+        name,
+        description,
+        variables,
+        tuple(outputs),
+        tuple(nodes),
+        tuple(results),
+        required,
+        tuple(Limits(x.low, x.high, x.error) for x in demanded),
+        finite_results,
+    )
+
+
+def _undecided(requirements: Iterable[Requirement]) -> list[Requirement]:
+    """Return the requirements that depend on inputs; of the others one that is not met raises."""
+    kept = []
+    for x in requirements:
+        if isinstance(x.value, Expression):
+            kept.append(x)
+        elif not x.low <= x.value <= x.high:
+            raise x.error(x.value)
+    return kept
 
 
 def _nested(elements: Iterator[Expression], shape: Shape) -> Any:

@@ -26,9 +26,10 @@ def build() -> Application:
     """Three nodes on one robot."""
     host = Node(DYNAMICS)
     context = RobotContext(host, subscribe_payload=False)
+    # In the order in which their services become quick: a search waits for nobody.
     parts = (
-        Dynamics(host, context),
         Kinematics(Node(KINEMATICS), context),
+        Dynamics(host, context),
         Contact(Node(CONTACT), context),
     )
     for part in parts:

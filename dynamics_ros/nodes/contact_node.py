@@ -86,6 +86,7 @@ class Contact(Part):
         """Build the estimators for a robot."""
         pipeline = ContactPipeline(robot, self.parameters.values, default_frame)
         topic_names(pipeline.frames)
+        pipeline.compile()
         return pipeline
 
     def adopt(self, prepared: ContactPipeline) -> None:
@@ -113,7 +114,7 @@ class Contact(Part):
         topic_names(values.frames)
         built = self.context.built
         if built is not None:
-            # Building the estimators is the check. Of kernels only those of new frames are new.
+            # Building the estimators is the check; their kernels are made when they are adopted.
             ContactPipeline(built.robot, values, built.default_frame)
 
     def _changed(self, names: frozenset[str]) -> None:

@@ -50,7 +50,7 @@ class ContactPipeline:
     """
 
     def __init__(self, robot: Robot, values: ContactParameters, default_frame: str) -> None:
-        """Build the estimators and compile their kernels.
+        """Build the estimators; ``compile`` comes before their first use.
 
         Raises:
             InvalidArgumentError, UnknownFrameError: a parameter does not fit the robot.
@@ -81,7 +81,6 @@ class ContactPipeline:
             max_velocity=tare.max_velocity,
             max_deviation=tare.max_deviation,
         )
-        self._compile()
 
     def inherit(self, other: ContactPipeline) -> None:
         """Carry on where another left off, as far as what they estimate is the same."""
@@ -124,7 +123,8 @@ class ContactPipeline:
         self.detector.reset()
         self.tare.restart()
 
-    def _compile(self) -> None:
+    def compile(self) -> None:
+        """Have the kernels made."""
         q, zero = self.robot.neutral(), np.zeros(self.robot.nv)
         self.robot.momentum_observer_terms(q, zero)
         self._estimator.estimate(q, zero)

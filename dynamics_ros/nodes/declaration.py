@@ -260,7 +260,14 @@ def warn_of_undeclared(node: Node, host: Node | None = None) -> None:
             continue
         if host is None or not host.has_parameter(name):
             node.get_logger().warning(f'there is no parameter {name!r}: its value is not used')
-        elif given.value != host.get_parameter(name).value:
+        elif _plain(given.value) != _plain(host.get_parameter(name).value):
             node.get_logger().warning(
                 f'{name!r} is a parameter of {host.get_name()} in this process: not used here'
             )
+
+
+def _plain(value: Any) -> Any:
+    """A value as it compares: an empty list of a file has no type, and so is no value."""
+    if value is None:
+        return []
+    return value if isinstance(value, bool | int | float | str) else list(value)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,7 @@ from .executor import Application, run
 from .outputs import LATCHED, Output, RateLimit
 from .parameters import DynamicsParameters, PayloadParameters
 from .part import Part
+from .request_kernels import kernel
 from .request_state import (
     RequestedState,
     external_wrenches,
@@ -54,6 +57,17 @@ from .robot_context import RobotContext
 from .state import RobotState
 
 NAME = 'dynamics_node'
+
+TERMS = (
+    'mass_matrix',
+    'coriolis',
+    'gravity',
+    'nonlinear_effects',
+    'kinetic_energy',
+    'potential_energy',
+    'center_of_mass',
+)
+"""Kernels of ~/compute_dynamics_terms."""
 
 
 @dataclass(frozen=True)
@@ -121,17 +135,22 @@ class Dynamics(Part):
             self._announced = payload
             self._payload.publish(self.context.payload_message())
 
-    def warm_up(self, robot: Robot) -> None:
+    def warm_up(self) -> Sequence[Callable[[], object]]:
         """Compile what services ask for."""
+        if self._prepared is None:
+            return ()
+        robot = self._prepared.robot
         q, zero = robot.neutral(), np.zeros(robot.nv)
-        robot.inverse_dynamics(q, zero, zero)
-        robot.mass_matrix(q)
-        robot.nonlinear_effects(q, zero)
-        robot.coriolis(q, zero)
-        robot.kinetic_energy(q, zero)
-        robot.potential_energy(q)
-        robot.center_of_mass(q)
-        robot.forward_dynamics(q, zero, zero)
+        return (
+            partial(robot.inverse_dynamics, q, zero, zero),
+            partial(robot.forward_dynamics, q, zero, zero),
+            partial(robot.mass_matrix, q),
+            partial(robot.nonlinear_effects, q, zero),
+            partial(robot.coriolis, q, zero),
+            partial(robot.kinetic_energy, q, zero),
+            partial(robot.potential_energy, q),
+            partial(robot.center_of_mass, q),
+        )
 
     def outputs(self) -> list[Output]:
         """Gravity torques and commands."""
@@ -197,12 +216,17 @@ class Dynamics(Part):
 
     # --- services -------------------------------------------------------------------------------
 
-    def _inverse_dynamics(self, request: Any, response: Any) -> None:
+    async def _inverse_dynamics(self, request: Any, response: Any) -> None:
         state = requested_state(self.context, request.state, request.base_pose, request.base_twist)
         robot = state.robot
         acceleration = self._acceleration(request, state)
         wrenches = external_wrenches(self.context, robot, request.external_wrenches)
-        tau = robot.inverse_dynamics(state.q, state.required_velocity(), acceleration, wrenches)
+        q, v = state.q, state.required_velocity()
+        tau = await self.context.compute(
+            robot,
+            [kernel('inverse_dynamics', *wrenches)],
+            lambda home: home.inverse_dynamics(q, v, acceleration, wrenches),
+        )
         response.torques = _torque_message(state.stamp, robot.joint_v_indices, tau)
         response.base_wrench = wrench_message(_base_six(robot, tau))
 
@@ -221,29 +245,37 @@ class Dynamics(Part):
             raise InvalidArgumentError('base_acceleration', 'the base is fixed', 'zero')
         return acceleration
 
-    def _forward_dynamics(self, request: Any, response: Any) -> None:
+    async def _forward_dynamics(self, request: Any, response: Any) -> None:
         state = requested_state(self.context, request.state, request.base_pose, request.base_twist)
         robot = state.robot
         wrenches = external_wrenches(self.context, robot, request.external_wrenches)
-        effort = state.required_effort()
-        a = robot.forward_dynamics(state.q, state.required_velocity(), effort, wrenches)
+        q, v, effort = state.q, state.required_velocity(), state.required_effort()
+        a = await self.context.compute(
+            robot,
+            [kernel('forward_dynamics', *wrenches)],
+            lambda home: home.forward_dynamics(q, v, effort, wrenches),
+        )
         response.joint_names = list(robot.joint_v_indices)
         response.accelerations = float_sequence(a[list(robot.joint_v_indices.values())])
         response.base_acceleration = accel_message(_base_six(robot, a))
 
-    def _dynamics_terms(self, request: Any, response: Any) -> None:
+    async def _dynamics_terms(self, request: Any, response: Any) -> None:
         state = requested_state(self.context, request.state, request.base_pose, request.base_twist)
-        robot, q, v = state.robot, state.q, state.required_velocity()
-        response.velocity_names = velocity_names(robot)
-        response.size = robot.nv
-        response.mass_matrix = float_sequence(robot.mass_matrix(q))
-        response.coriolis = float_sequence(robot.coriolis(q, v))
-        response.gravity = float_sequence(robot.gravity(q))
-        response.nonlinear_effects = float_sequence(robot.nonlinear_effects(q, v))
-        response.kinetic_energy = float(robot.kinetic_energy(q, v))
-        response.potential_energy = float(robot.potential_energy(q))
-        response.center_of_mass = point_message(robot.center_of_mass(q).tolist())
-        response.total_mass = float(robot.total_mass)
+        q, v = state.q, state.required_velocity()
+
+        def fill(robot: Robot) -> None:
+            response.mass_matrix = float_sequence(robot.mass_matrix(q))
+            response.coriolis = float_sequence(robot.coriolis(q, v))
+            response.gravity = float_sequence(robot.gravity(q))
+            response.nonlinear_effects = float_sequence(robot.nonlinear_effects(q, v))
+            response.kinetic_energy = float(robot.kinetic_energy(q, v))
+            response.potential_energy = float(robot.potential_energy(q))
+            response.center_of_mass = point_message(robot.center_of_mass(q).tolist())
+
+        await self.context.compute(state.robot, map(kernel, TERMS), fill)
+        response.velocity_names = velocity_names(state.robot)
+        response.size = state.robot.nv
+        response.total_mass = float(state.robot.total_mass)
 
     async def _set_payload(self, request: Any, response: Any) -> None:
         robot = self.context.required_robot()

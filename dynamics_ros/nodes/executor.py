@@ -21,7 +21,7 @@ FOREVER = 1e8
 
 PROBE_TIME = 1.0
 
-SWITCH_INTERVAL = 0.0005
+SWITCH_INTERVAL = 0.001
 """Seconds for which a thread that compiles or searches may keep a message waiting for the
 interpreter; the usual 5 ms are several messages."""
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -21,7 +23,6 @@ from dynamics_ros_msgs.srv import (
 )
 
 from ..errors import InvalidArgumentError
-from ..inverse_kinematics import InverseKinematicsResult
 from ..manipulability import manipulability
 from ..robot import Robot
 from . import markers
@@ -43,10 +44,15 @@ from .executor import Application, run
 from .outputs import FrameOutputs, Output, RateLimit, topic_names
 from .parameters import KinematicsParameters
 from .part import Part, known_frames
+from .request_kernels import kernel
 from .request_state import requested_state, required_frame, velocity_names
 from .results import SearchError, serve, success
 from .robot_context import RobotContext
+from .search import Search, import_solver
 from .state import RobotState
+
+if TYPE_CHECKING:
+    from ..inverse_kinematics import InverseKinematicsResult
 
 NAME = 'kinematics_node'
 
@@ -109,15 +115,15 @@ class Kinematics(Part):
         self._frame_outputs.set_frames(prepared.frames)
         self._prepared = prepared
 
-    def warm_up(self, robot: Robot) -> None:
-        """Compile what markers and services need of these frames."""
-        prepared = self._prepared
-        if prepared is not None and prepared.robot is robot:
+    def warm_up(self) -> Sequence[Callable[[], object]]:
+        """Import the solver, compile what services and markers need of these frames."""
+        slices: list[Callable[[], object]] = [import_solver]
+        if self._prepared is not None:
+            robot = self._prepared.robot
             q = robot.neutral()
-            robot.center_of_mass(q)
-            for frame in prepared.frames:
-                robot.jacobian(q, frame)
-                robot.inverse_kinematics(robot.forward_kinematics(q, frame), frame, q)
+            slices += [partial(robot.jacobian, q, frame) for frame in self._prepared.frames]
+            slices.append(partial(robot.center_of_mass, q))
+        return slices
 
     def outputs(self) -> list[Output]:
         """Poses, twists, markers, tf."""
@@ -203,7 +209,7 @@ class Kinematics(Part):
 
     # --- services -------------------------------------------------------------------------------
 
-    def _forward_kinematics(self, request: Any, response: Any) -> None:
+    async def _forward_kinematics(self, request: Any, response: Any) -> None:
         reference = _reference(request.reference)
         state = requested_state(self.context, request.state, request.base_pose, request.base_twist)
         robot = state.robot
@@ -211,24 +217,36 @@ class Kinematics(Part):
             required_frame(self.context, robot, frame, 'frames') for frame in request.frames
         ] or self._configured_frames()
         root = self.context.root_frame_id()
-        for frame in frames:
-            pose = robot.forward_kinematics(state.q, frame)
-            response.poses.append(pose_stamped(state.stamp, root, pose))
-            if state.velocity is not None:
-                twist = robot.frame_velocity(state.q, state.velocity, frame, reference)
-                twist_frame = self._twist_frame(frame, reference)
-                response.twists.append(twist_stamped(state.stamp, twist_frame, twist))
+        q, v = state.q, state.velocity
+        kernels = [kernel('forward_kinematics', frame) for frame in frames]
+        if v is not None:
+            kernels += [kernel('frame_velocity', frame, reference) for frame in frames]
+
+        def fill(home: Robot) -> None:
+            for frame in frames:
+                pose = home.forward_kinematics(q, frame)
+                response.poses.append(pose_stamped(state.stamp, root, pose))
+                if v is not None:
+                    twist = home.frame_velocity(q, v, frame, reference)
+                    twist_frame = self._twist_frame(frame, reference)
+                    response.twists.append(twist_stamped(state.stamp, twist_frame, twist))
+
+        await self.context.compute(robot, kernels, fill)
 
     def _configured_frames(self) -> list[str]:
         if self._prepared is None:
             raise InvalidArgumentError('frames', self.problem or 'none are configured', 'a frame')
         return list(self._prepared.frames)
 
-    def _jacobian(self, request: Any, response: Any) -> None:
+    async def _jacobian(self, request: Any, response: Any) -> None:
         reference = _reference(request.reference)
         state = requested_state(self.context, request.state, request.base_pose)
         frame = required_frame(self.context, state.robot, request.frame, 'frame')
-        jacobian = state.robot.jacobian(state.q, frame, reference)
+        jacobian = await self.context.compute(
+            state.robot,
+            [kernel('jacobian', frame, reference)],
+            lambda home: home.jacobian(state.q, frame, reference),
+        )
         response.velocity_names = velocity_names(state.robot)
         response.rows, response.columns = jacobian.shape
         response.jacobian = float_sequence(jacobian)
@@ -238,37 +256,25 @@ class Kinematics(Part):
         seed = requested_state(self.context, request.seed, request.base_pose)
         robot = seed.robot
         frame = required_frame(self.context, robot, request.frame, 'frame')
-        target = self._target(robot, seed.q, request.target)
-        options = self._search_options(request)
-        several = request.max_solutions > 1
-
-        def search() -> tuple[list[InverseKinematicsResult], float]:
-            started = time.monotonic()
-            found: list[InverseKinematicsResult] = []
-            if several:
-                count = min(request.max_solutions, 64)
-                found = list(
-                    robot.all_inverse_kinematics(
-                        target, frame, seed.q, max_solutions=count, **options
-                    )
-                )
-            if not found:
-                found = [
-                    robot.inverse_kinematics(
-                        target, frame, seed.q, approximate=request.approximate, **options
-                    )
-                ]
-            return found, time.monotonic() - started
-
-        assert self.context.executor is not None
-        outcome = await self.context.worker.submit(self.context.executor, search)
-        assert outcome is not None
-        solutions, elapsed = outcome
+        search = Search(
+            frame=frame,
+            target=pose_matrix(request.target.pose, 'target.pose'),
+            carrier=self._carrier(robot, request.target.header.frame_id),
+            seed=seed.q,
+            count=max(request.max_solutions, 1),
+            approximate=request.approximate,
+            timeout=self._timeout(request),
+            options=self._search_options(request),
+        )
+        outcome = search.quick(robot) or await self.context.compute(
+            robot, search.kernels(), search.run, self.context.searches
+        )
+        solutions = outcome.results
         best = solutions[0]
         response.position_error = best.position_error
         response.rotation_error = best.rotation_error
         response.iterations = sum(solution.iterations for solution in solutions)
-        response.elapsed = duration_message(elapsed)
+        response.elapsed = duration_message(outcome.seconds)
         if best.success or request.approximate:
             response.solution = _solution(robot, seed.stamp, best.q)
         if best.success:
@@ -278,23 +284,24 @@ class Kinematics(Part):
         error = SearchError(SEARCH_CODES[best.reason], _explained(best))
         response.result = Result(code=error.code, message=str(error))
 
-    def _target(self, robot: Robot, q: Array, target: PoseStamped) -> Array:
-        pose = pose_matrix(target.pose, 'target.pose')
-        frame_id = target.header.frame_id
+    def _carrier(self, robot: Robot, frame_id: str) -> str:
+        """The frame that a target is given in; '' for the root frame."""
         if frame_id in ('', robot.root_frame, self.context.root_frame_id()):
-            return pose
-        frame = required_frame(self.context, robot, frame_id, 'target.header.frame_id')
-        return robot.forward_kinematics(q, frame) @ pose
+            return ''
+        return required_frame(self.context, robot, frame_id, 'target.header.frame_id')
 
-    def _search_options(self, request: Any) -> dict[str, Any]:
+    def _timeout(self, request: Any) -> float:
         defaults = self.parameters.values.inverse_kinematics
         timeout = seconds(request.timeout) or defaults.timeout
         if not 0.0 < timeout <= defaults.max_timeout:
             raise InvalidArgumentError(
                 'timeout', f'{timeout:g} s', f'0 to {defaults.max_timeout:g} s'
             )
+        return timeout
+
+    def _search_options(self, request: Any) -> dict[str, Any]:
+        defaults = self.parameters.values.inverse_kinematics
         return {
-            'timeout': timeout,
             'position_tolerance': _tolerance(
                 request.position_tolerance, defaults.position_tolerance, 'position_tolerance'
             ),

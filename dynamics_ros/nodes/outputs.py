@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -67,6 +68,22 @@ class RateLimit:
         late = now - self._next
         # From the time it was due, so that the mean rate is kept, unless the input had paused.
         self._next += period if late < period else late + period
+        return True
+
+
+class Burst:
+    """Lets through no more than so many within a time, however they come."""
+
+    def __init__(self, most: int, seconds: float) -> None:
+        self._passed: deque[float] = deque(maxlen=most)
+        self._seconds = seconds
+
+    def passes(self, now: float) -> bool:
+        """Whether the one that comes at the time ``now`` [s] may pass."""
+        full = len(self._passed) == self._passed.maxlen
+        if full and now - self._passed[0] < self._seconds:
+            return False
+        self._passed.append(now)
         return True
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rclpy.node import Node
@@ -58,8 +59,12 @@ class Part(ABC):
     def start(self) -> None:  # noqa: B027 - not every part has something to ask for
         """Ask for what the parameters say about the robot, once the executor is there."""
 
-    def warm_up(self, robot: Robot) -> None:  # noqa: B027 - nor services with kernels
-        """Have the kernels compiled that only services need; in another thread."""
+    def warm_up(self) -> Sequence[Callable[[], object]]:
+        """What makes the first requests as quick as all others, in slices for another thread.
+
+        Asked for at start, and whenever a robot has been adopted.
+        """
+        return ()
 
     def details(self) -> dict[str, str]:
         """What diagnostics shows beside what it shows of every part."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import threading
 import traceback
 from collections.abc import Awaitable, Callable
@@ -83,12 +82,14 @@ class FaultLog:
     """
 
     def __init__(self, node: Node) -> None:
-        self._logger = node.get_logger()
+        self._node = node
         self._seen: set[str] = set()
         self._lock = threading.Lock()
 
     def report(self, where: str, error: BaseException) -> None:
         """Log an error that nobody foresaw."""
+        if not self._node.context.ok():
+            return  # a signal has shut the context down in the middle: that is no fault
         frames = traceback.extract_tb(error.__traceback__)
         place = f'{frames[-1].filename}:{frames[-1].lineno}' if frames else ''
         key = f'{where} {type(error).__name__} {place}'
@@ -97,10 +98,10 @@ class FaultLog:
                 return
             self._seen.add(key)
         text = ''.join(traceback.format_exception(type(error), error, error.__traceback__))
-        self._logger.error(f'{where}: unexpected error (reported once)\n{text}')
+        self._node.get_logger().error(f'{where}: unexpected error (reported once)\n{text}')
 
 
-Handler = Callable[[Any, Any], Awaitable[None] | None]
+Handler = Callable[[Any, Any], Awaitable[None]]
 
 
 def serve(node: Node, kind: Any, name: str, handler: Handler, faults: FaultLog) -> None:
@@ -110,8 +111,8 @@ def serve(node: Node, kind: Any, name: str, handler: Handler, faults: FaultLog) 
         node: the node.
         kind: service type; its response has a field ``result``.
         name: service name.
-        handler: fills the response it is given or raises; a coroutine where it has to wait. What
-            it leaves in ``response.result`` stays, else the result is a success.
+        handler: a coroutine function that fills the response it is given, or raises. What it
+            leaves in ``response.result`` stays, else the result is a success.
         faults: where unforeseen errors go.
     """
 
@@ -122,25 +123,13 @@ def serve(node: Node, kind: Any, name: str, handler: Handler, faults: FaultLog) 
         response.result = failure(error)
         return response
 
-    def finished(response: Any) -> Any:
+    async def answer(request: Any, response: Any) -> Any:
+        try:
+            await handler(request, response)
+        except Exception as error:
+            return failed(error)
         if response.result.code == Result.FAILURE and not response.result.message:
             response.result = success()
         return response
 
-    def answer(request: Any, response: Any) -> Any:
-        try:
-            handler(request, response)
-        except Exception as error:
-            return failed(error)
-        return finished(response)
-
-    async def answer_later(request: Any, response: Any) -> Any:
-        try:
-            await handler(request, response)  # type: ignore[misc]
-        except Exception as error:
-            return failed(error)
-        return finished(response)
-
-    node.create_service(
-        kind, name, answer_later if inspect.iscoroutinefunction(handler) else answer
-    )
+    node.create_service(kind, name, answer)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
@@ -25,9 +24,10 @@ from ..robot import Robot
 from .conversions import header, inertia_arrays, inertia_message
 from .declaration import ParameterSet
 from .meter import Meter
-from .outputs import LATCHED, RateLimit
+from .outputs import LATCHED, Burst, RateLimit
 from .parameters import RobotParameters
 from .part import Part
+from .request_kernels import RequestKernels, WarmUp
 from .results import FaultLog, NoModelError, NoStateError, StaleStateError
 from .robot_builder import (
     Built,
@@ -39,6 +39,8 @@ from .robot_builder import (
 )
 from .state import RefusedMessage, RobotState, StateBuffer
 from .worker import Worker
+
+Answer = TypeVar('Answer')
 
 # Best effort as sensor data is; deep enough that a pause of 0.1 s at 1 kHz loses nothing.
 JOINT_STATE_QOS = QoSProfile(
@@ -81,13 +83,14 @@ class RobotContext:
         self.joint_states = Meter()
         self.joint_state_rate = 0.0
         self.without_model = 0
-        self.worker = Worker('services')
-        self._warm_up = Worker('warm_up', limit=0)
+        self.searches = Worker('searches')
+        self._warm_up = WarmUp()
+        self._requests = RequestKernels(self._warm_up)
         self.executor: Executor | None = None
         self._parts: list[Part] = []
         self._on_change: list[Callable[[], None]] = []
         self._faults = FaultLog(node)
-        self._warnings, self._errors = RateLimit(), RateLimit()
+        self._warnings, self._errors = RateLimit(), Burst(20, seconds=10.0)
         self._refusals: dict[str, str] = {}
         self._builder = RobotBuilder(self._request(''), self._prepare, self._adopt)
         self.parameters.add_listener(self._parameters_changed)
@@ -134,6 +137,8 @@ class RobotContext:
         description = self.parameters.values.robot_description
         if description:
             self._use_description(description)
+        slices = (step for part in self._parts for step in part.warm_up())
+        self._warm_up.replace(executor, slices)
 
     # --- the robot ------------------------------------------------------------------------------
 
@@ -153,6 +158,7 @@ class RobotContext:
         Whoever asks for the change tells about a refusal.
         """
         assert self.executor is not None, 'start() comes first'
+        self._warm_up.hold()
         future = self._builder.change(self.executor, subject, edit, always=always)
         future.add_done_callback(self._seen)
         self._notify()
@@ -160,6 +166,8 @@ class RobotContext:
 
     def _seen(self, done: Future[None]) -> None:
         done.exception()  # rclpy prints those of futures that nobody has looked at
+        assert self.executor is not None
+        self._warm_up.release(self.executor)
         self._notify()
 
     def rebuild(self, subject: str) -> None:
@@ -181,6 +189,20 @@ class RobotContext:
         if self.robot is None:
             raise NoModelError(self.refusal or 'no robot_description has been received yet')
         return self.robot
+
+    async def compute(
+        self,
+        robot: Robot,
+        kernels: Iterable[str],
+        function: Callable[[Robot], Answer],
+        worker: Worker | None = None,
+    ) -> Answer:
+        """What a function makes of a robot, without messages waiting for kernels to be made.
+
+        Args, raises: as ``RequestKernels.compute``.
+        """
+        assert self.executor is not None, 'start() comes first'
+        return await self._requests.compute(self.executor, robot, kernels, function, worker)
 
     def payload_message(self) -> Payload:
         """The payload in force."""
@@ -267,10 +289,8 @@ class RobotContext:
             f'{built.seconds:.2f} s'
         )
         assert self.executor is not None
-        for part in self._parts:
-            warm = self._warm_up.submit(self.executor, partial(part.warm_up, built.robot))
-            # What fails here fails again, and is told, when it is asked for.
-            warm.add_done_callback(lambda done: done.exception())
+        slices = (step for part in self._parts for step in part.warm_up())
+        self._warm_up.replace(self.executor, slices)
 
     def _report(self, subject: str, error: BaseException | None) -> None:
         if isinstance(error, SupersededError):
@@ -281,9 +301,11 @@ class RobotContext:
             if not isinstance(error, DynamicsRosError):
                 self._faults.report(subject, error)
             kept = '' if self.robot is None else '; the one before is kept'
-            self._refusals[subject] = f'{subject} refused: {error}{kept}'
-            if self._errors.passes(time.monotonic(), WARNING_RATE):
-                self.node.get_logger().error(self._refusals[subject])
+            text = f'{subject} refused: {error}{kept}'
+            # Once for each reason; and whoever sends ever new nonsense cannot fill the log.
+            if text != self._refusals.get(subject) and self._errors.passes(time.monotonic()):
+                self.node.get_logger().error(text)
+            self._refusals[subject] = text
         self._notify()
 
     # --- the state ------------------------------------------------------------------------------
@@ -299,7 +321,10 @@ class RobotContext:
             self._warn_refused('joint_states', refusal)
             return
         self.joint_states.tick()
-        state = self.buffer.state()
+        self._publish(self.buffer.state())
+
+    def _publish(self, state: RobotState | None) -> None:
+        """Have the parts publish what follows from a new state."""
         if state is None:
             return
         first = self.state is None
@@ -318,6 +343,11 @@ class RobotContext:
             self.buffer.update_base(message, (root, self.frame_id(root)))
         except RefusedMessage as refusal:
             self._warn_refused('odom', refusal)
+            return
+        if not self.buffer.joint_names:
+            # The pose is all there is to know of a body without joints.
+            self.joint_states.tick()
+            self._publish(self.buffer.state())
 
     def _warn_refused(self, topic: str, refusal: RefusedMessage) -> None:
         # Not rclpy's throttle: it looks up the caller's source for every message it drops.
@@ -336,13 +366,19 @@ class RobotContext:
         state = self.buffer.state(base_required=False)
         if state is None:
             raise NoStateError(self.waiting_for())
-        age = self.joint_states.age()
+        age = 0.0 if self.immobile else self.joint_states.age()
         limit = self.parameters.values.state_timeout
         if limit and age > limit:
             raise StaleStateError(
                 f'the latest joint state is {age:.1f} s old; state_timeout is {limit:g} s'
             )
         return state
+
+    @property
+    def immobile(self) -> bool:
+        """Whether there is a robot that nothing could be told about."""
+        buffer = self.buffer
+        return buffer is not None and not (buffer.missing() or buffer.robot.nv)
 
     def waiting_for(self) -> str:
         """What is missing for a first state, in words."""
@@ -351,6 +387,8 @@ class RobotContext:
         if self.buffer.unreachable:
             names = ', '.join(self.buffer.unreachable)
             return f'joints of several coordinates do not come by joint_states; lock them: {names}'
+        if self.immobile:
+            return 'the robot has no joint that moves, so that no joint state is about it'
         return f'waiting for {", ".join(self.buffer.missing())}'
 
     # --- names and time -------------------------------------------------------------------------
@@ -387,6 +425,7 @@ class RobotContext:
         except DynamicsRosError as error:
             part.silence = str(error)
         except Exception as error:
+            # Of a context that a signal has shut down nothing is told: see FaultLog.
             part.silence = f'unexpected error: {type(error).__name__}: {error}'
             part.faults.report('computing the outputs', error)
 

@@ -189,7 +189,7 @@ class RobotSimulator(Node):
         except InvalidArgumentError as error:
             self.get_logger().warning(f'effort command refused: {error}', throttle_duration_sec=5.0)
 
-    def _on_apply_wrench(
+    async def _on_apply_wrench(
         self, request: ApplyWrench.Request, _response: ApplyWrench.Response
     ) -> None:
         self._simulated.push(

@@ -217,6 +217,8 @@ class StateBuffer:
         self._v[: self._base_nv] = self.base_velocity(twist)
         self._base_stamp = nanoseconds(message.header.stamp)
         self.base_frame_id = message.header.frame_id
+        if not self.joint_names:
+            self._stamp = message.header.stamp
 
     def base_coordinates(self, pose: object, name: str) -> Array:
         """Coordinates of the root joint for a pose of the root link."""

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import rclpy
 from rclpy.executors import Executor
 from rclpy.task import Future
 
@@ -49,6 +50,21 @@ class Worker:
             try:
                 result = function()
             except Exception as error:
-                executor.create_task(future.set_exception, error)
+                _tell(executor, future.set_exception, error)
             else:
-                executor.create_task(future.set_result, result)
+                _tell(executor, future.set_result, result)
+
+
+def _tell(executor: Executor, tell: Callable[[Any], None], outcome: Any) -> None:
+    try:
+        executor.create_task(tell, outcome)
+        # The events executor resumes coroutines at the next event after what they wait for.
+        executor.create_task(_nothing)
+    except Exception:
+        # At the end of the process the executor may be gone, and with it whoever waits.
+        if rclpy.ok():
+            raise
+
+
+def _nothing() -> None:
+    pass

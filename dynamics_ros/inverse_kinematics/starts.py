@@ -1,0 +1,96 @@
+"""Where searches begin after the seed: evenly spread over the joint ranges, nearest pose first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+
+Vector = NDArray[np.float64]
+
+SORTED = 256
+"""Starts whose poses are kept. More of them bring the nearest one little closer, in six dimensions,
+and take longer to sort than a failing search takes."""
+
+SMALLEST_SPREAD = 1e-9
+"""m; a frame that moves less only turns."""
+
+
+class Starts:
+    """A fixed sequence of joint positions, and the poses that the first of them lead to.
+
+    A low-discrepancy sequence leaves no large holes [Roberts2018]. A search that begins at a pose
+    near the target arrives sooner and more often than one that begins anywhere.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        frames: tuple[str, ...],
+        q_index: slice | NDArray[np.intp],
+        ranges: Vector,
+        random_seed: int,
+    ) -> None:
+        """Make the sequence.
+
+        Args:
+            robot: the robot.
+            frames: m names.
+            q_index: places in q of the n joints that move them.
+            ranges: (2, n) lower and upper ends [rad or m].
+            random_seed: another one is another sequence.
+        """
+        self._low, self._width = ranges[0], ranges[1] - ranges[0]
+        self._increments = _increments(len(self._low))
+        self._offset: Vector | float = 0.5
+        if random_seed:
+            self._offset = np.random.default_rng(random_seed).random(len(self._low))
+        self._positions = self._sequence(0, SORTED)
+        q = np.tile(robot.neutral(), (SORTED, 1))
+        q[:, q_index] = self._positions
+        poses = np.array([robot.forward_kinematics(q, frame) for frame in frames])
+        points = poses[:, :, :3, 3]
+        means = points.mean(axis=1, keepdims=True)
+        spread = float(np.sqrt(np.square(points - means).sum(axis=2).mean()))
+        self.spread = spread if spread > SMALLEST_SPREAD else 1.0
+        # |p - p*|^2 / L^2 + |R - R*|^2 / 2 but for what is the same for all starts.
+        linear = -2.0 * (points - means) / self.spread**2
+        angular = -poses[:, :, :3, :3].reshape(len(frames), SORTED, 9)
+        self._mean = means[:, 0]
+        self._features = np.concatenate([*linear, *angular], axis=1)
+        self._squares = np.square((points - means) / self.spread).sum(axis=(0, 2))
+
+    def toward(self, targets: Vector, count: int, position_only: bool) -> Iterator[Vector]:
+        """Joint positions (n) of ``count`` starts.
+
+        Args:
+            targets: (m, 4, 4) wanted poses.
+            count: how many.
+            position_only: the rotation of the targets does not count.
+        """
+        linear = (targets[:, :3, 3] - self._mean).ravel()
+        angular = np.zeros(9 * len(targets)) if position_only else targets[:, :3, :3].ravel()
+        distances = self._features @ np.concatenate([linear, angular]) + self._squares
+        for k in distances.argsort(kind='stable')[:count].tolist():
+            yield self._positions[k]
+        for k in range(SORTED, count):
+            yield self._sequence(k, k + 1)[0]
+
+    def _sequence(self, first: int, last: int) -> Vector:
+        terms = np.arange(first + 1, last + 1)[:, None]
+        unit: Vector = (self._offset + terms * self._increments) % 1.0
+        return self._low + self._width * unit
+
+
+def _increments(n: int) -> Vector:
+    """Powers of 1 / g where g^(n+1) = g + 1, the golden ratio of n dimensions [Roberts2018]."""
+    g = 2.0
+    for _ in range(60):
+        g = (1.0 + g) ** (1.0 / (n + 1))
+    powers: Vector = g ** -np.arange(1.0, n + 1.0)
+    return powers

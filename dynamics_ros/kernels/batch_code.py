@@ -1,0 +1,116 @@
+"""Machine code for many states at once, compiled when a batch first asks for it."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dynamics_ros.kernels import llvm_batch, llvm_compiler, self_test
+from dynamics_ros.kernels.llvm_compiler import Platform
+from dynamics_ros.kernels.trace import Trace
+
+BATCH_STATES = 32
+"""Smaller batches go state by state: they save too little to compile for."""
+
+RunStates = Callable[[int, Sequence[int], Sequence[int]], int]
+"""From number of states, addresses and strides to the number of states computed."""
+
+_log = logging.getLogger('dynamics_ros.kernels')
+
+
+class BatchCode:
+    """The code of one trace for vectors of states, one state a lane."""
+
+    def __init__(
+        self,
+        trace: Trace,
+        platform: Platform,
+        compile_later: Callable[[Callable[[], None]], None],
+    ) -> None:
+        """Note what may be compiled.
+
+        Args:
+            compile_later: runs a function that compiles, when it sees fit.
+        """
+        self._trace = trace
+        self._platform = platform
+        self._compile_later = compile_later
+        self._wanted = platform.processor.lanes > 1
+        self._lock = threading.Lock()
+        self._code: llvm_compiler.MachineCode | None = None
+        self._function: Any = None
+
+    def function(self, states: int) -> RunStates | None:
+        """Return what computes so many states; None where that has to go state by state."""
+        if self._function is None:
+            if states < BATCH_STATES:
+                return None
+            with self._lock:
+                wanted, self._wanted = self._wanted, False
+            if wanted:
+                self._compile_later(self._compile)
+            if self._function is None:
+                return None
+        return self._run
+
+    def _compile(self) -> None:
+        dialect, processor = self._platform
+        ir = llvm_batch.emit(self._trace, dialect, processor)
+        prototype = ctypes.CFUNCTYPE(
+            ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
+        )
+        try:
+            self._code = llvm_compiler.compile_module(ir, ['batch'])
+            function = prototype(self._code.address('batch'))
+            self._self_test(function)
+        except (RuntimeError, OSError, MemoryError) as reason:
+            _log.warning('%s computes a batch state by state: %s', self._trace.name, reason)
+            return
+        self._function = function
+
+    def _self_test(self, function: Any) -> None:
+        """Compare each lane, and a lane that is left over, with the plain trace.
+
+        Raises:
+            RuntimeError: one is different.
+        """
+        trace, states = self._trace, self._platform.processor.lanes + 1
+        one = self_test.sample(trace)
+        wanted = self_test.expected(trace, one)
+        arrays = [np.array([x] * states) for x in one]
+        results = [np.full((states, *x.shape), np.nan) for x in trace.outputs]
+        described = [*arrays, *results]
+        done = self._call(
+            function, states, [x.ctypes.data for x in described], [x.strides[0] for x in described]
+        )
+        if wanted is None or (trace.finite_results and not np.isfinite(wanted).all()):
+            return
+        rows = [self_test.flat([x[i] for x in results]) for i in range(states)]
+        if done != states or not all(self_test.agree(row, wanted) for row in rows):
+            raise RuntimeError('the machine code disagrees with the plain trace')
+
+    def _run(self, states: int, starts: Sequence[int], strides: Sequence[int]) -> int:
+        """Compute states, several at once; return how many were computed."""
+        return self._call(self._function, states, starts, strides)
+
+    def _call(
+        self, function: Any, states: int, starts: Sequence[int], strides: Sequence[int]
+    ) -> int:
+        lanes, count = self._platform.processor.lanes, len(starts)
+        size = lanes * llvm_batch.scratch_size(self._trace)
+        scratch = np.empty(size + lanes)
+        start = scratch.ctypes.data
+        aligned = start + -start % (8 * lanes)
+        return int(
+            function(
+                states,
+                (ctypes.c_void_p * count)(*starts),
+                (ctypes.c_int64 * count)(*strides),
+                aligned,
+            )
+        )

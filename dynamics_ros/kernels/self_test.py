@@ -1,0 +1,86 @@
+"""Where machine code is tried before it is used, and what it has to answer there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dynamics_ros.kernels.arguments import Array
+from dynamics_ros.kernels.operations import INPUT
+from dynamics_ros.kernels.trace import Trace
+
+TOLERANCE = 1e-6
+"""Largest error of machine code against the plain trace, relative to the largest result.
+
+It tells wrong code from right, so it stays clear of what rounding can do in an ill-conditioned
+function; accuracy is for the tests.
+"""
+
+STEPS = 20
+"""Newton's method needs some five steps from nearby; more means that it does not get there."""
+
+
+def sample(trace: Trace) -> list[Array]:
+    """Return inputs that meet the requirements of a trace.
+
+    Raises:
+        RuntimeError: none were found.
+    """
+    elements = [0.3 + 0.4 * math.sin(1.7 * i) for i in range(sum(x.size for x in trace.inputs))]
+    if trace.required is not None:
+        _meet(trace, trace.required, elements)
+    arrays = []
+    start = 0
+    for variable in trace.inputs:
+        part = elements[start : start + variable.size]
+        arrays.append(np.array(part).reshape(variable.shape))
+        start += variable.size
+    return arrays
+
+
+def _meet(trace: Trace, required: Trace, elements: list[float]) -> None:
+    """Move elements to where each requirement is met, along its slope."""
+    used = {x for _, operands in required.nodes[len(elements) :] for x in operands}
+    used |= set(required.results)
+    moved = [i for i in used if isinstance(i, int) and required.nodes[i].operation is INPUT]
+    for _ in range(STEPS):
+        values = required.interpret(elements)
+        wrong = [i for i, x in enumerate(trace.requirements) if not x.low <= values[i] <= x.high]
+        if not wrong:
+            return
+        for i in wrong:
+            low, high, _ = trace.requirements[i]
+            value = required.interpret(elements)[i]
+            goal = 0.5 * (low + high) if math.isfinite(low + high) else max(low, min(high, 0.0))
+            slope = []
+            for k in moved:
+                nudged = list(elements)
+                nudged[k] += 1e-6
+                slope.append((required.interpret(nudged)[i] - value) / 1e-6)
+            steepness = sum(x * x for x in slope)
+            if steepness > 0.0:
+                for k, x in zip(moved, slope):
+                    elements[k] -= (value - goal) * x / steepness
+    raise RuntimeError('no inputs were found that meet its requirements, so it cannot be tried')
+
+
+def expected(trace: Trace, arrays: Sequence[Array]) -> Array | None:
+    """Return all elements of all results, or None where the function has no value."""
+    elements = [x for array in arrays for x in array.ravel().tolist()]
+    try:
+        return np.array(trace.interpret(elements))
+    except (ArithmeticError, ValueError):
+        return None
+
+
+def flat(results: Sequence[Array]) -> Array:
+    """Return all elements of some arrays."""
+    return np.concatenate([np.zeros(0), *[x.ravel() for x in results]])
+
+
+def agree(computed: Array, wanted: Array) -> bool:
+    """Return whether results are those that are wanted, up to rounding."""
+    largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=1.0)
+    return bool(np.allclose(computed, wanted, rtol=0.0, atol=TOLERANCE * largest, equal_nan=True))

@@ -1,0 +1,155 @@
+"""A large kernel answers as plain Python while machine code is made, and then changes over."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+from dynamics_ros.kernels import Kernel, llvm_compiler, trace
+from dynamics_ros.kernels import kernel as kernel_module
+
+PATIENCE = 60.0
+
+
+def polynomial(terms=20):
+    def function(x):
+        total = x[0]
+        for i in range(terms):
+            total = total * x[1] + x[0] * float(i)
+        return [total, x[1]]
+
+    return trace(function, {'x': 2}, 'polynomial')
+
+
+@pytest.fixture
+def gate(monkeypatch):
+    """Hold compiling back until this event is set."""
+    event = threading.Event()
+    compile_module = llvm_compiler.compile_module
+
+    def waiting(*arguments):
+        assert event.wait(PATIENCE)
+        return compile_module(*arguments)
+
+    llvm_compiler.platform()
+    monkeypatch.setattr(llvm_compiler, 'compile_module', waiting)
+    yield event
+    event.set()
+
+
+X = np.array([0.3, 0.9])
+
+
+def test_it_answers_before_and_after(gate):
+    kernel = Kernel(polynomial(), wait=False)
+    early = kernel.call
+    assert kernel.backend == 'python'
+    assert not kernel.ready
+    assert not kernel.wait(0.01)
+    plain = kernel(X)
+    assert kernel.bind(len) is len
+    gate.set()
+    assert kernel.wait(PATIENCE)
+    assert kernel.ready
+    assert kernel.backend == 'llvm'
+    assert kernel.compile_seconds > 0.0
+    for call in (kernel, kernel.call, early):
+        np.testing.assert_allclose(call(X), plain, rtol=1e-13)
+    assert kernel.call.__name__ == 'polynomial'
+
+
+def test_callbacks_run_once_when_it_is_ready(gate):
+    kernel = Kernel(polynomial(), wait=False)
+    called, done = [], threading.Event()
+    kernel.on_ready(lambda: called.append(kernel.backend))
+    kernel.on_ready(done.set)
+    assert called == []
+    gate.set()
+    assert done.wait(PATIENCE)
+    kernel.on_ready(lambda: called.append('again'))
+    assert called == ['llvm', 'again']
+
+
+def test_threads_may_call_it_meanwhile(gate):
+    kernel = Kernel(polynomial(), wait=False)
+    expected = kernel(X)
+    many = np.tile(X, (40, 1))
+    stop, wrong, calls = threading.Event(), [], [0]
+
+    def work():
+        while not stop.is_set():
+            for result in (kernel(X), kernel(many)[3]):
+                calls[0] += 1
+                if not np.allclose(result, expected, rtol=1e-12):
+                    wrong.append(result)
+
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    gate.set()
+    assert kernel.wait(PATIENCE)
+    before = calls[0]
+    while calls[0] < before + 50:
+        kernel(X)
+    stop.set()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+def test_nobody_waits_for_a_kernel_that_is_gone(gate):
+    first, second = Kernel(polynomial(), wait=False), Kernel(polynomial(), wait=False)
+    gone = weakref.ref(second)
+    del second
+    gc.collect()
+    assert gone() is None
+    gate.set()
+    assert first.wait(PATIENCE)
+
+
+def test_a_compiler_that_fails_leaves_plain_python(monkeypatch, caplog):
+    def broken(*_):
+        raise RuntimeError('out of order')
+
+    kernel_module._warn_once.cache_clear()
+    llvm_compiler.platform()
+    monkeypatch.setattr(llvm_compiler, 'compile_module', broken)
+    kernel = Kernel(polynomial(), wait=False)
+    assert kernel.wait(PATIENCE)
+    assert kernel.backend == 'python'
+    assert 'out of order' in caplog.text
+    assert kernel(X).shape == (2,)
+
+
+def test_small_kernels_and_those_asked_for_are_compiled_at_once(gate):
+    gate.set()
+    large = polynomial(kernel_module.WAIT_OPERATIONS)
+    assert Kernel(polynomial()).backend == 'llvm'
+    assert Kernel(large, wait=True).backend == 'llvm'
+    assert Kernel(large, 'llvm').backend == 'llvm'
+    assert Kernel(large, 'python', wait=False).ready
+    gate.clear()
+    assert not Kernel(large).ready
+
+
+def test_a_process_may_end_while_a_kernel_is_compiled():
+    program = (
+        'from dynamics_ros.kernels import Kernel, trace\n'
+        'def f(x):\n'
+        '    for i in range(20000):\n'
+        '        x = x * x + float(i)\n'
+        '    return x\n'
+        "kernels = [Kernel(trace(f, {'x': ()}, 'f'), wait=False) for _ in range(3)]\n"
+        'kernels[0].wait(0.05)\n'
+        "print('end')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, '-c', program], capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, 'end\n', '')

@@ -1,0 +1,194 @@
+"""A trace says what its inputs and results must be like, and every way to call it checks that."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import numpy as np
+import pytest
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels import Kernel, Requirement, batch_code, trace
+
+BACKENDS = ['llvm', 'python']
+STATES = [1, 5, batch_code.BATCH_STATES + 3]
+
+
+class NotUnitError(Exception):
+    pass
+
+
+class NoAnswerError(Exception):
+    pass
+
+
+def unit_length(q, *_):
+    yield Requirement(
+        q[1] * q[1] + q[2] * q[2],
+        1.0 - 1e-6,
+        1.0 + 1e-6,
+        lambda squared: NotUnitError(f'length {math.sqrt(squared):.3g}'),
+    )
+
+
+def small(_, s):
+    yield Requirement(s, -10.0, math.inf, lambda value: InvalidArgumentError('s', f'{value}', '..'))
+
+
+def traced(finite=True):
+    return trace(
+        lambda q, s: {'x': [q[0] * q[1], q[0] * q[2], 1.0 / s], 'y': s * 2.0},
+        {'q': 3, 's': ()},
+        'turned',
+        requirements=lambda q, s: [*unit_length(q), *small(q, s)],
+        finite_results=(lambda: NoAnswerError('division by zero')) if finite else None,
+    )
+
+
+@pytest.fixture(scope='module', params=BACKENDS)
+def kernel(request):
+    kernel = Kernel(traced(), request.param)
+    assert kernel.backend == request.param
+    return kernel
+
+
+GOOD = np.array([2.0, 0.6, -0.8])
+
+
+def test_what_is_allowed_passes(kernel):
+    x, y = kernel(GOOD, 4.0)
+    np.testing.assert_allclose(x, [1.2, -1.6, 0.25])
+    assert y == 8.0
+
+
+@pytest.mark.parametrize('states', STATES)
+def test_an_input_that_is_not_allowed_raises_its_error(kernel, states):
+    q, s = np.tile(GOOD, (states, 1)), np.ones(states)
+    kernel(q, s)
+    q[-1] = [2.0, 3.0, 4.0]
+    with pytest.raises(NotUnitError, match='length 5'):
+        kernel(q, s)
+    q[-1] = GOOD
+    s[0] = -10.5
+    with pytest.raises(InvalidArgumentError, match=r's: -10\.5'):
+        kernel(q, s)
+
+
+def test_a_limit_is_allowed(kernel):
+    assert kernel(GOOD, -10.0)[1] == -20.0
+    with pytest.raises(InvalidArgumentError):
+        kernel(GOOD, np.nextafter(-10.0, -np.inf))
+
+
+def test_what_is_not_finite_is_named_first(kernel):
+    with pytest.raises(InvalidArgumentError, match='q: nan'):
+        kernel(np.array([1.0, math.nan, 0.0]), 1.0)
+    with pytest.raises(InvalidArgumentError, match='s: inf'):
+        kernel(np.array([1.0, 3.0, 0.0]), math.inf)
+
+
+@pytest.mark.parametrize('states', STATES)
+def test_a_result_that_is_not_finite_raises_its_error(kernel, states):
+    q, s = np.tile(GOOD, (states, 1)), np.ones(states)
+    s[states // 2] = 0.0
+    with pytest.raises(NoAnswerError, match='division'):
+        kernel(q, s)
+    if states == 1:
+        with pytest.raises(NoAnswerError):
+            kernel(GOOD, 0.0)
+
+
+@pytest.mark.parametrize('backend', BACKENDS)
+def test_results_need_not_be_finite_unless_that_is_wanted(backend):
+    x, _ = Kernel(traced(finite=False), backend)(GOOD, 0.0)
+    assert x[2] == np.inf
+
+
+def test_the_entry_point_hands_on_what_is_not_allowed():
+    notes = []
+
+    def slow_path(*arguments, **named):
+        notes.append((arguments, named))
+        return 'slow'
+
+    call = Kernel(traced(), 'llvm').bind(slow_path)
+    assert call(GOOD, 1.0)[1] == 2.0
+    assert not notes
+    for q, s in ((2.0 * GOOD, 1.0), (GOOD, -11.0), (GOOD, 0.0), (np.full(3, np.nan), 1.0)):
+        assert call(q, s) == 'slow'
+    assert len(notes) == 4
+
+
+def test_out_is_refused_like_results():
+    kernel = Kernel(
+        trace(lambda x: [1.0 / e for e in x], {'x': 2}, 'inverse', finite_results=NoAnswerError),
+        'llvm',
+    )
+    out = np.zeros(2)
+    assert kernel.call(np.array([2.0, 4.0]), out=out) is out
+    with pytest.raises(NoAnswerError):
+        kernel.call(np.array([2.0, 0.0]), out=out)
+
+
+def test_refused_calls_leak_nothing():
+    kernel = Kernel(traced(), 'llvm')
+    call = kernel.bind(lambda *_: None)
+    for _ in range(100):
+        call(GOOD, 0.0)
+    before, blocks = sys.getrefcount(GOOD), sys.getallocatedblocks()
+    for _ in range(20_000):
+        assert call(GOOD, 0.0) is None
+    assert sys.getrefcount(GOOD) == before
+    assert abs(sys.getallocatedblocks() - blocks) < 100
+
+
+def test_a_requirement_that_always_holds_costs_nothing():
+    held = trace(
+        lambda x: x,
+        {'x': ()},
+        'held',
+        requirements=lambda x: [Requirement(x - x, -1.0, 1.0, NotUnitError)],
+    )
+    assert held.required is None
+
+
+def test_a_requirement_that_never_holds_is_an_error_of_the_trace():
+    with pytest.raises(NotUnitError):
+        trace(
+            lambda x: x,
+            {'x': ()},
+            'never',
+            requirements=lambda x: [Requirement(x - x, 1.0, 2.0, NotUnitError)],
+        )
+
+
+@pytest.mark.parametrize('count', [1, 2, 3])
+def test_machine_code_is_tried_where_its_requirements_are_met(count):
+    def lengths(*parts):
+        for x in parts:
+            yield Requirement(sum(e * e for e in x), 1.0 - 1e-9, 1.0 + 1e-9, NotUnitError)
+
+    kernel = Kernel(
+        trace(
+            lambda *parts: [x[0] for x in parts],
+            {f'q{i}': 4 for i in range(count)},
+            'firsts',
+            requirements=lengths,
+        )
+    )
+    assert kernel.backend == 'llvm'
+
+
+def test_what_no_input_meets_runs_as_plain_python():
+    kernel = Kernel(
+        trace(
+            lambda x: x,
+            {'x': ()},
+            'impossible',
+            requirements=lambda x: [Requirement(x * x, -2.0, -1.0, NotUnitError)],
+        )
+    )
+    assert kernel.backend == 'python'
+    with pytest.raises(NotUnitError):
+        kernel(1.0)
