@@ -11,7 +11,7 @@ import weakref
 import numpy as np
 import pytest
 
-from dynamics_ros.kernels import Kernel, llvm_compiler, trace
+from dynamics_ros.kernels import Kernel, background, llvm_compiler, trace
 from dynamics_ros.kernels import kernel as kernel_module
 
 PATIENCE = 60.0
@@ -38,6 +38,9 @@ def gate(monkeypatch):
         return compile_module(*arguments)
 
     llvm_compiler.platform()
+    idle = threading.Event()
+    background.submit(sys.maxsize, idle.set)
+    assert idle.wait(PATIENCE)
     monkeypatch.setattr(llvm_compiler, 'compile_module', waiting)
     yield event
     event.set()
@@ -136,6 +139,47 @@ def test_small_kernels_and_those_asked_for_are_compiled_at_once(gate):
     assert Kernel(large, 'python', wait=False).ready
     gate.clear()
     assert not Kernel(large).ready
+
+
+def test_small_kernels_do_not_wait_for_a_large_one(gate):
+    large = Kernel(polynomial(), wait=False)
+    small = Kernel(polynomial(3))
+    assert not small.ready
+    assert Kernel(polynomial(2), wait=False)(X).shape == (2,)
+    gate.set()
+    assert large.wait(PATIENCE)
+    assert small.wait(PATIENCE)
+    assert small.backend == 'llvm'
+
+
+def test_the_smallest_are_compiled_first(gate):
+    first = Kernel(polynomial(), wait=False)
+    order, done = [], threading.Event()
+    waiting = [Kernel(polynomial(terms), wait=False) for terms in (7, 5, 9)]
+    for kernel in waiting:
+        kernel.on_ready(lambda kernel=kernel: order.append(kernel.operation_count))
+    waiting[-1].on_ready(done.set)
+    gate.set()
+    assert first.wait(PATIENCE)
+    assert done.wait(PATIENCE)
+    assert order == sorted(order)
+    assert len(order) == 3
+
+
+def test_machine_code_is_thrown_away_without_waiting_for_the_compiler(gate):
+    class Engine:
+        def close(self):
+            closed_by.append(threading.current_thread().name)
+
+    closed_by = []
+    kernel = Kernel(polynomial(), wait=False)
+    llvm_compiler.MachineCode(Engine(), [])
+    assert closed_by == []
+    gate.set()
+    assert kernel.wait(PATIENCE)
+    last = Kernel(polynomial(), wait=False)
+    assert last.wait(PATIENCE)
+    assert closed_by == ['dynamics_ros_compile']
 
 
 def test_a_process_may_end_while_a_kernel_is_compiled():

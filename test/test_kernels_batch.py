@@ -189,7 +189,8 @@ class TestThreads:
         assert threads.useful_threads(2 * threads.OPERATIONS_PER_THREAD) == 2
         assert threads.useful_threads(10**12) == 4
 
-    def test_give_the_same_results(self, kernel):
+    def test_give_the_same_results(self, kernel, monkeypatch):
+        monkeypatch.setattr(threads, 'OPERATIONS_PER_THREAD', 1_000_000)
         arrays = inputs(100_001)
         alone = kernel(*arrays)
         set_thread_count(3)
@@ -198,7 +199,8 @@ class TestThreads:
             np.testing.assert_array_equal(one, other)
 
     @pytest.mark.parametrize('place', [0, 50_000, 100_000])
-    def test_find_a_bad_number(self, kernel, place):
+    def test_find_a_bad_number(self, kernel, place, monkeypatch):
+        monkeypatch.setattr(threads, 'OPERATIONS_PER_THREAD', 1_000_000)
         set_thread_count(3)
         arrays = inputs(100_001)
         arrays[0][place, 2] = math.inf

@@ -29,6 +29,7 @@ from dynamics_ros_msgs.msg import ContactState, Result
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,
     ComputeForwardKinematics,
+    ComputeInverseDynamics,
     ComputeInverseKinematics,
     ComputeJacobian,
 )
@@ -227,9 +228,14 @@ def test_a_robot_without_joints_is_no_reason_to_fall_silent_without_a_word(ros):
         response = ros.call(ComputeForwardKinematics, name, request)
         assert response.result.code == Result.SUCCESS, response.result.message
         assert response.poses[0].pose.position.z == 2.0
-        response = ros.call(ComputeDynamicsTerms, '/post/dynamics_node/compute_dynamics_terms')
+        name = '/post/dynamics_node/compute_inverse_dynamics'
+        response = ros.call(ComputeInverseDynamics, name)
         assert response.result.code == Result.SUCCESS, response.result.message
-        assert (response.size, response.velocity_names) == (0, [])
+        assert response.torques.name == []
+        # Nothing that moves has no centre of mass.
+        response = ros.call(ComputeDynamicsTerms, '/post/dynamics_node/compute_dynamics_terms')
+        assert response.result.code == Result.INVALID_ARGUMENT
+        assert 'mass' in response.result.message
         assert 'unexpected' not in process.printed
 
 
@@ -299,8 +305,8 @@ def test_with_simulated_time_outputs_follow_their_inputs_whatever_the_clock_does
 
 def test_the_file_of_all_parameters_suits_the_composed_process():
     file = Path(__file__).parent.parent / 'config' / 'dynamics_ros.yaml'
-    process = NodeProcess('dynamics_ros', DOMAIN, ['--ros-args', '--params-file', str(file)])
-    with client(DOMAIN) as one:
+    process = NodeProcess('dynamics_ros', DOMAIN + 1, ['--ros-args', '--params-file', str(file)])
+    with client(DOMAIN + 1) as one:
         one.wait_for_status('contact_node', 'waiting for robot_description')
     assert process.end()[0] == 0
     assert 'parameter' not in process.printed

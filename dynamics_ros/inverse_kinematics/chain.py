@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import le
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -13,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms.inverse_kinematics_step import moving_coordinates
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, UnknownFrameError
 from ..model import Joint
+from .pose_error import pose_error
 from .reach import Reach, reach_of
 from .starts import Starts
 
@@ -106,13 +108,13 @@ class Chain:
         return starts
 
     @cached_property
-    def limits(self) -> list[tuple[float, float]]:
-        """Lower and upper limit of each joint, as plain numbers."""
-        return list(zip(self.lower.tolist(), self.upper.tolist(), strict=True))
+    def _limits(self) -> tuple[list[float], list[float]]:
+        return self.lower.tolist(), self.upper.tolist()
 
-    def allows(self, positions: Sequence[float]) -> bool:
+    def allows(self, positions: list[float]) -> bool:
         """Whether all joints are within their limits."""
-        return all([low <= x <= high for x, (low, high) in zip(positions, self.limits)])
+        lower, upper = self._limits
+        return all(map(le, lower, positions)) and all(map(le, positions, upper))
 
     def turned_to(self, positions: list[float], seed: Vector) -> list[float]:
         """The same pose with every turning joint on the allowed turn that is nearest the seed.
@@ -121,11 +123,13 @@ class Chain:
             A new list, or ``positions`` itself where every joint is on that turn already.
         """
         moved = positions
+        lower, upper = self._limits
+        near = seed.tolist()
         for k in self.turning:
-            value, near, (low, high) = positions[k], seed.item(k), self.limits[k]
-            if -HALF_TURN <= value - near <= HALF_TURN and low <= value <= high:
+            value, low, high = positions[k], lower[k], upper[k]
+            if -HALF_TURN <= value - near[k] <= HALF_TURN and low <= value <= high:
                 continue
-            turns = round((near - value) / TURN)
+            turns = round((near[k] - value) / TURN)
             if turns < (low - value) / TURN:
                 turns = math.ceil((low - value) / TURN)
             if turns > (high - value) / TURN:
@@ -163,7 +167,9 @@ def chain_of(robot: Robot, frames: tuple[str, ...]) -> Chain:
 
 def _find_chain(robot: Robot, frames: tuple[str, ...]) -> Chain:
     model = robot.model
-    for name in frames:
+    for name in frames or ('',):
+        if name not in model.frame_indices:
+            raise UnknownFrameError('frame', name, robot.frame_names)
         if not moving_coordinates(model, [model.frame(name)]):
             raise InvalidArgumentError('frame', f'no joint moves {name!r}', 'a frame that can move')
     coordinates = moving_coordinates(model, [model.frame(name) for name in frames])
@@ -181,6 +187,8 @@ def _find_chain(robot: Robot, frames: tuple[str, ...]) -> Chain:
     centre = np.clip(middle, lower, upper)
     sampled = _sampled(lower, upper, turning, slides, centre)
     starts = Starts(robot, frames, q_index, sampled, 0)
+    # Made at its first call, which must not eat up the time for a search.
+    pose_error(np.eye(4), np.eye(4))
     return Chain(
         frames=frames,
         names=tuple(by_place[q] for q, _ in coordinates),

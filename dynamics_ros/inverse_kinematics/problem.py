@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import check_positive, finite_vector, per_entry
-from ..errors import InvalidArgumentError, UnknownFrameError, UnknownJointError
+from ..errors import InvalidArgumentError, UnknownJointError
 from .chain import Chain, chain_of
 from .pose_error import checked_pose, pose_error
 from .result import CONVERGED, InverseKinematicsResult
@@ -153,17 +153,14 @@ def pose_problem(
         InvalidArgumentError: an argument is of the wrong shape, not finite, or out of range.
     """
     frames = (frame,) if isinstance(frame, str) else tuple(frame)
-    for name in frames or ('',):
-        if name not in robot.model.frame_indices:
-            raise UnknownFrameError('frame', name, robot.frame_names)
+    chain = chain_of(robot, frames)
     check_positive('position_tolerance', wishes.position_tolerance)
     check_positive('rotation_tolerance', wishes.rotation_tolerance)
     targets = _checked_targets(target, frame, len(frames), wishes.position_only)
-    chain = chain_of(robot, frames)
     if seed is None:
         q, start = robot.neutral(), chain.centre
     else:
-        q = finite_vector('seed', seed, robot.nq)
+        q = _checked_seed(seed, robot.nq)
         start = q[chain.q_index]
         if not chain.allows(start.tolist()):
             start = np.clip(start, chain.lower, chain.upper)
@@ -194,6 +191,18 @@ def pose_problem(
         ),
         out_of_reach=_out_of_reach(chain, in_root_link, wishes.position_tolerance, slack),
     )
+
+
+def _checked_seed(seed: ArrayLike, size: int) -> Vector:
+    if (
+        isinstance(seed, np.ndarray)
+        and seed.shape == (size,)
+        and seed.dtype == np.float64
+        # A sum of few numbers is quicker to ask than NumPy.
+        and math.isfinite(sum(seed.tolist()))
+    ):
+        return seed
+    return finite_vector('seed', seed, size)
 
 
 def _checked_targets(

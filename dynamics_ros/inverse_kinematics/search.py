@@ -22,17 +22,21 @@ DAMPING = 0.03
 SEARCH_STEPS = 40
 """A search that gets there needs some ten steps; a new start is worth more than a slow approach."""
 
-PROGRESS = 0.9
+PROGRESS = 0.8
 """What is left of the squared error after a step that counts as progress."""
 
-IDLE_STEPS = 3
-"""So many steps without progress end a search."""
+IDLE_STEPS = 2
+"""So many steps in a row may pass without progress; one more ends a search."""
 
 APPROACH_STEPS = 200
 """Of a descent to a closest approach; its rate is linear where the target is out of reach."""
 
 APPROACH_RESOLUTION = 1e-13
 """Relative gain of a step that ends a descent."""
+
+ROTATION_OF_APPROACH = 0.1
+"""Weight of the rotation in a descent. Where the place cannot be reached, a step that trades one
+for the other would give away much distance for a little angle."""
 
 LARGEST_DAMPING = 1e9
 """A step that still fails under this damping is below the resolution of the arithmetic."""
@@ -112,12 +116,17 @@ class Search(NamedTuple):
     def approach(self, start: Vector, deadline: float) -> End:
         """Descend to the closest approach, however slow: each step must gain.
 
+        Here the place comes before the orientation: the distance found is, but for a small part,
+        the least there is.
+
         Args:
             start: (n) joint positions within the limits.
             deadline: on the clock of ``time.perf_counter`` [s].
         """
         step = self.kernel.call
-        problem = (self.targets, self.joints, self.tasks)
+        tasks = self.tasks.copy()
+        tasks[:, 0, 3:] *= ROTATION_OF_APPROACH
+        problem = (self.targets, self.joints, tasks)
         settings = _SEARCHING.copy()
         n = len(start)
         here, there, beyond = np.zeros((3, n + FIGURES))

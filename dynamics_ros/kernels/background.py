@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import atexit
+import heapq
+import itertools
 import os
 import threading
-from collections import deque
 from collections.abc import Callable
 
 
 class _Compiler:
-    """Runs jobs one after the other; its thread ends when there are none left.
+    """Runs jobs one after the other, small ones first; its thread ends when there are none left.
 
     LLVM must not be at work while the process takes its data apart, so an exiting process waits for
     the job that runs and forgets the others.
@@ -23,13 +24,15 @@ class _Compiler:
             os.register_at_fork(after_in_child=self.forget)
 
     def forget(self) -> None:
-        self.lock = threading.Lock()
-        self.jobs: deque[Callable[[], None]] = deque()
+        # Reentrant, as the garbage collector may submit a job in the middle of another submission.
+        self.lock = threading.RLock()
+        self.jobs: list[tuple[int, int, Callable[[], None]]] = []
+        self.order = itertools.count()
         self.thread: threading.Thread | None = None
 
-    def submit(self, job: Callable[[], None]) -> None:
+    def submit(self, size: int, job: Callable[[], None]) -> None:
         with self.lock:
-            self.jobs.append(job)
+            heapq.heappush(self.jobs, (size, next(self.order), job))
             if self.thread is None:
                 self.thread = threading.Thread(
                     target=self.work, name='dynamics_ros_compile', daemon=True
@@ -42,8 +45,9 @@ class _Compiler:
                 if not self.jobs:
                     self.thread = None
                     return
-                job = self.jobs.popleft()
+                _, _, job = heapq.heappop(self.jobs)
             job()
+            del job
 
     def stop(self) -> None:
         with self.lock:
@@ -56,10 +60,17 @@ class _Compiler:
 _compiler = _Compiler()
 
 
-def submit(job: Callable[[], None]) -> None:
-    """Run a job in the background, after those that were submitted before it.
+def submit(size: int, job: Callable[[], None]) -> None:
+    """Run a job in the background.
 
     Args:
+        size: smaller jobs come first, equal ones in the order of submission.
         job: must not raise.
     """
-    _compiler.submit(job)
+    _compiler.submit(size, job)
+
+
+def is_busy() -> bool:
+    """Return whether another thread compiles, so that a call of LLVM here would wait for it."""
+    thread = _compiler.thread
+    return thread is not None and thread is not threading.current_thread()

@@ -47,6 +47,8 @@ Operand = Union['Node', float]
 
 def _constant(value: Any) -> float:
     """Return a number as a finite float; what no trace can contain is refused."""
+    if value.__class__ is float and math.isfinite(value):
+        return value
     if isinstance(value, Real):
         number = float(value)
         if math.isfinite(number):

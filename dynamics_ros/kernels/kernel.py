@@ -45,33 +45,30 @@ class Kernel:
             backend: ``'llvm'``, ``'python'``, or ``'auto'``: llvm where it can be had. Where it
                 cannot, the plain Python function runs and one log line says why.
             wait: True to compile now; False to compile in the background while the plain Python
-                function answers; None to wait for small traces, and for all with ``'llvm'``.
+                function answers; None to wait for all with ``'llvm'``, and else for small traces
+                unless the compiler is busy with a large one.
 
         Raises:
             InvalidArgumentError: an unknown back end.
         """
         if backend not in BACKENDS:
             raise InvalidArgumentError('backend', repr(backend), f'one of {BACKENDS}')
-        if wait is None:
-            wait = backend == 'llvm' or trace.operation_count <= WAIT_OPERATIONS
+        if wait is None and backend == 'llvm':
+            wait = True
         self.trace = trace
         self.backend = 'python'
         self.compile_seconds = 0.0
         self._runner: LlvmBackend | PythonBackend = PythonBackend(trace)
         self._entry: Callable[..., Any] = _not_taken
         self.call: Callable[..., Any] = self._call_general
-        self._compiles_later: Callable[[Callable[[], None]], None] = (
-            _at_once if wait else background.submit
-        )
+        self._wait = wait
         self._done = threading.Event()
         self._callbacks: list[Callable[[], None]] = []
         self._lock = threading.Lock()
         if backend == 'python':
             self._done.set()
-        elif wait:
-            self._compile()
         else:
-            background.submit(_compiling(weakref.ref(self)))
+            self._compile_when_fit(_compiling(weakref.ref(self)))
 
     @property
     def name(self) -> str:
@@ -142,11 +139,21 @@ class Kernel:
         runner = self._runner
         return slow_path if isinstance(runner, PythonBackend) else runner.bind(slow_path)
 
+    def _compile_when_fit(self, job: Callable[[], None]) -> None:
+        """Run a job that compiles, now or in the background."""
+        wait = self._wait
+        if wait is None:
+            wait = self.operation_count <= WAIT_OPERATIONS and not background.is_busy()
+        if wait:
+            job()
+        else:
+            background.submit(self.operation_count, job)
+
     def _compile(self) -> None:
         """Put machine code in the place of plain Python, where that can be done."""
         started = time.perf_counter()
         try:
-            runner = LlvmBackend(self.trace, self._compiles_later)
+            runner = LlvmBackend(self.trace, self._compile_when_fit)
         except CompilerUnavailableError as reason:
             _warn_once(f'kernels run as plain Python, which is slower: {reason}')
         except (RuntimeError, OSError, MemoryError) as reason:
@@ -206,10 +213,6 @@ def _compiling(kernel: weakref.ref[Kernel]) -> Callable[[], None]:
             alive._compile()
 
     return job
-
-
-def _at_once(job: Callable[[], None]) -> None:
-    job()
 
 
 @lru_cache(maxsize=1024)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from dynamics_ros.kernels import llvm_runtime
+from dynamics_ros.kernels import background, llvm_runtime
 from dynamics_ros.kernels.llvm_dialect import Dialect
 from dynamics_ros.kernels.processor import Processor, of_target
 
@@ -37,6 +37,11 @@ class MachineCode:
     def __init__(self, engine: Any, functions: Sequence[str]) -> None:
         self._engine = engine
         self._addresses = {name: engine.get_function_address(name) for name in functions}
+
+    def __del__(self) -> None:
+        # LLVM does one thing at a time, and nobody should wait for it to throw something away.
+        if background.is_busy():
+            background.submit(0, self._engine.close)
 
     def address(self, function: str) -> int:
         """Return the address of a function."""

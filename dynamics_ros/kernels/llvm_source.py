@@ -1,15 +1,10 @@
 """A trace as a module of LLVM IR, written as text straight from its instructions.
 
-The module of one state at a time has two public functions:
-
-``i32 @single(inputs..., outputs...)`` computes one state. Each argument points to the doubles of
-one array. It returns 1, and writes nothing, when an input is not finite or a requirement is not
-met; 2 when a result is not finite and the trace wants finite results; else 0.
-
-``i64 @batch(i64 states, addresses, strides)`` computes many. ``addresses`` and ``strides`` point to
-one entry an array, inputs first; a stride is in bytes from state to state, 0 for an array that all
-states share. It returns the number of states computed, which is less than ``states`` when it met
-one that is refused.
+The module of one state at a time has a public function ``i64 @batch(i64 states, addresses,
+strides)``. ``addresses`` and ``strides`` point to one entry an array, inputs first; a stride is in
+bytes from state to state, 0 for an array that all states share. It returns the number of states
+computed, which is less than ``states`` when it met one that is refused: an input is not finite, a
+requirement is not met, or a result is not finite and the trace wants finite results.
 
 No output may overlap an input or another output.
 """
@@ -41,8 +36,7 @@ def emit(trace: Trace, dialect: Dialect, processor: Processor) -> str:
         llvm_line.emit(trace, 'state', dialect, processor, 1),
         *required_function(trace, dialect, processor, 1),
         _check_function(trace, dialect),
-        _results_function(trace, dialect),
-        _single_function(trace, dialect),
+        *_results_function(trace, dialect),
         _batch_function(trace, dialect),
     ]
     return with_declarations(sections, dialect, processor, 1)
@@ -146,36 +140,20 @@ def _finite_flag(
     return lines, total
 
 
-def _results_function(trace: Trace, dialect: Dialect) -> str:
-    """Return the function that tells whether the results are as the trace wants them."""
-    everything = parameters(trace, dialect)
-    outputs = everything[len(trace.inputs) :]
+def _results_function(trace: Trace, dialect: Dialect) -> list[str]:
+    """Return the function that tells whether all results are finite; none where they need not."""
+    if trace.finite_results is None:
+        return []
+    outputs = parameters(trace, dialect)[len(trace.inputs) :]
     lines = [f'define internal i1 @good_results({", ".join(outputs)}) nounwind {{']
     total = 'true'
-    if trace.finite_results is not None:
-        for i, (variable, output) in enumerate(zip(trace.outputs, outputs)):
-            lines += [
-                f'  %f{i} = call i1 @{llvm_runtime.FINITE}({output}, i64 {variable.size})',
-                f'  %a{i} = and i1 {total}, %f{i}',
-            ]
-            total = f'%a{i}'
-    return '\n'.join([*lines, f'  ret i1 {total}', '}'])
-
-
-def _single_function(trace: Trace, dialect: Dialect) -> str:
-    everything = parameters(trace, dialect)
-    inputs, outputs = everything[: len(trace.inputs)], everything[len(trace.inputs) :]
-    return f"""define i32 @single({', '.join(everything)}) nounwind {{
-  %finite = call i1 @check({', '.join(inputs)})
-  br i1 %finite, label %compute, label %refuse
-compute:
-  call void @state({', '.join(everything)})
-  %good = call i1 @good_results({', '.join(outputs)})
-  %status = select i1 %good, i32 0, i32 2
-  ret i32 %status
-refuse:
-  ret i32 1
-}}"""
+    for i, (variable, output) in enumerate(zip(trace.outputs, outputs)):
+        lines += [
+            f'  %f{i} = call i1 @{llvm_runtime.FINITE}({output}, i64 {variable.size})',
+            f'  %a{i} = and i1 {total}, %f{i}',
+        ]
+        total = f'%a{i}'
+    return ['\n'.join([*lines, f'  ret i1 {total}', '}'])]
 
 
 def array_setup(trace: Trace, dialect: Dialect) -> list[str]:
@@ -209,28 +187,39 @@ def row_address(name: str, dialect: Dialect, state: str) -> list[str]:
 
 def _batch_function(trace: Trace, dialect: Dialect) -> str:
     byte, double = dialect.pointer('i8'), dialect.pointer('double')
-    addresses = []
+    everything = parameters(trace, dialect)
+    inputs, outputs = everything[: len(trace.inputs)], everything[len(trace.inputs) :]
+    lines = array_setup(trace, dialect)
+    lines += [
+        '  br label %head',
+        'head:',
+        '  %i = phi i64 [ 0, %entry ], [ %next, %computed ]',
+        '  %more = icmp slt i64 %i, %states',
+        '  br i1 %more, label %body, label %done',
+        'body:',
+    ]
     for name in array_names(trace):
-        addresses += row_address(name, dialect, '%i')
-        addresses.append(f'  %{name} = bitcast {byte} %{name}.byte to {double}')
-    newline = '\n'
-    arguments = (
-        f'i64 %states, {dialect.pointer(byte)} %addresses, {dialect.pointer("i64")} %strides'
-    )
-    return f"""define i64 @batch({arguments}) nounwind {{
-entry:
-{newline.join(array_setup(trace, dialect))}
-  br label %head
-head:
-  %i = phi i64 [ 0, %entry ], [ %next, %body ]
-  %more = icmp slt i64 %i, %states
-  br i1 %more, label %body, label %done
-body:
-{newline.join(addresses)}
-  %status = call i32 @single({', '.join(parameters(trace, dialect))})
-  %next = add i64 %i, 1
-  %good = icmp eq i32 %status, 0
-  br i1 %good, label %head, label %done
-done:
-  ret i64 %i
-}}"""
+        lines += row_address(name, dialect, '%i')
+        lines.append(f'  %{name} = bitcast {byte} %{name}.byte to {double}')
+    lines += [
+        f'  %allowed = call i1 @check({", ".join(inputs)})',
+        '  br i1 %allowed, label %compute, label %done',
+        'compute:',
+        f'  call void @state({", ".join(everything)})',
+    ]
+    good = 'true'
+    if trace.finite_results is not None:
+        lines.append(f'  %good = call i1 @good_results({", ".join(outputs)})')
+        good = '%good'
+    lines += [
+        f'  br i1 {good}, label %computed, label %done',
+        'computed:',
+        '  %next = add i64 %i, 1',
+        '  br label %head',
+        'done:',
+        '  ret i64 %i',
+    ]
+    numbers = dialect.pointer('i64')
+    arguments = f'i64 %states, {dialect.pointer(byte)} %addresses, {numbers} %strides'
+    body = '\n'.join(lines)
+    return f'define i64 @batch({arguments}) nounwind {{\nentry:\n{body}\n}}'

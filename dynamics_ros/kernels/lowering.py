@@ -45,39 +45,42 @@ def lower(
         inputs: the instruction of each symbol of the graph; symbols are its first nodes.
     """
     nodes = _needed(outputs)
-    uses: dict[int, int] = {}
+    uses: dict[int, int] = dict.fromkeys([node.index for node in nodes], 0)
     for node in nodes:
         for operand in node.operands:
-            if isinstance(operand, Node):
-                uses[operand.index] = uses.get(operand.index, 0) + 1
+            if operand.__class__ is not float:
+                uses[operand.index] += 1  # type: ignore[union-attr]
     for output in outputs:
         if isinstance(output, Node):
-            uses[output.index] = uses.get(output.index, 0) + 1
+            uses[output.index] += 1
 
     instructions = list(inputs)
     position = {i: i for i in range(len(inputs))}
-
-    def at(operand: Operand) -> int | float:
-        return position[operand.index] if isinstance(operand, Node) else operand
-
     for node in nodes:
         if node.operation is not INPUT:
             operation, operands = _cheapest(node, uses)
             position[node.index] = len(instructions)
-            instructions.append(Instruction(operation, tuple([at(x) for x in operands])))
-    return _without_dead(instructions, len(inputs), [at(x) for x in outputs])
+            found = [x if x.__class__ is float else position[x.index] for x in operands]  # type: ignore[union-attr]
+            instructions.append(Instruction(operation, tuple(found)))
+    results = [position[x.index] if isinstance(x, Node) else x for x in outputs]
+    return _without_dead(instructions, len(inputs), results)
 
 
 def _needed(outputs: Sequence[Operand]) -> list[Node]:
     """Return the nodes that the outputs depend on, operands first."""
-    needed: dict[int, Node] = {}
-    waiting = [x for x in outputs if isinstance(x, Node)]
-    while waiting:
-        node = waiting.pop()
-        if node.index not in needed:
-            needed[node.index] = node
-            waiting.extend(x for x in node.operands if isinstance(x, Node))
-    return [needed[index] for index in sorted(needed)]
+    roots = [x for x in outputs if isinstance(x, Node)]
+    if not roots:
+        return []
+    nodes = roots[0].graph.nodes
+    needed = bytearray(len(nodes))
+    for root in roots:
+        needed[root.index] = 1
+    for i in range(len(nodes) - 1, -1, -1):
+        if needed[i]:
+            for operand in nodes[i].operands:
+                if operand.__class__ is not float:
+                    needed[operand.index] = 1  # type: ignore[union-attr]
+    return [node for node, is_needed in zip(nodes, needed) if is_needed]
 
 
 def _cheapest(node: Node, uses: dict[int, int]) -> tuple[Operation, tuple[Operand, ...]]:
@@ -122,7 +125,7 @@ def _without_dead(
     for i in range(len(instructions) - 1, inputs - 1, -1):
         if alive[i]:
             for operand in instructions[i].operands:
-                if isinstance(operand, int):
+                if operand.__class__ is int:
                     alive[operand] = True
 
     kept: list[Instruction] = []
@@ -132,6 +135,6 @@ def _without_dead(
         if i < inputs:
             kept.append(instructions[i])
         elif alive[i]:
-            moved = tuple([position[x] if isinstance(x, int) else x for x in operands])
+            moved = tuple([position[x] if x.__class__ is int else x for x in operands])
             kept.append(Instruction(operation, moved))
     return kept, [position[x] if isinstance(x, int) else x for x in outputs]

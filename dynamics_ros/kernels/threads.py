@@ -17,9 +17,9 @@ from dynamics_ros.errors import InvalidArgumentError
 
 VARIABLE = 'DYNAMICS_ROS_THREADS'
 
-OPERATIONS_PER_THREAD = 2_000_000
-"""A thread more pays from so many scalar operations on: to wake one takes some 50 us, in which a
-vector unit does several hundred thousand."""
+OPERATIONS_PER_THREAD = 8_000_000
+"""A thread more pays from so many scalar operations on: to wake one takes up to 0.1 ms, and vectors
+do so many in some 0.3 ms."""
 
 _log = logging.getLogger('dynamics_ros.kernels')
 

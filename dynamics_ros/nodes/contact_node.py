@@ -18,7 +18,7 @@ from visualization_msgs.msg import MarkerArray
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench
 
-from ..errors import DynamicsRosError
+from ..errors import DynamicsRosError, InvalidArgumentError
 from ..estimation import ContactState, WrenchEstimate
 from ..robot import Robot
 from . import markers
@@ -84,6 +84,8 @@ class Contact(Part):
 
     def prepare(self, robot: Robot, default_frame: str) -> ContactPipeline:
         """Build the estimators for a robot."""
+        if not robot.nv:
+            raise InvalidArgumentError('robot', 'nothing of it moves', 'a joint that feels')
         pipeline = ContactPipeline(robot, self.parameters.values, default_frame)
         topic_names(pipeline.frames)
         pipeline.compile()
@@ -113,7 +115,7 @@ class Contact(Part):
     def _check(self, values: ContactParameters) -> None:
         topic_names(values.frames)
         built = self.context.built
-        if built is not None:
+        if built is not None and built.robot.nv:
             # Building the estimators is the check; their kernels are made when they are adopted.
             ContactPipeline(built.robot, values, built.default_frame)
 

@@ -89,10 +89,10 @@ class Diagnostics:
             if context.refusal:
                 return DiagnosticStatus.ERROR, f'silent: {context.refusal}'
             return DiagnosticStatus.WARN, 'silent: waiting for robot_description'
-        if part.problem:
-            return DiagnosticStatus.ERROR, f'silent: {part.problem}'
         if context.immobile:
             return DiagnosticStatus.WARN, f'silent: {context.waiting_for()}'
+        if part.problem:
+            return DiagnosticStatus.ERROR, f'silent: {part.problem}'
         if context.state is None:
             reason = context.waiting_for()
             if context.joint_states.count == 0 and self._refused_total():

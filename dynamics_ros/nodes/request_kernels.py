@@ -72,8 +72,15 @@ class RequestKernels:
     by a fresh one when it has too many.
     """
 
-    def __init__(self, warm_up: WarmUp) -> None:
+    def __init__(self, warm_up: WarmUp, resume: Callable[[], object]) -> None:
+        """Begin without kernels.
+
+        Args:
+            warm_up: waits while requests are computed.
+            resume: has the executor look again at coroutines that wait.
+        """
         self._warm_up = warm_up
+        self._resume = resume
         self._worker = Worker('request_kernels')
         self._robot: Robot | None = None
         self._twin: Robot | None = None
@@ -106,7 +113,9 @@ class RequestKernels:
         thread = worker if made and worker is not None else self._worker
         self._warm_up.hold()
         try:
-            return await thread.submit(executor, partial(function, home))
+            future = thread.submit(executor, partial(function, home))
+            future.add_done_callback(lambda _: self._resume())
+            return await future
         finally:
             self._warm_up.release(executor)
 

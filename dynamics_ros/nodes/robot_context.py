@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
+from rclpy.clock import Clock, ClockType
 from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
@@ -49,6 +50,9 @@ JOINT_STATE_QOS = QoSProfile(
 OVERRIDABLE = QoSOverridingOptions(
     (QoSPolicyKind.HISTORY, QoSPolicyKind.DEPTH, QoSPolicyKind.RELIABILITY)
 )
+RESUME_AFTER = 1e-4
+"""Seconds until a request goes on whose kernels or whose robot are there."""
+
 WARNING_RATE = 0.2
 """Most warnings a second about messages that are refused; diagnostics counts them all."""
 
@@ -85,7 +89,12 @@ class RobotContext:
         self.without_model = 0
         self.searches = Worker('searches')
         self._warm_up = WarmUp()
-        self._requests = RequestKernels(self._warm_up)
+        # Executors resume coroutines only after events of the middleware; guard conditions, which
+        # are made for that, the events executor does not take. So a timer that runs out once.
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._resume = node.create_timer(RESUME_AFTER, lambda: self._resume.cancel(), clock=steady)
+        self._resume.cancel()
+        self._requests = RequestKernels(self._warm_up, self._resume.reset)
         self.executor: Executor | None = None
         self._parts: list[Part] = []
         self._on_change: list[Callable[[], None]] = []
@@ -166,6 +175,7 @@ class RobotContext:
 
     def _seen(self, done: Future[None]) -> None:
         done.exception()  # rclpy prints those of futures that nobody has looked at
+        self._resume.reset()
         assert self.executor is not None
         self._warm_up.release(self.executor)
         self._notify()

@@ -58,13 +58,7 @@ class Worker:
 def _tell(executor: Executor, tell: Callable[[Any], None], outcome: Any) -> None:
     try:
         executor.create_task(tell, outcome)
-        # The events executor resumes coroutines at the next event after what they wait for.
-        executor.create_task(_nothing)
     except Exception:
         # At the end of the process the executor may be gone, and with it whoever waits.
         if rclpy.ok():
             raise
-
-
-def _nothing() -> None:
-    pass

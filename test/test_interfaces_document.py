@@ -1,0 +1,115 @@
+"""docs/interfaces.md names what running nodes have: every topic and service, none that is not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip('rclpy')
+
+from ros_harness import client, description, running
+from sensor_msgs.msg import JointState
+from test_nodes_parameters import SECTIONS
+
+from dynamics_ros.nodes.declaration import declared
+from dynamics_ros.nodes.simulator_parameters import SimulatorParameters
+
+DOMAIN = 66
+DOCUMENT = (Path(__file__).parents[1] / 'docs' / 'interfaces.md').read_text()
+NODES = ('kinematics_node', 'dynamics_node', 'contact_node', 'robot_simulator')
+OF_EVERY_NODE = re.compile(r'/(rosout|parameter_events)$')
+OF_PARAMETERS = re.compile(r'/(\w+_parameters(_atomically)?|get_parameter_types|\w+_description)$')
+
+
+def section(title: str) -> str:
+    return re.split(r'^## ', DOCUMENT.split(f'## {title}\n')[1], flags=re.MULTILINE)[0]
+
+
+def documented(node: str, headings: str) -> set[tuple[str, str]]:
+    """Resolved name and type of each row of the tables with such a heading."""
+    found = set()
+    for title in (node, *(['All three nodes'] if node != 'robot_simulator' else [])):
+        for table in section(title).split('\n\n'):
+            lines = table.splitlines()
+            if not lines or not re.match(rf'\| (?:{headings}) \|', lines[0]):
+                continue
+            for name, kind in re.findall(r'^\| `([^`]+)` \| (\w+/\w+) \|', table, re.MULTILINE):
+                resolved = name.replace('~', f'/{node}').replace('<frame>', 'tool0')
+                package, message = kind.split('/')
+                resolved = resolved if resolved.startswith('/') else f'/{resolved}'
+                found.add((resolved, f'{package}/{message}'))
+    return found
+
+
+def short(kind: str) -> str:
+    package, _, name = kind.split('/')
+    return f'{package}/{name}'
+
+
+@pytest.fixture(scope='module')
+def graph():
+    parameters = {'publish_tf': True, 'command_joints': ['wrist_roll']}
+    with (
+        running('robot_simulator', DOMAIN),
+        running('dynamics_ros', DOMAIN, {'robot_description': description()} | parameters),
+        client(DOMAIN) as one,
+    ):
+        torques = one.listen(JointState, '/contact_node/external_torques')
+        one.wait_for(lambda: torques)
+        yield one.node
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize('node', NODES)
+def test_every_topic_and_service_of_a_node_is_documented_with_its_type(graph, node):
+    for ask, headings, apart in (
+        (graph.get_publisher_names_and_types_by_node, 'published|topic', OF_EVERY_NODE),
+        (graph.get_service_names_and_types_by_node, 'service', OF_PARAMETERS),
+    ):
+        running_now = {
+            (name, short(kind)) for name, kinds in ask(node, '/') for kind in kinds
+            if not apart.search(name)
+        }  # fmt: skip
+        told = documented(node, headings)
+        if headings != 'service' and node != 'robot_simulator':
+            told -= subscribed_by_all()
+            if node == 'dynamics_node':
+                told.add(('/payload', 'dynamics_ros_msgs/Payload'))
+        assert running_now == told
+
+
+def subscribed_by_all() -> set[tuple[str, str]]:
+    """What the table of inputs of all nodes has."""
+    table = section('All three nodes').split('### Subscribed')[1].split('### Published')[0]
+    rows = re.findall(r'^\| `([^`]+)` \| (\w+/\w+) \|', table, re.MULTILINE)
+    return {(f'/{name}', kind) for name, kind in rows}
+
+
+@pytest.mark.ros
+def test_every_subscription_is_documented_with_its_type(graph):
+    def now(node):
+        return {
+            (name, short(kind))
+            for name, kinds in graph.get_subscriber_names_and_types_by_node(node, '/')
+            for kind in kinds
+            if name != '/parameter_events'
+        }
+
+    # The composed process has them once, and decides on the payload itself.
+    assert now('dynamics_node') == {row for row in subscribed_by_all() if row[0] != '/payload'}
+    assert now('kinematics_node') == now('contact_node') == set()
+    assert now('robot_simulator') == documented('robot_simulator', 'subscribed')
+
+
+def test_every_parameter_is_of_a_group_that_is_documented():
+    for kind, title in (
+        *((kind, pattern.rpartition('/')[2]) for pattern, kind in SECTIONS.items()),
+        (SimulatorParameters, 'robot_simulator'),
+    ):
+        text = section('All three nodes' if title == '**' else title)
+        named = set(re.findall(r'`([\w.*]+)`', text))
+        for item in declared(kind):
+            group = f'{item.path[0]}.*' if len(item.path) > 1 else item.name
+            assert group in named, f'{title}: {item.name}'
