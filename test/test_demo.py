@@ -5,21 +5,26 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from ros_harness import occupy
 
 from dynamics_ros.demo.client import Contact, State, Wrench
+from dynamics_ros.demo.domain import DOMAIN_VARIABLE, DomainError, choose_domain
 from dynamics_ros.demo.report import Report
 from dynamics_ros.demo.subject import Subject
 from dynamics_ros.demo.tracks import Track, pose_error
 
 DOMAIN = 63
+UNUSED_DOMAIN = 231
 ARM = Path(__file__).parents[1] / 'urdf' / 'seven_joint_arm.urdf'
 PATIENCE = 60.0
 """s until a wait is given up: far more than it takes, on a busy machine too."""
@@ -49,6 +54,7 @@ XACRO = """<robot name="swing" xmlns:xacro="http://www.ros.org/wiki/xacro">
 
 
 def start(*arguments, **variables):
+    occupy(DOMAIN)
     environment = {**os.environ, 'DYNAMICS_ROS_DEMO_DOMAIN_ID': str(DOMAIN), **variables}
     return subprocess.Popen(
         [sys.executable, '-m', 'dynamics_ros.demo', *arguments],
@@ -188,6 +194,38 @@ def test_a_duration_that_is_too_short_is_refused():
     code, _, err = finish(start('--duration', '1'))
     assert code == 2
     assert 'at least 5' in err
+
+
+class TestTheDomain:
+    """No demonstration may meet another, nor a robot that somebody works with."""
+
+    def test_two_demonstrations_never_share_one(self, monkeypatch):
+        monkeypatch.delenv(DOMAIN_VARIABLE, raising=False)
+        with closing(choose_domain()) as one, closing(choose_domain()) as other:
+            assert one.number != other.number
+
+    def test_one_where_somebody_is_is_passed_over(self, monkeypatch):
+        monkeypatch.delenv(DOMAIN_VARIABLE, raising=False)
+        with closing(choose_domain()) as chosen:
+            number = chosen.number
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as participant:
+            # Port of the second participant, DDSI-RTPS 9.6.1: the first may have left.
+            participant.bind(('', 7400 + 250 * number + 12))
+            with closing(choose_domain()) as other:
+                assert other.number != number
+
+    def test_the_one_that_is_named_is_taken_unless_another_demonstration_has_it(self, monkeypatch):
+        monkeypatch.setenv(DOMAIN_VARIABLE, str(UNUSED_DOMAIN))
+        with closing(choose_domain()) as named:
+            assert named.number == UNUSED_DOMAIN
+            with pytest.raises(DomainError, match='another demonstration'):
+                choose_domain()
+
+    @pytest.mark.parametrize('text', ['many', '-1', '1000'])
+    def test_what_is_no_domain_is_refused(self, monkeypatch, text):
+        monkeypatch.setenv(DOMAIN_VARIABLE, text)
+        with pytest.raises(DomainError, match='not a number'):
+            choose_domain()
 
 
 class TestTheChecks:

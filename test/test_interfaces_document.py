@@ -32,7 +32,7 @@ def documented(node: str, headings: str) -> set[tuple[str, str]]:
     found = set()
     for title in (node, *(['All three nodes'] if node != 'robot_simulator' else [])):
         for table in section(title).split('\n\n'):
-            lines = table.splitlines()
+            lines = table.strip().splitlines()
             if not lines or not re.match(rf'\| (?:{headings}) \|', lines[0]):
                 continue
             for name, kind in re.findall(r'^\| `([^`]+)` \| (\w+/\w+) \|', table, re.MULTILINE):
@@ -58,6 +58,13 @@ def graph():
     ):
         torques = one.listen(JointState, '/contact_node/external_torques')
         one.wait_for(lambda: torques)
+        # A reader of one topic has not yet heard of all the others.
+        one.wait_for(lambda: set(NODES) <= set(one.node.get_node_names()))
+        for node in NODES:
+            for name, _ in documented(node, 'published|topic') - subscribed_by_all():
+                one.wait_for(lambda name=name: one.node.count_publishers(name))
+            for name, _ in documented(node, 'service'):
+                one.wait_for(lambda name=name: one.node.count_services(name))
         yield one.node
 
 

@@ -56,6 +56,14 @@ BAD_DESCRIPTIONS = {
     'not XML': ('/etc/hostname', 'URDF as XML text'),
     'malformed': ('<robot name="a"><link', 'robot_description refused'),
     'two roots': ('<robot name="a"><link name="a"/><link name="b"/></robot>', 'root'),
+    'a cycle': (
+        PENDULUM.replace(
+            '</robot>',
+            '<joint name="back" type="fixed"><parent link="tip-link.1"/><child link="base"/>'
+            '</joint></robot>',
+        ),
+        'cycle of joints',
+    ),
     'unknown parent': (PENDULUM.replace('parent link="base"', 'parent link="nose"'), 'nose'),
     'zero axis': (PENDULUM.replace('xyz="0 1 0"', 'xyz="0 0 0"'), 'swing'),
     'negative mass': (PENDULUM.replace('value="1"', 'value="-1"'), 'tip-link.1'),
@@ -175,6 +183,17 @@ def test_a_bad_description_is_refused_with_its_reason_and_the_old_one_kept(ros, 
         meanwhile=lambda: ros.publish_joint_state(ros.joint_state(['swing'], [0.5], [0.0], [0.0])),
     )
     assert ros.exchange(ros.joint_state(['swing'], [0.5]), torques).name == ['swing']
+    reason = ros.values('dynamics_node')['refused change']
+    assert composed.printed.count(f'[dynamics_node]: {reason}') == 1
+
+
+def test_after_bad_descriptions_a_good_one_is_taken_and_nothing_is_refused(ros, composed):
+    torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+    ros.publish('/robot_description', String(data=PENDULUM), LATCHED)
+    ros.publish('/robot_description', String(data=ARM), LATCHED)
+    torque = ros.exchange(ros.joint_state(NAMES, Q, STILL), torques)
+    assert_allclose(torque.effort, ROBOT.gravity(Q), atol=SAME)
+    ros.wait_for(lambda: 'refused change' not in ros.values('dynamics_node'))
 
 
 def test_a_frame_with_signs_that_topics_cannot_have_gets_a_topic(ros, composed):

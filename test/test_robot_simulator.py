@@ -150,14 +150,18 @@ def test_commands_that_make_no_sense_are_refused_and_the_simulator_goes_on(liste
     states = listener.listen(JointState, '/joint_states', 100)
     listener.wait_for(lambda: states)
     name = states[0].name[0]
-    for command in (
+    commands = (
         JointState(name=['nobody'], effort=[1.0]),
         JointState(name=[name], effort=[math.nan]),
         JointState(name=[name], effort=[1.0, 2.0]),
         JointState(name=[name, name], effort=[1.0, 2.0]),
-    ):
-        listener.publish('/robot_simulator/effort_commands', command)
-    listener.wait_for(lambda: 'refused' in simulator.printed)
+    )
+
+    def send():
+        for command in commands:
+            listener.publish('/robot_simulator/effort_commands', command)
+
+    listener.wait_for(lambda: 'refused' in simulator.printed, meanwhile=send)
     count = len(states)
     listener.wait_for(lambda: len(states) > count + 50)
     assert simulator.alive

@@ -172,25 +172,16 @@ def pose_problem(
     joints, locked = chain.joint_rows, None
     if wishes.joint_weights or wishes.locked_joints or wishes.posture is not None:
         joints, locked = _wished_joints(robot, chain, q, start, wishes)
-    return Problem(
-        robot=robot,
-        chain=chain,
-        targets=targets,
-        q=q,
-        start=start,
-        wishes=wishes,
-        slack=slack,
-        locked=locked,
-        search=Search(
-            kernel=chain.kernel,
-            targets=in_root_link,
-            joints=joints,
-            tasks=_tasks(chain, slack, wishes.position_only),
-            position_tolerance=wishes.position_tolerance,
-            rotation_tolerance=wishes.rotation_tolerance,
-        ),
-        out_of_reach=_out_of_reach(chain, in_root_link, wishes.position_tolerance, slack),
+    search = Search(
+        chain.kernel,
+        in_root_link,
+        joints,
+        _tasks(chain, slack, wishes.position_only),
+        wishes.position_tolerance,
+        wishes.rotation_tolerance,
     )
+    far = _out_of_reach(chain, in_root_link, wishes.position_tolerance, slack)
+    return Problem(robot, chain, targets, q, start, wishes, slack, locked, search, far)
 
 
 def _checked_seed(seed: ArrayLike, size: int) -> Vector:

@@ -19,6 +19,9 @@ Vector = NDArray[np.float64]
 DAMPING = 0.03
 """Ratio of the damping to the squared error [Sugihara2011]."""
 
+CLOCK_STEPS = 4
+"""How often a search looks at the clock: as plain Python a step takes a tenth of a millisecond."""
+
 SEARCH_STEPS = 40
 """A search that gets there needs some ten steps; a new start is worth more than a slow approach."""
 
@@ -53,6 +56,27 @@ INSIDE = 0.99
 and the last step gains many digits anyway."""
 
 
+ASSURED = 0.1
+"""Share of the time that a search may use its processor for, however late it is: being kept waiting
+by other processes is no reason to give up with nothing done."""
+
+
+class Deadline(NamedTuple):
+    """When to stop.
+
+    Attributes:
+        wall: on the clock of ``time.perf_counter`` [s].
+        processor: on that of ``time.thread_time`` [s], also to be passed.
+    """
+
+    wall: float
+    processor: float
+
+    def passed(self) -> bool:
+        """Whether it is time to stop."""
+        return time.perf_counter() > self.wall and time.thread_time() > self.processor
+
+
 class End(NamedTuple):
     """Where a search ended: joint positions (n), whether at the target, squared error, steps."""
 
@@ -83,14 +107,14 @@ class Search(NamedTuple):
     position_tolerance: float
     rotation_tolerance: float
 
-    def run(self, start: Vector, deadline: float) -> End:
+    def run(self, start: Vector, deadline: Deadline) -> End:
         """Search from joint positions until arrived, too slow, or out of time.
 
         Args:
             start: (n) joint positions within the limits.
-            deadline: on the clock of ``time.perf_counter`` [s].
+            deadline: when to stop.
         """
-        step, clock = self.kernel.call, time.perf_counter
+        step, clock, wall = self.kernel.call, time.perf_counter, deadline.wall
         targets, joints, tasks = self.targets, self.joints, self.tasks
         near = (INSIDE * self.position_tolerance) ** 2
         aligned = (INSIDE * self.rotation_tolerance) ** 2
@@ -108,12 +132,13 @@ class Search(NamedTuple):
                 least, idle = cost, 0
             else:
                 idle += 1
-            if idle > IDLE_STEPS or steps >= SEARCH_STEPS or clock() > deadline:
+            late = steps % CLOCK_STEPS == 0 and clock() > wall and deadline.passed()
+            if idle > IDLE_STEPS or steps >= SEARCH_STEPS or late:
                 return End(here[:n], False, cost, steps)
             here, there = there, here
             steps += 1
 
-    def approach(self, start: Vector, deadline: float) -> End:
+    def approach(self, start: Vector, deadline: Deadline) -> End:
         """Descend to the closest approach, however slow: each step must gain.
 
         Here the place comes before the orientation: the distance found is, but for a small part,
@@ -121,7 +146,7 @@ class Search(NamedTuple):
 
         Args:
             start: (n) joint positions within the limits.
-            deadline: on the clock of ``time.perf_counter`` [s].
+            deadline: when to stop.
         """
         step = self.kernel.call
         tasks = self.tasks.copy()
@@ -134,7 +159,7 @@ class Search(NamedTuple):
         step(here, *problem, settings, out=there)
         cost = there.item(n + 2)
         steps, idle = 0, 0
-        while steps < APPROACH_STEPS and idle < IDLE_STEPS and time.perf_counter() < deadline:
+        while steps < APPROACH_STEPS and idle < IDLE_STEPS and not deadline.passed():
             steps += 1
             step(there, *problem, settings, out=beyond)
             reached = beyond.item(n + 2)
@@ -150,12 +175,12 @@ class Search(NamedTuple):
                 break
         return End(here[:n], False, cost, steps)
 
-    def settle(self, start: Vector, deadline: float) -> End:
+    def settle(self, start: Vector, deadline: Deadline) -> End:
         """Move on along the solutions to the one nearest the liked positions.
 
         Args:
             start: (n) a solution.
-            deadline: on the clock of ``time.perf_counter`` [s].
+            deadline: when to stop.
         """
         n = len(start)
         here, there = np.zeros((2, n + FIGURES))
@@ -163,7 +188,7 @@ class Search(NamedTuple):
         for _ in range(SETTLING_STEPS):
             self.kernel.call(here, self.targets, self.joints, self.tasks, _SETTLING, out=there)
             here, there = there, here
-            if here.item(n + 3) < SETTLED or time.perf_counter() > deadline:
+            if here.item(n + 3) < SETTLED or deadline.passed():
                 break
         return self.run(here[:n].copy(), deadline)
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ..arguments import check_count, check_positive
 from .problem import Placed, Problem, Wishes, pose_problem
 from .result import CONVERGED, STALLED, TIMED_OUT, UNREACHABLE, InverseKinematicsResult
-from .search import End
+from .search import ASSURED, Deadline, End
 
 if TYPE_CHECKING:
     from ..robot import Robot
@@ -70,7 +70,8 @@ def solve(
         locked_joints: names of joints that keep their values of the seed.
         posture: (nq) what the joints come as near to as the target lets them: 'seed' for no more
             motion than needed, 'centre' for the middle of the limits; None for no preference.
-        timeout: s, on the wall clock; setting up a robot's first problem does not count.
+        timeout: s, on the wall clock; setting up a robot's first problem does not count. A tenth of
+            it is assured on the processor, however long other processes keep the search waiting.
         max_restarts: starts after the seed.
         approximate: give the closest configuration where there is no solution.
         random_seed: another one is another sequence of starts.
@@ -95,32 +96,34 @@ def solve(
     check_count('max_restarts', max_restarts, least=0)
     check_count('random_seed', random_seed, least=0)
     began = time.perf_counter()
-    search_until = began + SEARCHING * timeout
+    assured = time.thread_time() + ASSURED * timeout
+    until = Deadline(began + SEARCHING * timeout, assured)
     steps, ends = 0, []
-    for positions in problem.starts(max_restarts, random_seed):
+    # Where there is nothing to find, only the closest approach is looked for, from a few starts.
+    restarts = min(max_restarts, DESCENTS) if problem.out_of_reach else max_restarts
+    for positions in problem.starts(restarts, random_seed):
         if problem.out_of_reach:
-            # Nothing to find: only the closest approach is looked for, from a few starts.
             ends.append(End(positions, False, 0.0, 0))
-            if len(ends) == DESCENTS:
-                break
             continue
-        end = problem.search.run(positions, search_until)
+        end = problem.search.run(positions, until)
         steps += end.steps
         if end.arrived:
             answer = problem.confirmed(end.positions)
             if answer is not None:
-                answer = _settled(problem, answer, began + timeout)
+                if posture is not None:
+                    answer = _settled(problem, answer, Deadline(began + timeout, assured))
                 return problem.result(answer, steps, CONVERGED, began)
         ends.append(end)
-        if time.perf_counter() > search_until:
+        if until.passed():
             break
 
+    deadline = Deadline(began + timeout, assured)
     ends.sort(key=lambda end: end.cost)
     descents = []
     for end in ends[:DESCENTS]:
-        descents.append(problem.search.approach(end.positions, began + timeout))
+        descents.append(problem.search.approach(end.positions, deadline))
         steps += descents[-1].steps
-        if time.perf_counter() > began + timeout:
+        if deadline.passed():
             break
     closest = min(descents, key=lambda end: end.cost)
     alike = sum(end.cost <= (1.0 + SAME_APPROACH) * closest.cost for end in descents)
@@ -190,19 +193,20 @@ def solve_all(
     check_count('random_seed', random_seed, least=0)
     check_positive('min_separation', min_separation)
     began = time.perf_counter()
-    deadline = began + timeout
+    deadline = Deadline(began + timeout, time.thread_time() + ASSURED * timeout)
     found: list[tuple[Placed, int]] = []
     for positions in problem.starts(0 if problem.out_of_reach else max_restarts, random_seed):
         end = problem.search.run(positions, deadline)
         answer = problem.confirmed(end.positions) if end.arrived else None
         if answer is not None:
-            answer = _settled(problem, answer, deadline)
+            if posture is not None:
+                answer = _settled(problem, answer, deadline)
             if all(
                 problem.chain.separation(answer.positions, other.positions) > min_separation
                 for other, _ in found
             ):
                 found.append((answer, end.steps))
-        if time.perf_counter() > deadline:
+        if deadline.passed():
             break
     found.sort(key=lambda entry: math.dist(entry[0].positions, problem.start))
     return tuple(
@@ -210,10 +214,8 @@ def solve_all(
     )
 
 
-def _settled(problem: Problem, answer: Placed, deadline: float) -> Placed:
-    """The solution nearest the liked posture, where one is asked for and it holds."""
-    if problem.wishes.posture is None:
-        return answer
+def _settled(problem: Problem, answer: Placed, deadline: Deadline) -> Placed:
+    """The solution nearest the liked posture, if it holds."""
     end = problem.search.settle(np.array(answer.positions), deadline)
     settled = problem.confirmed(end.positions) if end.arrived else None
     return settled or answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+FLOAT64 = np.dtype(np.float64)
+
 
 def as_input(variable: Variable, value: Any) -> Array:
     """Return an argument as a float64 array whose trailing axes are contiguous.
@@ -23,6 +26,15 @@ def as_input(variable: Variable, value: Any) -> Array:
     Raises:
         InvalidArgumentError: the value is no array of real numbers or has a wrong shape.
     """
+    rank = len(variable.shape)
+    if (
+        type(value) is np.ndarray
+        and value.dtype is FLOAT64
+        and value.flags.carray
+        and value.shape[value.ndim - rank :] == variable.shape
+        and value.ndim >= rank
+    ):
+        return value
     try:
         array = np.asarray(value)
     except ValueError:
@@ -32,7 +44,6 @@ def as_input(variable: Variable, value: Any) -> Array:
     # bool, signed, unsigned, float; not complex, text, time or object
     if array.dtype.kind not in 'biuf' and array.size:
         raise InvalidArgumentError(variable.name, f'dtype {array.dtype}', 'real numbers')
-    rank = len(variable.shape)
     if array.shape[array.ndim - rank :] != variable.shape or array.ndim < rank:
         raise InvalidArgumentError(variable.name, f'shape {array.shape}', _expected(variable))
     array = array.astype(np.float64, copy=False)
@@ -57,6 +68,8 @@ def leading_shape(variables: Sequence[Variable], arrays: Sequence[Array]) -> tup
     shapes = [x.shape[: x.ndim - len(variable.shape)] for variable, x in zip(variables, arrays)]
     if not any(shapes):
         return ()
+    if all(shape == shapes[0] for shape in shapes):
+        return shapes[0]
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
@@ -72,6 +85,8 @@ def over_states(array: Array, leading: tuple[int, ...], rank: int) -> tuple[Arra
     One stride describes an array that all states share (0) and most others; the rest are copied.
     """
     own = array.ndim - rank
+    if array.flags.c_contiguous and array.shape[:own] == leading:
+        return array, array.itemsize * math.prod(array.shape[own:])
     strides = (0,) * (len(leading) - own) + tuple(
         step if size > 1 else 0 for step, size in zip(array.strides[:own], array.shape[:own])
     )
@@ -82,7 +97,12 @@ def over_states(array: Array, leading: tuple[int, ...], rank: int) -> tuple[Arra
         return array, walked[-1][1]
     trailing = array.shape[own:]
     array = np.ascontiguousarray(np.broadcast_to(array, leading + trailing))
-    return array, array.itemsize * int(np.prod(trailing, dtype=int))
+    return array, array.itemsize * math.prod(trailing)
+
+
+def address(array: Array) -> int:
+    """Return where the numbers of an array are."""
+    return int(array.__array_interface__['data'][0])
 
 
 def refuse_non_finite(variables: Sequence[Variable], arrays: Sequence[Array]) -> None:

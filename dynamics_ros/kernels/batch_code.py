@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.kernels import llvm_batch, llvm_compiler, self_test
+from dynamics_ros.kernels.arguments import address
 from dynamics_ros.kernels.llvm_compiler import Platform
 from dynamics_ros.kernels.trace import Trace
 
@@ -40,6 +41,7 @@ class BatchCode:
         self._trace = trace
         self._platform = platform
         self._compile_later = compile_later
+        self._scratch_size = platform.processor.lanes * llvm_batch.scratch_size(trace)
         self._wanted = platform.processor.lanes > 1
         self._lock = threading.Lock()
         self._code: llvm_compiler.MachineCode | None = None
@@ -86,7 +88,7 @@ class BatchCode:
         results = [np.full((states, *x.shape), np.nan) for x in trace.outputs]
         described = [*arrays, *results]
         done = self._call(
-            function, states, [x.ctypes.data for x in described], [x.strides[0] for x in described]
+            function, states, [address(x) for x in described], [x.strides[0] for x in described]
         )
         if wanted is None or (trace.finite_results and not np.isfinite(wanted).all()):
             return
@@ -102,9 +104,8 @@ class BatchCode:
         self, function: Any, states: int, starts: Sequence[int], strides: Sequence[int]
     ) -> int:
         lanes, count = self._platform.processor.lanes, len(starts)
-        size = lanes * llvm_batch.scratch_size(self._trace)
-        scratch = np.empty(size + lanes)
-        start = scratch.ctypes.data
+        scratch = np.empty(self._scratch_size + lanes)
+        start = address(scratch)
         aligned = start + -start % (8 * lanes)
         return int(
             function(

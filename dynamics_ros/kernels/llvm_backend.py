@@ -81,7 +81,7 @@ class LlvmBackend:
         described += [
             (x, x.itemsize * variable.size) for x, variable in zip(results, self._trace.outputs)
         ]
-        starts = [x.ctypes.data for x, _ in described]
+        starts = [arguments.address(x) for x, _ in described]
         strides = [stride for _, stride in described]
         run_some = self._batch.function(states) or self._run_one_by_one
         count = threads.useful_threads(states * (self._trace.operation_count + 1))

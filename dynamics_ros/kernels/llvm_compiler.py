@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -70,7 +71,12 @@ def platform() -> Platform:
         CompilerUnavailableError: there is no LLVM.
     """
     load()
-    return _prepared()[0]
+    # Made twice, one would be thrown away, and with it code that kernels have been linked with.
+    with _preparing:
+        return _prepared()[0]
+
+
+_preparing = threading.Lock()
 
 
 @lru_cache(maxsize=1)

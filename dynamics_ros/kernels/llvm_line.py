@@ -13,7 +13,7 @@ from dynamics_ros.kernels import llvm_sincos
 from dynamics_ros.kernels.llvm_dialect import Dialect, constant, splat, suffix, vector
 from dynamics_ros.kernels.operations import COS, INPUT, OPERATIONS, SIN, Operation
 from dynamics_ros.kernels.processor import Processor
-from dynamics_ros.kernels.schedule import Angles, Step, parts, steps
+from dynamics_ros.kernels.schedule import Angles, Step, cut, part_count, steps
 
 if TYPE_CHECKING:
     from dynamics_ros.kernels.trace import Trace
@@ -101,14 +101,25 @@ class _Line:
         # One call takes several angles of one state, or one angle of several states.
         self.width = processor.lanes if lanes == 1 else 1
         ordered = steps(trace.nodes, self.width)
-        self.parts = parts(ordered)
+        # Where a result that is computed goes: output and element; and results that are not.
+        self.stores: dict[int, list[tuple[int, int]]] = {}
+        ready: list[tuple[int | float, tuple[int, int]]] = []
+        places = [(i, j) for i, x in enumerate(trace.outputs) for j in range(x.size)]
+        for result, place in zip(trace.results, places):
+            if isinstance(result, int) and trace.nodes[result].operation is not INPUT:
+                self.stores.setdefault(result, []).append(place)
+            else:
+                ready.append((result, place))
+        # They are most of a sparse matrix, so that all parts have to share them.
+        count = part_count(len(ordered) + len(ready))
+        self.parts = cut(ordered, count)
+        self.ready = cut(ready, count)
         self.slots: dict[tuple[str, int], int] = {}
         self.memory = 0
         for step in ordered:
             if isinstance(step, Angles):
                 self.place_angles(step)
         self.place_crossing()
-        self.stores = self.result_stores()
         self.turned_results: dict[int, list[int]] = {}
         for position in self.stores:
             operation, operands = trace.nodes[position]
@@ -164,15 +175,6 @@ class _Line:
                     again = inside.operation.condition
                     needed += [y for y in inside.operands if isinstance(y, int)] if again else [x]
         return needed
-
-    def result_stores(self) -> dict[int, list[tuple[int, int]]]:
-        """Return for the position of each result its places: output and element."""
-        stores: dict[int, list[tuple[int, int]]] = {}
-        places = [(i, j) for i, x in enumerate(self.trace.outputs) for j in range(x.size)]
-        for result, place in zip(self.trace.results, places):
-            if isinstance(result, int):
-                stores.setdefault(result, []).append(place)
-        return stores
 
     # Instructions
 
@@ -287,8 +289,8 @@ class _Line:
             if not several:
                 self.allocate()
             self.typed_arrays()
-            if number == 0:
-                self.constants_and_inputs()
+            for result, (output, element) in self.ready[number]:
+                self.store(self.value(result), f'%o{output}', element, f'%r{output}.{element}')
             for step in part:
                 if isinstance(step, Angles):
                     self.compute_angles(step)
@@ -324,18 +326,6 @@ class _Line:
             for i in range(count):
                 text = f'bitcast {self.double} %{long}{i} to {self.pointer}'
                 self.lines.append(f'  %{short}{i} = {text}')
-
-    def constants_and_inputs(self) -> None:
-        """Store the results that need no computing."""
-        results = iter(self.trace.results)
-        for output, variable in enumerate(self.trace.outputs):
-            for element in range(variable.size):
-                result = next(results)
-                if not isinstance(result, int):
-                    self.store(self.value(result), f'%o{output}', element, f'%r{output}.{element}')
-        for position, node in enumerate(self.trace.nodes):
-            if node.operation is INPUT:
-                self.give(position)
 
     def turned(self, step: Angles) -> None:
         """Store the sines and cosines that are results."""

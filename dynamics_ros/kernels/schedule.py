@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeVar
 
 from dynamics_ros.kernels.lowering import Instruction
 from dynamics_ros.kernels.operations import COS, INPUT, SIN
+
+T = TypeVar('T')
 
 PART_STEPS = 500
 """Steps of a part; less costs loads and stores, more costs compile time."""
@@ -58,11 +61,15 @@ def steps(nodes: Sequence[Instruction], width: int) -> list[Step]:
     return ordered
 
 
-def parts(ordered: Sequence[Step], size: int = PART_STEPS) -> list[Sequence[Step]]:
-    """Return the steps cut into about equal parts of at most a size; at least one part."""
-    count = max(1, -(-len(ordered) // size))
-    cuts = [len(ordered) * i // count for i in range(count + 1)]
-    return [ordered[a:b] for a, b in pairwise(cuts)]
+def part_count(steps_of_all_kinds: int, size: int = PART_STEPS) -> int:
+    """Return the number of parts for so many steps."""
+    return max(1, -(-steps_of_all_kinds // size))
+
+
+def cut(items: Sequence[T], count: int) -> list[Sequence[T]]:
+    """Return a sequence in so many pieces of about equal length."""
+    cuts = [len(items) * i // count for i in range(count + 1)]
+    return [items[a:b] for a, b in pairwise(cuts)]
 
 
 def _angle_levels(nodes: Sequence[Instruction]) -> list[list[int]]:

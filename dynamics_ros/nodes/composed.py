@@ -6,7 +6,7 @@ parameters are those of dynamics_node, which knows payload and gravity.
 
 from __future__ import annotations
 
-import sys
+from typing import NoReturn
 
 from rclpy.node import Node
 
@@ -40,10 +40,10 @@ def build() -> Application:
     return Application([part.node for part in parts], context)
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the nodes."""
-    return run(build, arguments)
+    run(build, arguments)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()

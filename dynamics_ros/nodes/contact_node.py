@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
@@ -304,10 +303,10 @@ def build() -> Application:
     return Application([node], context)
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the node."""
-    return run(build, arguments)
+    run(build, arguments)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()

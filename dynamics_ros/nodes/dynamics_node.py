@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from rclpy.node import Node
@@ -342,10 +341,10 @@ def build() -> Application:
     return Application([node], context)
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the node."""
-    return run(build, arguments)
+    run(build, arguments)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()

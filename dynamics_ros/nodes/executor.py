@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
+import threading
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 import rclpy
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from ..errors import DynamicsRosError
@@ -44,20 +48,38 @@ class Application:
     context: Startable
 
 
-def run(build: Callable[[], Application], arguments: Sequence[str] | None = None) -> int:
-    """Build nodes and spin them until SIGINT or SIGTERM; the exit code of the process."""
-    # rclpy's own handler shuts the context down, which ends the spinning. Python's would raise
-    # KeyboardInterrupt in the middle of a callback, which the executor reports as a fault.
-    signal.signal(signal.SIGINT, lambda *_: None)
+def run(build: Callable[[], Application], arguments: Sequence[str] | None = None) -> NoReturn:
+    """Build nodes, spin them until SIGINT or SIGTERM, and end the process."""
+    try:
+        code = _until_a_signal(build, arguments)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # At once: a thread may be in the middle of a compilation, and LLVM aborts the process when its
+    # own end overtakes that. What is to be put in order has been.
+    os._exit(code)
+
+
+def _until_a_signal(build: Callable[[], Application], arguments: Sequence[str] | None) -> int:
+    # rclpy's own handler shuts the context down under a callback, which raises there, or crashes
+    # the events executor; Python's raises KeyboardInterrupt there. A signal only writes into a
+    # pipe here, and the executor ends between two events.
+    told, tell = os.pipe()
+    os.set_blocking(tell, False)
+    signal.set_wakeup_fd(tell)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
     try:
         try:
-            rclpy.init(args=arguments)
+            rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
         except RuntimeError as error:
             # rcl names the argument it cannot read in its last line.
             print(f'cannot start: {error}', file=sys.stderr)
             return 1
         try:
-            return _run(build)
+            return _run(build, told)
         finally:
             # A second signal must not interrupt the clean-up, nor print a traceback.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -67,7 +89,7 @@ def run(build: Callable[[], Application], arguments: Sequence[str] | None = None
         return 0
 
 
-def _run(build: Callable[[], Application]) -> int:
+def _run(build: Callable[[], Application], told: int) -> int:
     try:
         application = build()
     except DynamicsRosError as error:
@@ -86,25 +108,37 @@ def _run(build: Callable[[], Application]) -> int:
     gc.freeze()
     sys.setswitchinterval(SWITCH_INTERVAL)
     try:
-        spin(executor, application.nodes[0])
+        spin(executor, application.nodes[0], _signal(executor, told))
     finally:
         dispose(executor, application.nodes)
     return 0
 
 
-def spin(executor: Executor, node: Node) -> None:
-    """Spin until the context is shut down, whatever callbacks raise."""
-    never: Future[None] = Future()
+def _signal(executor: Executor, told: int) -> Future[None]:
+    """A future that is done when a byte has come through the pipe."""
+    ended: Future[None] = Future(executor=executor)
+
+    def wait() -> None:
+        os.read(told, 1)
+        executor.create_task(ended.set_result, None)
+
+    threading.Thread(target=wait, name='signals', daemon=True).start()
+    return ended
+
+
+def spin(executor: Executor, node: Node, end: Future[None] | None = None) -> None:
+    """Spin until the end or until the context is shut down, whatever callbacks raise."""
+    end = Future() if end is None else end
     for _ in range(MAX_FAULTS):
         try:
-            executor.spin_until_future_complete(never, timeout_sec=FOREVER)
+            executor.spin_until_future_complete(end, timeout_sec=FOREVER)
         except (KeyboardInterrupt, ExternalShutdownException):
             return
         except Exception as error:
             if not rclpy.ok():
                 return
             node.get_logger().error(f'a callback raised {type(error).__name__}: {error}')
-        if not rclpy.ok():
+        if end.done() or not rclpy.ok():
             return
     raise RuntimeError(f'{MAX_FAULTS} callbacks raised')
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -48,7 +47,7 @@ from .request_kernels import kernel
 from .request_state import requested_state, required_frame, velocity_names
 from .results import SearchError, serve, success
 from .robot_context import RobotContext
-from .search import Search, import_solver
+from .search import Search, warm_up
 from .state import RobotState
 
 if TYPE_CHECKING:
@@ -116,14 +115,15 @@ class Kinematics(Part):
         self._prepared = prepared
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
-        """Import the solver, compile what services and markers need of these frames."""
-        slices: list[Callable[[], object]] = [import_solver]
-        if self._prepared is not None:
-            robot = self._prepared.robot
-            q = robot.neutral()
-            slices += [partial(robot.jacobian, q, frame) for frame in self._prepared.frames]
-            slices.append(partial(robot.center_of_mass, q))
-        return slices
+        """Compile what services and markers need of these frames."""
+        if self._prepared is None:
+            return ()
+        robot, frames = self._prepared.robot, self._prepared.frames
+        q = robot.neutral()
+        slices: list[Callable[[], object]] = []
+        slices += [partial(robot.jacobian, q, frame) for frame in frames]
+        slices += [partial(warm_up, robot, frame) for frame in frames]
+        return [*slices, partial(robot.center_of_mass, q)]
 
     def outputs(self) -> list[Output]:
         """Poses, twists, markers, tf."""
@@ -266,9 +266,12 @@ class Kinematics(Part):
             timeout=self._timeout(request),
             options=self._search_options(request),
         )
-        outcome = search.quick(robot) or await self.context.compute(
-            robot, search.kernels(), search.run, self.context.searches
-        )
+        outcome = search.quick(robot)
+        if outcome is None:
+            outcome = await self.context.compute(
+                robot, search.kernels(), search.run, self.context.searches
+            )
+        assert outcome is not None
         solutions = outcome.results
         best = solutions[0]
         response.position_error = best.position_error
@@ -365,10 +368,10 @@ def build() -> Application:
     return Application([node], context)
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the node."""
-    return run(build, arguments)
+    run(build, arguments)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()

@@ -15,6 +15,7 @@ from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.task import Future
+from rclpy.timer import Timer
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header, String
 
@@ -92,7 +93,9 @@ class RobotContext:
         # Executors resume coroutines only after events of the middleware; guard conditions, which
         # are made for that, the events executor does not take. So a timer that runs out once.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._resume = node.create_timer(RESUME_AFTER, lambda: self._resume.cancel(), clock=steady)
+        self._resume: Timer = node.create_timer(
+            RESUME_AFTER, lambda: self._resume.cancel(), clock=steady
+        )
         self._resume.cancel()
         self._requests = RequestKernels(self._warm_up, self._resume.reset)
         self.executor: Executor | None = None

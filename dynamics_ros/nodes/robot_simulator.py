@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 from ament_index_python.packages import get_package_share_directory
@@ -213,10 +213,10 @@ def build() -> Application:
     return Application([node], node)
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the node."""
-    return run(build, arguments)
+    run(build, arguments)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()

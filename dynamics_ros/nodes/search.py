@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from ..robot import Robot
 from .conversions import Array
@@ -21,14 +21,15 @@ another thread would take longer for having to share the interpreter with the me
 
 MOST_SOLUTIONS = 64
 
-_imported = threading.Event()
+_solved: WeakKeyDictionary[Robot, set[str]] = WeakKeyDictionary()
+"""Frames that have been searched for once: whatever the solver has made ready for them is there."""
 
 
-def import_solver() -> None:
-    """It brings SciPy with it, which takes a quarter of a second: not before the first output."""
-    from .. import inverse_kinematics  # noqa: F401
-
-    _imported.set()
+def warm_up(robot: Robot, frame: str) -> None:
+    """Have the solver make ready what it needs for a frame."""
+    q = robot.neutral()
+    robot.inverse_kinematics(robot.forward_kinematics(q, frame), frame, q)
+    _solved.setdefault(robot, set()).add(frame)
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Search:
 
     def quick(self, robot: Robot) -> Outcome | None:
         """The outcome, if there is one at once."""
-        if self.count > 1 or not _imported.is_set():
+        if self.count > 1 or self.frame not in _solved.get(robot, ()):
             return None
         if not robot.kernels.keys() >= set(self.kernels()):
             return None

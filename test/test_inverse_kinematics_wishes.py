@@ -1,0 +1,270 @@
+"""Inverse kinematics with more than a pose to reach: several frames, slack, locks, postures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.robots import urdf_path
+from dynamics_ros import Robot
+from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
+
+TOLERANCE = 1e-5
+"""Default of the solver [m, rad]."""
+
+HAND = 'panda_hand'
+BENT = np.array([0.0, -0.4, 0.0, -2.0, 0.0, 1.6, 0.8, 0.02])
+OTHER = np.array([0.5, -0.2, 0.3, -2.2, 0.2, 1.7, 0.2, 0.02])
+
+PLENTY = {'timeout': 2.0}
+"""Restarts decide, not the clock."""
+
+
+@pytest.fixture(scope='module')
+def panda():
+    return Robot.from_urdf(urdf_path('panda'))
+
+
+def missing(robot, q, frame, target):
+    """Position [m] and rotation vector [rad] that are missing, in the axes of the target."""
+    pose = robot.forward_kinematics(q, frame)
+    R = pose[:3, :3].T @ target[:3, :3]
+    angle = np.arccos(np.clip(0.5 * (np.trace(R) - 1.0), -1.0, 1.0))
+    skew = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    length = np.linalg.norm(skew)
+    rotation = angle * skew / length if length > 0.0 else np.zeros(3)
+    return np.concatenate([target[:3, :3].T @ (target[:3, 3] - pose[:3, 3]), rotation])
+
+
+def arm_within_limits(robot, q):
+    return bool(np.all((robot.lower_limits <= q) & (q <= robot.upper_limits)))
+
+
+def test_two_hands_are_brought_to_two_poses_at_once():
+    talos = Robot.from_urdf(urdf_path('talos_reduced'), root_joint='floating')
+    hands = ['gripper_left_base_link', 'gripper_right_base_link']
+    rng = np.random.default_rng(0)
+    seed = talos.random_configuration(rng)
+    for _ in range(20):
+        goal = talos.random_configuration(rng)
+        goal[:7] = seed[:7]  # the base stays where it is
+        targets = np.array([talos.forward_kinematics(goal, hand) for hand in hands])
+        result = talos.inverse_kinematics(targets, hands, seed, **PLENTY)
+        assert result.success
+        assert np.array_equal(result.q[:7], seed[:7])
+        for hand, target in zip(hands, targets, strict=True):
+            assert np.abs(missing(talos, result.q, hand, target)).max() <= 1.001 * TOLERANCE
+
+
+def test_four_feet_are_placed_at_once():
+    anymal = Robot.from_urdf(urdf_path('anymal'), root_joint='floating')
+    feet = ['LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT']
+    rng = np.random.default_rng(1)
+    goal = anymal.random_configuration(rng)
+    seed = goal.copy()
+    seed[7:] = 0.0
+    targets = np.array([anymal.forward_kinematics(goal, foot) for foot in feet])
+    result = anymal.inverse_kinematics(targets, feet, seed, position_only=True, **PLENTY)
+    assert result.success
+    for foot, target in zip(feet, targets, strict=True):
+        reached = anymal.forward_kinematics(result.q, foot)[:3, 3]
+        assert reached == pytest.approx(target[:3, 3], abs=1.001 * TOLERANCE)
+
+
+@pytest.mark.parametrize('axis', range(6))
+def test_a_direction_can_be_left_free(panda, axis):
+    target = panda.forward_kinematics(OTHER, HAND)
+    slack = np.zeros(6)
+    slack[axis] = np.inf
+    result = panda.inverse_kinematics(target, HAND, BENT, slack=slack, **PLENTY)
+    assert result.success
+    rest = np.delete(missing(panda, result.q, HAND, target), axis)
+    assert np.abs(rest).max() <= 1.001 * TOLERANCE
+    assert result.position_error <= TOLERANCE and result.rotation_error <= TOLERANCE
+
+
+def test_the_orientation_alone_can_be_asked_for(panda):
+    target = panda.forward_kinematics(OTHER, HAND)
+    target[:3, 3] = [50.0, 0.0, 0.0]
+    slack = [np.inf, np.inf, np.inf, 0.0, 0.0, 0.0]
+    result = panda.inverse_kinematics(target, HAND, BENT, slack=slack)
+    assert result.success and result.position_error == 0.0
+    assert np.abs(missing(panda, result.q, HAND, target)[3:]).max() <= 1.001 * TOLERANCE
+
+
+def test_anywhere_in_a_box_counts_as_there(panda):
+    target = panda.forward_kinematics(OTHER, HAND)
+    box = np.array([0.05, 0.02, 0.1, 0.1, 0.2, 0.05])
+    result = panda.inverse_kinematics(target, HAND, BENT, slack=box, **PLENTY)
+    assert result.success
+    off = np.abs(missing(panda, result.q, HAND, target))
+    assert np.all(off <= box + TOLERANCE)
+    # Some of the room is used: the box is easier to reach than its middle.
+    assert np.any(off > 0.01)
+
+
+def test_a_locked_joint_stays_at_its_seed(panda):
+    rng = np.random.default_rng(2)
+    seed = BENT.copy()
+    found = 0
+    for _ in range(30):
+        goal = panda.random_configuration(rng)
+        seed[2] = goal[2]
+        target = panda.forward_kinematics(goal, HAND)
+        result = panda.inverse_kinematics(
+            target, HAND, seed, locked_joints=['panda_joint3'], **PLENTY
+        )
+        if result.success:
+            found += 1
+            assert result.q[2] == seed[2]
+            assert arm_within_limits(panda, result.q)
+    assert found == 30
+
+
+def test_a_dear_joint_moves_less(panda):
+    target = panda.forward_kinematics(OTHER, HAND)
+    usual = panda.inverse_kinematics(target, HAND, BENT)
+    spared = panda.inverse_kinematics(target, HAND, BENT, joint_weights={'panda_joint1': 100.0})
+    assert usual.success and spared.success
+    assert abs(spared.q[0] - BENT[0]) < 0.2 * abs(usual.q[0] - BENT[0])
+
+
+def test_a_posture_is_approached_as_far_as_the_target_lets_it(panda):
+    target = panda.forward_kinematics(OTHER, HAND)
+    # The liked posture reaches the target itself: nothing is in its way.
+    result = panda.inverse_kinematics(target, HAND, BENT, posture=OTHER)
+    assert result.success
+    # Where steps end, at 1e-4 of a radian, a pull of 0.3 leaves three times that.
+    assert result.q[:7] == pytest.approx(OTHER[:7], abs=1e-3)
+
+
+@pytest.mark.parametrize('posture', ['seed', 'centre'])
+def test_no_small_motion_that_keeps_the_hand_comes_nearer_to_the_posture(panda, posture):
+    target = panda.forward_kinematics(OTHER, HAND)
+    result = panda.inverse_kinematics(target, HAND, BENT, posture=posture)
+    assert result.success
+    liked = BENT if posture == 'seed' else 0.5 * (panda.lower_limits + panda.upper_limits)
+    J = panda.jacobian(result.q, HAND)[:, :7]
+    still = np.linalg.svd(J)[2][6]  # the motion of the elbow alone
+    assert abs(still @ (liked - result.q)[:7]) < 1e-3
+
+
+def test_with_one_joint_locked_a_redundant_arm_has_few_solutions_and_all_hold(panda):
+    target = panda.forward_kinematics(OTHER, HAND)
+    results = panda.all_inverse_kinematics(
+        target, HAND, OTHER, locked_joints=['panda_joint7'], timeout=2.0
+    )
+    more = panda.all_inverse_kinematics(
+        target, HAND, OTHER, locked_joints=['panda_joint7'], timeout=2.0, max_restarts=2000
+    )
+    assert 1 < len(results) == len(more) <= 8
+    assert results[0].q == pytest.approx(OTHER, abs=1e-4)
+    for result in results:
+        assert result.q[6] == OTHER[6]
+        assert np.abs(missing(panda, result.q, HAND, target)).max() <= 1.001 * TOLERANCE
+
+
+def test_solutions_say_how_far_they_are_from_limits_and_singularities(panda):
+    target = panda.forward_kinematics(OTHER, HAND)
+    for result in panda.all_inverse_kinematics(target, HAND, OTHER, max_solutions=4):
+        arm = slice(0, 7)
+        lower, upper = panda.lower_limits[arm], panda.upper_limits[arm]
+        q = result.q[arm]
+        assert result.limit_margin == min(np.min(q - lower), np.min(upper - q)) >= 0.0
+        J = panda.jacobian(result.q, HAND)[:, arm]
+        assert result.manipulability == pytest.approx(np.sqrt(np.linalg.det(J @ J.T)), rel=1e-6)
+
+
+def test_far_away_the_closest_approach_is_as_close_as_a_long_search_finds(panda):
+    rng = np.random.default_rng(4)
+    for distance in (1.2, 3.0):
+        target = panda.forward_kinematics(BENT, HAND)
+        target[:3, 3] = distance * np.array([0.8, 0.0, 0.6])
+        result = panda.inverse_kinematics(target, HAND, BENT)
+        assert result.reason == 'unreachable' and not result.success
+        assert result.elapsed < 0.06
+        closest = min(
+            np.linalg.norm(
+                panda.inverse_kinematics(
+                    target,
+                    HAND,
+                    panda.random_configuration(rng),
+                    position_only=True,
+                    timeout=1.0,
+                ).position_error
+            )
+            for _ in range(10)
+        )
+        assert result.position_error == pytest.approx(closest, rel=0.01)
+
+
+def test_without_a_compiler_the_same_steps_run_as_plain_python(panda):
+    plain = Robot.from_urdf(urdf_path('panda'), backend='python')
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        target = panda.forward_kinematics(panda.random_configuration(rng), HAND)
+        compiled = panda.inverse_kinematics(target, HAND, BENT, **PLENTY)
+        interpreted = plain.inverse_kinematics(target, HAND, BENT, **PLENTY)
+        assert compiled.success and interpreted.success
+        # Rounding of the two differs in the last digits; converged they agree much better.
+        assert interpreted.q == pytest.approx(compiled.q, abs=1e-6)
+
+
+def test_a_hundred_times_smaller_robot_is_solved_in_the_same_number_of_steps():
+    def arm(scale):
+        limits = "<limit lower='-2.5' upper='2.5' effort='1' velocity='1'/>"
+        axes = ('0 0 1', '0 1 0', '0 1 0', '1 0 0', '0 1 0', '1 0 0')
+        links = ''.join(
+            f"<link name='l{k}'><inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1' "
+            "ixy='0' ixz='0' iyz='0'/></inertial></link>"
+            for k in range(7)
+        )
+        joints = ''.join(
+            f"<joint name='j{k}' type='revolute'><parent link='l{k}'/><child link='l{k + 1}'/>"
+            f"<origin xyz='{0.1 * scale} 0 {0.3 * scale}'/><axis xyz='{axis}'/>{limits}</joint>"
+            for k, axis in enumerate(axes)
+        )
+        return Robot.from_urdf(f"<robot name='r'>{links}{joints}</robot>")
+
+    large, small = arm(1.0), arm(0.01)
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        q = large.random_configuration(rng)
+        # The tolerance of the position is scaled too.
+        first = large.inverse_kinematics(
+            large.forward_kinematics(q, 'l6'), 'l6', position_tolerance=1e-5, **PLENTY
+        )
+        second = small.inverse_kinematics(
+            small.forward_kinematics(q, 'l6'), 'l6', position_tolerance=1e-7, **PLENTY
+        )
+        assert first.success and second.success
+        assert first.iterations == second.iterations
+        assert second.q == pytest.approx(first.q, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ('argument', 'options'),
+    [
+        ('slack', {'slack': [0.0] * 5}),
+        ('slack', {'slack': -1.0}),
+        ('slack', {'slack': np.inf}),
+        ('slack', {'slack': np.nan}),
+        ('locked_joints', {'locked_joints': ['elbow']}),
+        ('joint_weights', {'joint_weights': {'elbow': 1.0}}),
+        ('joint_weights', {'joint_weights': {'panda_joint1': 0.0}}),
+        ('joint_weights', {'joint_weights': {'panda_joint1': np.nan}}),
+        ('posture', {'posture': 'upright'}),
+        ('posture', {'posture': np.zeros(3)}),
+        ('frame', {'frame': []}),
+        ('target', {'frame': [HAND, 'panda_link5']}),
+        ('random_seed', {'random_seed': -1}),
+    ],
+)
+def test_a_bad_wish_is_named(panda, argument, options):
+    arguments = {'target': panda.forward_kinematics(BENT, HAND), 'frame': HAND} | options
+    with pytest.raises(InvalidArgumentError) as refused:
+        panda.inverse_kinematics(**arguments)
+    assert refused.value.argument == argument
+    if options.get('locked_joints'):
+        assert isinstance(refused.value, UnknownJointError)
+        assert 'panda_joint1' in str(refused.value)
