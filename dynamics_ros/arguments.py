@@ -89,6 +89,18 @@ def finite_arrays(argument: str, value: ArrayLike, shape: tuple[int, ...]) -> ND
     return array
 
 
+def finite_matrix(argument: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
+    """A square matrix of finite numbers.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    matrix = _of_shape(argument, value, (size, size))
+    if not np.isfinite(matrix).all():
+        raise InvalidArgumentError(argument, 'NaN or infinite entries', 'finite numbers')
+    return matrix
+
+
 def per_entry(
     argument: str, value: ArrayLike, size: int, *, least: float = -math.inf, infinite: bool = False
 ) -> NDArray[np.float64]:
@@ -159,7 +171,12 @@ def boolean_mask(
     Raises:
         InvalidArgumentError: naming the argument.
     """
-    mask = np.asarray(value)
+    try:
+        mask = np.asarray(value)
+    except ValueError:
+        mask = np.asarray(None)
+    if mask.size == 0:
+        mask = mask.astype(np.bool_)
     if mask.shape != (size,) or mask.dtype != np.bool_:
         problem = f'{mask.dtype} of shape {mask.shape}'
         raise InvalidArgumentError(argument, problem, f'booleans of shape ({size},)')

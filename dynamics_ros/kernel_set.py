@@ -12,6 +12,7 @@ from typing import Any
 from .definitions import Key, define
 from .errors import InvalidArgumentError, SingularError
 from .kernels import Kernel, Requirement, trace
+from .kernels.kernel import BACKENDS
 from .model import Model
 
 UNIT_QUATERNION_TOLERANCE = 1e-6
@@ -56,7 +57,13 @@ class KernelSet:
     """
 
     def __init__(self, model: Model, backend: str) -> None:
-        """Start without kernels."""
+        """Start without kernels.
+
+        Raises:
+            InvalidArgumentError: an unknown back end.
+        """
+        if backend not in BACKENDS:
+            raise InvalidArgumentError('backend', repr(backend), f'one of {BACKENDS}')
         self.model = model
         self.backend = backend
         self.calls: dict[Key, Callable[..., Any]] = {}

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .algorithms import configuration
-from .definitions import Key
+from .arguments import boolean_mask, check_not_negative, finite_matrix, finite_vector
+from .definitions import Key, define
 from .errors import InvalidArgumentError
 from .inverse_kinematics import InverseKinematicsResult, solve, solve_all
 from .kernel_set import KernelInfo, KernelSet
@@ -32,9 +33,9 @@ class Robot(ConstrainedMotion):
     """Kinematics and dynamics of one robot.
 
     Every method takes and returns float64 arrays and broadcasts over leading axes: q of shape
-    (..., nq) gives results of shape (..., ...). SI units. A wrong shape, NaN or infinity raises
-    InvalidArgumentError, an unknown frame UnknownFrameError. A robot never changes; its methods may
-    be called from several threads.
+    (..., nq) gives results of shape (..., ...); inverse kinematics takes one target. SI units. A
+    wrong shape, NaN or infinity raises InvalidArgumentError, an unknown frame UnknownFrameError. A
+    robot never changes; its methods may be called from several threads.
 
     Attributes:
         name: name in the description.
@@ -69,7 +70,7 @@ class Robot(ConstrainedMotion):
         self.joint_v_indices = {joint.name: joint.v_indices[0] for joint in single}
         self.frame_names = tuple(frame.name for frame in model.frames)
         self.body_names = model.body_names
-        self.total_mass = sum(inertia.mass for inertia in model.inertias)
+        self.total_mass = float(sum(inertia.mass for inertia in model.inertias))
         self.lower_limits = _per_coordinate(joints, lambda joint: joint.limits.lower)
         self.upper_limits = _per_coordinate(joints, lambda joint: joint.limits.upper)
         self.velocity_limits = _per_velocity(joints, lambda joint: joint.limits.velocity)
@@ -131,13 +132,14 @@ class Robot(ConstrainedMotion):
         """
         bare = self._without_payload
         payload = _payload_inertia(mass, center_of_mass, inertia)
-        empty = frame is None or mass == 0.0
-        other = Robot(
-            bare if empty else bare.with_added_inertia(str(frame), payload),
-            self._kernel_set.backend,
-        )
+        model = bare if frame is None else bare.with_added_inertia(frame, payload)
+        other = Robot(model, self._kernel_set.backend)
         other._without_payload = bare
         return other
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Machine code stays in its process; a copy makes its own.
+        return _restored, (self.model, self._kernel_set.backend, self._without_payload)
 
     @property
     def kernels(self) -> dict[str, KernelInfo]:
@@ -162,7 +164,10 @@ class Robot(ConstrainedMotion):
         Args:
             rng: a NumPy generator, or a seed.
         """
-        generator = np.random.default_rng(rng)
+        try:
+            generator = np.random.default_rng(rng)
+        except (TypeError, ValueError):
+            raise InvalidArgumentError('rng', repr(rng), 'a NumPy generator or a seed') from None
         q = self.neutral()
         for joint in self.model.joints:
             if joint.leader is not None:
@@ -201,8 +206,10 @@ class Robot(ConstrainedMotion):
 
     def forward_kinematics(self, q: ArrayLike, frame: str) -> Array:
         """Pose (..., 4, 4) of a frame in the root frame ([RD] eq. 2.138)."""
-        key = ('forward_kinematics', frame)
-        return (self._calls.get(key) or self._kernel_set.call(key))(q)
+        try:
+            return self._calls['forward_kinematics', frame](q)
+        except (KeyError, TypeError):  # not compiled yet, or no name at all
+            return self._run(('forward_kinematics', frame), q)
 
     def all_frames(self, q: ArrayLike) -> Array:
         """Poses (..., n, 4, 4) of all frames in the root frame, in the order of frame_names."""
@@ -237,8 +244,10 @@ class Robot(ConstrainedMotion):
 
     def jacobian(self, q: ArrayLike, frame: str, reference: str = LOCAL_WORLD_ALIGNED) -> Array:
         """Geometric Jacobian (..., 6, nv), rows linear then angular ([RD] eq. 2.164)."""
-        key = ('jacobian', frame, reference)
-        return (self._calls.get(key) or self._kernel_set.call(key))(q)
+        try:
+            return self._calls['jacobian', frame, reference](q)
+        except (KeyError, TypeError):  # not compiled yet, or no name at all
+            return self._run(('jacobian', frame, reference), q)
 
     def jacobian_derivative(
         self, q: ArrayLike, v: ArrayLike, frame: str, reference: str = LOCAL_WORLD_ALIGNED
@@ -264,9 +273,9 @@ class Robot(ConstrainedMotion):
             external_wrenches: frame name to the wrench (..., 6) of the environment on the robot
                 at that frame, in that frame: force [N], then torque [Nm].
         """
-        if not external_wrenches:
+        if external_wrenches is None:
             return self._run(('inverse_dynamics',), q, v, a)
-        frames, wrenches = zip(*external_wrenches.items(), strict=True)
+        frames, wrenches = _frames_and_wrenches(external_wrenches)
         return self._run(('inverse_dynamics', *frames), q, v, a, *wrenches)
 
     def gravity(self, q: ArrayLike) -> Array:
@@ -305,9 +314,9 @@ class Robot(ConstrainedMotion):
         Raises:
             SingularError: a joint moves nothing that has mass or inertia.
         """
-        if not external_wrenches:
+        if external_wrenches is None:
             return self._run(('forward_dynamics',), q, v, tau)
-        frames, wrenches = zip(*external_wrenches.items(), strict=True)
+        frames, wrenches = _frames_and_wrenches(external_wrenches)
         return self._run(('forward_dynamics', *frames), q, v, tau, *wrenches)
 
     def hybrid_dynamics(
@@ -329,12 +338,11 @@ class Robot(ConstrainedMotion):
         Raises:
             SingularError: a free joint moves nothing that has mass or inertia.
         """
-        mask = np.asarray(prescribed)
-        if mask.shape != (self.nv,) or mask.dtype != np.bool_:
-            problem = f'{mask.dtype} of shape {mask.shape}'
-            raise InvalidArgumentError('prescribed', problem, f'booleans of shape ({self.nv},)')
+        mask = boolean_mask('prescribed', prescribed, self.nv)
         key = ('hybrid_dynamics', *(str(k) for k in np.flatnonzero(mask)))
-        accelerations, torques = self._run(key, q, v, a, tau)
+        # What is not read may be anything, NaN too.
+        given, known = np.where(mask, a, 0.0), np.where(mask, 0.0, tau)
+        accelerations, torques = self._run(key, q, v, given, known)
         return accelerations, torques
 
     def inverse_dynamics_derivatives(
@@ -428,7 +436,13 @@ class Robot(ConstrainedMotion):
         return solve_all(self, target, frame, seed, **options)
 
     def _run(self, key: Key, *arrays: ArrayLike) -> Any:
-        result = (self._calls.get(key) or self._kernel_set.call(key))(*arrays)
+        try:
+            call = self._calls.get(key) or self._kernel_set.call(key)
+        except TypeError:
+            # A frame or reference that cannot be a key: the definition says which.
+            define(self.model, key)
+            raise
+        result = call(*arrays)
         name = key[0]
         if len(key) == 1 and name not in self.__dict__:
             # From now on a call of the method is a call of the machine code.
@@ -450,15 +464,19 @@ def _per_velocity(joints: Sequence[Joint], value: Callable[[Joint], float]) -> A
     return values
 
 
+def _frames_and_wrenches(wrenches: Wrenches) -> tuple[tuple[str, ...], tuple[ArrayLike, ...]]:
+    if not isinstance(wrenches, Mapping):
+        problem = f'a {type(wrenches).__name__}'
+        raise InvalidArgumentError(
+            'external_wrenches', problem, 'a mapping from frame names to wrenches (..., 6)'
+        )
+    return tuple(wrenches), tuple(wrenches.values())
+
+
 def _payload_inertia(mass: float, center_of_mass: ArrayLike, inertia: ArrayLike | None) -> Inertia:
-    center = np.asarray(center_of_mass, dtype=float)
-    rotational = np.zeros((3, 3)) if inertia is None else np.asarray(inertia, dtype=float)
-    if not (np.isfinite(mass) and mass >= 0.0):
-        raise InvalidArgumentError('mass', f'{mass} kg', 'a finite mass, not negative')
-    if center.shape != (3,) or not np.isfinite(center).all():
-        raise InvalidArgumentError('center_of_mass', f'{center}', 'three finite numbers [m]')
-    if rotational.shape != (3, 3) or not np.isfinite(rotational).all():
-        raise InvalidArgumentError('inertia', f'{rotational}', 'a finite (3, 3) matrix [kg m^2]')
+    check_not_negative('mass', mass)
+    center = finite_vector('center_of_mass', center_of_mass, 3)
+    rotational = finite_matrix('inertia', np.zeros((3, 3)) if inertia is None else inertia, 3)
     scale = max(float(np.abs(rotational).max()), 1e-12)
     symmetric = np.abs(rotational - rotational.T).max() <= 1e-9 * scale
     if not symmetric or np.linalg.eigvalsh(rotational).min() < -1e-9 * scale:
@@ -466,3 +484,9 @@ def _payload_inertia(mass: float, center_of_mass: ArrayLike, inertia: ArrayLike 
             'inertia', f'{rotational.tolist()}', 'a symmetric positive semidefinite matrix'
         )
     return Inertia(float(mass), Vector3(*center.tolist()), Matrix3(rotational.tolist()))
+
+
+def _restored(model: Model, backend: str, without_payload: Model) -> Robot:
+    robot = Robot(model, backend)
+    robot._without_payload = without_payload
+    return robot

@@ -11,7 +11,12 @@ from benchmarks.mujoco_peer import MujocoPeer
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 
-ROBOTS = [('xarm7', 'fixed'), ('ur5', 'fixed'), ('talos_reduced', 'fixed'), ('talos_reduced', 'floating')]
+ROBOTS = [
+    ('xarm7', 'fixed'),
+    ('ur5', 'fixed'),
+    ('talos_reduced', 'fixed'),
+    ('talos_reduced', 'floating'),
+]
 
 
 @pytest.fixture(scope='module', params=ROBOTS, ids='-'.join)

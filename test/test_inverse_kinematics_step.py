@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from dynamics_ros.algorithms.inverse_kinematics_step import (
 )
 from dynamics_ros.inverse_kinematics.chain import chain_of
 from dynamics_ros.inverse_kinematics.pose_error import pose_error
+from dynamics_ros.inverse_kinematics.search import Deadline, Search
 from dynamics_ros.inverse_kinematics.starts import SORTED, Starts
 
 TOOL = 'tool0'
@@ -118,6 +121,16 @@ def test_at_the_target_the_pull_to_a_posture_moves_no_hand():
     assert np.linalg.norm(after - q[:7]) > 1e-3
     # The damping floor, 1e-12, over the smallest squared singular value of J.
     assert np.abs(J @ (after - q[:7])).max() < 1e-9
+
+
+def test_a_search_kept_waiting_by_others_still_gets_its_share_of_the_processor(ur5):
+    chain = chain_of(ur5, (TOOL,))
+    q, target = case(ur5, 3, 0.2)
+    search = Search(chain.kernel, target[None], chain.joint_rows, chain.tasks[0], 1e-5, 1e-5)
+    late_but_idle = Deadline(time.perf_counter() - 1.0, time.thread_time() + 10.0)
+    assert search.run(q, late_but_idle).arrived
+    late_and_served = Deadline(time.perf_counter() - 1.0, time.thread_time() - 1.0)
+    assert not search.run(q, late_and_served).arrived
 
 
 def test_starts_fill_the_ranges_evenly_and_come_nearest_first(ur5):

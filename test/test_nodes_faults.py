@@ -336,7 +336,7 @@ def test_a_signal_in_the_middle_of_publishing_leaves_no_word_and_no_shared_memor
             for _ in range(5):
                 one.publish_joint_state(at_q(one, step=0.02), f'{space}/joint_states')
 
-        one.wait_for(lambda: len(states) > 20 and len(torques) > 20, meanwhile=send, period=0.002)
+        one.wait_for(lambda: len(states) > 20 and len(torques) > 20, meanwhile=send, period=0.01)
         ended = pool.submit(process.end, by)
         while not ended.done():
             send()

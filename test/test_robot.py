@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from pathlib import Path
 
@@ -218,8 +219,8 @@ def test_methods_may_be_called_from_several_threads(arm):
         (lambda robot, q: robot.inverse_dynamics(q, q, q, {'tool0': [1.0]}), ['wrench', '6']),
         (lambda robot, q: robot.with_gravity((0, 0)), ['gravity', 'three']),
         (lambda robot, q: robot.with_gravity((0, 0, np.nan)), ['gravity', 'finite']),
-        (lambda robot, q: robot.with_payload('tool0', -1.0), ['mass', '-1.0', 'negative']),
-        (lambda robot, q: robot.with_payload('tool0', 1.0, (0, 0)), ['center_of_mass', 'three']),
+        (lambda robot, q: robot.with_payload('tool0', -1.0), ['mass', '-1.0', '0 or more']),
+        (lambda robot, q: robot.with_payload('tool0', 1.0, (0, 0)), ['center_of_mass', '(3,)']),
         (
             lambda robot, q: robot.with_payload('tool0', 1.0, inertia=-np.eye(3)),
             ['inertia', 'positive'],
@@ -286,3 +287,46 @@ def test_a_robot_without_joints_has_frames_all_the_same():
     assert (robot.nq, robot.nv) == (0, 0)
     np.testing.assert_array_equal(robot.forward_kinematics([], 'rock'), np.eye(4))
     assert robot.jacobian([], 'rock').shape == (6, 0)
+
+
+@pytest.mark.parametrize(
+    'call',
+    [
+        lambda robot, q: robot.forward_kinematics(q, ['tool0']),
+        lambda robot, q: robot.jacobian(q, 'tool0', {}),
+        lambda robot, q: robot.frame_velocity(q, q, None),
+        lambda robot, q: robot.inverse_dynamics(q, q, q, [1.0]),
+        lambda robot, q: robot.forward_dynamics(q, q, q, np.zeros(6)),
+        lambda robot, q: robot.with_payload('tool0', 'heavy'),
+        lambda robot, q: robot.with_payload('tool0', 1.0, 'middle'),
+        lambda robot, q: robot.with_payload('nope', 0.0),
+        lambda robot, q: robot.with_gravity(None),
+        lambda robot, q: robot.with_gravity('down'),
+        lambda robot, q: robot.random_configuration('x'),
+        lambda robot, q: robot.hybrid_dynamics(q, q, q, q, [[True], []]),
+        lambda robot, q: Robot.from_urdf(None),
+        lambda robot, q: Robot.from_urdf(ARM, locked_joints=['elbow_pitch']),
+        lambda robot, q: Robot.from_urdf(ARM, locked_joints={'elbow_pitch': 'bent'}),
+        lambda robot, q: Robot.from_urdf(ARM, backend='gpu'),
+    ],
+)
+def test_arguments_of_a_wrong_kind_get_an_error_of_this_package(arm, call):
+    with pytest.raises(InvalidArgumentError):
+        call(arm, np.zeros(7))
+
+
+def test_what_hybrid_dynamics_does_not_read_may_be_unknown(arm):
+    q, v = arm.random_configuration(1), np.full(7, 0.1)
+    prescribed = np.array([True] * 3 + [False] * 4)
+    a = np.where(prescribed, 0.5, np.nan)
+    tau = np.where(prescribed, np.nan, 1.0)
+    all_a, all_tau = arm.hybrid_dynamics(q, v, a, tau, prescribed)
+    np.testing.assert_allclose(arm.inverse_dynamics(q, v, all_a), all_tau, atol=1e-10)
+
+
+def test_a_robot_can_be_copied_and_pickled(arm):
+    loaded = arm.with_payload('tool0', 1.0)
+    q = loaded.random_configuration(1)
+    copied = pickle.loads(pickle.dumps(loaded))
+    np.testing.assert_array_equal(copied.gravity(q), loaded.gravity(q))
+    np.testing.assert_allclose(copied.with_payload(None).gravity(q), arm.gravity(q), rtol=EXACT)

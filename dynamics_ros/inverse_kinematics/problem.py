@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain as chained
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -87,11 +88,14 @@ class Problem(NamedTuple):
 
     def starts(self, restarts: int, random_seed: int) -> Iterator[Vector]:
         """The seed, then others, the same ones in every call."""
-        yield self.start
+        # The others are found only when needed: most problems are solved from the seed.
+        return chained((self.start,), self._others(restarts, random_seed))
+
+    def _others(self, restarts: int, random_seed: int) -> Iterator[Vector]:
         if not restarts:
             return
-        others = self.chain.starts(self.robot, random_seed)
-        for positions in others.toward(self.search.targets, restarts, self.wishes.position_only):
+        starts = self.chain.starts(self.robot, random_seed)
+        for positions in starts.toward(self.search.targets, restarts, self.wishes.position_only):
             if self.locked is not None:
                 positions = np.where(self.locked, self.start, positions)
             yield positions

@@ -334,15 +334,22 @@ def _inertia(inertial: Inertial) -> Inertia:
 
 
 def _checked_gravity(gravity: Sequence[float]) -> Vector3:
-    values = [float(component) for component in gravity]
+    try:
+        values = [float(component) for component in gravity]
+    except (TypeError, ValueError):
+        values = []
     if len(values) != 3 or not all(math.isfinite(component) for component in values):
-        raise InvalidArgumentError('gravity', repr(values), 'three finite numbers [m/s^2]')
+        raise InvalidArgumentError('gravity', repr(gravity), 'three finite numbers [m/s^2]')
     return Vector3(*values)
 
 
 def _checked_locks(
     description: RobotDescription, locked_joints: Mapping[str, float]
 ) -> dict[str, float]:
+    if not isinstance(locked_joints, Mapping):
+        raise InvalidArgumentError(
+            'locked_joints', repr(locked_joints), 'a mapping from joint names to positions'
+        )
     joints = {joint.name: joint for joint in description.joints}
     locked: dict[str, float] = {}
     for name, position in locked_joints.items():
@@ -353,8 +360,12 @@ def _checked_locks(
             raise InvalidArgumentError(
                 'locked_joints', problem, 'a joint with one coordinate of its own'
             )
-        value = float(position)
+        try:
+            value = float(position)
+        except (TypeError, ValueError):
+            value = math.nan
         if not math.isfinite(value):
-            raise InvalidArgumentError('locked_joints', f'{name!r} at {value}', 'a finite position')
+            problem = f'{name!r} at {position!r}'
+            raise InvalidArgumentError('locked_joints', problem, 'a finite position')
         locked[name] = value
     return locked

@@ -12,7 +12,7 @@ import math
 import os
 from collections.abc import Iterable
 
-from dynamics_ros.errors import ModelError
+from dynamics_ros.errors import InvalidArgumentError, ModelError
 from dynamics_ros.spatial.rotation import quaternion_normalized, quaternion_to_matrix
 from dynamics_ros.spatial.vector import Matrix3 as SpatialMatrix3
 
@@ -61,7 +61,11 @@ def read_urdf(source: str | os.PathLike[str]) -> RobotDescription:
     """
     if isinstance(source, str) and (not source.strip() or source.lstrip('\ufeff \t\r\n')[0] == '<'):
         return parse_urdf(source)
-    path = os.fspath(source)
+    try:
+        path = os.fspath(source)
+    except TypeError:
+        problem = f'a {type(source).__name__}'
+        raise InvalidArgumentError('source', problem, 'URDF as XML text, or a path') from None
     try:
         with open(path, 'rb') as file:
             # One byte more than allowed: what is too large is seen without reading all of it.
