@@ -49,6 +49,17 @@ def gate(monkeypatch):
 X = np.array([0.3, 0.9])
 
 
+def test_a_job_that_fails_does_not_stop_the_others(caplog):
+    def broken():
+        raise RuntimeError('a broken job')
+
+    done = threading.Event()
+    background.submit(0, broken)
+    background.submit(1, done.set)
+    assert done.wait(PATIENCE)
+    assert 'a broken job' in caplog.text
+
+
 def test_it_answers_before_and_after(gate):
     kernel = Kernel(polynomial(), wait=False)
     early = kernel.call

@@ -5,9 +5,12 @@ from __future__ import annotations
 import atexit
 import heapq
 import itertools
+import logging
 import os
 import threading
 from collections.abc import Callable
+
+_log = logging.getLogger('dynamics_ros.kernels')
 
 
 class _Compiler:
@@ -46,7 +49,10 @@ class _Compiler:
                     self.thread = None
                     return
                 _, _, job = heapq.heappop(self.jobs)
-            job()
+            try:
+                job()
+            except Exception:
+                _log.exception('a job in the background failed')
             del job
 
     def stop(self) -> None:
@@ -65,7 +71,7 @@ def submit(size: int, job: Callable[[], None]) -> None:
 
     Args:
         size: smaller jobs come first, equal ones in the order of submission.
-        job: must not raise.
+        job: what it raises is logged, and the next job is taken.
     """
     _compiler.submit(size, job)
 

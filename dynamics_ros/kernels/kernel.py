@@ -156,7 +156,8 @@ class Kernel:
             runner = LlvmBackend(self.trace, self._compile_when_fit)
         except CompilerUnavailableError as reason:
             _warn_once(f'kernels run as plain Python, which is slower: {reason}')
-        except (RuntimeError, OSError, MemoryError) as reason:
+        except Exception as reason:
+            # Whatever went wrong: plain Python is right, and who compiles must go on.
             _warn_once(f'{self.name} runs as plain Python, which is slower: {reason}')
         else:
             self._entry = runner.bind(_not_taken)

@@ -1,0 +1,47 @@
+"""Leaves out, and names, the files whose peers are not installed.
+
+`scripts/test` installs all of them. A robot's machine, where `colcon test` runs, may lack the PyPI
+packages that results are compared with.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PEERS = {
+    'pinocchio': ('pinocchio',),
+    'mujoco': ('mujoco',),
+    'mpmath': ('mpmath',),
+    'hypothesis': ('hypothesis',),
+    'benchmarks': ('pinocchio', 'mujoco', 'example-robot-data'),
+}
+"""Imported name to the modules or distributions that have to be installed for it."""
+
+
+def lacking(file: Path) -> list[str]:
+    """What a test file needs and this machine does not have."""
+    imported = re.findall(r'^(?:from|import) (\w+)', file.read_text(), re.MULTILINE)
+    needed = {need for name in imported for need in PEERS.get(name, ())}
+    return sorted(need for need in needed if not installed(need))
+
+
+def installed(need: str) -> bool:
+    if importlib.util.find_spec(need.replace('-', '_')) is not None:
+        return True
+    try:
+        return bool(distribution(need))  # data alone cannot be imported
+    except PackageNotFoundError:
+        return False
+
+
+LEFT_OUT = {file.name: need for file in sorted(HERE.glob('test_*.py')) if (need := lacking(file))}
+
+collect_ignore = list(LEFT_OUT)
+
+
+def pytest_report_header() -> list[str]:
+    return [f'left out: {file}, needs {", ".join(need)}' for file, need in LEFT_OUT.items()]
