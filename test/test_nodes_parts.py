@@ -20,7 +20,7 @@ from dynamics_ros.nodes.robot_context import RobotContext
 
 pytestmark = pytest.mark.ros
 
-DOMAIN = 51
+DOMAIN = 56
 NAMES = ['shoulder', 'elbow', 'slide']
 
 

@@ -21,7 +21,7 @@ from dynamics_ros.nodes.request_kernels import RequestKernels, WarmUp, kernel
 
 pytestmark = pytest.mark.ros
 
-DOMAIN = 51
+DOMAIN = 57
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ class Search:
         frames = [name for name in (self.frame, self.carrier) if name]
         return [
             *(kernel('forward_kinematics', name) for name in frames),
-            kernel('jacobian', self.frame, 'local_world_aligned'),
+            kernel('inverse_kinematics_step', self.frame),
         ]
 
     def quick(self, robot: Robot) -> Outcome | None:
