@@ -30,14 +30,13 @@ from .conversions import (
     wrench_message,
     wrench_stamped,
 )
-from .declaration import ParameterSet, warn_of_undeclared
-from .diagnostics import Diagnostics
-from .executor import Application, run
+from .declaration import ParameterSet
 from .outputs import FrameOutputs, Output, RateLimit, topic_names
 from .parameters import ContactParameters
 from .part import Part
 from .results import NoModelError
 from .robot_context import RobotContext
+from .standalone import run_alone
 from .state import RobotState
 
 NAME = 'contact_node'
@@ -292,20 +291,9 @@ def _unusable(state: RobotState) -> str:
     return ''
 
 
-def build() -> Application:
-    """The node on a robot of its own."""
-    node = Node(NAME)
-    context = RobotContext(node, subscribe_payload=True)
-    part = Contact(node, context)
-    context.add(part)
-    Diagnostics(context, part)
-    warn_of_undeclared(node)
-    return Application([node], context)
-
-
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the node."""
-    run(build, arguments)
+    run_alone(NAME, Contact, arguments, subscribe_payload=True)
 
 
 if __name__ == '__main__':

@@ -35,9 +35,7 @@ from .conversions import (
     vector_array,
     wrench_message,
 )
-from .declaration import ParameterSet, warn_of_undeclared
-from .diagnostics import Diagnostics
-from .executor import Application, run
+from .declaration import ParameterSet
 from .outputs import LATCHED, Output, RateLimit
 from .parameters import DynamicsParameters, PayloadParameters
 from .part import Part
@@ -53,6 +51,7 @@ from .request_state import (
 from .results import serve
 from .robot_builder import PayloadRequest
 from .robot_context import RobotContext
+from .standalone import run_alone
 from .state import RobotState
 
 NAME = 'dynamics_node'
@@ -330,20 +329,9 @@ def _base_six(robot: Robot, values: Array) -> Array:
     return six
 
 
-def build() -> Application:
-    """The node on a robot of its own."""
-    node = Node(NAME)
-    context = RobotContext(node, subscribe_payload=False)
-    part = Dynamics(node, context)
-    context.add(part)
-    Diagnostics(context, part)
-    warn_of_undeclared(node)
-    return Application([node], context)
-
-
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the node."""
-    run(build, arguments)
+    run_alone(NAME, Dynamics, arguments, subscribe_payload=False)
 
 
 if __name__ == '__main__':

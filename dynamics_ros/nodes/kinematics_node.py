@@ -37,9 +37,7 @@ from .conversions import (
     transform_stamped,
     twist_stamped,
 )
-from .declaration import ParameterSet, warn_of_undeclared
-from .diagnostics import Diagnostics
-from .executor import Application, run
+from .declaration import ParameterSet
 from .outputs import FrameOutputs, Output, RateLimit, topic_names
 from .parameters import KinematicsParameters
 from .part import Part, known_frames
@@ -48,6 +46,7 @@ from .request_state import requested_state, required_frame, velocity_names
 from .results import SearchError, serve, success
 from .robot_context import RobotContext
 from .search import Search, warm_up
+from .standalone import run_alone
 from .state import RobotState
 
 if TYPE_CHECKING:
@@ -357,20 +356,9 @@ def _tf_output(node: Node) -> Output:
     return Output(node, _tf_message_type(), '/tf')
 
 
-def build() -> Application:
-    """The node on a robot of its own."""
-    node = Node(NAME)
-    context = RobotContext(node, subscribe_payload=True)
-    part = Kinematics(node, context)
-    context.add(part)
-    Diagnostics(context, part)
-    warn_of_undeclared(node)
-    return Application([node], context)
-
-
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the node."""
-    run(build, arguments)
+    run_alone(NAME, Kinematics, arguments, subscribe_payload=True)
 
 
 if __name__ == '__main__':

@@ -1,0 +1,42 @@
+"""One part in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+from rclpy.node import Node
+
+from .declaration import warn_of_undeclared
+from .diagnostics import Diagnostics
+from .executor import Application, run
+from .part import Part
+from .robot_context import RobotContext
+
+
+def run_alone(
+    name: str,
+    make: Callable[[Node, RobotContext], Part],
+    arguments: list[str] | None,
+    *,
+    subscribe_payload: bool,
+) -> NoReturn:
+    """Run a node with one part on a robot of its own; ends the process.
+
+    Args:
+        name: of the node.
+        make: makes the part.
+        arguments: of the command line; None for those of the process.
+        subscribe_payload: whether the payload comes from elsewhere.
+    """
+
+    def build() -> Application:
+        node = Node(name)
+        context = RobotContext(node, subscribe_payload=subscribe_payload)
+        part = make(node, context)
+        context.add(part)
+        Diagnostics(context, part)
+        warn_of_undeclared(node)
+        return Application([node], context)
+
+    run(build, arguments)
