@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from benchmarks.robots import Subject
     from dynamics_ros import Robot
 
-ARM_JOINTS = 7
 FIRST_ANSWER = Goal(1.0, of='value')
 ARM_COMPILE = Goal(1.0, of='value')
 HUMANOID_COMPILE = Goal(15.0, of='value')

@@ -11,7 +11,7 @@ Matrix = Sequence[Sequence[Scalar]]
 Factors = tuple[list[list[Scalar]], list[Scalar]]
 
 
-def factorize(M: Matrix, quantity: str = 'mass matrix') -> Factors:
+def factorize(M: Matrix) -> Factors:
     """M = L^T D L with L unit lower triangular ([Featherstone2008] table 6.3).
 
     Leaves are eliminated first: then an entry between two branches, zero for sure in M, stays zero
@@ -19,7 +19,6 @@ def factorize(M: Matrix, quantity: str = 'mass matrix') -> Factors:
 
     Args:
         M: symmetric positive definite, (n, n); the lower triangle is read.
-        quantity: what M is, for the error.
 
     Returns:
         L (n, n), its unit diagonal left out, and the inverse of the diagonal of D (n).
@@ -32,7 +31,7 @@ def factorize(M: Matrix, quantity: str = 'mass matrix') -> Factors:
     L: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
     inverse: list[Scalar] = [0.0] * n
     for k in reversed(range(n)):
-        inverse[k] = _reciprocal(work[k][k], quantity)
+        inverse[k] = _reciprocal(work[k][k])
         for i in range(k):
             L[k][i] = work[k][i] * inverse[k]
         for i in range(k):
@@ -78,7 +77,7 @@ def solve_columns(factors: Factors, right: Matrix) -> list[list[Scalar]]:
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _reciprocal(pivot: Scalar, quantity: str) -> Scalar:
+def _reciprocal(pivot: Scalar) -> Scalar:
     if isinstance(pivot, (int, float)) and pivot == 0.0:
-        raise SingularError(quantity, 'a joint moves nothing that has mass or inertia')
+        raise SingularError('mass matrix', 'a joint moves nothing that has mass or inertia')
     return 1.0 / pivot

@@ -21,9 +21,6 @@ from dynamics_ros.kernels.operations import (
     Operation,
 )
 
-Reference = int | float
-"""An int is the position of an instruction, a float a constant."""
-
 
 class Instruction(NamedTuple):
     """One step of a trace: an operation on earlier results and constants.

@@ -82,11 +82,6 @@ def removed(header: Header, namespace: str, identifier: int = 0) -> Marker:
     return marker
 
 
-def all_removed(header: Header) -> Marker:
-    """Takes away every marker of the topic."""
-    return Marker(header=header, action=Marker.DELETEALL)
-
-
 def _marker(header: Header, namespace: str, identifier: int, kind: int) -> Marker:
     marker = Marker(header=header, ns=namespace, id=identifier, type=kind, action=Marker.ADD)
     marker.pose.orientation.w = 1.0
