@@ -1,4 +1,4 @@
-"""Small dense symmetric systems over any scalar, sparse where a tree makes them so."""
+"""Small dense systems over any scalar, sparse where a tree makes them so."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ..errors import SingularError
 from ..spatial import Scalar
+from ..spatial.scalar import sqrt
 
 Matrix = Sequence[Sequence[Scalar]]
 Factors = tuple[list[list[Scalar]], list[Scalar]]
@@ -14,8 +15,9 @@ Factors = tuple[list[list[Scalar]], list[Scalar]]
 def factorize(M: Matrix) -> Factors:
     """M = L^T D L with L unit lower triangular ([Featherstone2008] table 6.3).
 
-    Leaves are eliminated first: then an entry between two branches, zero for sure in M, stays zero
-    in L and costs nothing in a trace.
+    This is L D L^T begun at the other end: no roots, no exchange of rows. Leaves are eliminated
+    first: then an entry between two branches, zero for sure in M, stays zero in L and costs nothing
+    in a trace.
 
     Args:
         M: symmetric positive definite, (n, n); the lower triangle is read.
@@ -43,15 +45,56 @@ def factorize(M: Matrix) -> Factors:
 def solve_factorized(factors: Factors, right: Sequence[Scalar]) -> list[Scalar]:
     """The solution x of L^T D L x = right."""
     L, inverse = factors
-    n = len(inverse)
+    x = solve_lower_transposed(L, right, unit=True)
+    x = [value * factor for value, factor in zip(x, inverse, strict=True)]
+    return solve_lower(L, x, unit=True)
+
+
+def cholesky(M: Matrix) -> list[list[Scalar]]:
+    """The lower triangular L of M = L L^T.
+
+    Args:
+        M: symmetric positive definite, (n, n); the lower triangle is read.
+
+    Raises:
+        ArithmeticError, ValueError: numbers that are not positive definite; symbols give NaN.
+    """
+    n = len(M)
+    L: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    for j in range(n):
+        L[j][j] = sqrt(_less_products(M[j][j], L[j][:j], L[j][:j]))
+        inverse = 1.0 / L[j][j]
+        for i in range(j + 1, n):
+            L[i][j] = _less_products(M[i][j], L[i][:j], L[j][:j]) * inverse
+    return L
+
+
+def solve_lower(L: Matrix, right: Sequence[Scalar], *, unit: bool = False) -> list[Scalar]:
+    """The solution x of L x = right for a lower triangular L.
+
+    Args:
+        L: (n, n); what is above the diagonal is not read.
+        right: (n).
+        unit: the diagonal is one and is not read.
+    """
+    x: list[Scalar] = []
+    for k, value in enumerate(right):
+        x.append(_less_products(value, L[k][:k], x))
+        if not unit:
+            x[k] = x[k] / L[k][k]
+    return x
+
+
+def solve_lower_transposed(
+    L: Matrix, right: Sequence[Scalar], *, unit: bool = False
+) -> list[Scalar]:
+    """The solution x of L^T x = right for a lower triangular L; arguments as of `solve_lower`."""
     x = list(right)
-    for k in reversed(range(n)):
+    for k in reversed(range(len(x))):
+        if not unit:
+            x[k] = x[k] / L[k][k]
         for i in range(k):
             x[i] = x[i] - L[k][i] * x[k]
-    x = [value * factor for value, factor in zip(x, inverse, strict=True)]
-    for k in range(n):
-        for i in range(k):
-            x[k] = x[k] - L[k][i] * x[i]
     return x
 
 
@@ -75,6 +118,13 @@ def solve_columns(factors: Factors, right: Matrix) -> list[list[Scalar]]:
     """The solution X of M X = right for a factorized M."""
     columns = [solve_factorized(factors, list(column)) for column in zip(*right, strict=True)]
     return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _less_products(value: Scalar, a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+    """What is left of a value less the products of two rows."""
+    for x, y in zip(a, b, strict=True):
+        value = value - x * y
+    return value
 
 
 def _reciprocal(pivot: Scalar) -> Scalar:

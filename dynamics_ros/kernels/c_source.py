@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dynamics_ros.kernels.printing import header, printed
+from dynamics_ros.kernels.printing import Assignment, PrintedStep, header, printed
 
 if TYPE_CHECKING:
     from dynamics_ros.kernels.trace import Trace
@@ -36,8 +36,7 @@ def emit(trace: Trace) -> str:
     text = printed(trace, lambda operation: operation.c, RESERVED, indexed=True)
     lines = [f'// {line}'.rstrip('\\ ') for line in header(trace)]
     lines += ['#include <math.h>', '']
-    used = {operation.name for operation, _ in trace.nodes}
-    lines += [helper for name, helper in HELPERS.items() if name in used]
+    lines += [helper for name, helper in HELPERS.items() if name in trace.operation_counts]
 
     parameters = []
     for variable, name in zip(trace.inputs, text.arguments):
@@ -47,9 +46,25 @@ def emit(trace: Trace) -> str:
         parameters.append(f'double {name}[{variable.size}]')
     lines += [f'void {trace.name}({", ".join(parameters) or "void"})', '{']
     lines += ['    // intermediates']
-    for operation, name, value in text.assignments:
-        lines.append(f'    const {"int" if operation.condition else "double"} {name} = {value};')
+    lines += [f'    {line}' for step in text.steps for line in _step(step)]
     lines += ['    // outputs']
     for name, values in zip(text.output_names, text.results):
         lines += [f'    {name}[{i}] = {value};' for i, value in enumerate(values)]
     return '\n'.join([*lines, '}', ''])
+
+
+def _step(step: PrintedStep) -> list[str]:
+    """Return the lines of an intermediate."""
+    if isinstance(step, Assignment):
+        kind = 'int' if step.operation.condition else 'double'
+        return [f'const {kind} {step.name} = {step.text};']
+    going, turn = step.going, step.turn
+    return [
+        *[f'double {name} = {text};' for name, text in zip(step.state, step.initial)],
+        f'for (int {turn} = 0, {going} = 1; {going} && {turn} < {step.limit}; ++{turn}) {{',
+        *[f'    {line}' for inner in step.steps for line in _step(inner)],
+        *[f'    const double {a} = {b};' for a, b in zip(step.next_names, step.following)],
+        f'    {going} = {step.go_on} != 0.0;',
+        *[f'    {a} = {b};' for a, b in zip(step.state, step.next_names)],
+        '}',
+    ]

@@ -13,6 +13,7 @@ same number share. `lowering.py` turns the normal form into the cheapest instruc
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, NoReturn, Union, cast
 
@@ -226,6 +227,19 @@ class Expression(Node):
         """Return whether self <= other, for `select`."""
         return self.graph.compare(LESS_EQUAL, self, other)
 
+    def repeat(
+        self,
+        body: Callable[..., Any],
+        initial: Sequence[Scalar],
+        limit: int,
+        captured: Sequence[Any],
+    ) -> list[Scalar]:
+        """Return the state after some turns of a loop in this trace: `loop.add_loop`."""
+        # A loop is made of a trace, which is made of expressions.
+        from dynamics_ros.kernels.loop import add_loop
+
+        return add_loop(self.graph, body, initial, limit, captured)
+
 
 def select(condition: Condition | bool, a: Scalar, b: Scalar) -> Scalar:
     """Return a where the condition holds, else b; both are computed.
@@ -272,15 +286,16 @@ class Graph:
         """Return the stored node of an operation, made if it is new; no folding here."""
         # A constant is told from a node's index by its text, which also keeps -0.0 from 0.0.
         key = (operation, *[x.index if isinstance(x, Node) else repr(x) for x in operands])
-        return cast(Expression, self._stored(key, operation, operands, Expression))
+        return cast(Expression, self.stored(key, operation, operands, Expression))
 
-    def _stored(
+    def stored(
         self,
         key: tuple[Any, ...],
         operation: Operation,
         operands: tuple[Operand, ...],
         kind: type[Node],
     ) -> Node:
+        """Return the node with a key, made if it is new."""
         node = self._table.get(key)
         if node is None:
             node = kind(self, len(self.nodes), operation, operands)
@@ -388,7 +403,7 @@ class Graph:
             if math.isfinite(inner + c):
                 return self.add_constant(inside, inner + c)
         key = (ADD, a.index, c, True)
-        return cast(Expression, self._stored(key, ADD, (a, c), Expression))
+        return cast(Expression, self.stored(key, ADD, (a, c), Expression))
 
     # Products
 
@@ -431,7 +446,7 @@ class Graph:
             if 1e-290 < inner * c < 1e290:
                 return self.scale(inside, inner * c)
         key = (MULTIPLY, a.index, c, True)
-        return cast(Expression, self._stored(key, MULTIPLY, (a, c), Expression))
+        return cast(Expression, self.stored(key, MULTIPLY, (a, c), Expression))
 
     def reciprocal(self, a: Expression) -> Expression:
         """Return 1 / a."""
@@ -458,7 +473,7 @@ class Graph:
             return b > 0.0
         b = self.operand(b)
         key = (operation, a.index, b.index if isinstance(b, Expression) else repr(b))
-        return cast(Condition, self._stored(key, operation, (a, b), Condition))
+        return cast(Condition, self.stored(key, operation, (a, b), Condition))
 
 
 def _without_term(total: Expression, term: Expression) -> Operand | None:

@@ -9,9 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dynamics_ros.kernels import llvm_sincos
+from dynamics_ros.kernels import llvm_loop, llvm_sincos
 from dynamics_ros.kernels.llvm_dialect import Dialect, constant, splat, suffix, vector
-from dynamics_ros.kernels.operations import COS, INPUT, OPERATIONS, SIN, Operation
+from dynamics_ros.kernels.operations import (
+    COS,
+    ELEMENT,
+    INPUT,
+    OPERATIONS,
+    SIN,
+    Loop,
+    Operation,
+)
 from dynamics_ros.kernels.processor import Processor
 from dynamics_ros.kernels.schedule import Angles, Step, cut, part_count, steps
 
@@ -78,7 +86,8 @@ def _each_lane(name: str, arity: int, lanes: int) -> str:
 class _Line:
     """Writes the functions of one trace.
 
-    Values that live across parts, sines and cosines have slots in a memory of the whole call.
+    Values that live across parts, sines and cosines, and what loops read and write have slots in a
+    memory of the whole call.
     """
 
     def __init__(
@@ -87,6 +96,7 @@ class _Line:
         self.trace = trace
         self.name = name
         self.dialect = dialect
+        self.processor = processor
         self.lanes = lanes
         self.kind = vector(lanes)
         self.pointer = dialect.pointer(self.kind)
@@ -119,6 +129,9 @@ class _Line:
         for step in ordered:
             if isinstance(step, Angles):
                 self.place_angles(step)
+            elif isinstance(trace.nodes[step].operation, Loop):
+                self.slots['l', step] = self.memory
+                self.memory += len(trace.nodes[step].operands)
         self.place_crossing()
         self.turned_results: dict[int, list[int]] = {}
         for position in self.stores:
@@ -154,7 +167,8 @@ class _Line:
             free += released[number - 1] if number else []
             for step in part:
                 if isinstance(step, int) and last.get(step, number) > number:
-                    if self.trace.nodes[step].operation.condition:
+                    operation = self.trace.nodes[step].operation
+                    if operation.condition or isinstance(operation, Loop):
                         continue
                     slot = free.pop() if free else self.memory
                     self.memory += slot == self.memory
@@ -211,15 +225,32 @@ class _Line:
 
     def compute(self, position: int) -> None:
         operation, operands = self.trace.nodes[position]
-        texts = [self.value(x) for x in operands]
+        if isinstance(operation, Loop):
+            self.run_loop(position, operands)
+            return
         result = f'%v{position}'
         self.known.add(('v', position))
-        self.lines += [
-            '  ' + x.format(*texts, result=result, **self.format) for x in operation.llvm
-        ]
+        if operation is ELEMENT:
+            loop, place = operands
+            self.load(result, '%memory', self.slots['l', int(loop)] + int(place))
+        else:
+            texts = [self.value(x) for x in operands]
+            self.lines += [
+                '  ' + x.format(*texts, result=result, **self.format) for x in operation.llvm
+            ]
         if ('v', position) in self.slots:
             self.store(result, '%memory', self.slots['v', position], f'{result}.m')
         self.give(position)
+
+    def run_loop(self, position: int, operands: tuple[int | float, ...]) -> None:
+        """Call the function of a loop on its first state and captured values, in memory."""
+        name, first = f'%l{position}', self.slots['l', position]
+        for i, operand in enumerate(operands):
+            self.store(self.value(operand), '%memory', first + i, f'{name}.{i}')
+        self.lines += [
+            self.dialect.element(f'{name}.p', self.kind, '%memory', first),
+            f'  call void @{self.name}.loop{position}({self.pointer} {name}.p)',
+        ]
 
     def give(self, position: int) -> None:
         """Store a value where it is a result."""
@@ -282,7 +313,7 @@ class _Line:
         several = len(self.parts) > 1
         typed = parameters(self.trace, self.dialect, 'noalias')
         memory = f'{self.pointer} noalias %memory'
-        texts = []
+        texts = self.loop_functions()
         for number, part in enumerate(self.parts):
             self.lines = []
             self.known = set()
@@ -308,6 +339,18 @@ class _Line:
                 self.lines.append(f'  call void @{self.name}.{number}({plain})')
             texts.append(self.function(self.name, ', '.join(typed)))
         return '\n'.join(texts)
+
+    def loop_functions(self) -> list[str]:
+        texts = []
+        for position, (operation, _) in enumerate(self.trace.nodes):
+            if isinstance(operation, Loop):
+                name = f'{self.name}.loop{position}'
+                turn = f'{name}.turn'
+                texts += [
+                    emit(operation.body, turn, self.dialect, self.processor, self.lanes),
+                    llvm_loop.emit(operation, name, turn, self.dialect, self.lanes),
+                ]
+        return texts
 
     def function(self, name: str, arguments: str) -> str:
         body = '\n'.join([*self.lines, '  ret void', '}'])

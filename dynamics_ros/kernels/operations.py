@@ -10,9 +10,12 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from dynamics_ros.kernels.trace import Trace
 
 COMPARISON, SUM, PRODUCT, SIGN, CALL = range(5)
 """How tightly texts bind, the loosest first; Python and C agree on these."""
@@ -43,6 +46,22 @@ class Operation:
     llvm: tuple[str, ...]
     precedence: int = CALL
     condition: bool = False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Loop(Operation):
+    """Turns of a straight line, each of which starts from what the one before it has left.
+
+    Its operands are the first state and the captured values; `ELEMENT` reads its last state.
+
+    Attributes:
+        body: a turn: takes ``state`` and ``captured``, returns ``next`` and ``go_on``, which is 1
+            to go on and 0 to end.
+        limit: the most turns, at least one.
+    """
+
+    body: Trace
+    limit: int
 
 
 def _arithmetic(
@@ -127,6 +146,8 @@ SELECT = Operation(
     '({0} ? {1} : {2})',
     ('{result} = select {condition} {0}, {type} {1}, {type} {2}',),
 )
+# An element of the last state of a loop: the loop, and the place as a constant.
+ELEMENT = Operation('element', 2, lambda state, place: state[int(place)], '', '', ())
 
 OPERATIONS: tuple[Operation, ...] = (
     ADD,
@@ -153,7 +174,10 @@ OPERATIONS: tuple[Operation, ...] = (
 )
 
 SCALAR_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
-    {row.name: row.evaluate for row in OPERATIONS if row.python.startswith(f'{row.name}(')}
+    {
+        **{row.name: row.evaluate for row in OPERATIONS if row.python.startswith(f'{row.name}(')},
+        'some': bool,
+    }
 )
 """What the function names in a printed trace mean on Python floats."""
 
@@ -168,6 +192,7 @@ ARRAY_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         'minimum': np.minimum,
         'maximum': np.maximum,
         'select': np.where,
+        'some': np.any,
     }
 )
 """What they mean on arrays, one element a state; IEEE 754 where Python floats would raise."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dynamics_ros.kernels.printing import header, printed
+from dynamics_ros.kernels.printing import Assignment, PrintedStep, header, printed
 
 if TYPE_CHECKING:
     from dynamics_ros.kernels.trace import Trace
@@ -22,10 +22,27 @@ def emit(trace: Trace) -> str:
         if variable.shape and names:
             lines.append(f'    ({", ".join(names)},) = {argument}')
     lines += ['    # Intermediates']
-    lines += [f'    {name} = {value}' for _, name, value in text.assignments]
+    lines += [f'    {line}' for step in text.steps for line in _step(step)]
     lines += ['    # Outputs']
     for variable, name, values in zip(trace.outputs, text.output_names, text.results):
         value = f'[{", ".join(values)}]' if variable.shape else values[0]
         lines.append(f'    {name} = {value}')
     lines.append(f'    return {", ".join(text.output_names) or "()"}')
     return '\n'.join(lines) + '\n'
+
+
+def _step(step: PrintedStep) -> list[str]:
+    """Return the lines of an intermediate; many states go on until all of them have ended."""
+    if isinstance(step, Assignment):
+        return [f'{step.name} = {step.text}']
+    going = step.going
+    kept = [f'select({going}, {x}, {y})' for x, y in zip(step.following, step.state)]
+    return [
+        *[f'{name} = {text}' for name, text in zip(step.state, step.initial)],
+        f'{going} = 1.0',
+        f'for {step.turn} in range({step.limit}):',
+        *[f'    {line}' for inner in step.steps for line in _step(inner)],
+        f'    {", ".join([*step.state, going])} = {", ".join([*kept, f"{going} * {step.go_on}"])}',
+        f'    if not some({going}):',
+        '        break',
+    ]

@@ -18,7 +18,13 @@ from dynamics_ros.kernels import c_source, llvm_source, python_source
 from dynamics_ros.kernels.expression import Expression, Graph, Node, Operand
 from dynamics_ros.kernels.llvm_dialect import Dialect
 from dynamics_ros.kernels.lowering import Instruction, lower
-from dynamics_ros.kernels.operations import ARRAY_FUNCTIONS, INPUT, SCALAR_FUNCTIONS
+from dynamics_ros.kernels.operations import (
+    ARRAY_FUNCTIONS,
+    ELEMENT,
+    INPUT,
+    SCALAR_FUNCTIONS,
+    Loop,
+)
 from dynamics_ros.kernels.processor import PLAIN
 from dynamics_ros.kernels.requirement import Limits, Requirement
 
@@ -71,14 +77,23 @@ class Trace:
 
     @cached_property
     def operation_counts(self) -> dict[str, int]:
-        """Number of operations of each kind, the most frequent first."""
-        counts = Counter(x.operation.name for x in self.nodes if x.operation is not INPUT)
+        """Number of operations of each kind, the most frequent first; of a loop those of a turn."""
+        counts = Counter(
+            x.operation.name for x in self.nodes if x.operation not in (INPUT, ELEMENT)
+        )
+        for loop in self.loops:
+            counts.update(loop.body.operation_counts)
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
     @property
     def operation_count(self) -> int:
         """Number of operations."""
         return sum(self.operation_counts.values())
+
+    @property
+    def loops(self) -> list[Loop]:
+        """The loops, without those inside others."""
+        return [x.operation for x in self.nodes if isinstance(x.operation, Loop)]
 
     def python_source(self) -> str:
         """Return the trace as a plain Python function of flat lists."""
@@ -214,7 +229,7 @@ def _traced(
     for key, value in named.items():
         shape, flat = _flattened(value, str(key))
         outputs.append(Variable(str(key), shape))
-        values += [_checked(x, graph, str(key)) for x in flat]
+        values += [operand_of(x, graph, str(key)) for x in flat]
     nodes, results = lower(values, origins)
     demanded = [] if requirements is None else _undecided(requirements(*symbols))
     required = None
@@ -272,8 +287,12 @@ def _flattened(value: Any, name: str) -> tuple[Shape, list[Any]]:
     return (len(parts), *shapes.pop()), [x for _, elements in parts for x in elements]
 
 
-def _checked(value: Any, graph: Graph, name: str) -> Operand:
-    """Return an element of an output as an operand of the graph."""
+def operand_of(value: Any, graph: Graph, name: str) -> Operand:
+    """Return an element of an output as an operand of the graph.
+
+    Raises:
+        InvalidArgumentError: it is no finite number of this graph.
+    """
     if isinstance(value, Node) and not isinstance(value, Expression):
         raise InvalidArgumentError(name, 'a condition is no output', 'numbers')
     try:

@@ -8,7 +8,7 @@ all three, so that each formula stands in the package once.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -39,6 +39,13 @@ def sqrt(x: Scalar) -> Scalar:
     return np.sqrt(x) if isinstance(x, np.ndarray) else math.sqrt(x)
 
 
+def exp(x: Scalar) -> Scalar:
+    """e to the power of x."""
+    if hasattr(x, 'exp'):
+        return x.exp()
+    return np.exp(x) if isinstance(x, np.ndarray) else math.exp(x)
+
+
 def atan2(y: Scalar, x: Scalar) -> Scalar:
     """Angle of the point (x, y) in rad, in [-pi, pi]; 0 at the origin."""
     if hasattr(y, 'atan2'):
@@ -62,6 +69,52 @@ def where_less(a: Scalar, b: Scalar, then: Scalar, otherwise: Scalar) -> Scalar:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return np.where(a < b, then, otherwise)
     return then if a < b else otherwise
+
+
+def repeat(
+    body: Callable[..., tuple[Sequence[Scalar], Any]],
+    initial: Sequence[Scalar],
+    limit: int,
+    *captured: Any,
+) -> list[Scalar]:
+    """The state after some turns of a loop, at least one: turns end when the body says so.
+
+    On symbols this is one loop, whose turns are counted when the kernel runs; then the body may use
+    numbers of its surroundings, but symbols of it only as ``captured``.
+
+    Args:
+        body: a turn: called with the state, a list, and the captured values, returns the next state
+            and whether to go on: a bool, a condition, or a scalar above zero.
+        initial: the first state.
+        limit: the most turns.
+        captured: what else the body needs: scalars or nested lists of them.
+    """
+    symbol = _first_symbol((initial, captured))
+    if symbol is not None:
+        return symbol.repeat(body, initial, limit, captured)
+    if limit < 1:
+        raise ValueError(f'a loop of {limit} turns; at least one is expected')
+    state = list(initial)
+    going: Any = True
+    for _ in range(limit):
+        following, go_on = body(list(state), *captured)
+        if len(following) != len(state):
+            raise ValueError(f'a next state of {len(following)} values; {len(state)} are expected')
+        if isinstance(going, np.ndarray):
+            # What has ended keeps its state.
+            following = [np.where(going, x, y) for x, y in zip(following, state, strict=True)]
+        state = list(following)
+        going = going & (go_on > 0)
+        if not np.any(going):
+            break
+    return state
+
+
+def _first_symbol(values: Any) -> Any:
+    """Return a symbol of nested lists, None where there is none."""
+    if isinstance(values, (list, tuple)):
+        return next((x for x in map(_first_symbol, values) if x is not None), None)
+    return values if hasattr(values, 'where_less') else None
 
 
 def refuse_less(value: Scalar, bound: float, error: Callable[[], Exception]) -> None:

@@ -1,0 +1,311 @@
+"""Loops in traces: every back end makes the same turns and ends in the same state."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels import Kernel, Requirement, trace
+from dynamics_ros.kernels.self_test import expected
+from dynamics_ros.spatial.scalar import repeat, sin, sqrt, where_less
+
+COMPILER = shutil.which('cc') or shutil.which('gcc') or shutil.which('clang')
+
+BACKENDS = ('llvm', 'python')
+
+# Newton's method ends within rounding of the root; a fused a*b + c moves it by as little.
+ROUNDING = 1e-14
+
+TURNS = 60
+CLOSE = 1e-24
+"""Square of the relative step that ends the search for a root."""
+
+
+def root(a, first=1.0):
+    """The third root of a and the number of turns, by Newton's method."""
+
+    def turn(state, a):
+        x, count = state
+        step = (a - x * x * x) / (3.0 * x * x)
+        x = x + step
+        return [x, count + 1.0], step * step - CLOSE * x * x
+
+    return repeat(turn, [first, 0.0], TURNS, a)
+
+
+@pytest.fixture(scope='module', params=BACKENDS)
+def root_kernel(request):
+    return Kernel(trace(root, {'a': ()}, 'root'), request.param)
+
+
+def test_of_plain_floats_is_an_ordinary_loop():
+    x, turns = root(27.0)
+    assert x == pytest.approx(3.0, rel=ROUNDING)
+    assert type(x) is float and 5 < turns < TURNS
+
+
+def test_of_arrays_ends_for_each_element_alone():
+    a = np.array([1.0, 8.0, 1e6])
+    x, turns = root(a)
+    assert x == pytest.approx(np.cbrt(a), rel=ROUNDING)
+    assert turns.tolist() == [root(float(value))[1] for value in a]
+
+
+def test_of_one_state(root_kernel):
+    for a in (1e-3, 0.5, 27.0, 1e9):
+        x, turns = root_kernel(a)
+        assert x == pytest.approx(math.pow(a, 1.0 / 3.0), rel=ROUNDING)
+        assert turns == root(a)[1]
+
+
+@pytest.mark.parametrize('states', [3, 40, 203])
+def test_each_lane_of_a_batch_ends_when_it_is_done(root_kernel, states):
+    a = 10.0 ** np.random.default_rng(states).uniform(-3.0, 9.0, states)
+    x, turns = root_kernel(a).T
+    assert len(set(turns)) > 2
+    assert x == pytest.approx(np.cbrt(a), rel=ROUNDING)
+    assert turns.tolist() == [root(float(value))[1] for value in a]
+
+
+@pytest.mark.parametrize('backend', BACKENDS)
+@pytest.mark.parametrize('go_on', [True, 1.0, False, 0.0, -1.0])
+def test_it_ends_at_the_limit_or_after_one_turn(backend, go_on):
+    def function(x):
+        return repeat(lambda state: ([state[0] + x0], go_on), [x], 7)[0]
+
+    x0 = 0.5
+    kernel = Kernel(trace(function, {'x': ()}, 'function'), backend)
+    turns = 7 if go_on > 0 else 1
+    assert kernel(1.0) == 1.0 + turns * 0.5 == function(1.0)
+    assert kernel(np.arange(40.0)).tolist() == (np.arange(40.0) + turns * 0.5).tolist()
+
+
+def orbit(x, A, shift):
+    """A trace with a straight line, a loop with captured values, and a straight line."""
+    s = sin(x[0]) + x[1]
+
+    def turn(state, A, shift, s):
+        a, b, count = state
+        a, b = (
+            0.3 * sin(A[0][0] * a + A[0][1] * b) + shift[0] * s,
+            0.3 * sin(A[1][0] * a + A[1][1] * b) + shift[1] * s,
+        )
+        return [a, b, count + 1.0], where_less(count, 3.0 + 5.0 * (s * s), 1.0, 0.0)
+
+    a, b, count = repeat(turn, [s, -s, 0.0], 50, A, shift, s)
+    return {'point': [a + s, sqrt(b * b + 1.0)], 'count': count, 'angle': sin(a)}
+
+
+ORBIT = {'x': 2, 'A': (2, 2), 'shift': 2}
+
+
+def orbit_inputs(states):
+    rng = np.random.default_rng(states)
+    return rng.normal(size=(states, 2)), rng.normal(size=(states, 2, 2)), rng.normal(size=(2,))
+
+
+@pytest.mark.parametrize('backend', BACKENDS)
+def test_straight_lines_before_and_after_it(backend):
+    kernel = Kernel(trace(orbit, ORBIT, 'orbit'), backend)
+    assert kernel.backend == backend
+    x, A, shift = orbit_inputs(50)
+    batch = kernel(x, A, shift)
+    assert len(set(batch[1])) > 5
+    for i in range(50):
+        wanted = orbit(x[i].tolist(), A[i].tolist(), shift.tolist())
+        one = kernel(x[i], A[i], shift)
+        for result, many, value in zip(one, batch, wanted.values()):
+            assert result == pytest.approx(value, abs=1e-13)
+            assert many[i] == pytest.approx(value, abs=1e-13)
+
+
+def test_constants_among_captured_values_fold_away():
+    def function(x, y):
+        def turn(state, nested):
+            zero, one, y = nested
+            return [state[0] * one + zero * y + nested[2]], True
+
+        return repeat(turn, [x], 3, [0.0, np.float64(1.0), y])
+
+    traced = trace(function, {'x': (), 'y': ()}, 'function')
+    assert traced.operation_counts == {'add': 1, 'loop': 1}
+    assert Kernel(traced)(1.0, 2.0) == [7.0]
+
+
+def test_equal_loops_are_one_and_unused_ones_vanish():
+    def function(a):
+        root(a + 5.0)
+        return root(a)[0] + root(a)[0] * root(a, first=2.0)[1]
+
+    counts = trace(function, {'a': ()}, 'function').operation_counts
+    assert counts['loop'] == 2
+
+
+def test_a_state_that_nothing_reads_leaves_the_others_right():
+    kernel = Kernel(trace(lambda a: root(a)[1], {'a': ()}, 'count'))
+    assert kernel(27.0) == root(27.0)[1]
+
+
+@pytest.mark.parametrize('backend', BACKENDS)
+def test_loops_inside_loops(backend):
+    def power_sum(x, n):
+        """The sum of x^k for k = 1 ... n, each power by multiplication."""
+
+        def outer(state, x, n):
+            total, k = state
+
+            def inner(state, x, k):
+                product, count = state
+                return [product * x, count + 1.0], where_less(count + 1.0, k, 1.0, 0.0)
+
+            product, _ = repeat(inner, [1.0, 0.0], 20, x, k)
+            return [total + product, k + 1.0], n - k
+
+        return repeat(outer, [0.0, 1.0], 20, x, n)[0]
+
+    kernel = Kernel(trace(power_sum, {'x': (), 'n': ()}, 'power_sum'), backend)
+    x, n = np.linspace(0.1, 1.3, 64), np.arange(64.0) % 9 + 1
+    wanted = [sum(a**k for k in range(1, int(b) + 1)) for a, b in zip(x, n)]
+    assert kernel(x, n) == pytest.approx(np.array(wanted), rel=1e-14)
+    assert kernel(1.2, 8.0) == pytest.approx(power_sum(1.2, 8.0), rel=1e-14)
+
+
+def test_long_loops_are_compiled_in_parts():
+    def turn(state, x):
+        a, b = state
+        for i in range(700):
+            a, b = b, 0.5 * a - 0.25 * b * b + x / (2.0 + i)
+        return [a, b], where_less(a * a, 0.04, 1.0, 0.0)
+
+    def function(x):
+        before = x
+        for _ in range(600):
+            before = 0.5 * before * before - 0.25
+        a, b = repeat(turn, [before, 0.1], 5, x)
+        after = a
+        for _ in range(600):
+            after = after * b - 0.5 * after + before
+        return after
+
+    kernel = Kernel(trace(function, {'x': ()}, 'long'), 'llvm')
+    x = np.linspace(0.0, 1.0, 50)
+    # A contraction: rounding stays as small as it is in one turn.
+    assert kernel(x) == pytest.approx(np.array([function(float(y)) for y in x]), abs=1e-13)
+    assert kernel(0.3) == pytest.approx(function(0.3), abs=1e-13)
+
+
+@pytest.mark.parametrize('backend', BACKENDS)
+@pytest.mark.parametrize('states', [(), (3,), (40,)])
+def test_requirements_and_results_may_come_out_of_it(backend, states):
+    def requirement(a):
+        yield Requirement(root(a)[0], 0.0, 3.0, lambda x: ValueError(f'root {x:.3f}'))
+
+    traced = trace(
+        lambda a: 1.0 / (root(a)[0] - 1.0), {'a': ()}, 'f', '', requirement, lambda: ValueError('!')
+    )
+    kernel = Kernel(traced, backend)
+    a = np.full(states, 8.0)
+    assert kernel(a) == pytest.approx(np.ones(states), rel=1e-13)
+    np.atleast_1d(a)[-1:] = 64.0
+    with pytest.raises(ValueError, match=r'root 4\.000'):
+        kernel(a)
+    np.atleast_1d(a)[-1:] = 1.0
+    with pytest.raises(ValueError, match='!'):
+        kernel(a)
+
+
+def test_printed_python_is_readable_and_the_same_every_time():
+    texts = [trace(root, {'a': ()}, 'root').python_source() for _ in range(2)]
+    assert texts[0] == texts[1]
+    assert texts[0].splitlines()[9:] == [
+        '    # Intermediates',
+        '    t0 = 1.0',
+        '    t1 = 0.0',
+        '    going = 1.0',
+        '    for turn in range(60):',
+        '        t2 = (a - t0 * (t0 * t0)) / (t0 * (t0 * 3.0))',
+        '        t3 = t0 + t2',
+        '        t4 = select(t3 * (t3 * 1e-24) - t2 * t2 < 0.0, 1.0, 0.0)',
+        '        t0, t1, going = select(going, t3, t0), select(going, t1 + 1.0, t1), going * t4',
+        '        if not some(going):',
+        '            break',
+        '    # Outputs',
+        '    result = [t0, t1]',
+        '    return result',
+    ]
+    assert '14 of them in each turn of a loop, which has at most 60' in texts[0]
+
+
+def test_machine_code_text_is_the_same_every_time():
+    first, again = (trace(orbit, ORBIT, 'orbit').llvm_ir() for _ in range(2))
+    assert first == again
+
+
+@pytest.mark.skipif(COMPILER is None, reason='no C compiler on this machine')
+def test_exported_c_agrees_with_the_plain_trace(tmp_path):
+    traced = trace(orbit, ORBIT, 'orbit')
+    source, library = tmp_path / 'orbit.c', tmp_path / 'orbit.so'
+    source.write_text(traced.c_source())
+    strict = ['-std=c99', '-Wall', '-Wextra', '-Wpedantic', '-Werror']
+    subprocess.run(
+        [COMPILER, *strict, '-O1', '-shared', '-fPIC', '-o', library, source, '-lm'],
+        check=True,
+        timeout=60,
+    )
+    function = ctypes.CDLL(str(library)).orbit
+    vector = np.ctypeslib.ndpointer(np.float64, flags='C_CONTIGUOUS')
+    function.argtypes = [vector] * 6
+    function.restype = None
+    x, A, shift = orbit_inputs(20)
+    for i in range(20):
+        results = [np.full(2, math.nan), np.full(1, math.nan), np.full(1, math.nan)]
+        function(x[i], A[i], shift, *results)
+        wanted = traced.evaluate(x[i].tolist(), A[i].ravel().tolist(), shift.tolist())
+        for result, value in zip(results, wanted):
+            # Both use libm; the C compiler may fuse a*b + c.
+            np.testing.assert_allclose(result, value, rtol=1e-13, atol=1e-14)
+
+
+def test_where_rounding_decides_machine_code_is_not_tried():
+    def chaotic(x):
+        return repeat(lambda state: ([3.99 * state[0] * (1.0 - state[0])], True), [x], 300)
+
+    traced = trace(chaotic, {'x': ()}, 'chaotic')
+    assert expected(traced, [np.array(0.3)]) is None
+    assert Kernel(traced, 'llvm').backend == 'llvm'
+
+
+class TestErrors:
+    def test_of_values_that_were_not_captured(self):
+        def function(x, y):
+            return repeat(lambda state: ([state[0] * y], True), [x], 3)
+
+        with pytest.raises(ValueError, match='values of two different traces'):
+            trace(function, {'x': (), 'y': ()}, 'function')
+
+    def test_of_a_result_that_was_not_captured(self):
+        def function(x, y):
+            return repeat(lambda state: ([y], True), [x], 3)
+
+        with pytest.raises(InvalidArgumentError, match='body'):
+            trace(function, {'x': (), 'y': ()}, 'function')
+
+    def test_of_a_limit_below_one(self):
+        with pytest.raises(ValueError, match='0 turns'):
+            repeat(lambda state: (state, True), [1.0], 0)
+        with pytest.raises(ValueError, match='0 turns'):
+            trace(lambda x: repeat(lambda s: (s, True), [x], 0), {'x': ()}, 'function')
+
+    @pytest.mark.parametrize('backend', ['float', 'symbol'])
+    def test_of_a_state_that_changes_its_length(self, backend):
+        def function(x):
+            return repeat(lambda state: ([*state, 1.0], True), [x], 3)
+
+        with pytest.raises(ValueError, match='next state'):
+            function(1.0) if backend == 'float' else trace(function, {'x': ()}, 'function')
