@@ -7,11 +7,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import BuiltinFunctionType
 from typing import Any
 
 from .definitions import Key, define
 from .errors import InvalidArgumentError, SingularError
-from .kernels import Kernel, Requirement, trace
+from .kernels import Kernel, NamedCalls, Requirement, trace
 from .kernels.kernel import BACKENDS
 from .model import Model
 
@@ -27,6 +28,21 @@ SOLVERS = frozenset(
     }
 )
 """Kernels that divide by pivots of the mass matrix, which a massless body makes zero."""
+
+NAMING = frozenset(
+    {
+        'forward_kinematics',
+        'frame_velocity',
+        'frame_acceleration',
+        'jacobian',
+        'jacobian_derivative',
+        'jacobian_hessian',
+    }
+)
+"""Kernels whose options a method takes as its last arguments: a frame, then a reference."""
+
+DEFAULT_REFERENCE = 'local_world_aligned'
+"""What these methods take where no reference is given."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +70,7 @@ class KernelSet:
         model: whose kernels.
         backend: 'llvm', 'python' or 'auto'.
         calls: the kernels that are compiled for good, as functions of their inputs.
+        shortened: the keys for which all that `shortcut` can do is done.
     """
 
     def __init__(self, model: Model, backend: str) -> None:
@@ -67,7 +84,9 @@ class KernelSet:
         self.model = model
         self.backend = backend
         self.calls: dict[Key, Callable[..., Any]] = {}
+        self.shortened: set[Key] = set()
         self._kernels: dict[Key, Kernel] = {}
+        self._named: dict[str, NamedCalls] = {}
         self._lock = threading.Lock()
         self._quaternions = tuple(
             slice(joint.q_indices[3], joint.q_indices[6] + 1)
@@ -96,14 +115,36 @@ class KernelSet:
             return kernel
 
     def shortcut(self, key: Key, slow_path: Callable[..., Any]) -> Callable[..., Any] | None:
-        """A kernel in machine code as a builtin with the signature of a method.
+        """A builtin with the signature of a method that goes straight to the machine code.
 
         Args:
             key: of a kernel that has been used.
-            slow_path: called with whatever is not one array an input, as it came.
+            slow_path: the method itself, for whatever is not one array an input, and for names
+                other than those of the keys that this function was called with.
+
+        Returns:
+            None where there is none, or none yet.
         """
         kernel = self._kernels[key]
-        return kernel.bind(slow_path) if kernel.ready and kernel.backend == 'llvm' else None
+        if not kernel.ready:
+            return None
+        self.shortened.add(key)
+        if not isinstance(kernel.call, BuiltinFunctionType):
+            return None
+        if len(key) == 1:
+            return kernel.bind(slow_path)
+        name, *names = key
+        if name not in NAMING:
+            return None
+        arrays = len(kernel.trace.inputs)
+        with self._lock:
+            calls = self._named.get(name)
+            if calls is None:
+                calls = self._named[name] = NamedCalls(name, slow_path.__doc__ or name, slow_path)
+            calls.add(arrays, tuple(names), kernel.call)
+            if names[1:] == [DEFAULT_REFERENCE]:
+                calls.add(arrays, (names[0],), kernel.call)
+        return calls.function
 
     def info(self) -> dict[str, KernelInfo]:
         """What has been compiled so far: 'name(options)' to how it runs."""

@@ -15,7 +15,7 @@ from .arguments import boolean_mask, check_not_negative, finite_matrix, finite_v
 from .definitions import Key, define
 from .errors import InvalidArgumentError
 from .inverse_kinematics import InverseKinematicsResult, solve, solve_all
-from .kernel_set import KernelInfo, KernelSet
+from .kernel_set import DEFAULT_REFERENCE, KernelInfo, KernelSet
 from .kernels import Kernel
 from .model import Joint, Model, build_model
 from .model.urdf import read_urdf
@@ -26,7 +26,6 @@ Array = NDArray[np.float64]
 Wrenches = Mapping[str, ArrayLike]
 
 DEFAULT_GRAVITY = (0.0, 0.0, -9.81)
-LOCAL_WORLD_ALIGNED = 'local_world_aligned'
 
 
 class Robot(ConstrainedMotion):
@@ -206,17 +205,14 @@ class Robot(ConstrainedMotion):
 
     def forward_kinematics(self, q: ArrayLike, frame: str) -> Array:
         """Pose (..., 4, 4) of a frame in the root frame ([RD] eq. 2.138)."""
-        try:
-            return self._calls['forward_kinematics', frame](q)
-        except (KeyError, TypeError):  # not compiled yet, or no name at all
-            return self._run(('forward_kinematics', frame), q)
+        return self._run(('forward_kinematics', frame), q)
 
     def all_frames(self, q: ArrayLike) -> Array:
         """Poses (..., n, 4, 4) of all frames in the root frame, in the order of frame_names."""
         return self._run(('all_frames',), q)
 
     def frame_velocity(
-        self, q: ArrayLike, v: ArrayLike, frame: str, reference: str = LOCAL_WORLD_ALIGNED
+        self, q: ArrayLike, v: ArrayLike, frame: str, reference: str = DEFAULT_REFERENCE
     ) -> Array:
         """Twist (..., 6) of a frame with respect to the root frame: linear, then angular.
 
@@ -234,7 +230,7 @@ class Robot(ConstrainedMotion):
         v: ArrayLike,
         a: ArrayLike,
         frame: str,
-        reference: str = LOCAL_WORLD_ALIGNED,
+        reference: str = DEFAULT_REFERENCE,
     ) -> Array:
         """Time derivative (..., 6) of the twist of ``frame_velocity``: J a + J-dot v.
 
@@ -242,21 +238,18 @@ class Robot(ConstrainedMotion):
         """
         return self._run(('frame_acceleration', frame, reference), q, v, a)
 
-    def jacobian(self, q: ArrayLike, frame: str, reference: str = LOCAL_WORLD_ALIGNED) -> Array:
+    def jacobian(self, q: ArrayLike, frame: str, reference: str = DEFAULT_REFERENCE) -> Array:
         """Geometric Jacobian (..., 6, nv), rows linear then angular ([RD] eq. 2.164)."""
-        try:
-            return self._calls['jacobian', frame, reference](q)
-        except (KeyError, TypeError):  # not compiled yet, or no name at all
-            return self._run(('jacobian', frame, reference), q)
+        return self._run(('jacobian', frame, reference), q)
 
     def jacobian_derivative(
-        self, q: ArrayLike, v: ArrayLike, frame: str, reference: str = LOCAL_WORLD_ALIGNED
+        self, q: ArrayLike, v: ArrayLike, frame: str, reference: str = DEFAULT_REFERENCE
     ) -> Array:
         """Time derivative (..., 6, nv) of ``jacobian`` along the velocity v."""
         return self._run(('jacobian_derivative', frame, reference), q, v)
 
     def jacobian_hessian(
-        self, q: ArrayLike, frame: str, reference: str = LOCAL_WORLD_ALIGNED
+        self, q: ArrayLike, frame: str, reference: str = DEFAULT_REFERENCE
     ) -> Array:
         """dJ/dq (..., 6, nv, nv): entry [:, j, k] is the rate of column j along velocity k."""
         return self._run(('jacobian_hessian', frame, reference), q)
@@ -443,12 +436,12 @@ class Robot(ConstrainedMotion):
             define(self.model, key)
             raise
         result = call(*arrays)
-        name = key[0]
-        if len(key) == 1 and name not in self.__dict__:
-            # From now on a call of the method is a call of the machine code.
-            shortcut = self._kernel_set.shortcut(key, partial(getattr(type(self), name), self))
+        if key not in self._kernel_set.shortened:
+            # From now on such a call of the method is a call of the machine code.
+            method = partial(getattr(type(self), key[0]), self)
+            shortcut = self._kernel_set.shortcut(key, method)
             if shortcut is not None:
-                self.__dict__[name] = shortcut
+                self.__dict__[key[0]] = shortcut
         return result
 
 

@@ -30,19 +30,32 @@ def builtin(
         slow_path: called with the arguments that the machine code does not take.
         keep: what has to live as long as the builtin, such as the machine code.
     """
-    definition = _MethodDefinition(
-        name.encode(), address, METH_FASTCALL_KEYWORDS, documentation.encode()
-    )
 
     # A plain Python function, which the machine code can call on every Python; the builtin owns
     # it as its self, and it owns the rest.
     def otherwise(*values: Any, **named: Any) -> Any:
         return slow_path(*values, **named)
 
-    otherwise.__dict__['keep_alive'] = (definition, keep)
+    otherwise.__dict__['keep_alive'] = keep
+    return builtin_with_self(address, otherwise, name, documentation)
+
+
+def builtin_with_self(
+    address: int, target: Any, name: str, documentation: str
+) -> Callable[..., Any]:
+    """Return a builtin function that runs machine code at an address.
+
+    Args:
+        address: a C function of METH_FASTCALL | METH_KEYWORDS.
+        target: an object with attributes, what the machine code gets as its self.
+    """
+    definition = _MethodDefinition(
+        name.encode(), address, METH_FASTCALL_KEYWORDS, documentation.encode()
+    )
+    target.__dict__['definition'] = definition
     prototype = ctypes.PYFUNCTYPE(
         ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
     )
     make = prototype(('PyCFunction_NewEx', ctypes.pythonapi))
-    function: Callable[..., Any] = make(ctypes.addressof(definition), otherwise, None)
+    function: Callable[..., Any] = make(ctypes.addressof(definition), target, None)
     return function
