@@ -159,7 +159,7 @@ def _inertial(link: Element, doubts: _Doubts) -> Inertial:
     mass = mass_element.number('value')
     if mass < 0.0:
         mass_element.refuse(f'{mass:g} kg is negative')
-    origin = _origin(element)
+    origin = read_origin(element)
     inertia = _inertia(element.required_child('inertia'), link.name(), doubts)
     return Inertial(mass, origin.translation, _rotated(inertia, origin.rotation))
 
@@ -236,7 +236,7 @@ def _joint(
         type=kind,
         parent=_end(element, 'parent', links),
         child=_end(element, 'child', links),
-        origin=_origin(element),
+        origin=read_origin(element),
         axis=_axis(element, kind),
         limits=_limits(element, kind, doubts),
         mimic=_mimic(element, kind),
@@ -325,7 +325,8 @@ def _mimic(joint: Element, kind: str) -> Mimic | None:
 # Poses
 
 
-def _origin(parent: Element) -> Origin:
+def read_origin(parent: Element) -> Origin:
+    """Pose of the element's ``origin``; the identity where it has none."""
     element = parent.child('origin')
     if element is None:
         return Origin()

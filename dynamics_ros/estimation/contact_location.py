@@ -1,0 +1,325 @@
+"""Which link is touched, and where on its surface, from the pattern of external joint torques.
+
+A push f at the point p of link k gives tau = J_k^T (f, p x f): joints beyond the link feel nothing,
+those before it feel the line that f acts along. Every piece of every link's surface is a hypothesis
+about p, in which the torque is linear in what else is unknown:
+
+    tau = G x + noise,    x = (f_n, f_1, f_2, d_1, d_2) ~ N(0, 1),
+
+with f_n along the inward normal, f_1 and f_2 tangential and as large as friction lets them be, and
+d_1, d_2 the place within the piece. How well a hypothesis explains tau is its evidence
+
+    log p(tau | piece) = -1/2 (y^T y - b^T C^-1 b + log det C),    y = tau / noise,
+    A = G / noise,    C = 1 + A^T A,    b = A^T y,
+
+less where the force would have to pull, and less where the line of action reaches the piece only
+through another part of the robot. A link with more joints before it explains more torques,
+and the determinant charges for that. Evidence weighted by area gives the probability of the links
+and where on the likeliest one the contact is ([Manuelli2016] follow the same likelihood with a
+particle filter). With six joints before the link this finds where the line of action enters the
+surface; with fewer, friction decides what is left open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_ndtr, logsumexp
+
+from ..arguments import check_positive, finite_vector, per_entry
+from ..errors import UnknownFrameError
+from .contact_surface import Patches, Surface
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+LEVER = 0.3
+"""m; the force of a first look is the largest torque over this."""
+
+MODEL_ERROR = 0.01
+"""Part of a torque that the model itself may be wrong by."""
+
+HIDDEN = 0.01
+"""Of what lies in front of the pusher, so much of the evidence is left."""
+
+REACH = (0.01, 0.3)
+"""m along the line of action: from where to where something is in front of a contact."""
+
+KNOWN = 0.03
+"""m; with a smaller deviation the likeliest place stands for all of a link."""
+
+KEPT = 12
+"""Coarse pieces of a link that are looked at again in fine ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class ContactLocation:
+    """Where the robot is touched.
+
+    Attributes:
+        link: the likeliest link.
+        probability: of that link among all that have a geometry.
+        probabilities: of each link.
+        point: (3) in the link's frame [m].
+        normal: (3) outward normal of the surface there, in the link's frame.
+        force: (3) of the environment on the robot, in the link's frame [N].
+        deviation: standard deviation of the point on the link [m].
+        misfit: root mean square of the torques that the contact leaves over, in units of their
+            noise; far above 1, one push on one link is not what happens.
+    """
+
+    link: str
+    probability: float
+    probabilities: Mapping[str, float]
+    point: Array
+    normal: Array
+    force: Array
+    deviation: float
+    misfit: float
+
+
+class ContactLocator:
+    """Finds the link and the point of a single contact; equations at the top of this file."""
+
+    def __init__(
+        self,
+        robot: Robot,
+        surfaces: Mapping[str, Surface],
+        *,
+        noise: ArrayLike = 0.05,
+        friction: float = 0.3,
+    ) -> None:
+        """Make a locator.
+
+        Args:
+            robot: the robot. Torques on a moving root joint are not used: it feels the ground.
+            surfaces: of the links, as of ``sample_surfaces``. Links that no joint moves are left
+                out.
+            noise: standard deviation of an external torque, number or (nv), inf for a joint that is
+                not used [Nm or N].
+            friction: tangential over normal force that is usual in a push.
+
+        Raises:
+            InvalidArgumentError: a value has a wrong shape or is out of range.
+            UnknownFrameError: a link that the robot does not have.
+        """
+        check_positive('friction', friction)
+        self._robot = robot
+        self._noise = per_entry('noise', noise, robot.nv, least=1e-9, infinite=True)
+        self._noise[: robot.model.root_joint_nv] = np.inf
+        self._friction = friction
+        self._links: list[_Link] = []
+        for name, surface in surfaces.items():
+            if name not in robot.frame_names:
+                raise UnknownFrameError('surfaces', name, robot.frame_names)
+            joints = robot.model.ancestors(robot.model.frame(name).body)
+            felt = {i for body in joints for i in robot.model.joints[body].v_indices}
+            if np.isfinite(self._noise[list(felt)]).any():
+                self._links.append(_Link(name, surface))
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The links that a contact can be found on."""
+        return tuple(link.name for link in self._links)
+
+    def locate(
+        self, q: ArrayLike, external_torque: ArrayLike, ignored: NDArray[np.bool_] | None = None
+    ) -> ContactLocation | None:
+        """The contact that explains the torques best; None without a link or without any torque.
+
+        Args:
+            q: (nq) configuration.
+            external_torque: (nv), tared [Nm or N].
+            ignored: (nv) joints that are not to be believed now.
+
+        Raises:
+            InvalidArgumentError: a wrong shape or NaN.
+        """
+        torque = finite_vector('external_torque', external_torque, self._robot.nv)
+        used = np.isfinite(self._noise)
+        if ignored is not None:
+            used &= ~ignored
+        largest = np.abs(torque[used]).max(initial=0.0)
+        if not self._links or largest == 0.0:
+            return None
+        noise = np.hypot(self._noise[used], MODEL_ERROR * largest)
+        y = torque[used] / noise
+        found = [self._on_link(link, q, used, noise, y, largest / LEVER) for link in self._links]
+        evidence = np.array([link.evidence for link in found])
+        rivals = np.flatnonzero(evidence > evidence.max() + np.log(HIDDEN))
+        if len(rivals) > 1:
+            robot = _Posed(self._robot, self._links, q)
+            for index in rivals:
+                # Of many places that would do, some are free.
+                if found[index].deviation < KNOWN and robot.hides(index, *found[index].place()):
+                    evidence[index] += np.log(HIDDEN)
+        probabilities = np.exp(evidence - logsumexp(evidence))
+        best = int(np.argmax(evidence))
+        return found[best].location(
+            {link.name: float(p) for link, p in zip(self._links, probabilities, strict=True)}
+        )
+
+    def _on_link(
+        self,
+        link: _Link,
+        q: ArrayLike,
+        used: NDArray[np.bool_],
+        noise: Array,
+        y: Array,
+        force: float,
+    ) -> _Posterior:
+        J = self._robot.jacobian(q, link.name, 'local')[:, used] / noise
+        coarse = link.coarse.explain(J, y, force, self._friction)
+        kept = np.argsort(coarse.evidence)[-KEPT:]
+        # The force that the first look found replaces the guess.
+        weights = np.exp(coarse.evidence[kept] - coarse.evidence[kept[-1]])
+        force = max(float(weights @ coarse.force[kept] / weights.sum()), 0.1 * force)
+        fine = np.concatenate([link.surface.members[i] for i in kept])
+        return _Posterior(link, fine, link.fine.explain(J, y, force, self._friction, fine))
+
+
+@dataclass(frozen=True, eq=False)
+class _Explained:
+    """What each piece of a surface makes of the torques.
+
+    Attributes:
+        evidence: (n) log of its probability density, its area included.
+        force: (n) inward force [N].
+        mean: (n, 5) and covariance: (n, 5, 5) of the unknowns x, and their units.
+        misfit: (n) sum of squares of what it leaves over.
+    """
+
+    evidence: Array
+    force: Array
+    mean: Array
+    covariance: Array
+    units: Array
+    misfit: Array
+
+
+class _Pieces:
+    """The constant part of G for the pieces of a surface: wrenches of the unknowns, per unit."""
+
+    def __init__(self, patches: Patches, total_area: float) -> None:
+        n, p = patches.normals, patches.points
+        # Tangents: of a vector that is not along the normal.
+        least = np.eye(3)[np.argmin(np.abs(n), axis=1)]
+        first = np.cross(n, least)
+        first /= np.linalg.norm(first, axis=1, keepdims=True)
+        self.tangents = np.stack([first, np.cross(n, first)], axis=2)
+        directions = np.concatenate([-n[..., np.newaxis], self.tangents], axis=2)
+        self.wrenches = np.zeros((len(p), 6, 5))
+        self.wrenches[:, :3, :3] = directions
+        self.wrenches[:, 3:, :3] = np.cross(p[..., np.newaxis], directions, axis=1)
+        # A place d further along a tangent: the torque of the inward force grows by d x (-n).
+        self.wrenches[:, 3:, 3:] = np.cross(self.tangents, -n[..., np.newaxis], axis=1)
+        self.patches = patches
+        self._log_share = np.log(patches.areas / total_area)
+
+    def explain(
+        self, J: Array, y: Array, force: float, friction: float, which: Indices | None = None
+    ) -> _Explained:
+        """Evidence and posterior of the pieces for the whitened Jacobian and torques."""
+        selected = slice(None) if which is None else which
+        tangential, along = friction * force, self.patches.size * force
+        units = np.array([force, tangential, tangential, along, along])
+        A = (J.T @ self.wrenches[selected]) * units
+        C = np.eye(5) + np.swapaxes(A, 1, 2) @ A
+        b = y @ A
+        covariance = np.linalg.inv(C)
+        mean = np.einsum('nij,nj->ni', covariance, b)
+        left = y - np.einsum('nij,nj->ni', A, mean)
+        # y^T y - b^T C^-1 b = |left|^2 + |mean|^2, without cancellation.
+        misfit = np.einsum('ni,ni->n', left, left)
+        quadratic = misfit + np.einsum('ni,ni->n', mean, mean)
+        pushes = log_ndtr(mean[:, 0] / np.sqrt(covariance[:, 0, 0]))
+        determinant = np.linalg.slogdet(C)[1]
+        evidence = self._log_share[selected] + pushes - 0.5 * (quadratic + determinant)
+        return _Explained(evidence, force * mean[:, 0], mean, covariance, units, misfit / len(y))
+
+
+class _Link:
+    def __init__(self, name: str, surface: Surface) -> None:
+        self.name = name
+        self.surface = surface
+        total = float(surface.fine.areas.sum())
+        self.coarse = _Pieces(surface.coarse, total)
+        self.fine = _Pieces(surface.fine, total)
+
+
+class _Posterior:
+    """The pieces of one link that were looked at, and how likely they are."""
+
+    def __init__(self, link: _Link, fine: Indices, explained: _Explained) -> None:
+        self._link = link
+        self._fine = fine
+        self._explained = explained
+        self.evidence = float(logsumexp(explained.evidence))
+
+    def place(self) -> tuple[Array, Array]:
+        """The likeliest point (3) and the force there (3), in the link's frame."""
+        explained, pieces = self._explained, self._link.fine
+        best = int(np.argmax(explained.evidence))
+        index, size = self._fine[best], pieces.patches.size
+        # Where within the piece: d f / f, no farther than its edge.
+        along = size * explained.mean[best, 3:] * explained.units[0] / explained.force[best]
+        tangents, normal = pieces.tangents[index], pieces.patches.normals[index]
+        point = pieces.patches.points[index] + tangents @ np.clip(along, -2.0 * size, 2.0 * size)
+        tangential = explained.mean[best, 1:3] * explained.units[1:3]
+        return point, tangents @ tangential - explained.force[best] * normal
+
+    @cached_property
+    def deviation(self) -> float:
+        """Standard deviation of the point [m]."""
+        patches = self._link.fine.patches
+        weights = np.exp(self._explained.evidence - self.evidence)
+        distances = np.sum((patches.points[self._fine] - self.place()[0]) ** 2, axis=1)
+        return float(np.sqrt(weights @ distances + patches.size**2))
+
+    def location(self, probabilities: dict[str, float]) -> ContactLocation:
+        """The contact on this link."""
+        explained, patches = self._explained, self._link.fine.patches
+        best = int(np.argmax(explained.evidence))
+        point, force = self.place()
+        return ContactLocation(
+            link=self._link.name,
+            probability=probabilities[self._link.name],
+            probabilities=probabilities,
+            point=point,
+            normal=patches.normals[self._fine[best]],
+            force=force,
+            deviation=self.deviation,
+            misfit=float(np.sqrt(explained.misfit[best])),
+        )
+
+
+class _Posed:
+    """The surfaces of all links where they are at a configuration."""
+
+    def __init__(self, robot: Robot, links: Sequence[_Link], q: ArrayLike) -> None:
+        self._poses = [robot.forward_kinematics(q, link.name) for link in links]
+        self._points = np.concatenate(
+            [
+                link.fine.patches.points @ X[:3, :3].T + X[:3, 3]
+                for link, X in zip(links, self._poses, strict=True)
+            ]
+        )
+        self._width = np.concatenate([np.sqrt(link.fine.patches.areas / np.pi) for link in links])
+
+    def hides(self, link: int | np.intp, point: Array, force: Array) -> bool:
+        """Whether a push at a point of a link would have to come through the robot."""
+        X = self._poses[link]
+        away = X[:3, :3] @ (-force / np.linalg.norm(force))
+        offsets = self._points - (X[:3, :3] @ point + X[:3, 3])
+        ahead = offsets @ away
+        aside = np.einsum('ij,ij->i', offsets, offsets) - ahead**2
+        hit = (ahead > REACH[0]) & (ahead < REACH[1]) & (aside < self._width**2)
+        return bool(hit.any())

@@ -1,0 +1,150 @@
+"""The surfaces that a description gives its links for collision, as triangles in link frames.
+
+Boxes, cylinders and spheres are cut into triangles, flat to a hundredth of their radius; meshes are
+read by ``mesh_file``. What cannot be read is left out and told, for a robot works without it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ModelError
+from .description import Origin
+from .hardened_xml import Element, read_xml
+from .mesh_file import read_mesh, resolve_mesh
+from .urdf import read_origin
+
+Array = NDArray[np.float64]
+
+SEGMENTS = 32
+"""Corners of a circle."""
+
+
+@dataclass(frozen=True, eq=False)
+class CollisionGeometry:
+    """What a description says about the shapes of links.
+
+    Attributes:
+        triangles: link name to (n, 3, 3) corners in the link frame [m]; a link without shape is
+            not in it. Seen from outside, corners run counterclockwise.
+        problems: shapes that could not be read, each with the reason.
+    """
+
+    triangles: dict[str, Array]
+    problems: tuple[str, ...]
+
+
+def read_collision_geometry(source: str | os.PathLike[str]) -> CollisionGeometry:
+    """Read the collision shapes of a robot description.
+
+    Args:
+        source: URDF XML text, or the path of a file, to which relative mesh paths refer.
+
+    Raises:
+        ModelError: the description is no XML, or the file cannot be read.
+    """
+    base = None
+    if isinstance(source, str) and source.lstrip('\ufeff \t\r\n')[:1] in ('<', ''):
+        text: str | bytes = source
+    else:
+        base = Path(source).parent
+        try:
+            text = Path(source).read_bytes()
+        except OSError as error:
+            raise ModelError(
+                f'file {str(source)!r}', f'cannot be read: {error.strerror}'
+            ) from error
+    found: dict[str, Array] = {}
+    problems: list[str] = []
+    for link in read_xml(text).children('link'):
+        parts = []
+        for collision in link.children('collision'):
+            try:
+                shape = _shape(collision.required_child('geometry'), base)
+                parts.append(_placed(shape, read_origin(collision)))
+            except ModelError as error:
+                problems.append(str(error))
+        if parts:
+            found[link.name()] = np.concatenate(parts)
+    return CollisionGeometry(found, tuple(problems))
+
+
+def _shape(geometry: Element, base: Path | None) -> Array:
+    readers: dict[str, Callable[[Element], Array]] = {
+        'box': _box,
+        'cylinder': _cylinder,
+        'sphere': _sphere,
+        'mesh': lambda mesh: _mesh(mesh, base),
+    }
+    for tag, reader in readers.items():
+        element = geometry.child(tag)
+        if element is not None:
+            return reader(element)
+    geometry.refuse(f'has none of {", ".join(readers)}')
+
+
+def _mesh(element: Element, base: Path | None) -> Array:
+    scale = np.array(element.numbers('scale', 3) if element.has('scale') else (1.0, 1.0, 1.0))
+    triangles = read_mesh(resolve_mesh(element.text('filename'), base)) * scale
+    # A mirrored mesh has its corners the other way round.
+    return triangles[:, ::-1] if np.prod(scale) < 0.0 else triangles
+
+
+def _box(element: Element) -> Array:
+    half = 0.5 * np.array(
+        [_positive(element, 'size', value) for value in element.numbers('size', 3)]
+    )
+    faces = []
+    for axis in range(3):
+        for sign in (-1.0, 1.0):
+            u, v = np.roll(np.eye(3), axis, axis=1)[1:]
+            center = sign * np.roll(np.eye(3), axis, axis=1)[0]
+            ring = [center - u - sign * v, center + u - sign * v, center + u + sign * v]
+            faces += [ring, [ring[2], center - u + sign * v, ring[0]]]
+    return np.array(faces) * half
+
+
+def _cylinder(element: Element) -> Array:
+    radius = _positive(element, 'radius', element.number('radius'))
+    half = 0.5 * _positive(element, 'length', element.number('length'))
+    profile = np.array([[0.0, -half], [radius, -half], [radius, half], [0.0, half]])
+    return _revolved(profile)
+
+
+def _sphere(element: Element) -> Array:
+    radius = _positive(element, 'radius', element.number('radius'))
+    angles = np.linspace(-0.5 * np.pi, 0.5 * np.pi, SEGMENTS // 2 + 1)
+    return _revolved(radius * np.stack([np.cos(angles), np.sin(angles)], axis=1))
+
+
+def _revolved(profile: Array) -> Array:
+    """The surface of a profile of (radius, height) from the bottom up, turned about z."""
+    angles = np.linspace(0.0, 2.0 * np.pi, SEGMENTS, endpoint=False)
+    circle = np.stack([np.cos(angles), np.sin(angles), np.zeros(SEGMENTS)], axis=1)
+    rings = profile[:, :1, np.newaxis] * circle
+    rings[..., 2] = profile[:, 1:]
+    low, high = rings[:-1], rings[1:]
+    next_low, next_high = np.roll(low, -1, axis=1), np.roll(high, -1, axis=1)
+    halves = [np.stack([low, next_low, next_high], 2), np.stack([low, next_high, high], 2)]
+    triangles = np.concatenate(halves).reshape(-1, 3, 3)
+    # At the axis one half of each quadrangle has shrunk to nothing.
+    doubled = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+    sizes = np.linalg.norm(doubled, axis=1)
+    return triangles[sizes > 1e-9 * sizes.max()]
+
+
+def _positive(element: Element, attribute: str, value: float) -> float:
+    if value <= 0.0:
+        element.refuse(f'{attribute} {value:g} is not positive')
+    return value
+
+
+def _placed(triangles: Array, origin: Origin) -> Array:
+    placed: Array = triangles @ np.array(origin.rotation).T + np.array(origin.translation)
+    return placed

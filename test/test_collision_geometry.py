@@ -1,0 +1,166 @@
+"""Collision shapes of a description as triangles: sizes, places, files, and what is refused."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+
+from dynamics_ros.errors import ModelError
+from dynamics_ros.model.collision_geometry import SEGMENTS, read_collision_geometry
+from dynamics_ros.model.mesh_file import read_mesh, resolve_mesh
+
+TETRAHEDRON = np.array(
+    [
+        [[0, 0, 0], [0, 1, 0], [1, 0, 0]],
+        [[0, 0, 0], [1, 0, 0], [0, 0, 1]],
+        [[0, 0, 0], [0, 0, 1], [0, 1, 0]],
+        [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+    ],
+    dtype=float,
+)
+"""Corners counterclockwise from outside; volume 1/6."""
+
+# Of a regular polygon with that many corners, as part of the circle around it.
+POLYGON = SEGMENTS / (2.0 * np.pi) * np.sin(2.0 * np.pi / SEGMENTS)
+
+
+def robot(shape, origin=''):
+    return (
+        f'<robot name="r"><link name="a"><collision>{origin}<geometry>{shape}</geometry>'
+        '</collision></link></robot>'
+    )
+
+
+def binary_stl(triangles, header=b''):
+    facets = b''.join(
+        struct.pack('<12fH', 0, 0, 0, *triangle.reshape(-1), 0) for triangle in triangles
+    )
+    return header.ljust(80, b'\0') + struct.pack('<I', len(triangles)) + facets
+
+
+def text_stl(triangles):
+    lines = ['solid thing']
+    for triangle in triangles:
+        corners = ''.join(f'vertex {x:g} {y:g} {z:g}\n' for x, y, z in triangle)
+        lines.append(f'facet normal 0 0 0\nouter loop\n{corners}endloop\nendfacet')
+    return '\n'.join([*lines, 'endsolid']).encode()
+
+
+def volume(triangles):
+    """Positive when corners run counterclockwise as seen from outside."""
+    return float(np.linalg.det(triangles).sum() / 6.0)
+
+
+@pytest.mark.parametrize(
+    ('shape', 'expected', 'extent'),
+    [
+        ('<box size="1 2 3"/>', 6.0, (1, 2, 3)),
+        ('<cylinder radius="0.5" length="2"/>', POLYGON * np.pi / 2.0, (1, 1, 2)),
+        # Of a sphere, the circles of latitude are polygons and the meridians too.
+        ('<sphere radius="1"/>', pytest.approx(4.0 / 3.0 * np.pi, rel=0.02), (2, 2, 2)),
+    ],
+)
+def test_primitives_are_closed_of_the_right_size_and_face_outward(shape, expected, extent):
+    triangles = read_collision_geometry(robot(shape)).triangles['a']
+    assert volume(triangles) == pytest.approx(expected)
+    np.testing.assert_allclose(np.ptp(triangles.reshape(-1, 3), axis=0), extent, atol=1e-12)
+    # Closed: every edge is run along once in each direction.
+    edges = np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=2).reshape(-1, 6).round(9)
+    there = {tuple(edge + 0.0) for edge in edges}
+    assert there == {edge[3:] + edge[:3] for edge in there}
+
+
+def test_a_shape_stands_where_its_origin_puts_it_and_shapes_of_a_link_are_joined():
+    text = robot(
+        '<box size="2 0.2 0.2"/>', '<origin xyz="0 0 5" rpy="0 0 1.5707963267948966"/>'
+    ).replace(
+        '</link>',
+        '<collision><geometry><sphere radius="0.1"/></geometry></collision></link>'
+        '<link name="bare"/>',
+    )
+    geometry = read_collision_geometry(text)
+    corners = geometry.triangles['a'].reshape(-1, 3)
+    np.testing.assert_allclose(corners.max(axis=0), [0.1, 1.0, 5.1], atol=1e-12)
+    np.testing.assert_allclose(corners.min(axis=0), [-0.1, -1.0, -0.1], atol=1e-12)
+    assert 'bare' not in geometry.triangles
+    assert geometry.problems == ()
+
+
+@pytest.mark.parametrize(
+    'content',
+    [
+        binary_stl(TETRAHEDRON),
+        # Some programs write this word at the beginning of binary files.
+        binary_stl(TETRAHEDRON, b'solid binary'),
+        text_stl(TETRAHEDRON),
+    ],
+    ids=['binary', 'binary that begins like text', 'text'],
+)
+def test_stl_files_are_read_relative_to_the_description_and_scaled(tmp_path, content):
+    (tmp_path / 'mesh.STL').write_bytes(content)
+    urdf = tmp_path / 'robot.urdf'
+    urdf.write_text(robot('<mesh filename="mesh.STL" scale="2 2 2"/>'))
+    geometry = read_collision_geometry(urdf)
+    assert geometry.problems == ()
+    np.testing.assert_array_equal(geometry.triangles['a'], 2.0 * TETRAHEDRON)
+
+
+def test_a_mirrored_mesh_still_faces_outward(tmp_path):
+    (tmp_path / 'mesh.stl').write_bytes(binary_stl(TETRAHEDRON))
+    text = robot(f'<mesh filename="file://{tmp_path}/mesh.stl" scale="-1 1 1"/>')
+    assert volume(read_collision_geometry(text).triangles['a']) == pytest.approx(1.0 / 6.0)
+
+
+@pytest.mark.parametrize('variable', ['AMENT_PREFIX_PATH', 'ROS_PACKAGE_PATH'])
+def test_packages_are_found_where_ros_1_and_ros_2_put_them(tmp_path, monkeypatch, variable):
+    share = tmp_path / ('share' if variable == 'AMENT_PREFIX_PATH' else '')
+    mesh = share / 'some_robot' / 'meshes' / 'a.stl'
+    mesh.parent.mkdir(parents=True)
+    mesh.write_bytes(binary_stl(TETRAHEDRON))
+    for name in ('AMENT_PREFIX_PATH', 'CMAKE_PREFIX_PATH', 'ROS_PACKAGE_PATH'):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, f'/nowhere:{tmp_path}')
+    assert resolve_mesh('package://some_robot/meshes/a.stl') == mesh
+
+
+@pytest.mark.parametrize(
+    ('shape', 'reason'),
+    [
+        ('<box size="1 0 1"/>', 'size 0 is not positive'),
+        ('<cone/>', 'has none of box, cylinder, sphere, mesh'),
+        ('<mesh filename="package://no_such_package/a.stl"/>', 'not found'),
+        ('<mesh filename="/no/such/file.stl"/>', 'not found'),
+    ],
+)
+def test_a_shape_that_cannot_be_read_is_told_and_the_others_stay(shape, reason):
+    text = robot(shape).replace(
+        '</link>', '<collision><geometry><box size="1 1 1"/></geometry></collision></link>'
+    )
+    geometry = read_collision_geometry(text)
+    assert len(geometry.triangles['a']) == 12
+    (problem,) = geometry.problems
+    assert reason in problem
+
+
+@pytest.mark.parametrize(
+    ('name', 'content', 'reason'),
+    [
+        ('a.stl', b'', 'neither'),
+        ('a.stl', binary_stl(TETRAHEDRON)[:-1], 'neither'),
+        ('a.stl', b'solid\nfacet\nvertex 1 2\nendfacet', 'not three corners'),
+        ('a.stl', b'solid nothing\nendsolid', 'no triangle'),
+        ('a.stl', binary_stl(np.full((1, 3, 3), np.nan)), 'not finite'),
+        ('a.dae', b'<COLLADA/>', 'trimesh'),
+    ],
+)
+def test_a_broken_mesh_is_refused_with_its_reason(tmp_path, name, content, reason):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ModelError, match=reason):
+        read_mesh(tmp_path / name)
+
+
+def test_a_description_that_is_no_file_is_refused(tmp_path):
+    with pytest.raises(ModelError, match='cannot be read'):
+        read_collision_geometry(tmp_path / 'none.urdf')

@@ -1,0 +1,209 @@
+"""Link and point of a contact: from torques of pushes that are put on surfaces by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynamics_ros import Robot
+from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
+from dynamics_ros.estimation import ContactLocator, sample_surfaces
+from dynamics_ros.model.collision_geometry import read_collision_geometry
+
+LINKS = 7
+SIZE = np.array([0.08, 0.1, 0.3])
+
+
+def arm(joints=LINKS):
+    """Boxes one on another, turned about x, y and z by turns; the last one turns about z too."""
+    text = '<robot name="boxes"><link name="base"/>'
+    for k in range(1, joints + 1):
+        axis = ('0 0 1', '0 1 0', '1 0 0')[(k - 1) % 3]
+        text += f"""
+        <link name="link_{k}">
+          <inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0"
+            iyz="0"/></inertial>
+          <collision><origin xyz="0.02 0 0.16"/>
+            <geometry><box size="{SIZE[0]} {SIZE[1]} {SIZE[2]}"/></geometry></collision>
+        </link>
+        <joint name="joint_{k}" type="revolute">
+          <parent link="{f'link_{k - 1}' if k > 1 else 'base'}"/><child link="link_{k}"/>
+          <origin xyz="0 0 {0.32 if k > 1 else 0}"/><axis xyz="{axis}"/>
+          <limit lower="-1.5" upper="1.5" effort="1" velocity="1"/>
+        </joint>"""
+    return text + '</robot>'
+
+
+@pytest.fixture(scope='module')
+def robot():
+    return Robot.from_urdf(arm())
+
+
+@pytest.fixture(scope='module')
+def locator(robot):
+    return ContactLocator(robot, surfaces(), noise=0.01)
+
+
+def surfaces():
+    return sample_surfaces(read_collision_geometry(arm()).triangles)
+
+
+def push(rng, tilt=0.0, most=10.0):
+    """A point on one of the four long sides of a box, and a force into it, in the link's frame."""
+    side, sign = rng.integers(2), rng.choice([-1.0, 1.0])
+    point = rng.uniform(-0.45, 0.45, 3) * SIZE
+    point[side] = sign * 0.5 * SIZE[side]
+    point += (0.02, 0.0, 0.16)
+    normal = np.zeros(3)
+    normal[side] = sign
+    tangent = np.cross(normal, rng.normal(size=3))
+    force = -normal + tilt * tangent / np.linalg.norm(tangent)
+    return point, most * force / np.linalg.norm(force), normal
+
+
+def torque(robot, q, link, point, force):
+    return robot.jacobian(q, link, 'local').T @ np.concatenate([force, np.cross(point, force)])
+
+
+def felt(robot, link, tau):
+    """Whether the joint that moves the link feels the push well."""
+    return abs(tau[robot.body_names.index(link)]) > 0.2
+
+
+@pytest.mark.parametrize('seed', range(5))
+def test_behind_six_joints_the_point_is_found_where_the_line_of_action_enters(robot, locator, seed):
+    rng = np.random.default_rng(seed)
+    found = 0
+    while found < 8:
+        q = robot.random_configuration(rng)
+        link = f'link_{rng.integers(6, 8)}'
+        # As oblique as friction allows: nothing here relies on the push being normal.
+        point, force, normal = push(rng, tilt=0.3)
+        tau = torque(robot, q, link, point, force)
+        if not felt(robot, link, tau):
+            continue
+        found += 1
+        location = locator.locate(q, tau)
+        assert location.link == link
+        assert location.probability > 0.5
+        assert sum(location.probabilities.values()) == pytest.approx(1.0)
+        if location.deviation < 0.02:
+            # A few times the edge of a piece, 8 mm.
+            assert np.linalg.norm(location.point - point) < 0.02
+            np.testing.assert_allclose(location.normal, normal, atol=1e-9)
+            # Torques decide on the force to their noise over a lever of some 0.1 m.
+            np.testing.assert_allclose(location.force, force, atol=0.8)
+
+
+def test_most_pushes_on_links_behind_three_joints_or_more_are_put_on_the_right_link(robot, locator):
+    rng = np.random.default_rng(5)
+    right = []
+    for _ in range(150):
+        q = robot.random_configuration(rng)
+        link = f'link_{rng.integers(3, LINKS + 1)}'
+        point, force, _ = push(rng, tilt=rng.uniform(0.0, 0.3))
+        tau = torque(robot, q, link, point, force) + 0.01 * rng.normal(size=robot.nv)
+        if felt(robot, link, tau):
+            right.append(locator.locate(q, tau).link == link)
+    assert np.mean(right) > 0.9
+
+
+def test_the_deviation_covers_the_error(robot, locator):
+    rng = np.random.default_rng(6)
+    ratios = []
+    while len(ratios) < 60:
+        q = robot.random_configuration(rng)
+        point, force, _ = push(rng, tilt=0.2)
+        tau = torque(robot, q, 'link_5', point, force) + 0.01 * rng.normal(size=robot.nv)
+        location = locator.locate(q, tau)
+        if location.link == 'link_5':
+            ratios.append(np.linalg.norm(location.point - point) / location.deviation)
+    # Of a Gaussian in a plane 86 % are within two deviations of one axis.
+    assert np.mean(np.array(ratios) < 2.0) > 0.8
+
+
+def test_one_joint_alone_cannot_tell_where_its_link_is_touched():
+    robot = Robot.from_urdf(arm(1))
+    locator = ContactLocator(robot, sample_surfaces(read_collision_geometry(arm(1)).triangles))
+    location = locator.locate(np.zeros(1), np.array([0.4]))
+    assert location.link == 'link_1'
+    assert location.deviation > 0.05
+
+
+def test_a_push_is_never_taken_for_a_pull(robot, locator):
+    """The line of action enters a box on one side and leaves it on the other."""
+    q = robot.neutral() + 0.5
+    # At the side: a height above the axes of the joints that a push along y turns.
+    for sign in (-1.0, 1.0):
+        point = np.array([0.03, sign * 0.5 * SIZE[1], 0.25])
+        force = np.array([0.0, -10.0 * sign, 0.0])
+        location = locator.locate(q, torque(robot, q, 'link_7', point, force))
+        assert location.point[1] * sign > 0.0
+        assert location.normal @ location.force < 0.0
+
+
+def test_a_torque_that_no_single_push_gives_has_a_large_misfit(robot, locator):
+    q = robot.neutral() + 0.3
+    point, force, _ = push(np.random.default_rng(1))
+    good = locator.locate(q, torque(robot, q, 'link_7', point, force))
+    two = torque(robot, q, 'link_7', point, force) + torque(
+        robot, q, 'link_3', *push(np.random.default_rng(2))[:2]
+    )
+    assert good.misfit < 1.0
+    assert locator.locate(q, two).misfit > 3.0 * good.misfit
+
+
+def test_what_is_ignored_has_no_say_and_nothing_felt_is_no_contact(robot, locator):
+    q = robot.neutral() + 0.4
+    point, force, _ = push(np.random.default_rng(3))
+    tau = torque(robot, q, 'link_7', point, force)
+    spoilt = tau.copy()
+    spoilt[1] = 1e3
+    mask = np.arange(robot.nv) == 1
+    given, without = locator.locate(q, spoilt, mask), locator.locate(q, tau, mask)
+    np.testing.assert_array_equal(given.point, without.point)
+    assert locator.locate(q, np.zeros(robot.nv)) is None
+    assert locator.locate(q, tau, np.ones(robot.nv, dtype=bool)) is None
+
+
+def test_links_that_no_joint_moves_are_left_out(robot):
+    box = read_collision_geometry(arm()).triangles['link_1']
+    locator = ContactLocator(robot, sample_surfaces({'base': box, 'link_2': box}))
+    assert locator.links == ('link_2',)
+
+
+def test_the_inner_wall_of_a_hollow_link_is_no_place_to_touch():
+    box = read_collision_geometry(arm()).triangles['link_1']
+    middle = np.array([0.02, 0.0, 0.16])
+    # A smaller box inside, its faces towards the hollow.
+    inner = ((box - middle) * 0.8 + middle)[:, ::-1]
+    surface = sample_surfaces({'link_1': np.concatenate([box, inner])})['link_1']
+    x, y, z = SIZE
+    outer_area = 2.0 * (x * y + y * z + z * x)
+    # Along an edge of the box a line of sight may pass between the middles of pieces.
+    assert surface.fine.areas.sum() == pytest.approx(outer_area, rel=0.01)
+    assert surface.coarse.areas.sum() == pytest.approx(surface.fine.areas.sum())
+    assert sorted(np.concatenate(surface.members)) == list(range(len(surface.fine.points)))
+
+
+@pytest.mark.parametrize(
+    ('call', 'error', 'argument'),
+    [
+        (lambda r: ContactLocator(r, {'nose': None}), UnknownFrameError, 'surfaces'),
+        (lambda r: ContactLocator(r, {}, friction=0.0), InvalidArgumentError, 'friction'),
+        (lambda r: ContactLocator(r, {}, noise=[1.0]), InvalidArgumentError, 'noise'),
+        (lambda _: sample_surfaces({'a': np.zeros((2, 3))}), InvalidArgumentError, 'geometry'),
+        (lambda _: sample_surfaces({'a': np.zeros((1, 3, 3))}), InvalidArgumentError, 'geometry'),
+        (lambda _: sample_surfaces({}, -1.0), InvalidArgumentError, 'resolution'),
+    ],
+)
+def test_a_bad_setting_is_named(robot, call, error, argument):
+    with pytest.raises(error, match=argument):
+        call(robot)
+
+
+def test_nan_and_wrong_shapes_are_refused(robot, locator):
+    with pytest.raises(InvalidArgumentError, match='external_torque'):
+        locator.locate(robot.neutral(), np.full(robot.nv, np.nan))
+    with pytest.raises(InvalidArgumentError, match='q'):
+        locator.locate(np.zeros(2), np.ones(robot.nv))
