@@ -11,6 +11,8 @@ import re
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).parent
 PEERS = {
     'pinocchio': ('pinocchio',),
@@ -41,6 +43,12 @@ def installed(need: str) -> bool:
 LEFT_OUT = {file.name: need for file in sorted(HERE.glob('test_*.py')) if (need := lacking(file))}
 
 collect_ignore = list(LEFT_OUT)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        '--fuzz', action='store_true', help='mutate many more messages and descriptions'
+    )
 
 
 def pytest_report_header() -> list[str]:
