@@ -3,6 +3,7 @@
 from .contact import ContactDetector, ContactReport, ContactState
 from .contact_location import ContactLocation, ContactLocator
 from .contact_surface import Surface, sample_surfaces
+from .effort_check import EffortCheck, EffortReport, EffortVerdict
 from .effort_model import EffortModel
 from .observers import (
     OBSERVERS,
@@ -13,6 +14,12 @@ from .observers import (
     StaticObserver,
     TorqueObserver,
 )
+from .payload_identification import (
+    NotIdentifiableError,
+    PayloadEstimate,
+    PayloadIdentifier,
+)
+from .noise import NoiseGains
 from .tare import Tare, TareResult
 from .wrench import WrenchEstimate, WrenchEstimator
 
@@ -23,10 +30,17 @@ __all__ = [
     'ContactLocator',
     'ContactReport',
     'ContactState',
+    'EffortCheck',
     'EffortModel',
+    'EffortReport',
+    'EffortVerdict',
     'InverseDynamicsObserver',
     'MomentumObserver',
+    'NoiseGains',
+    'NotIdentifiableError',
     'ObserverEvent',
+    'PayloadEstimate',
+    'PayloadIdentifier',
     'SecondOrderMomentumObserver',
     'StaticObserver',
     'Surface',

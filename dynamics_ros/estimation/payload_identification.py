@@ -1,0 +1,356 @@
+"""What a robot holds, from its joint torques over a motion or some still postures ([Atkeson1986]).
+
+Torques are linear in the ten inertial parameters pi of the payload,
+
+    tau - tau_robot(q, v, a) = Y(q, v, a) pi,
+
+and so are their means over short windows of time. Means are taken because the acceleration is a
+difference quotient of noisy velocities: over a window its noise telescopes to that of two samples,
+as in the momentum form. Weighted least squares over the windows gives pi and its covariance; the
+weights are the scatter of the torques that are left over, joint by joint.
+
+A pi that no body can have (a negative mass, an inertia that breaks the triangle inequality) is
+replaced by the nearest one in the metric of its covariance whose pseudo-inertia is L L^T, positive
+semidefinite ([Rucker2022]).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import least_squares
+
+from ..algorithms.torque_observer import EFFORT_SAMPLINGS
+from ..arguments import check_positive, finite_vector, per_entry
+from ..errors import DynamicsRosError, InvalidArgumentError
+from ..spatial import Inertia
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+
+Array = NDArray[np.float64]
+
+LENGTH = 0.1
+"""m; a parameter with a length in it is counted in kg by this."""
+
+PRIOR = 30.0
+"""kg: standard deviation of each parameter, so counted, before anything is known."""
+
+TOLD_MASS, LEAST_MASS = 0.1, 0.1
+"""A mass is told when its deviation is below this part of it, or of the least mass [kg]."""
+
+TOLD_LENGTH = 0.03
+"""m: a centre of mass is told when its deviation is below; an inertia below mass times length^2."""
+
+STILL = 0.01
+"""rad/s or m/s: no joint of a still posture is faster."""
+
+APART = 0.1
+"""rad or m: still postures are distinct when some joint is so far apart."""
+
+_TRIANGLE = np.tril_indices(4)
+
+
+class NotIdentifiableError(DynamicsRosError):
+    """What was watched says nothing about the payload."""
+
+
+@dataclass(frozen=True, eq=False)
+class PayloadEstimate:
+    """What the robot holds.
+
+    Attributes:
+        frame: the frame that it is given in.
+        mass: kg.
+        center_of_mass: (3) in the frame [m].
+        inertia: (3, 3) about the centre of mass, in the frame's axes [kg m^2]; zero where no entry
+            of it is observable.
+        mass_deviation, center_of_mass_deviation, inertia_deviation: standard deviations; of the
+            inertia (3, 3).
+        mass_observable, center_of_mass_observable, inertia_observable: whether the deviation is
+            small enough to say something: a tenth of the mass; 3 cm; mass times (3 cm)^2.
+        residual: root mean square of the window means that the payload leaves over [Nm or N].
+        samples: how many were used.
+        windows: in how many windows.
+    """
+
+    frame: str
+    mass: float
+    center_of_mass: Array
+    inertia: Array
+    mass_deviation: float
+    center_of_mass_deviation: Array
+    inertia_deviation: Array
+    mass_observable: bool
+    center_of_mass_observable: NDArray[np.bool_]
+    inertia_observable: NDArray[np.bool_]
+    residual: float
+    samples: int
+    windows: int
+
+
+class PayloadIdentifier:
+    """Collects what a robot reports and finds the payload that explains it."""
+
+    def __init__(
+        self,
+        robot: Robot,
+        frame: str,
+        *,
+        effort_noise: ArrayLike = 0.1,
+        effort_sampling: str = 'instant',
+        window: float = 0.1,
+        max_gap: float = 0.05,
+    ) -> None:
+        """Begin without samples.
+
+        Args:
+            robot: the robot without a payload.
+            frame: what the payload is fixed to.
+            effort_noise: standard deviation of the torques left over that a first fit begins with,
+                number or (nv) [Nm or N]; inf for a joint that is not used.
+            effort_sampling: 'instant' for torques at their stamps, 'interval' for torques held
+                since the sample before.
+            window: time over which means are taken [s].
+            max_gap: a window never spans a longer time without samples [s].
+
+        Raises:
+            UnknownFrameError: no such frame.
+            InvalidArgumentError: a frame that no joint moves, or a value out of range.
+        """
+        check_positive('window', window)
+        check_positive('max_gap', max_gap)
+        if effort_sampling not in EFFORT_SAMPLINGS:
+            raise InvalidArgumentError(
+                'effort_sampling', repr(effort_sampling), f'one of {", ".join(EFFORT_SAMPLINGS)}'
+            )
+        self.robot, self.frame = robot, frame
+        body = robot.model.frame(frame).body
+        noise = per_entry('effort_noise', effort_noise, robot.nv, least=1e-12, infinite=True)
+        moved = [i for k in robot.model.ancestors(body) for i in robot.model.joints[k].v_indices]
+        self._rows = np.array([i for i in sorted(set(moved)) if np.isfinite(noise[i])], dtype=int)
+        if not len(self._rows):
+            raise InvalidArgumentError('frame', f'no joint feels {frame!r}', 'a frame that moves')
+        self._noise = noise[self._rows]
+        self._columns = slice(10 * body, 10 * body + 10)
+        self._to_body = _parameter_map(robot, frame)
+        self._held = effort_sampling == 'interval'
+        self._window, self._max_gap = round(window * 1e9), round(max_gap * 1e9)
+        self._stamps: list[int] = []
+        self._samples: list[Array] = []
+        self._still: list[Array] = []
+
+    @property
+    def samples(self) -> int:
+        """How many have been taken in."""
+        return len(self._stamps)
+
+    @property
+    def postures(self) -> int:
+        """How many distinct postures the robot has stood still in."""
+        return len(self._still)
+
+    def add(self, stamp: int, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> bool:
+        """Take a sample in.
+
+        Args:
+            stamp: ns; a sample that is not later than the one before is left out.
+            q, v: configuration (nq) and velocity (nv).
+            tau: (nv) torques on the rigid bodies, as of an EffortModel [Nm or N].
+
+        Returns:
+            Whether it was taken.
+
+        Raises:
+            InvalidArgumentError: a wrong shape or NaN.
+        """
+        robot = self.robot
+        sample = np.concatenate(
+            [
+                finite_vector('q', q, robot.nq),
+                finite_vector('v', v, robot.nv),
+                finite_vector('tau', tau, robot.nv),
+            ]
+        )
+        if self._stamps and stamp <= self._stamps[-1]:
+            return False
+        self._stamps.append(stamp)
+        self._samples.append(sample)
+        q, v = sample[: robot.nq], sample[robot.nq : robot.nq + robot.nv]
+        if np.abs(v).max() < STILL and all(np.abs(q - k).max() > APART for k in self._still):
+            self._still.append(q)
+        return True
+
+    def estimate(self) -> PayloadEstimate:
+        """The payload that explains the samples best.
+
+        Raises:
+            NotIdentifiableError: too few samples, or nothing that would tell a mass.
+        """
+        Y, left, samples = self._means()
+        units = np.array([1.0, *3 * [LENGTH], *6 * [LENGTH**2]])
+        Y = Y / units
+        weights = 1.0 / self._noise
+        for _ in range(3):
+            information, vector = _normal_equations(Y, left, weights)
+            covariance = np.linalg.inv(information + np.eye(10) / PRIOR**2)
+            pi = covariance @ vector
+            scatter = np.sqrt(np.mean((left - Y @ pi) ** 2, axis=0))
+            # What is fitted perfectly may not get all the weight.
+            weights = 1.0 / np.maximum(scatter, 1e-6 + 0.01 * scatter.max())
+        pi, covariance = pi / units, covariance / np.outer(units, units)
+        return self._result(pi, covariance, float(np.sqrt(np.mean(scatter**2))), samples, len(Y))
+
+    def _means(self) -> tuple[Array, Array, int]:
+        """Of each window: Y (windows, rows, 10), torques without the robot's own, and samples."""
+        robot = self.robot
+        regressors, torques, samples = [], [], 0
+        for first, last in self._windows():
+            block = np.array(self._samples[first : last + 1])
+            stamps = np.array(self._stamps[first : last + 1])
+            t = (stamps - stamps[0]) * 1e-9
+            q, v, tau = np.split(block, [robot.nq, robot.nq + robot.nv], axis=1)
+            a = np.gradient(v, t, axis=0, edge_order=1)
+            own = robot.inverse_dynamics(q, v, a)[:, self._rows]
+            Y = robot.regressor(q, v, a)[:, self._rows, self._columns] @ self._to_body
+            mean = _trapezoid(t)
+            held = np.concatenate([[0.0], np.diff(t)]) / t[-1] if self._held else mean
+            torques.append(held @ tau[:, self._rows] - mean @ own)
+            regressors.append(np.einsum('t,tij->ij', mean, Y))
+            samples += len(t)
+        if not torques:
+            raise NotIdentifiableError(
+                f'{self.samples} samples make no window of {self._window * 1e-9:g} s without a gap'
+            )
+        return np.array(regressors), np.array(torques), samples
+
+    def _windows(self) -> list[tuple[int, int]]:
+        """First and last sample of each window; one ends where the next begins."""
+        found, first = [], 0
+        for i in range(1, self.samples):
+            if self._stamps[i] - self._stamps[i - 1] > self._max_gap:
+                first = i
+            elif self._stamps[i] - self._stamps[first] >= self._window:
+                if i - first >= 2:
+                    found.append((first, i))
+                first = i
+        return found
+
+    def _result(
+        self, pi: Array, covariance: Array, residual: float, samples: int, windows: int
+    ) -> PayloadEstimate:
+        deviation = float(np.sqrt(covariance[0, 0]))
+        told = deviation < TOLD_MASS * max(pi[0], LEAST_MASS)
+        if not told and deviation > max(pi[0], LEAST_MASS):
+            raise NotIdentifiableError(
+                f'the mass is not told by what was watched: {pi[0]:.2f} kg with a deviation of '
+                f'{deviation:.2f} kg; move the joints that carry the payload'
+            )
+        possible = _possible(pi, covariance)
+        mass, center, inertia = _split(possible)
+        jacobian = _split_derivative(possible)
+        spread = np.sqrt(np.einsum('ij,jk,ik->i', jacobian, covariance, jacobian))
+        center_deviation, inertia_deviation = spread[:3], spread[3:].reshape(3, 3)
+        observable = inertia_deviation < mass * TOLD_LENGTH**2
+        return PayloadEstimate(
+            frame=self.frame,
+            mass=mass,
+            center_of_mass=center,
+            inertia=inertia if observable.any() else np.zeros((3, 3)),
+            mass_deviation=deviation,
+            center_of_mass_deviation=center_deviation,
+            inertia_deviation=inertia_deviation,
+            mass_observable=bool(told),
+            center_of_mass_observable=center_deviation < TOLD_LENGTH,
+            inertia_observable=observable,
+            residual=residual,
+            samples=samples,
+            windows=windows,
+        )
+
+
+def _normal_equations(Y: Array, left: Array, weights: Array) -> tuple[Array, Array]:
+    weighted = Y * (weights**2)[:, np.newaxis]
+    information = np.einsum('tij,tik->jk', weighted, Y)
+    return information, np.einsum('tij,ti->j', weighted, left)
+
+
+def _trapezoid(t: Array) -> Array:
+    """Weights of the samples in the mean over time."""
+    steps = np.diff(t)
+    weights = np.zeros(len(t))
+    weights[:-1] += 0.5 * steps
+    weights[1:] += 0.5 * steps
+    return weights / t[-1]
+
+
+def _parameter_map(robot: Robot, frame: str) -> Array:
+    """(10, 10) from the parameters in a frame to those in the body that carries it."""
+    placement = robot.model.frame(frame).placement
+    # Of a massless body the first moment is lost on the way through its centre: each parameter is
+    # added to a body that has a mass.
+    base = np.eye(10)[0]
+    moved = [placement.act(Inertia.from_array(base + unit)).array() for unit in np.eye(10)]
+    return np.array(moved).T - placement.act(Inertia.from_array(base)).array()[:, np.newaxis]
+
+
+def _split(pi: Array) -> tuple[float, Array, Array]:
+    """Mass, centre of mass, and inertia about it."""
+    body = Inertia.from_array(pi)
+    return float(pi[0]), np.array([*body.center]), np.array([[*row] for row in body.rotational])
+
+
+def _split_derivative(pi: Array) -> Array:
+    """(12, 10) derivative of centre and inertia by the parameters, by central differences."""
+    columns = []
+    for unit in np.eye(10):
+        step = 1e-6 * max(pi[0], LEAST_MASS) * unit
+        ends = [
+            np.concatenate([part.ravel() for part in _split(pi + s)[1:]]) for s in (step, -step)
+        ]
+        columns.append((ends[0] - ends[1]) / (2.0 * step.max()))
+    return np.array(columns).T
+
+
+def _pseudo_inertia(pi: Array) -> Array:
+    """(4, 4) [[S, h], [h, m]] with S = tr(I) / 2 - I: the second moments of the mass."""
+    m, hx, hy, hz, xx, xy, yy, xz, yz, zz = pi
+    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    result = np.empty((4, 4))
+    result[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    result[:3, 3] = result[3, :3] = hx, hy, hz
+    result[3, 3] = m
+    return result
+
+
+def _parameters(pseudo: Array) -> Array:
+    """The ten parameters of a pseudo-inertia."""
+    inertia = np.trace(pseudo[:3, :3]) * np.eye(3) - pseudo[:3, :3]
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia
+    return np.array([pseudo[3, 3], *pseudo[:3, 3], xx, xy, yy, xz, yz, zz])
+
+
+def _possible(pi: Array, covariance: Array) -> Array:
+    """The parameters themselves, or the nearest ones that a body can have."""
+    scale = np.diag([1.0 / LENGTH] * 3 + [1.0])
+    values, vectors = np.linalg.eigh(scale @ _pseudo_inertia(pi) @ scale)
+    if values[0] >= 0.0:
+        return pi
+    whitening = np.linalg.inv(np.linalg.cholesky(covariance))
+    back = np.linalg.inv(scale)
+    # From the nearest in plain distance; of rank 4, so that each entry of L can still move.
+    start = (vectors * np.maximum(values, 1e-4 * max(values[-1], LEAST_MASS))) @ vectors.T
+
+    def parameters(entries: Array) -> Array:
+        L = np.zeros((4, 4))
+        L[_TRIANGLE] = entries
+        return _parameters(back @ L @ L.T @ back)
+
+    found = least_squares(
+        lambda entries: whitening @ (parameters(entries) - pi),
+        np.linalg.cholesky(start)[_TRIANGLE],
+    )
+    return parameters(found.x)

@@ -1,0 +1,227 @@
+"""Payload identification: from torques of a robot that is known to hold something."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.robots import urdf_path
+from dynamics_ros import Robot
+from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
+from dynamics_ros.estimation import NotIdentifiableError, PayloadIdentifier
+
+FRAME = 'panda_link8'
+MASS = 1.0
+CENTER = np.array([0.03, 0.02, np.sqrt(0.05**2 - 0.03**2 - 0.02**2)])
+INERTIA = np.array([[0.004, 0.0005, 0.0], [0.0005, 0.003, -0.0004], [0.0, -0.0004, 0.002]])
+PERIOD = 0.001
+
+
+@pytest.fixture(scope='module')
+def panda():
+    return Robot.from_urdf(urdf_path('panda'))
+
+
+@pytest.fixture(scope='module')
+def loaded(panda):
+    return panda.with_payload(FRAME, MASS, CENTER, INERTIA)
+
+
+def motion(robot, duration, seed=0):
+    """Sines of every arm joint: stamps, q, v, a."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(0.0, duration, PERIOD)[:, np.newaxis]
+    moving = np.arange(robot.nv) < 7
+    amplitude, w = 0.5 * moving, rng.uniform(1.5, 4.0, robot.nv)
+    phase = rng.uniform(0.0, 6.28, robot.nv)
+    center = np.where(moving, 0.5 * (robot.lower_limits + robot.upper_limits), 0.02)
+    q = center + amplitude * np.sin(w * t + phase)
+    v = amplitude * w * np.cos(w * t + phase)
+    a = -amplitude * w**2 * np.sin(w * t + phase)
+    return 10**9 + np.round(t[:, 0] * 1e9).astype(int), q, v, a
+
+
+def fed(identifier, stamps, q, v, tau, rng=None):
+    """The identifier after all samples, with the noise of the requirements where a rng is given."""
+    if rng is not None:
+        q = q + 1e-5 * rng.normal(size=q.shape)
+        v = v + 1e-3 * rng.normal(size=v.shape)
+        tau = tau + 0.05 * rng.normal(size=tau.shape)
+    for sample in zip(stamps.tolist(), q, v, tau, strict=True):
+        identifier.add(*sample)
+    return identifier
+
+
+def still(robot, loaded, count, seed=0, seconds=0.5):
+    """Stamps, q, v, tau in several postures one after another."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for k in range(count):
+        q = robot.random_configuration(rng)
+        stamps = (k + 1) * 10**10 + np.arange(0, round(seconds * 1e9), round(PERIOD * 1e9))
+        states = np.broadcast_to(q, (len(stamps), robot.nq))
+        parts.append((stamps, states, 0.0 * states, loaded.gravity(states)))
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]
+
+
+def test_a_motion_tells_all_ten_parameters(panda, loaded):
+    stamps, q, v, a = motion(panda, 5.0)
+    found = fed(
+        PayloadIdentifier(panda, FRAME), stamps, q, v, loaded.inverse_dynamics(q, v, a)
+    ).estimate()
+    # What is left is the error of differences and means over windows.
+    assert found.mass == pytest.approx(MASS, rel=1e-4)
+    np.testing.assert_allclose(found.center_of_mass, CENTER, atol=1e-5)
+    np.testing.assert_allclose(found.inertia, INERTIA, atol=1e-5)
+    assert found.mass_observable
+    assert found.center_of_mass_observable.all()
+    assert found.inertia_observable.all()
+    assert found.frame == FRAME
+
+
+def test_with_noise_the_errors_are_those_that_are_stated(panda, loaded):
+    stamps, q, v, a = motion(panda, 4.0)
+    tau = loaded.inverse_dynamics(q, v, a)
+    scores = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        found = fed(PayloadIdentifier(panda, FRAME), stamps, q, v, tau, rng).estimate()
+        assert found.mass == pytest.approx(MASS, rel=0.03)
+        assert np.linalg.norm(found.center_of_mass - CENTER) < 0.005
+        scores += [(found.mass - MASS) / found.mass_deviation]
+        scores += list((found.center_of_mass - CENTER) / found.center_of_mass_deviation)
+        scores += list(
+            (np.diag(found.inertia) - np.diag(INERTIA)) / np.diag(found.inertia_deviation)
+        )
+    # 84 normalised errors: their mean square is 1 but for scatter, and for the noise of windows
+    # that touch, which share the velocity between them, so that errors are rather smaller.
+    assert 0.1 < np.mean(np.square(scores)) < 1.7
+
+
+def test_still_postures_tell_mass_and_centre_but_no_inertia(panda, loaded):
+    found = fed(
+        PayloadIdentifier(panda, FRAME, effort_noise=0.05),
+        *still(panda, loaded, 5),
+        np.random.default_rng(0),
+    )
+    assert found.postures == 5
+    estimate = found.estimate()
+    assert estimate.mass == pytest.approx(MASS, rel=0.03)
+    assert np.linalg.norm(estimate.center_of_mass - CENTER) < 0.005
+    assert not estimate.inertia_observable.any()
+    assert not estimate.inertia.any()
+    assert estimate.mass_observable
+    assert estimate.center_of_mass_observable.all()
+
+
+def test_distinct_still_postures_are_counted(panda, loaded):
+    assert fed(PayloadIdentifier(panda, FRAME), *still(panda, loaded, 3)).postures == 3
+
+
+def test_a_single_posture_leaves_the_centre_open_along_gravity(panda, loaded):
+    """Of the centre of mass, torques feel what is off the vertical through the frame."""
+    found = fed(PayloadIdentifier(panda, FRAME), *still(panda, loaded, 1, seed=3)).estimate()
+    assert found.mass_observable
+    assert not found.center_of_mass_observable.all()
+    assert found.center_of_mass_deviation.max() > 1.0
+
+
+def test_nothing_held_is_found_to_weigh_nothing(panda):
+    stamps, q, v, a = motion(panda, 3.0)
+    tau = panda.inverse_dynamics(q, v, a)
+    rng = np.random.default_rng(2)
+    found = fed(PayloadIdentifier(panda, FRAME), stamps, q, v, tau, rng).estimate()
+    assert 0.0 <= found.mass < 0.02
+    # A body can be so: no negative mass, no inertia that breaks the triangle inequality.
+    assert np.linalg.eigvalsh(found.inertia)[0] >= -1e-12
+
+
+def test_what_is_found_is_a_body_even_where_noise_says_otherwise(panda):
+    """A point mass has no inertia: plain least squares gives negative moments half of the time."""
+    point = panda.with_payload(FRAME, 0.5, [0.0, 0.0, 0.05])
+    stamps, q, v, a = motion(panda, 3.0)
+    tau = point.inverse_dynamics(q, v, a)
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        found = fed(PayloadIdentifier(panda, FRAME), stamps, q, v, tau, rng).estimate()
+        moments = np.linalg.eigvalsh(found.inertia)
+        assert moments[0] >= -1e-9
+        assert moments[2] <= moments[0] + moments[1] + 1e-9
+        assert found.mass == pytest.approx(0.5, rel=0.03)
+        panda.with_payload(FRAME, found.mass, found.center_of_mass, found.inertia)
+
+
+def test_lost_and_repeated_samples_do_no_harm(panda, loaded):
+    stamps, q, v, a = motion(panda, 4.0)
+    tau = loaded.inverse_dynamics(q, v, a)
+    rng = np.random.default_rng(1)
+    # A tenth is lost, half a second too; and the clock jumps back once.
+    kept = (rng.uniform(size=len(stamps)) > 0.1) & ~((stamps > 2e9) & (stamps < 25e8))
+    identifier = fed(PayloadIdentifier(panda, FRAME), stamps[kept], q[kept], v[kept], tau[kept])
+    assert not identifier.add(int(stamps[5]), q[5], v[5], tau[5])
+    assert identifier.samples == np.sum(kept)
+    found = identifier.estimate()
+    # Over a lost sample the acceleration is that of a longer time.
+    assert found.mass == pytest.approx(MASS, rel=1e-3)
+    np.testing.assert_allclose(found.center_of_mass, CENTER, atol=1e-3)
+
+
+def test_torques_that_were_held_over_an_interval_are_told_apart_from_instants(panda, loaded):
+    stamps, q, v, a = motion(panda, 4.0)
+    middle = 0.5 * (stamps[1:] + stamps[:-1]) - stamps[0]
+    tau = loaded.inverse_dynamics(q, v, a)
+    held = np.array([np.interp(middle, stamps - stamps[0], column) for column in tau.T]).T
+    errors = {
+        sampling: fed(
+            PayloadIdentifier(panda, FRAME, effort_sampling=sampling),
+            stamps[1:],
+            q[1:],
+            v[1:],
+            held,
+        )
+        .estimate()
+        .residual
+        for sampling in ('interval', 'instant')
+    }
+    assert errors['interval'] < 0.2 * errors['instant']
+
+
+def test_too_little_is_refused_and_says_what_is_missing(panda, loaded):
+    identifier = PayloadIdentifier(panda, FRAME)
+    with pytest.raises(NotIdentifiableError, match='0 samples make no window'):
+        identifier.estimate()
+    # Hanging straight down over the vertical axis of its first joint, nothing of it is felt.
+    column = Robot.from_urdf(
+        '<robot name="c"><link name="a"/><link name="b"><inertial><mass value="1"/><inertia ixx="1"'
+        ' iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j" '
+        'type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/></joint></robot>'
+    )
+    blind = PayloadIdentifier(column, 'b')
+    for k in range(300):
+        blind.add(k * 10**6, [0.0], [0.0], [0.0])
+    with pytest.raises(NotIdentifiableError, match='move the joints'):
+        blind.estimate()
+
+
+@pytest.mark.parametrize(
+    ('call', 'error', 'argument'),
+    [
+        (lambda r: PayloadIdentifier(r, 'nose'), UnknownFrameError, 'frame'),
+        (lambda r: PayloadIdentifier(r, 'panda_link0'), InvalidArgumentError, 'frame'),
+        (lambda r: PayloadIdentifier(r, FRAME, window=0.0), InvalidArgumentError, 'window'),
+        (lambda r: PayloadIdentifier(r, FRAME, max_gap=-1.0), InvalidArgumentError, 'max_gap'),
+        (
+            lambda r: PayloadIdentifier(r, FRAME, effort_sampling='later'),
+            InvalidArgumentError,
+            'effort_sampling',
+        ),
+        (
+            lambda r: PayloadIdentifier(r, FRAME).add(1, r.neutral(), np.zeros(8), [np.nan] * 8),
+            InvalidArgumentError,
+            'tau',
+        ),
+    ],
+)
+def test_bad_settings_are_named(panda, call, error, argument):
+    with pytest.raises(error, match=argument):
+        call(panda)
