@@ -1,0 +1,114 @@
+"""config/sros2_policy.xml allows what the nodes do, and nobody else to do it.
+
+What is compared is the graph of running nodes with the rules; enforcing them is the middleware's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+pytest.importorskip('rclpy')
+
+from ros_harness import Client, client, description, running
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 68
+
+POLICY = ET.parse(Path(__file__).parent.parent / 'config' / 'sros2_policy.xml').getroot()
+
+NODES, ROBOT, OPERATOR = '/dynamics_ros', '/dynamics_ros/robot', '/dynamics_ros/operator'
+MEMBERS = {
+    NODES: ('kinematics_node', 'dynamics_node', 'contact_node'),
+    ROBOT: ('robot_simulator',),
+}
+
+ENDPOINTS = {
+    ('topics', 'publish'): 'get_publisher_names_and_types_by_node',
+    ('topics', 'subscribe'): 'get_subscriber_names_and_types_by_node',
+    ('services', 'reply'): 'get_service_names_and_types_by_node',
+}
+"""What a rule is about, and what rclpy calls it."""
+
+
+def allowed(enclave: str, kind: str, action: str) -> set[str]:
+    """The full names, some with wildcards, that an enclave may use in one way."""
+    names = set()
+    for profile in POLICY.iterfind(f"enclaves/enclave[@path='{enclave}']/profiles/profile"):
+        namespace, node = profile.attrib['ns'], profile.attrib['node']
+        for rule in profile.iterfind(kind):
+            if rule.get(action) == 'ALLOW':
+                for entry in rule:
+                    name = entry.text or ''
+                    if name.startswith('~'):
+                        name = namespace + node + name[1:]
+                    names.add(name if name.startswith('/') else namespace + name)
+    return names
+
+
+def may(enclave: str, kind: str, action: str, name: str) -> bool:
+    return any(fnmatchcase(name, rule) for rule in allowed(enclave, kind, action))
+
+
+@pytest.fixture(scope='module')
+def watcher() -> Iterator[Client]:
+    """A client that sees all nodes, with everything that they can have switched on."""
+    switched_on = {
+        'robot_description': description(),
+        'publish_tf': True,
+        'command_joints': ['joint1'],
+    }
+    with (
+        running('dynamics_ros', DOMAIN, switched_on),
+        running('robot_simulator', DOMAIN, {'robot_description': description()}),
+        client(DOMAIN) as one,
+    ):
+        yield one
+
+
+@pytest.mark.parametrize(('kind', 'action'), ENDPOINTS)
+@pytest.mark.parametrize('enclave', MEMBERS)
+def test_all_that_nodes_do_is_allowed(
+    watcher: Client, enclave: str, kind: str, action: str
+) -> None:
+    for node in MEMBERS[enclave]:
+        ask = getattr(watcher.node, ENDPOINTS[kind, action])
+        # The last thing that a node makes once the robot is known.
+        watcher.wait_for(lambda node=node: node in watcher.node.get_node_names())
+        watcher.wait_for(lambda node=node: _has_own_topics(watcher, node))
+        names = [name for name, _ in ask(node, '/')]
+        denied = [name for name in names if not may(enclave, kind, action, name)]
+        assert not denied, f'{node} may not {action} {denied}'
+
+
+def _has_own_topics(watcher: Client, node: str) -> bool:
+    topics = watcher.node.get_publisher_names_and_types_by_node(node, '/')
+    return any(name.startswith(f'/{node}/') for name, _ in topics)
+
+
+@pytest.mark.parametrize('enclave', [NODES, OPERATOR])
+@pytest.mark.parametrize('topic', ['/joint_states', '/robot_description', '/odom'])
+def test_only_the_robot_says_where_its_joints_are(enclave: str, topic: str) -> None:
+    assert may(ROBOT, 'topics', 'publish', topic)
+    assert not may(enclave, 'topics', 'publish', topic)
+
+
+def test_the_operator_can_call_every_service_and_offers_none_of_them(watcher: Client) -> None:
+    for node in MEMBERS[NODES]:
+        services = watcher.wait_for(
+            lambda node=node: watcher.node.get_service_names_and_types_by_node(node, '/')
+        )
+        for name, _ in services:
+            assert may(OPERATOR, 'services', 'request', name)
+            assert not may(OPERATOR, 'services', 'reply', name)
+
+
+def test_commands_for_the_robot_come_from_the_nodes_or_the_robot_itself() -> None:
+    assert may(NODES, 'topics', 'publish', '/dynamics_node/gravity_commands')
+    assert not may(OPERATOR, 'topics', 'publish', '/dynamics_node/gravity_commands')
+    assert not may(OPERATOR, 'topics', 'publish', '/robot_simulator/effort_commands')
