@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from ..model import ROOT, Model
 from ..spatial import Force, Motion, Scalar
 from .coriolis import CompositeBodies, composite_bodies
-from .forward_dynamics import forward_dynamics
-from .inverse_dynamics import root_acceleration
-from .linear import factorize, inverse_of, solve_columns
+from .inverse_dynamics import nonlinear_effects, root_acceleration
+from .linear import factorize, inverse_of, solve_columns, solve_factorized
+from .mass_matrix import mass_matrix
 
 Rows = list[list[Scalar]]
 
@@ -95,9 +95,11 @@ def forward_dynamics_derivatives(
 
     tau = ID(q, v, FD(q, v, tau)) differentiated: da/dx = -M^-1 d ID/dx at a = FD ([Lie] 4).
     """
-    a = forward_dynamics(model, q, v, tau)
-    dq, dv, M = inverse_dynamics_derivatives(model, q, v, a)
-    factors = factorize(M)
+    # The factors of M are needed anyway, so that a costs less with them than by its own recursion.
+    factors = factorize(mass_matrix(model, q))
+    bias = nonlinear_effects(model, q, v)
+    a = solve_factorized(factors, [x - y for x, y in zip(tau, bias, strict=True)])
+    dq, dv, _ = inverse_dynamics_derivatives(model, q, v, a)
     minus = [[-entry for entry in row] for row in dq], [[-entry for entry in row] for row in dv]
     return solve_columns(factors, minus[0]), solve_columns(factors, minus[1]), inverse_of(factors)
 

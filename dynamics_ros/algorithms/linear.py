@@ -104,20 +104,46 @@ def solve(M: Matrix, right: Sequence[Scalar]) -> list[Scalar]:
 
 
 def inverse_of(factors: Factors) -> list[list[Scalar]]:
-    """The inverse of a factorized matrix, itself symmetric."""
-    n = len(factors[1])
-    columns = []
-    for j in range(n):
-        unit: list[Scalar] = [0.0] * n
-        unit[j] = 1.0
-        columns.append(solve_factorized(factors, unit))
-    return [[columns[min(i, j)][max(i, j)] for j in range(n)] for i in range(n)]
+    """The inverse of a factorized matrix, itself symmetric: W D^-1 W^T with W = L^-1.
+
+    Like L, its inverse has no entry between two branches, so an entry of the result sums over what
+    two coordinates have below both of them.
+    """
+    _, inverse = factors
+    W = _inverse_of_lower(factors[0])
+    n = len(inverse)
+    scaled = [[x * y for x, y in zip(row, inverse, strict=True)] for row in W]
+    lower = [[_sum_of_products(scaled[i], W[j]) for j in range(i + 1)] for i in range(n)]
+    return [[lower[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
 
 
 def solve_columns(factors: Factors, right: Matrix) -> list[list[Scalar]]:
-    """The solution X of M X = right for a factorized M."""
-    columns = [solve_factorized(factors, list(column)) for column in zip(*right, strict=True)]
+    """The solution X of M X = right for a factorized M and many columns: W D^-1 W^T right."""
+    _, inverse = factors
+    W = _inverse_of_lower(factors[0])
+    transposed = list(zip(*W, strict=True))
+    columns = []
+    for column in zip(*right, strict=True):
+        y = [_sum_of_products(row, column) for row in transposed]
+        y = [value * factor for value, factor in zip(y, inverse, strict=True)]
+        columns.append([_sum_of_products(row, y) for row in W])
     return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _inverse_of_lower(L: Matrix) -> list[list[Scalar]]:
+    """The inverse of a lower triangular matrix whose unit diagonal is left out, with its own."""
+    W: list[list[Scalar]] = []
+    for i, row in enumerate(L):
+        above = [-_sum_of_products(row[j:i], [x[j] for x in W[j:]]) for j in range(i)]
+        W.append([*above, 1.0, *([0.0] * (len(L) - i - 1))])
+    return W
+
+
+def _sum_of_products(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+    total: Scalar = 0.0
+    for x, y in zip(a, b, strict=True):
+        total = total + x * y
+    return total
 
 
 def _less_products(value: Scalar, a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
