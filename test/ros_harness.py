@@ -58,6 +58,11 @@ def occupy(domain: int) -> None:
                 path.unlink(missing_ok=True)
 
 
+def share(domain: int) -> None:
+    """Work in a domain that the process which started this one occupies."""
+    _domains[domain] = None
+
+
 def executable(name: str) -> str:
     """The installed executable of that name."""
     return str(Path(get_package_prefix('dynamics_ros')) / 'lib' / 'dynamics_ros' / name)

@@ -11,6 +11,7 @@ import math
 from array import array
 from collections.abc import Iterable, Sequence
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
@@ -203,19 +204,9 @@ def pose_matrix(message: Pose, name: str) -> Array:
     return matrix
 
 
-@cache
-def _pose_quaternion() -> Kernel:
-    """(x, y, z, w) of a (4, 4) pose, traced from the rotation that the library has."""
-
-    def quaternion(X: Sequence[Sequence[Scalar]]) -> list[Scalar]:
-        return list(matrix_to_quaternion(Matrix3([row[:3] for row in X[:3]])))
-
-    return Kernel(trace(quaternion, {'X': (4, 4)}, 'pose_quaternion', 'quaternion of a pose'))
-
-
 def quaternion_message(matrix: Array) -> Quaternion:
     """The quaternion of a (4, 4) pose, with w >= 0."""
-    x, y, z, w = _pose_quaternion()(matrix).tolist()
+    x, y, z, w = pose_numbers(matrix)[3:].tolist()
     return Quaternion(x=x, y=y, z=z, w=w)
 
 
@@ -231,6 +222,29 @@ def pose_stamped(stamp: Time, frame_id: str, matrix: Array) -> PoseStamped:
     return PoseStamped(header=header(stamp, frame_id), pose=pose_message(matrix))
 
 
+def pose_numbers(matrices: Array) -> Array:
+    """(7) of a (4, 4) pose, position and quaternion, or (n, 7) of (n, 4, 4)."""
+    return _pose_numbers(None if matrices.ndim == 2 else len(matrices))(matrices)
+
+
+@cache
+def _pose_numbers(count: int | None) -> Kernel:
+    """(7), or (count, 7) at once, traced from the rotation that the library has."""
+
+    def numbers(X: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+        quaternion = matrix_to_quaternion(Matrix3([row[:3] for row in X[:3]]))
+        return [*(row[3] for row in X[:3]), *quaternion]
+
+    def all_numbers(X: Sequence[Sequence[Sequence[Scalar]]]) -> list[list[Scalar]]:
+        return [numbers(one) for one in X]
+
+    if count is None:
+        return Kernel(trace(numbers, {'X': (4, 4)}, 'pose_numbers', 'numbers of a pose'))
+    return Kernel(
+        trace(all_numbers, {'X': (count, 4, 4)}, 'pose_numbers', f'numbers of {count} poses')
+    )
+
+
 def transform_stamped(stamp: Time, parent: str, child: str, matrix: Array) -> TransformStamped:
     """The transform that tf needs to know where a child frame is in its parent."""
     return TransformStamped(
@@ -243,7 +257,44 @@ def transform_stamped(stamp: Time, parent: str, child: str, matrix: Array) -> Tr
     )
 
 
+def transform_matrix(message: Transform, name: str) -> Array:
+    """(4, 4) homogeneous matrix of a transform."""
+    place = message.translation
+    position = Point(x=place.x, y=place.y, z=place.z)
+    return pose_matrix(Pose(position=position, orientation=message.rotation), name)
+
+
 # --- joints, inertias ---------------------------------------------------------------------------
+
+
+class JointValues(NamedTuple):
+    """What a joint state says; the arrays may share its memory.
+
+    Attributes:
+        seconds, nanoseconds: the stamp.
+        names: the joints.
+        position, velocity, effort: of each joint, or empty; lengths are not checked.
+    """
+
+    seconds: int
+    nanoseconds: int
+    names: tuple[str, ...]
+    position: Array
+    velocity: Array
+    effort: Array
+
+
+def joint_values(message: JointState) -> JointValues:
+    """What a joint state says."""
+    stamp = message.header.stamp
+    return JointValues(
+        stamp.sec,
+        stamp.nanosec,
+        tuple(message.name),
+        float_array(message.position),
+        float_array(message.velocity),
+        float_array(message.effort),
+    )
 
 
 def joint_state(
@@ -263,6 +314,11 @@ def joint_state(
     if effort is not None:
         message.effort = float_sequence(effort)
     return message
+
+
+def empty_efforts(names: Sequence[str]) -> JointState:
+    """A joint state of efforts that are still to be filled in."""
+    return joint_state(Time(), names, effort=np.zeros(len(names)))
 
 
 def inertia_arrays(message: Inertia, name: str) -> tuple[float, Array, Array]:

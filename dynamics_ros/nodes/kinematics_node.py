@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -14,7 +14,6 @@ from geometry_msgs.msg import PoseStamped, TwistStamped
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
-from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import (
     ComputeForwardKinematics,
     ComputeInverseKinematics,
@@ -26,49 +25,45 @@ from ..manipulability import manipulability
 from ..robot import Robot
 from . import markers
 from .conversions import (
-    Array,
-    duration_message,
     float_sequence,
-    joint_state,
-    pose_matrix,
-    pose_message,
+    pose_numbers,
     pose_stamped,
-    seconds,
     transform_stamped,
     twist_stamped,
 )
 from .declaration import ParameterSet
-from .outputs import FrameOutputs, Output, RateLimit, topic_names
+from .inverse_kinematics_service import InverseKinematicsService
+from .outputs import FrameOutputs, Output, rate_of, topic_names
 from .parameters import KinematicsParameters
 from .part import Part, known_frames
 from .request_kernels import kernel
 from .request_state import requested_state, required_frame, velocity_names
-from .results import SearchError, serve, success
+from .results import serve
 from .robot_context import RobotContext
-from .search import Search, warm_up
+from .search import warm_up
 from .standalone import run_alone
 from .state import RobotState
-
-if TYPE_CHECKING:
-    from ..inverse_kinematics import InverseKinematicsResult
 
 NAME = 'kinematics_node'
 
 REFERENCES = ('local_world_aligned', 'local', 'world')
 
-SEARCH_CODES = {
-    'timed_out': Result.TIMED_OUT,
-    'unreachable': Result.UNREACHABLE,
-    'stalled': Result.NO_SOLUTION,
-}
-
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is configured, checked against a robot."""
+    """What is configured, checked against a robot.
+
+    Attributes:
+        robot: the robot.
+        frames: those that have topics.
+        children: those that tf is told about: all but the root frame.
+        moving: where these are among all frames.
+    """
 
     robot: Robot
     frames: tuple[str, ...]
+    children: tuple[str, ...]
+    moving: slice | list[int]
 
 
 class Kinematics(Part):
@@ -81,14 +76,14 @@ class Kinematics(Part):
         self._check(self.parameters.values)
         self.parameters.add_listener(self._changed)
         self._prepared: Prepared | None = None
-        self._rate = RateLimit()
-        self._marker_rate = RateLimit()
+        self._topics: list[tuple[str, Output, Output]] = []
         self._frame_outputs = FrameOutputs(node, {'pose': PoseStamped, 'twist': TwistStamped})
         self._markers = Output(node, MarkerArray, '~/markers')
         self._tf = _tf_output(node) if self.parameters.values.publish_tf else None
+        self._searches = InverseKinematicsService(node, context, self.parameters)
         for kind, name, handler in (
             (ComputeForwardKinematics, 'compute_forward_kinematics', self._forward_kinematics),
-            (ComputeInverseKinematics, 'compute_inverse_kinematics', self._inverse_kinematics),
+            (ComputeInverseKinematics, 'compute_inverse_kinematics', self._searches.answer),
             (ComputeJacobian, 'compute_jacobian', self._jacobian),
         ):
             serve(node, kind, f'~/{name}', handler, self.faults)
@@ -102,15 +97,24 @@ class Kinematics(Part):
         topic_names(frames)
         q, v = robot.neutral(), np.zeros(robot.nv)
         for frame in frames:
-            pose_message(robot.forward_kinematics(q, frame))
+            pose_numbers(robot.forward_kinematics(q, frame))
             robot.frame_velocity(q, v, frame, values.twist_reference)
-        if values.publish_tf:
-            robot.all_frames(q)
-        return Prepared(robot, frames)
+        names = robot.frame_names
+        others = [i for i, name in enumerate(names) if name != robot.root_frame]
+        # A slice takes no copy; frames that are not in one row are an oddity.
+        first, last = (others[0], others[-1] + 1) if others else (0, 0)
+        moving = slice(first, last) if last - first == len(others) else others
+        if values.publish_tf and others:
+            pose_numbers(robot.all_frames(q)[moving])
+        return Prepared(robot, frames, tuple(names[i] for i in others), moving)
 
     def adopt(self, prepared: Prepared) -> None:
         """Have the topics of these frames."""
         self._frame_outputs.set_frames(prepared.frames)
+        self._topics = [
+            (frame, self._frame_outputs[frame, 'pose'], self._frame_outputs[frame, 'twist'])
+            for frame in prepared.frames
+        ]
         self._prepared = prepared
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
@@ -151,43 +155,36 @@ class Kinematics(Part):
     def update(self, state: RobotState) -> None:
         """Publish poses, twists, tf and markers."""
         self.silence = self.stale_silence(state)
-        now = time.monotonic()
-        if self.silence or self._prepared is None:
+        prepared = self._prepared
+        if self.silence or prepared is None:
             return
-        values = self.parameters.values
-        if self._rate.passes(now, values.publish_rate):
-            self._publish_frames(self._prepared, state)
-            self._publish_tf(self._prepared.robot, state)
-        if self._markers.wanted and self._marker_rate.passes(now, values.markers.rate):
-            self._publish_markers(self._prepared, state)
+        now, values = time.monotonic(), self.parameters.values
+        rates, root = values.publish_rates, self.context.root_frame_id()
+        for frame, pose, twist in self._topics:
+            if pose.due(now, rate_of(rates.pose, values.publish_rate)):
+                matrix = prepared.robot.forward_kinematics(state.q, frame)
+                pose.send(state, root, _empty_pose, ('pose',), pose_numbers(matrix))
+            if twist.due(now, rate_of(rates.twist, values.publish_rate)):
+                self._publish_twist(prepared.robot, state, frame, twist)
+        if self._tf is not None and self._tf.due(now, rate_of(rates.tf, values.publish_rate)):
+            self._publish_tf(prepared, state, root)
+        if self._markers.due(now, values.markers.rate):
+            self._publish_markers(prepared, state)
 
-    def _publish_frames(self, prepared: Prepared, state: RobotState) -> None:
-        root = self.context.root_frame_id()
-        robot, reference = prepared.robot, self.parameters.values.twist_reference
-        for frame in prepared.frames:
-            pose = self._frame_outputs[frame, 'pose']
-            if pose.wanted:
-                matrix = robot.forward_kinematics(state.q, frame)
-                pose.publish(pose_stamped(state.stamp, root, matrix))
-            twist = self._frame_outputs[frame, 'twist']
-            if not twist.wanted:
-                continue
-            if state.velocity_missing:
-                self.silence = f'no twists: no velocity of {", ".join(state.velocity_missing)}'
-                continue
-            value = robot.frame_velocity(state.q, state.v, frame, reference)
-            twist.publish(twist_stamped(state.stamp, self._twist_frame(frame, reference), value))
-
-    def _publish_tf(self, robot: Robot, state: RobotState) -> None:
-        if self._tf is None or not self._tf.wanted:
+    def _publish_twist(self, robot: Robot, state: RobotState, frame: str, twist: Output) -> None:
+        if state.velocity_missing:
+            self.silence = f'no twists: no velocity of {", ".join(state.velocity_missing)}'
             return
-        root = self.context.root_frame_id()
-        transforms = [
-            transform_stamped(state.stamp, root, self.context.frame_id(frame), matrix)
-            for frame, matrix in zip(robot.frame_names, robot.all_frames(state.q), strict=True)
-            if frame != robot.root_frame
-        ]
-        self._tf.publish(_tf_message_type()(transforms=transforms))
+        reference = self.parameters.values.twist_reference
+        value = robot.frame_velocity(state.q, state.v, frame, reference)
+        twist.send(state, self._twist_frame(frame, reference), _empty_twist, ('twist',), value)
+
+    def _publish_tf(self, prepared: Prepared, state: RobotState, root: str) -> None:
+        assert self._tf is not None
+        prefix = self.context.parameters.values.frame_prefix
+        poses = prepared.robot.all_frames(state.q)[prepared.moving]
+        key = (root, prefix, prepared.children)
+        self._tf.send(state, key, _empty_tf, ('transforms.transform',), pose_numbers(poses))
 
     def _publish_markers(self, prepared: Prepared, state: RobotState) -> None:
         settings = self.parameters.values.markers
@@ -251,74 +248,6 @@ class Kinematics(Part):
         response.jacobian = float_sequence(jacobian)
         response.manipulability = manipulability(jacobian)
 
-    async def _inverse_kinematics(self, request: Any, response: Any) -> None:
-        seed = requested_state(self.context, request.seed, request.base_pose)
-        robot = seed.robot
-        frame = required_frame(self.context, robot, request.frame, 'frame')
-        search = Search(
-            frame=frame,
-            target=pose_matrix(request.target.pose, 'target.pose'),
-            carrier=self._carrier(robot, request.target.header.frame_id),
-            seed=seed.q,
-            count=max(request.max_solutions, 1),
-            approximate=request.approximate,
-            timeout=self._timeout(request),
-            options=self._search_options(request),
-        )
-        outcome = search.quick(robot)
-        if outcome is None:
-            outcome = await self.context.compute(
-                robot, search.kernels(), search.run, self.context.searches
-            )
-        assert outcome is not None
-        solutions = outcome.results
-        best = solutions[0]
-        response.position_error = best.position_error
-        response.rotation_error = best.rotation_error
-        response.iterations = sum(solution.iterations for solution in solutions)
-        response.elapsed = duration_message(outcome.seconds)
-        if best.success or request.approximate:
-            response.solution = _solution(robot, seed.stamp, best.q)
-        if best.success:
-            response.solutions = [_solution(robot, seed.stamp, s.q) for s in solutions]
-            response.result = success()
-            return
-        error = SearchError(SEARCH_CODES[best.reason], _explained(best))
-        response.result = Result(code=error.code, message=str(error))
-
-    def _carrier(self, robot: Robot, frame_id: str) -> str:
-        """The frame that a target is given in; '' for the root frame."""
-        if frame_id in ('', robot.root_frame, self.context.root_frame_id()):
-            return ''
-        return required_frame(self.context, robot, frame_id, 'target.header.frame_id')
-
-    def _timeout(self, request: Any) -> float:
-        defaults = self.parameters.values.inverse_kinematics
-        timeout = seconds(request.timeout) or defaults.timeout
-        if not 0.0 < timeout <= defaults.max_timeout:
-            raise InvalidArgumentError(
-                'timeout', f'{timeout:g} s', f'0 to {defaults.max_timeout:g} s'
-            )
-        return timeout
-
-    def _search_options(self, request: Any) -> dict[str, Any]:
-        defaults = self.parameters.values.inverse_kinematics
-        return {
-            'position_tolerance': _tolerance(
-                request.position_tolerance, defaults.position_tolerance, 'position_tolerance'
-            ),
-            'rotation_tolerance': _tolerance(
-                request.rotation_tolerance, defaults.rotation_tolerance, 'rotation_tolerance'
-            ),
-            'position_only': request.position_only,
-        }
-
-
-def _tolerance(asked: float, default: float, name: str) -> float:
-    if not (asked >= 0.0 and np.isfinite(asked)):
-        raise InvalidArgumentError(name, f'{asked}', 'a positive number, or 0 for the parameter')
-    return asked or default
-
 
 def _reference(asked: str) -> str:
     reference = asked or REFERENCES[0]
@@ -327,21 +256,20 @@ def _reference(asked: str) -> str:
     return reference
 
 
-def _solution(robot: Robot, stamp: Time, q: Array) -> Any:
-    names = list(robot.joint_q_indices)
-    return joint_state(stamp, names, position=q[list(robot.joint_q_indices.values())])
+def _empty_pose(frame_id: str) -> PoseStamped:
+    return pose_stamped(Time(), frame_id, np.eye(4))
 
 
-def _explained(result: InverseKinematicsResult) -> str:
-    reasons = {
-        'timed_out': 'no solution within the time limit',
-        'unreachable': 'the target is out of reach',
-        'stalled': 'no start led to a solution',
-    }
-    return (
-        f'{reasons[result.reason]}; the closest was {result.position_error:.3g} m and '
-        f'{result.rotation_error:.3g} rad away after {result.iterations} iterations'
-    )
+def _empty_twist(frame_id: str) -> TwistStamped:
+    return twist_stamped(Time(), frame_id, np.zeros(6))
+
+
+def _empty_tf(key: tuple[str, str, tuple[str, ...]]) -> Any:
+    root, prefix, children = key
+    transforms = [
+        transform_stamped(Time(), root, f'{prefix}{child}', np.eye(4)) for child in children
+    ]
+    return _tf_message_type()(transforms=transforms)
 
 
 def _tf_message_type() -> Any:

@@ -65,7 +65,11 @@ class RequestedState:
 
 
 def requested_state(
-    context: RobotContext, state: JointState, base_pose: Pose, base_twist: Twist | None = None
+    context: RobotContext,
+    state: JointState,
+    base_pose: Pose,
+    base_twist: Twist | None = None,
+    argument: str = 'state',
 ) -> RequestedState:
     """The state that a request is about.
 
@@ -78,7 +82,7 @@ def requested_state(
     """
     robot = context.required_robot()
     assert context.buffer is not None
-    named = _checked(state, context.buffer)
+    named = _checked(state, context.buffer, argument)
     base_given = _base_given(context.buffer, state, base_pose, base_twist)
     velocity_known = effort_known = True
     if len(named) == len(context.buffer.joint_names):
@@ -105,6 +109,20 @@ def requested_state(
         effort=effort if effort_known else None,
         names=tuple(state.name),
     )
+
+
+def with_positions(context: RobotContext, q: Array, state: JointState, argument: str) -> Array:
+    """A configuration in which the joints that a state names are where it says.
+
+    Raises:
+        InvalidArgumentError, UnknownJointError: the state is wrong.
+    """
+    assert context.buffer is not None
+    robot, result = context.buffer.robot, q.copy()
+    column = {name: i for i, name in enumerate(state.name)}
+    for name in _checked(state, context.buffer, argument):
+        result[robot.joint_q_indices[name]] = state.position[column[name]]
+    return result
 
 
 def joint_values(
@@ -175,22 +193,24 @@ def _required(values: Array | None, what: str) -> Array:
     return values
 
 
-def _checked(state: JointState, buffer: StateBuffer) -> tuple[str, ...]:
+def _checked(state: JointState, buffer: StateBuffer, argument: str) -> tuple[str, ...]:
     """The joints with a coordinate of their own that the state names."""
     names = state.name
     for field in ('position', 'velocity', 'effort'):
         values = getattr(state, field)
         if len(values) not in (0, len(names)) or (names and field == 'position' and not values):
             raise InvalidArgumentError(
-                f'state.{field}', f'{len(values)} values for {len(names)} names', 'one for each'
+                f'{argument}.{field}',
+                f'{len(values)} values for {len(names)} names',
+                'one for each',
             )
         if not np.isfinite(float_array(values)).all():
-            raise InvalidArgumentError(f'state.{field}', 'not finite', 'finite numbers')
+            raise InvalidArgumentError(f'{argument}.{field}', 'not finite', 'finite numbers')
     if len(set(names)) != len(names):
-        raise InvalidArgumentError('state.name', 'a joint is named twice', 'each joint once')
+        raise InvalidArgumentError(f'{argument}.name', 'a joint is named twice', 'each joint once')
     for name in names:
         if not buffer.knows(name):
-            raise UnknownJointError('state.name', name, buffer.joint_names)
+            raise UnknownJointError(f'{argument}.name', name, buffer.joint_names)
     return tuple(name for name in names if name in buffer.robot.joint_q_indices)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from dynamics_ros_msgs.msg import Result
 
@@ -33,6 +34,10 @@ class StaleStateError(DynamicsRosError):
     """The latest joint state is older than the node allows."""
 
 
+class TransformError(DynamicsRosError):
+    """Neither the model nor tf tells where a frame is."""
+
+
 class SearchError(DynamicsRosError):
     """A solver ended without a solution.
 
@@ -47,6 +52,7 @@ class SearchError(DynamicsRosError):
 
 CODES: tuple[tuple[type[DynamicsRosError], int], ...] = (
     (UnknownFrameError, Result.UNKNOWN_FRAME),
+    (TransformError, Result.UNKNOWN_FRAME),
     (UnknownJointError, Result.UNKNOWN_JOINT),
     (InvalidArgumentError, Result.INVALID_ARGUMENT),
     (ModelError, Result.INVALID_ARGUMENT),
@@ -103,6 +109,10 @@ class FaultLog:
 
 Handler = Callable[[Any, Any], Awaitable[None]]
 
+# The usual depth of ten loses requests, and responses to a client that a busy machine holds up,
+# once a few clients call at a time: all of them share one history.
+SERVICE_QOS = QoSProfile(depth=200, reliability=ReliabilityPolicy.RELIABLE)
+
 
 def serve(node: Node, kind: Any, name: str, handler: Handler, faults: FaultLog) -> None:
     """Offer a service whose response carries a Result, and which no request can bring down.
@@ -132,4 +142,4 @@ def serve(node: Node, kind: Any, name: str, handler: Handler, faults: FaultLog) 
             response.result = success()
         return response
 
-    node.create_service(kind, name, answer)
+    node.create_service(kind, name, answer, qos_profile=SERVICE_QOS)

@@ -1,0 +1,65 @@
+"""Where frames that the model does not have are, from tf: where tf2_ros is installed."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from rclpy.duration import Duration
+from rclpy.node import Node
+from rclpy.time import Time
+
+from .conversions import Array, transform_matrix
+from .results import TransformError
+
+
+class Transforms:
+    """Listens to tf from the first time that it is asked.
+
+    Every message on /tf costs the process that listens, and few ever name a foreign frame.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._tf2: ModuleType | None = None
+        self._buffer: Any = None
+        self._listener: Any = None
+
+    def listen(self) -> None:
+        """Begin to listen, if that has not happened yet; called in the executor's thread.
+
+        Raises:
+            TransformError: tf2_ros is not installed.
+        """
+        if self._buffer is not None:
+            return
+        try:
+            import tf2_ros
+        except ImportError:
+            raise TransformError(
+                'tf2_ros is not installed, so that only frames of the model are known'
+            ) from None
+        self._tf2 = tf2_ros
+        self._buffer = tf2_ros.Buffer()
+        self._listener = tf2_ros.TransformListener(self._buffer, self._node)
+
+    def pose(self, parent: str, child: str, patience: float = 0.0) -> Array:
+        """Pose (4, 4) of a frame in another, the latest that tf has.
+
+        Args:
+            parent, child: names of the frames.
+            patience: s to wait for it; only in a thread other than the executor's.
+
+        Raises:
+            TransformError: tf does not know.
+        """
+        assert self._tf2 is not None, 'listen() comes first'
+        try:
+            message = self._buffer.lookup_transform(
+                parent, child, Time(), Duration(seconds=patience)
+            )
+        except self._tf2.TransformException as error:
+            raise TransformError(
+                f'{child!r} is no frame of the model, and tf does not know it: {error}'
+            ) from None
+        return transform_matrix(message.transform, f'tf of {child!r}')

@@ -1,0 +1,38 @@
+"""As much of tf2_ros as the nodes use, for machines without it: the latest transforms of /tf.
+
+One transform in each direction, no chains.
+"""
+
+from __future__ import annotations
+
+import time
+
+from tf2_msgs.msg import TFMessage
+
+
+class TransformException(Exception):  # noqa: N818 - named as upstream's
+    """tf does not know."""
+
+
+class Buffer:
+    def __init__(self):
+        self.known = {}
+
+    def lookup_transform(self, target_frame, source_frame, time_, timeout):
+        deadline = time.monotonic() + timeout.nanoseconds * 1e-9
+        while (target_frame, source_frame) not in self.known:
+            if time.monotonic() > deadline:
+                raise TransformException(f'{source_frame!r} does not exist')
+            time.sleep(0.005)
+        return self.known[target_frame, source_frame]
+
+
+class TransformListener:
+    def __init__(self, buffer, node):
+        self._buffer = buffer
+        node.create_subscription(TFMessage, '/tf', self._store, 100)
+
+    def _store(self, message):
+        for transform in message.transforms:
+            key = transform.header.frame_id, transform.child_frame_id
+            self._buffer.known[key] = transform
