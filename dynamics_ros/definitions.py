@@ -10,16 +10,29 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .algorithms import centroidal, configuration, energy, forward_kinematics
+from .algorithms import centroidal, configuration, energy, forward_kinematics, torque_observer
+from .algorithms.analytic_solutions import analytic_solutions, solvable_arm
+from .algorithms.contact_wrench import (
+    NOISE_ROWS,
+    SETTINGS,
+    ContactFrame,
+    contact_equations,
+    contact_wrenches,
+    gram_matrix,
+)
 from .algorithms.coriolis import coriolis_matrix
 from .algorithms.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
+from .algorithms.eigenvalues import symmetric_eigen
 from .algorithms.forward_dynamics import forward_dynamics, hybrid_dynamics
-from .algorithms.inverse_dynamics import gravity_torques, inverse_dynamics, nonlinear_effects
-from .algorithms.inverse_kinematics_step import (
-    FIGURES,
-    inverse_kinematics_step,
-    moving_coordinates,
+from .algorithms.gravity import gravity_torques
+from .algorithms.inverse_dynamics import inverse_dynamics, nonlinear_effects
+from .algorithms.inverse_kinematics_search import (
+    PROGRESS,
+    inverse_kinematics_check,
+    inverse_kinematics_search,
 )
+from .algorithms.inverse_kinematics_search import SETTINGS as SEARCH_SETTINGS
+from .algorithms.inverse_kinematics_step import moving_coordinates
 from .algorithms.jacobian import (
     REFERENCES,
     jacobian_columns,
@@ -182,16 +195,120 @@ def _momentum_observer_terms(model: Model) -> Definition:
     return Definition({'q': model.nq, 'v': model.nv}, function)
 
 
-def _inverse_kinematics_step(model: Model, *frames: str) -> Definition:
+def _observer_step(model: Model, kind: str, sampling: str) -> Definition:
+    def function(*arguments: Any) -> dict[str, Any]:
+        external, memory = torque_observer.observer_step(model, kind, sampling, *arguments)
+        return {'external_torque': external, 'memory': memory}
+
+    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'effort': model.nv}
+    inputs |= {'memory': (torque_observer.MEMORY, model.nv), 'interval': ()}
+    inputs |= {'settings': (len(torque_observer.SETTINGS), model.nv)}
+    return Definition(inputs, function)
+
+
+def _contacts(model: Model, names: Sequence[str]) -> list[ContactFrame]:
+    """Contacts by pairs of names: the frame, and the frame of the axes ('' for the root)."""
+    return [
+        ContactFrame(model.frame(frame), model.frame(axes) if axes else None)
+        for frame, axes in zip(names[::2], names[1::2], strict=True)
+    ]
+
+
+def _contact_wrench(model: Model, rows: str, *names: str) -> Definition:
+    """One contact, from q and external torques to everything that is known of its wrench."""
+    contacts, size = _contacts(model, names), int(rows)
+
+    def function(
+        q: Values, torque: Values, point: Values, noise: Any, settings: Values
+    ) -> dict[str, Any]:
+        equations = contact_equations(model, contacts, size, q, [point], settings[0])
+        eigen = symmetric_eigen(gram_matrix(equations, noise))
+        arguments = (equations, size, eigen, q, torque, noise, settings)
+        (wrench,), (covariance,), (flags,), singular = contact_wrenches(model, *arguments)
+        return {
+            'wrench': wrench,
+            'reference_point': [*equations.points[0]],
+            'covariance': covariance,
+            'flags': flags,
+            'singular_values': singular,
+        }
+
+    inputs: dict[str, Shape] = {'q': model.nq, 'external_torque': model.nv, 'point': 3}
+    return Definition(inputs | {'noise': (NOISE_ROWS, model.nv), 'settings': SETTINGS}, function)
+
+
+def _contact_gram_matrix(model: Model, rows: str, *names: str) -> Definition:
+    """Several contacts together: the matrix whose eigenvectors the wrenches follow from."""
+    contacts, size = _contacts(model, names), int(rows)
+
+    def function(q: Values, points: Any, noise: Any, settings: Values) -> list[list[Scalar]]:
+        equations = contact_equations(model, contacts, size, q, points, settings[0])
+        return gram_matrix(equations, noise)
+
+    inputs: dict[str, Shape] = {'q': model.nq, 'points': (len(contacts), 3)}
+    return Definition(inputs | {'noise': (NOISE_ROWS, model.nv), 'settings': SETTINGS}, function)
+
+
+def _contact_wrenches(model: Model, rows: str, *names: str) -> Definition:
+    """Several contacts together: all that is known of their wrenches."""
+    contacts, size = _contacts(model, names), int(rows)
+
+    def function(
+        *arguments: Any,
+    ) -> dict[str, Any]:
+        values, vectors, q, torque, points, noise, settings = arguments
+        equations = contact_equations(model, contacts, size, q, points, settings[0])
+        eigen = (values, vectors)
+        wrenches, covariances, flags, singular = contact_wrenches(
+            model, equations, size, eigen, q, torque, noise, settings
+        )
+        return {
+            'wrenches': wrenches,
+            'reference_points': [[*point] for point in equations.points],
+            'covariances': covariances,
+            'flags': flags,
+            'singular_values': singular,
+        }
+
+    count = size * len(contacts)
+    inputs: dict[str, Shape] = {'eigenvalues': count, 'eigenvectors': (count, count)}
+    inputs |= {'q': model.nq, 'external_torque': model.nv, 'points': (len(contacts), 3)}
+    return Definition(inputs | {'noise': (NOISE_ROWS, model.nv), 'settings': SETTINGS}, function)
+
+
+def _inverse_kinematics_search(model: Model, *frames: str) -> Definition:
     moved = [model.frame(frame) for frame in frames]
     n, m = len(moving_coordinates(model, moved)), len(moved)
 
-    def function(*arguments: Any) -> list[Scalar]:
-        return inverse_kinematics_step(model, moved, *arguments)
+    def function(*arguments: Any) -> dict[str, list[Scalar]]:
+        return inverse_kinematics_search(model, moved, *arguments)
 
-    inputs: dict[str, Shape] = {'state': n + FIGURES, 'targets': (m, 4, 4)}
-    inputs |= {'joints': (5, n), 'tasks': (m, 2, 6), 'settings': 2}
+    inputs: dict[str, Shape] = {'positions': n, 'progress': PROGRESS, 'targets': (m, 4, 4)}
+    inputs |= {'joints': (5, n), 'tasks': (m, 2, 6), 'settings': SEARCH_SETTINGS}
     return Definition(inputs, function)
+
+
+def _inverse_kinematics_check(model: Model, *frames: str) -> Definition:
+    moved = [model.frame(frame) for frame in frames]
+    coordinates = [place for place, _ in moving_coordinates(model, moved)]
+    n, m = len(coordinates), len(moved)
+
+    def function(q: Values, targets: Any, slack: Values, bounds: Any, near: Values) -> list[Scalar]:
+        arguments = (targets, slack, coordinates, bounds, near)
+        return inverse_kinematics_check(model, moved, q, *arguments)
+
+    inputs: dict[str, Shape] = {'q': model.nq, 'targets': (m, 4, 4), 'slack': 6}
+    return Definition(inputs | {'bounds': (3, n), 'near': n}, function)
+
+
+def _analytic_inverse_kinematics(model: Model, frame: str, *locked: str) -> Definition:
+    places = [joint.q_indices[0] for joint in model.actuated if joint.name in locked]
+    arm = solvable_arm(model, model.frame(frame), places)
+    if arm is None:
+        expected = 'one moved by six turning joints, with a spherical wrist or three axes parallel'
+        raise InvalidArgumentError('frame', f'no closed form for {frame!r}', expected)
+    inputs: dict[str, Shape] = {'near': len(arm.coordinates), 'target': (4, 4), 'settings': 3}
+    return Definition(inputs, lambda *arguments: analytic_solutions(arm, *arguments))
 
 
 _DEFINITIONS: dict[str, Callable[..., Definition]] = {
@@ -206,7 +323,9 @@ _DEFINITIONS: dict[str, Callable[..., Definition]] = {
     'jacobian_derivative': _jacobian_derivative,
     'jacobian_hessian': _jacobian_hessian,
     'inverse_dynamics': _with_wrenches(inverse_dynamics, 'a'),
-    'inverse_kinematics_step': _inverse_kinematics_step,
+    'inverse_kinematics_check': _inverse_kinematics_check,
+    'inverse_kinematics_search': _inverse_kinematics_search,
+    'analytic_inverse_kinematics': _analytic_inverse_kinematics,
     'gravity': _over(gravity_torques, 'q'),
     'nonlinear_effects': _over(nonlinear_effects, 'q', 'v'),
     'coriolis': _over(coriolis_matrix, 'q', 'v'),
@@ -220,6 +339,10 @@ _DEFINITIONS: dict[str, Callable[..., Definition]] = {
     'forward_dynamics_derivatives': _derivatives(forward_dynamics_derivatives, 'tau'),
     'regressor': _over(regressor, 'q', 'v', 'a'),
     'momentum_observer_terms': _momentum_observer_terms,
+    'observer_step': _observer_step,
+    'contact_wrench': _contact_wrench,
+    'contact_gram_matrix': _contact_gram_matrix,
+    'contact_wrenches': _contact_wrenches,
     'kinetic_energy': _over(energy.kinetic_energy, 'q', 'v'),
     'potential_energy': _over(energy.potential_energy, 'q'),
     'center_of_mass': _over(lambda model, q: [*energy.center_of_mass(model, q)], 'q'),
