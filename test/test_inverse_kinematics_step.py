@@ -9,14 +9,14 @@ import pytest
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
+from dynamics_ros.algorithms.inverse_kinematics_search import PROGRESS
 from dynamics_ros.algorithms.inverse_kinematics_step import (
     DAMPING_FLOOR,
-    FIGURES,
     inverse_kinematics_step,
 )
 from dynamics_ros.inverse_kinematics.chain import chain_of
 from dynamics_ros.inverse_kinematics.pose_error import pose_error
-from dynamics_ros.inverse_kinematics.search import Deadline, Search
+from dynamics_ros.inverse_kinematics.search import SEARCH_STEPS, Deadline, Search
 from dynamics_ros.inverse_kinematics.starts import SORTED, Starts
 
 TOOL = 'tool0'
@@ -31,16 +31,17 @@ def step(robot, q, target, lower, upper, *, damping=0.1, pull=0.0, liked=None, m
     """A step in plain floats: next positions and figures."""
     n = len(q)
     rows = [lower, upper, np.full(n, mobility), np.ones(n), np.zeros(n) if liked is None else liked]
-    state = inverse_kinematics_step(
+    result = inverse_kinematics_step(
         robot.model,
         [robot.model.frame(TOOL)],
-        [*q.tolist(), *[0.0] * FIGURES],
+        q.tolist(),
         [target.tolist()],
         [np.asarray(row, dtype=float).tolist() for row in rows],
         [[[1.0] * 6, [0.0] * 6]],
-        [damping, pull],
+        damping,
+        pull,
     )
-    return np.array(state[:n]), state[n:]
+    return np.array(result.following), result[:4]
 
 
 def case(robot, seed, distance):
@@ -115,22 +116,81 @@ def test_at_the_target_the_pull_to_a_posture_moves_no_hand():
     joints = chain.joint_rows.copy()
     joints[4] = q[:7] + 0.3
     here = panda.forward_kinematics(q, 'panda_hand')[None]
-    state = np.concatenate([q[:7], np.zeros(FIGURES)])
-    after = chain.kernel(state, here, joints, chain.tasks[0], np.array([0.1, 0.1]))[:7]
+    one_step = np.array([0.1, 0.1, -1.0, -1.0, 0.0, 1.0])
+    after, _ = chain.search(q[:7], np.zeros(PROGRESS), here, joints, chain.tasks[0], one_step)
     J = panda.jacobian(q, 'panda_hand')[:, :7]
     assert np.linalg.norm(after - q[:7]) > 1e-3
     # The damping floor, 1e-12, over the smallest squared singular value of J.
     assert np.abs(J @ (after - q[:7])).max() < 1e-9
 
 
-def test_a_search_kept_waiting_by_others_still_gets_its_share_of_the_processor(ur5):
+def search_of(robot, tolerance=1e-5):
+    chain = chain_of(robot, (TOOL,))
+    return Search(chain.search, chain.joint_rows, chain.tasks[0], tolerance**2, tolerance**2)
+
+
+def test_the_loop_makes_the_steps_that_single_steps_make(ur5):
+    search = search_of(ur5)
     chain = chain_of(ur5, (TOOL,))
+    rows = [row.tolist() for row in chain.joint_rows]
+    for seed in range(20):
+        start, target = case(ur5, seed, 0.7)
+        start = np.clip(start, chain.lower, chain.upper)
+        end = search.run(start, target[None], None)
+        x, steps, costs = start.tolist(), 0, [np.inf]
+        while steps <= end.steps:
+            step = inverse_kinematics_step(
+                ur5.model,
+                [ur5.model.frame(TOOL)],
+                x,
+                [target.tolist()],
+                rows,
+                chain.tasks[0].tolist(),
+                0.03,
+                0.0,
+            )
+            arrived = step.position <= search.near and step.rotation <= search.aligned
+            costs.append(step.cost)
+            # Three steps without a fifth of progress end a search.
+            best = [min(costs[: i + 1]) for i in range(len(costs))]
+            if arrived or (len(costs) > 4 and best[-1] >= 0.8 * best[-4]):
+                break
+            x, steps = step.following, steps + 1
+        if end.arrived:
+            assert arrived and steps == end.steps
+            # Some ten steps, each of which carries on the rounding of those before.
+            assert end.positions == pytest.approx(np.array(x), abs=1e-9)
+
+
+def test_a_search_ends_where_progress_ends_or_after_enough_steps(ur5):
+    search = search_of(ur5)
+    target = np.eye(4)
+    target[:3, 3] = [3.0, 0.0, 0.0]
+    end = search.run(np.full(6, 0.1), target[None], None)
+    assert not end.arrived and 3 <= end.steps < SEARCH_STEPS
     q, target = case(ur5, 3, 0.2)
-    search = Search(chain.kernel, target[None], chain.joint_rows, chain.tasks[0], 1e-5, 1e-5)
+    impossible = search_of(ur5, tolerance=1e-30).run(q, target[None], None)
+    assert not impossible.arrived and impossible.steps <= SEARCH_STEPS
+
+
+@pytest.mark.parametrize('backend', ['llvm', 'python'])
+def test_starts_beyond_the_limits_are_brought_within(backend):
+    panda = Robot.from_urdf(urdf_path('panda'), backend=backend)
+    target = panda.forward_kinematics([0.0, -0.4, 0.0, -2.0, 0.0, 1.6, 0.8, 0.02], 'panda_hand')
+    result = panda.inverse_kinematics(target, 'panda_hand', np.full(8, 50.0), timeout=2.0)
+    assert result.success
+    arm = result.q[:7]
+    assert np.all((panda.lower_limits[:7] <= arm) & (arm <= panda.upper_limits[:7]))
+
+
+def test_a_search_kept_waiting_by_others_still_gets_its_share_of_the_processor():
+    ur5 = Robot.from_urdf(urdf_path('ur5'), backend='python')
+    search = search_of(ur5)
+    q, target = case(ur5, 3, 0.2)
     late_but_idle = Deadline(time.perf_counter() - 1.0, time.thread_time() + 10.0)
-    assert search.run(q, late_but_idle).arrived
+    assert search.run(q, target[None], late_but_idle).arrived
     late_and_served = Deadline(time.perf_counter() - 1.0, time.thread_time() - 1.0)
-    assert not search.run(q, late_and_served).arrived
+    assert not search.run(np.zeros(6), target[None], late_and_served).arrived
 
 
 def test_starts_fill_the_ranges_evenly_and_come_nearest_first(ur5):

@@ -8,6 +8,7 @@ however many joints there are: d = W J^T (J W J^T + damping)^-1 e, W the mobilit
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ..model import Frame, Model
 from ..spatial import Matrix3, Motion, Scalar, Transform, Vector3, log_matrix, transform_of_rows
@@ -19,12 +20,25 @@ from .linear import solve
 
 Values = Sequence[Scalar]
 
-FIGURES = 4
-"""What a step says about where it starts: squared position error [m^2] and squared rotation error
-[rad^2] of the worst frame, what the steps minimise, and the largest move over its allowance."""
-
 DAMPING_FLOOR = 1e-12
 """Keeps the equations definite when the error vanishes at a singular configuration."""
+
+
+class Step(NamedTuple):
+    """What a step finds where it starts, and where it leads.
+
+    Attributes:
+        position, rotation: squared errors [m^2], [rad^2] of the worst frame.
+        cost: squared length of the error, which steps minimise.
+        move: largest move over its allowance.
+        following: (n) the next joint positions.
+    """
+
+    position: Scalar
+    rotation: Scalar
+    cost: Scalar
+    move: Scalar
+    following: list[Scalar]
 
 
 def moving_coordinates(model: Model, frames: Sequence[Frame]) -> list[tuple[int, int]]:
@@ -45,12 +59,13 @@ def moving_coordinates(model: Model, frames: Sequence[Frame]) -> list[tuple[int,
 def inverse_kinematics_step(
     model: Model,
     frames: Sequence[Frame],
-    state: Values,
+    x: Values,
     targets: Sequence[Sequence[Values]],
     joints: Sequence[Values],
     tasks: Sequence[Sequence[Values]],
-    settings: Values,
-) -> list[Scalar]:
+    damping: Scalar,
+    pull: Scalar,
+) -> Step:
     """The next joint positions, and how far the present ones are from the targets.
 
     The damping is proportional to the squared error [Sugihara2011]: careful far away, Gauss-Newton
@@ -60,24 +75,19 @@ def inverse_kinematics_step(
     Args:
         model: the robot, its root joint at rest.
         frames: m frames to bring to targets.
-        state: (n + FIGURES) positions of the moving coordinates; the figures are not read, they
-            are there so that a result can be the next state.
+        x: (n) positions of the moving coordinates.
         targets: (m, 4, 4) their poses in the root frame.
         joints: (5, n) rows of lower limit, upper limit, mobility (0: at rest), 1 / largest move of
             a step, and where the joint would like to be.
         tasks: (m, 2, 6) rows of weight and slack: an error component within plus or minus its
             slack is no error [m, rad], in the axes of the target.
-        settings: damping over squared error; share of the way to the liked position that a step
-            goes, as far as the targets leave room.
-
-    Returns:
-        The next state.
+        damping: over squared error.
+        pull: share of the way to the liked position that a step goes, as far as the targets leave
+            room.
     """
-    damping, pull = settings
     lower, upper, mobility, inverse_allowance, liked = joints
     coordinates = moving_coordinates(model, frames)
     n = len(coordinates)
-    x = state[:n]
     q: list[Scalar] = neutral(model)
     for (place, _), value in zip(coordinates, x, strict=True):
         q[place] = value
@@ -90,7 +100,7 @@ def inverse_kinematics_step(
     for frame, rows, (weight, slack) in zip(frames, targets, tasks, strict=True):
         X_0T = transform_of_rows(rows)
         missing = _missing(X_0T, frame_pose(model, q, frame))
-        beyond = [y - _clipped(y, -s, s) for y, s in zip(missing, slack, strict=True)]
+        beyond = [y - clipped(y, -s, s) for y, s in zip(missing, slack, strict=True)]
         counted = [
             w * where_less(s, _absolute(y), 1.0, where_less(0.0, s, 0.0, 1.0))
             for y, w, s in zip(missing, weight, slack, strict=True)
@@ -101,8 +111,8 @@ def inverse_kinematics_step(
         A += [[c * column[i] for column in J] for i, c in enumerate(counted)]
         e += [c * y for c, y in zip(counted, beyond, strict=True)]
         seen = [where_less(0.0, w, y, 0.0) for w, y in zip(weight, beyond, strict=True)]
-        position = _larger(position, _dot(seen[:3], seen[:3]))
-        rotation = _larger(rotation, _dot(seen[3:], seen[3:]))
+        position = larger(position, _dot(seen[:3], seen[:3]))
+        rotation = larger(rotation, _dot(seen[3:], seen[3:]))
     cost = _dot(e, e)
 
     # Joints that take part.
@@ -130,10 +140,10 @@ def inverse_kinematics_step(
 
     move: Scalar = 0.0
     for k in range(n):
-        move = _larger(move, _absolute(d[k]) * inverse_allowance[k])
-    shortened = 1.0 / _larger(move, 1.0)
-    moved = [_clipped(x[k] + shortened * d[k], lower[k], upper[k]) for k in range(n)]
-    return [*moved, position, rotation, cost, move]
+        move = larger(move, _absolute(d[k]) * inverse_allowance[k])
+    shortened = 1.0 / larger(move, 1.0)
+    moved = [clipped(x[k] + shortened * d[k], lower[k], upper[k]) for k in range(n)]
+    return Step(position, rotation, cost, move, moved)
 
 
 def _missing(X_0T: Transform, X_0F: Transform) -> list[Scalar]:
@@ -161,9 +171,11 @@ def _absolute(x: Scalar) -> Scalar:
     return where_less(x, 0.0, -x, x)
 
 
-def _larger(a: Scalar, b: Scalar) -> Scalar:
+def larger(a: Scalar, b: Scalar) -> Scalar:
+    """The larger of two values."""
     return where_less(a, b, b, a)
 
 
-def _clipped(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
+def clipped(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
+    """The value between two others that is nearest to x."""
     return where_less(x, low, low, where_less(high, x, high, x))

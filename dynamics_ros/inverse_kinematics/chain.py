@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import le
@@ -16,13 +15,14 @@ from numpy.typing import NDArray
 from ..algorithms.inverse_kinematics_step import moving_coordinates
 from ..errors import InvalidArgumentError, UnknownFrameError
 from ..model import Joint
-from .pose_error import pose_error
 from .reach import Reach, reach_of
+from .search import Search
 from .starts import Starts
 
 if TYPE_CHECKING:
     from ..kernels import Kernel
     from ..robot import Robot
+    from .analytic import ClosedForm
 
 Vector = NDArray[np.float64]
 Index = slice | NDArray[np.intp]
@@ -36,6 +36,9 @@ FREE_SLIDE = 1.0
 LARGEST_STEP = 1.0
 """Largest move of one joint in a step [rad, or the chain's length]: beyond it the Jacobian says
 nothing."""
+
+MOST_KEPT = 8
+"""Searches and sets of starts that are kept."""
 
 UNBOUNDED = 1e9
 """Limit of a coordinate that has none, for arithmetic that wants a number [rad or m]."""
@@ -59,8 +62,10 @@ class Chain:
         sampled: (2, n) lower and upper ends of what starts are taken from.
         reaches: for each frame a bound on where its origin gets.
         length: m that weigh like a radian: how far the frames' origins spread about their mean.
-        kernel: ``algorithms.inverse_kinematics_step``.
-        forward_kinematics: for each frame its pose as a function of q (nq).
+        search: ``algorithms.inverse_kinematics_search``.
+        check: ``algorithms.inverse_kinematics_check``.
+        searches: by tolerances of position and rotation, and whether the position alone counts.
+        closed_forms: by names of locked joints, None where there is no closed form.
     """
 
     frames: tuple[str, ...]
@@ -75,9 +80,17 @@ class Chain:
     sampled: Vector
     reaches: tuple[Reach, ...]
     length: float
-    kernel: Kernel
-    forward_kinematics: tuple[Kernel, ...]
+    search: Kernel
+    check: Kernel
+    searches: dict[tuple[float, float, bool], Search] = field(default_factory=dict)
+    closed_forms: dict[tuple[str, ...], ClosedForm | None] = field(default_factory=dict)
     _starts: dict[int, Starts] = field(default_factory=dict)
+
+    def keep(self, key: tuple[float, float, bool], search: Search) -> None:
+        """Keep a search among ``searches``, the last few of them."""
+        if len(self.searches) >= MOST_KEPT:
+            self.searches.clear()
+        self.searches[key] = search
 
     @cached_property
     def joint_rows(self) -> Vector:
@@ -87,6 +100,14 @@ class Chain:
         lower[turning], upper[turning] = -UNBOUNDED, UNBOUNDED
         unit = np.where(self.slides, self.length, 1.0)
         return np.array([lower, upper, unit**2, 1.0 / (LARGEST_STEP * unit), self.centre])
+
+    @cached_property
+    def bounds(self) -> Vector:
+        """The ``bounds`` of a check (3, n): limits, and which joints may turn fully."""
+        lower, upper = np.clip([self.lower, self.upper], -UNBOUNDED, UNBOUNDED)
+        turning = np.zeros(len(lower))
+        turning[list(self.turning)] = 1.0
+        return np.array([lower, upper, turning])
 
     @cached_property
     def tasks(self) -> tuple[Vector, Vector]:
@@ -101,7 +122,7 @@ class Chain:
         """Where searches begin after the seed; the last few sets are kept."""
         starts = self._starts.get(random_seed)
         if starts is None:
-            if len(self._starts) >= 8:
+            if len(self._starts) >= MOST_KEPT:
                 self._starts.clear()
             starts = Starts(robot, self.frames, self.q_index, self.sampled, random_seed)
             self._starts[random_seed] = starts
@@ -138,9 +159,9 @@ class Chain:
             moved[k] = min(max(value + TURN * turns, low), high)
         return moved
 
-    def separation(self, first: Sequence[float], second: Sequence[float]) -> float:
+    def separation(self, first: Vector, second: Vector) -> float:
         """Largest distance of a joint [rad or m], the shorter way round for a turning joint."""
-        differences = [abs(a - b) for a, b in zip(first, second, strict=True)]
+        differences = np.abs(first - second).tolist()
         for k in self.turning:
             differences[k] = abs(math.remainder(differences[k], TURN))
         return max(differences)
@@ -187,8 +208,6 @@ def _find_chain(robot: Robot, frames: tuple[str, ...]) -> Chain:
     centre = np.clip(middle, lower, upper)
     sampled = _sampled(lower, upper, turning, slides, centre)
     starts = Starts(robot, frames, q_index, sampled, 0)
-    # Made at its first call, which must not eat up the time for a search.
-    pose_error(np.eye(4), np.eye(4))
     return Chain(
         frames=frames,
         names=tuple(by_place[q] for q, _ in coordinates),
@@ -202,8 +221,8 @@ def _find_chain(robot: Robot, frames: tuple[str, ...]) -> Chain:
         sampled=sampled,
         reaches=tuple(reach_of(model, frame) for frame in frames),
         length=starts.spread,
-        kernel=robot.kernel('inverse_kinematics_step', *frames),
-        forward_kinematics=tuple(robot.kernel('forward_kinematics', name) for name in frames),
+        search=robot.kernel('inverse_kinematics_search', *frames),
+        check=robot.kernel('inverse_kinematics_check', *frames),
         _starts={0: starts},
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import chain as chained
+from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import check_positive, finite_vector, per_entry
 from ..errors import InvalidArgumentError, UnknownJointError
-from .chain import Chain, chain_of
-from .pose_error import checked_pose, pose_error
+from .chain import HALF_TURN, UNBOUNDED, Chain, chain_of
+from .pose_error import checked_pose
+from .reach import Reach
 from .result import CONVERGED, InverseKinematicsResult
-from .search import Search
+from .search import INSIDE, Deadline, End, Search
 
 if TYPE_CHECKING:
     from ..robot import Robot
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 
 POSTURES = ('seed', 'centre')
+
+NO_SLACK = np.zeros(6)
 
 
 class Wishes(NamedTuple):
@@ -51,71 +54,138 @@ class Wishes(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Joint positions on the turns nearest the seed, and what is missing there."""
+    """Joint positions on the turns nearest the seed, what is missing there, and the limits."""
 
-    positions: list[float]
+    positions: Vector
     q: Vector
     position_error: float
     rotation_error: float
+    allowed: bool
 
 
-class Problem(NamedTuple):
+class Problem:
     """A checked problem.
 
     Attributes:
         robot: the robot.
         chain: the joints that move the frames.
         targets: (m, 4, 4) wanted poses in the root frame.
+        in_root_link: (m, 4, 4) the same in the root link.
         q: (nq) the seed; joints that do not move the frames keep their values of it.
-        start: (n) positions of the chain at the seed, within the limits.
+        start: (n) positions of the chain at the seed.
         wishes: what a solution shall be like.
-        slack: (6) of the wishes, None when there is none.
+        slack: (6) of the wishes; large where a direction is free.
         locked: (n) bool, joints that stay; None when all may move.
         search: brings the frames to the targets.
-        out_of_reach: a target is farther away than the arm is long.
     """
 
-    robot: Robot
-    chain: Chain
-    targets: Vector
-    q: Vector
-    start: Vector
-    wishes: Wishes
-    slack: Vector | None
-    locked: NDArray[np.bool_] | None
-    search: Search
-    out_of_reach: bool
+    __slots__ = (
+        'chain',
+        'in_root_link',
+        'locked',
+        'q',
+        'robot',
+        'search',
+        'slack',
+        'start',
+        'targets',
+        'wishes',
+    )
 
-    def starts(self, restarts: int, random_seed: int) -> Iterator[Vector]:
-        """The seed, then others, the same ones in every call."""
-        # The others are found only when needed: most problems are solved from the seed.
-        return chained((self.start,), self._others(restarts, random_seed))
+    def __init__(
+        self,
+        robot: Robot,
+        target: ArrayLike,
+        frame: str | Sequence[str],
+        seed: ArrayLike | None,
+        wishes: Wishes,
+    ) -> None:
+        """Check the arguments that every search has.
 
-    def _others(self, restarts: int, random_seed: int) -> Iterator[Vector]:
-        if not restarts:
-            return
+        Raises:
+            InvalidArgumentError: an argument is of the wrong shape, not finite, or out of range.
+        """
+        frames = (frame,) if isinstance(frame, str) else tuple(frame)
+        self.robot = robot
+        self.chain = chain = chain_of(robot, frames)
+        self.wishes = wishes
+        position_tolerance, rotation_tolerance, position_only, slack, weights, locks, liked = wishes
+        plain = slack is None and liked is None and not weights and not locks
+        key = (position_tolerance, rotation_tolerance, position_only)
+        search = chain.searches.get(key) if plain else None
+        if search is None:
+            check_positive('position_tolerance', position_tolerance)
+            check_positive('rotation_tolerance', rotation_tolerance)
+        self.targets = targets = _checked_targets(target, frame, len(frames), position_only)
+        if seed is None:
+            self.q, self.start = robot.neutral(), chain.centre
+        else:
+            self.q = q = _checked_seed(seed, robot.nq)
+            self.start = q[chain.q_index]
+        self.in_root_link = targets
+        if robot.model.root_joint != 'fixed':
+            X_0B = robot.forward_kinematics(self.q, robot.body_names[0])
+            self.in_root_link = np.ascontiguousarray(np.linalg.inv(X_0B) @ targets)
+        self.locked: NDArray[np.bool_] | None = None
+        self.slack = NO_SLACK
+        if search is None:
+            joints, tasks = chain.joint_rows, chain.tasks[position_only]
+            if not plain:
+                joints, tasks = self._wished()
+            near, aligned = ((INSIDE * x) ** 2 for x in key[:2])
+            search = Search(chain.search, joints, tasks, near, aligned)
+            if plain:
+                chain.keep(key, search)
+        self.search = search
+
+    def _wished(self) -> tuple[Vector, Vector]:
+        """The ``joints`` and ``tasks`` of a step for other than plain wishes."""
+        chain, wishes = self.chain, self.wishes
+        self.start = np.clip(self.start, chain.lower, chain.upper)
+        tasks = chain.tasks[wishes.position_only]
+        if wishes.slack is not None:
+            slack = _checked_slack(wishes.slack)
+            self.slack = np.minimum(slack, UNBOUNDED)
+            tasks = tasks.copy()
+            free = np.isinf(slack)
+            tasks[:, 0, free] = 0.0
+            tasks[:, 1] = np.where(free, 0.0, slack)
+        joints, self.locked = _wished_joints(self.robot, chain, self.start, wishes)
+        return joints, tasks
+
+    def out_of_reach(self) -> bool:
+        """Whether a target is farther away than the arm is long."""
+        margin = self.wishes.position_tolerance
+        if self.slack is not NO_SLACK:
+            margin += float(np.linalg.norm(self.slack[:3]))
+        points = self.in_root_link[:, :3, 3].tolist()
+        return any(map(Reach.excludes, self.chain.reaches, points, repeat(margin)))
+
+    def run(self, start: Vector, deadline: Deadline | None) -> End:
+        """Search from joint positions."""
+        return self.search.run(start, self.in_root_link, deadline)
+
+    def restarts(self, count: int, random_seed: int) -> Iterator[Vector]:
+        """Where to begin after the seed, the same places in every call."""
         starts = self.chain.starts(self.robot, random_seed)
-        for positions in starts.toward(self.search.targets, restarts, self.wishes.position_only):
+        for positions in starts.toward(self.in_root_link, count, self.wishes.position_only):
             if self.locked is not None:
                 positions = np.where(self.locked, self.start, positions)
             yield positions
 
     def placed(self, positions: Vector) -> Placed:
         """The configuration with these positions and its error, apart from the search."""
-        found = positions.tolist()
-        nearest = self.chain.turned_to(found, self.start)
+        chain = self.chain
         q = self.q.copy()
-        q[self.chain.q_index] = positions if nearest is found else nearest
-        position, rotation = 0.0, 0.0
-        for kernel, target in zip(self.chain.forward_kinematics, self.targets):
-            error = pose_error(target, kernel.call(q))
-            if self.slack is not None:
-                error = (error.reshape(2, 3) @ target[:3, :3]).ravel()
-                error -= np.clip(error, -self.slack, self.slack)
-            x, y, z, a, b, c = error.tolist()
-            position = max(position, math.sqrt(x * x + y * y + z * z))
-            rotation = max(rotation, math.sqrt(a * a + b * b + c * c))
-        return Placed(nearest, q, position, 0.0 if self.wishes.position_only else rotation)
+        q[chain.q_index] = positions
+        check, rest = chain.check.call, (self.targets, self.slack, chain.bounds, self.start)
+        position, rotation, outside, away = check(q, *rest).tolist()
+        if away > HALF_TURN or (outside > 0.0 and chain.turning):
+            positions = np.array(chain.turned_to(positions.tolist(), self.start))
+            q[chain.q_index] = positions
+            position, rotation, outside, _ = check(q, *rest).tolist()
+        rotation = 0.0 if self.wishes.position_only else math.sqrt(rotation)
+        return Placed(positions, q, math.sqrt(position), rotation, outside <= 0.0)
 
     def confirmed(self, positions: Vector) -> Placed | None:
         """The solution with these positions, if it holds and is within the limits."""
@@ -123,7 +193,7 @@ class Problem(NamedTuple):
         holds = (
             placed.position_error <= self.wishes.position_tolerance
             and placed.rotation_error <= self.wishes.rotation_tolerance
-            and self.chain.allows(placed.positions)
+            and placed.allowed
         )
         return placed if holds else None
 
@@ -142,50 +212,6 @@ class Problem(NamedTuple):
             self.robot,
             self.chain,
         )
-
-
-def pose_problem(
-    robot: Robot,
-    target: ArrayLike,
-    frame: str | Sequence[str],
-    seed: ArrayLike | None,
-    wishes: Wishes,
-) -> Problem:
-    """Check the arguments that every search has.
-
-    Raises:
-        InvalidArgumentError: an argument is of the wrong shape, not finite, or out of range.
-    """
-    frames = (frame,) if isinstance(frame, str) else tuple(frame)
-    chain = chain_of(robot, frames)
-    check_positive('position_tolerance', wishes.position_tolerance)
-    check_positive('rotation_tolerance', wishes.rotation_tolerance)
-    targets = _checked_targets(target, frame, len(frames), wishes.position_only)
-    if seed is None:
-        q, start = robot.neutral(), chain.centre
-    else:
-        q = _checked_seed(seed, robot.nq)
-        start = q[chain.q_index]
-        if not chain.allows(start.tolist()):
-            start = np.clip(start, chain.lower, chain.upper)
-    in_root_link = targets
-    if robot.model.root_joint != 'fixed':
-        X_0B = robot.forward_kinematics(q, robot.body_names[0])
-        in_root_link = np.ascontiguousarray(np.linalg.inv(X_0B) @ targets)
-    slack = None if wishes.slack is None else _checked_slack(wishes.slack)
-    joints, locked = chain.joint_rows, None
-    if wishes.joint_weights or wishes.locked_joints or wishes.posture is not None:
-        joints, locked = _wished_joints(robot, chain, q, start, wishes)
-    search = Search(
-        chain.kernel,
-        in_root_link,
-        joints,
-        _tasks(chain, slack, wishes.position_only),
-        wishes.position_tolerance,
-        wishes.rotation_tolerance,
-    )
-    far = _out_of_reach(chain, in_root_link, wishes.position_tolerance, slack)
-    return Problem(robot, chain, targets, q, start, wishes, slack, locked, search, far)
 
 
 def _checked_seed(seed: ArrayLike, size: int) -> Vector:
@@ -212,17 +238,6 @@ def _checked_targets(
     return np.array([checked_pose('target', x, position_only=position_only) for x in poses])
 
 
-def _out_of_reach(chain: Chain, targets: Vector, tolerance: float, slack: Vector | None) -> bool:
-    margin = tolerance
-    if slack is not None:
-        margin += float(np.linalg.norm(slack[:3]))
-    for k, reach in enumerate(chain.reaches):
-        point = (targets.item(k, 0, 3), targets.item(k, 1, 3), targets.item(k, 2, 3))
-        if reach.excludes(point, margin):
-            return True
-    return False
-
-
 def _checked_slack(slack: ArrayLike) -> Vector:
     values = per_entry('slack', slack, 6, least=0.0, infinite=True)
     if np.isinf(values).all():
@@ -230,20 +245,8 @@ def _checked_slack(slack: ArrayLike) -> Vector:
     return values
 
 
-def _tasks(chain: Chain, slack: Vector | None, position_only: bool) -> Vector:
-    """Weight and slack of every error component, of every frame."""
-    tasks = chain.tasks[position_only]
-    if slack is None:
-        return tasks
-    tasks = tasks.copy()
-    free = np.isinf(slack)
-    tasks[:, 0, free] = 0.0
-    tasks[:, 1] = np.where(free, 0.0, slack)
-    return tasks
-
-
 def _wished_joints(
-    robot: Robot, chain: Chain, q: Vector, start: Vector, wishes: Wishes
+    robot: Robot, chain: Chain, start: Vector, wishes: Wishes
 ) -> tuple[Vector, NDArray[np.bool_]]:
     """The ``joints`` of a step with weights, locks and posture, and which ones are locked."""
     joints = chain.joint_rows.copy()

@@ -55,6 +55,31 @@ class InverseKinematicsResult:
     _robot: Robot = field(repr=False)
     _chain: Chain = field(repr=False)
 
+    def __init__(
+        self,
+        q: NDArray[np.float64],
+        success: bool,
+        position_error: float,
+        rotation_error: float,
+        iterations: int,
+        reason: str,
+        elapsed: float,
+        robot: Robot,
+        chain: Chain,
+    ) -> None:
+        """Keep the values; the one that a frozen class has by itself takes three times as long."""
+        self.__dict__.update(
+            q=q,
+            success=success,
+            position_error=position_error,
+            rotation_error=rotation_error,
+            iterations=iterations,
+            reason=reason,
+            elapsed=elapsed,
+            _robot=robot,
+            _chain=chain,
+        )
+
     @cached_property
     def limit_margin(self) -> float:
         """Distance to the nearest limit of the joints that move the frame [rad or m], or inf."""

@@ -1,15 +1,14 @@
-"""One local search: compiled steps until the frames arrive or progress ends."""
+"""One local search: a compiled loop of steps, until the frames arrive or progress ends."""
 
 from __future__ import annotations
 
-import math
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algorithms.inverse_kinematics_step import FIGURES
+from ..algorithms.inverse_kinematics_search import PROGRESS
 
 if TYPE_CHECKING:
     from ..kernels import Kernel
@@ -20,16 +19,11 @@ DAMPING = 0.03
 """Ratio of the damping to the squared error [Sugihara2011]."""
 
 CLOCK_STEPS = 4
-"""How often a search looks at the clock: as plain Python a step takes a tenth of a millisecond."""
+"""How often a search as plain Python looks at the clock: a step takes a tenth of a millisecond. As
+machine code a whole search does."""
 
 SEARCH_STEPS = 40
 """A search that gets there needs some ten steps; a new start is worth more than a slow approach."""
-
-PROGRESS = 0.8
-"""What is left of the squared error after a step that counts as progress."""
-
-IDLE_STEPS = 2
-"""So many steps in a row may pass without progress; one more ends a search."""
 
 APPROACH_STEPS = 200
 """Of a descent to a closest approach; its rate is linear where the target is out of reach."""
@@ -40,6 +34,9 @@ APPROACH_RESOLUTION = 1e-13
 ROTATION_OF_APPROACH = 0.1
 """Weight of the rotation in a descent. Where the place cannot be reached, a step that trades one
 for the other would give away much distance for a little angle."""
+
+APPROACH_IDLE = 2
+"""So many of them in a row do."""
 
 LARGEST_DAMPING = 1e9
 """A step that still fails under this damping is below the resolution of the arithmetic."""
@@ -72,6 +69,11 @@ class Deadline(NamedTuple):
     wall: float
     processor: float
 
+    @classmethod
+    def after(cls, began: float, share: float, timeout: float) -> Deadline:
+        """The end of a share of the time [s] of a call that began then."""
+        return cls(began + share * timeout, time.thread_time() + ASSURED * timeout)
+
     def passed(self) -> bool:
         """Whether it is time to stop."""
         return time.perf_counter() > self.wall and time.thread_time() > self.processor
@@ -86,112 +88,132 @@ class End(NamedTuple):
     steps: int
 
 
-class Search(NamedTuple):
-    """A problem in the form that the compiled step takes.
+class Search:
+    """What does not change from target to target, in the form that the compiled search takes.
 
     What is minimised is the squared length of the error, the position over the chain's length.
 
     Attributes:
-        kernel: ``algorithms.inverse_kinematics_step``, of m frames and n joints.
-        targets: (m, 4, 4) wanted poses in the root link.
+        kernel: ``algorithms.inverse_kinematics_search``, of m frames and n joints.
         joints: (5, n) limits, mobility, allowance and liked positions.
         tasks: (m, 2, 6) weights and slack.
-        position_tolerance: m.
-        rotation_tolerance: rad.
+        near: square of the position error that counts as arrived [m^2].
+        aligned: square of the rotation error that counts as arrived [rad^2].
     """
 
-    kernel: Kernel
-    targets: Vector
-    joints: Vector
-    tasks: Vector
-    position_tolerance: float
-    rotation_tolerance: float
+    def __init__(
+        self, kernel: Kernel, joints: Vector, tasks: Vector, near: float, aligned: float
+    ) -> None:
+        """Keep the numbers."""
+        self.kernel = kernel
+        self.joints = joints
+        self.tasks = tasks
+        self.near = near
+        self.aligned = aligned
+        self._options = (DAMPING, 0.0, near, aligned, 0.0)
+        self._settings = np.array([*self._options, SEARCH_STEPS])
 
-    def run(self, start: Vector, deadline: Deadline) -> End:
+    def run(self, start: Vector, targets: Vector, deadline: Deadline | None) -> End:
         """Search from joint positions until arrived, too slow, or out of time.
 
         Args:
-            start: (n) joint positions within the limits.
-            deadline: when to stop.
+            start: (n) joint positions.
+            targets: (m, 4, 4) wanted poses in the root link.
+            deadline: when to stop; None for not before the search has ended by itself.
         """
-        step, clock, wall = self.kernel.call, time.perf_counter, deadline.wall
-        targets, joints, tasks = self.targets, self.joints, self.tasks
-        near = (INSIDE * self.position_tolerance) ** 2
-        aligned = (INSIDE * self.rotation_tolerance) ** 2
-        n = len(start)
-        here, there = np.empty(n + FIGURES), np.empty(n + FIGURES)
-        here[:n] = start
-        here[n:] = 0.0
-        least, idle, steps = math.inf, 0, 0
-        while True:
-            step(here, targets, joints, tasks, _SEARCHING, out=there)
-            cost = there.item(n + 2)
-            if there.item(n) <= near and there.item(n + 1) <= aligned:
-                return End(here[:n], True, cost, steps)
-            if cost < PROGRESS * least:
-                least, idle = cost, 0
-            else:
-                idle += 1
-            late = steps % CLOCK_STEPS == 0 and clock() > wall and deadline.passed()
-            if idle > IDLE_STEPS or steps >= SEARCH_STEPS or late:
-                return End(here[:n], False, cost, steps)
-            here, there = there, here
-            steps += 1
+        if deadline is None:
+            positions, progress = self.kernel.call(
+                start, _BEGINNING, targets, self.joints, self.tasks, self._settings
+            )
+        else:
+            positions, progress = self._in_pieces(
+                start, _BEGINNING, targets, self._options, SEARCH_STEPS, deadline
+            )
+        position, rotation, cost, _, _, _, steps = progress.tolist()
+        return End(positions, position <= self.near and rotation <= self.aligned, cost, int(steps))
 
-    def approach(self, start: Vector, deadline: Deadline) -> End:
+    @property
+    def compiled(self) -> bool:
+        """Whether a whole search takes less than looking at the clock is worth."""
+        return self.kernel.backend == 'llvm'
+
+    def _in_pieces(
+        self,
+        positions: Vector,
+        progress: Vector,
+        targets: Vector,
+        options: tuple[float, ...],
+        most: int,
+        deadline: Deadline,
+    ) -> tuple[Vector, Vector]:
+        """Where so many steps lead at most, and what is known there."""
+        size = most if self.compiled else CLOCK_STEPS
+        done = 0
+        while done < most and not (done and deadline.passed()):
+            done = min(done + size, most)
+            positions, progress = self.kernel.call(
+                positions, progress, targets, self.joints, self.tasks, np.array([*options, done])
+            )
+            if progress.item(PROGRESS - 1) < done:
+                break
+        return positions, progress
+
+    def approach(self, start: Vector, targets: Vector, deadline: Deadline) -> End:
         """Descend to the closest approach, however slow: each step must gain.
 
         Here the place comes before the orientation: the distance found is, but for a small part,
         the least there is.
 
         Args:
-            start: (n) joint positions within the limits.
+            start: (n) joint positions.
+            targets: (m, 4, 4) wanted poses in the root link.
             deadline: when to stop.
         """
-        step = self.kernel.call
         tasks = self.tasks.copy()
         tasks[:, 0, 3:] *= ROTATION_OF_APPROACH
-        problem = (self.targets, self.joints, tasks)
-        settings = _SEARCHING.copy()
-        n = len(start)
-        here, there, beyond = np.zeros((3, n + FIGURES))
-        here[:n] = start
-        step(here, *problem, settings, out=there)
-        cost = there.item(n + 2)
+
+        def step(positions: Vector, damping: float) -> tuple[Vector, float]:
+            """The next positions, and the cost of these."""
+            settings = np.array([damping, 0.0, NEVER, NEVER, 0.0, 1.0])
+            following, progress = self.kernel.call(
+                positions, _UNTIRING, targets, self.joints, tasks, settings
+            )
+            return following, progress.item(2)
+
+        here, damping = start, DAMPING
+        there, cost = step(here, damping)
         steps, idle = 0, 0
-        while steps < APPROACH_STEPS and idle < IDLE_STEPS and not deadline.passed():
+        while steps < APPROACH_STEPS and idle < APPROACH_IDLE and not deadline.passed():
             steps += 1
-            step(there, *problem, settings, out=beyond)
-            reached = beyond.item(n + 2)
+            beyond, reached = step(there, damping)
             if reached < cost:
                 idle = idle + 1 if reached > (1.0 - APPROACH_RESOLUTION) * cost else 0
-                here, there, beyond = there, beyond, here
-                cost = reached
-                settings[0] *= 0.5
-            elif settings[0] < LARGEST_DAMPING:
-                settings[0] *= 4.0
-                step(here, *problem, settings, out=there)
+                here, there, cost = there, beyond, reached
+                damping *= 0.5
+            elif damping < LARGEST_DAMPING:
+                damping *= 4.0
+                there, _ = step(here, damping)
             else:
                 break
-        return End(here[:n], False, cost, steps)
+        return End(here, False, cost, steps)
 
-    def settle(self, start: Vector, deadline: Deadline) -> End:
+    def settle(self, start: Vector, targets: Vector, deadline: Deadline) -> End:
         """Move on along the solutions to the one nearest the liked positions.
 
         Args:
             start: (n) a solution.
+            targets: (m, 4, 4) wanted poses in the root link.
             deadline: when to stop.
         """
-        n = len(start)
-        here, there = np.zeros((2, n + FIGURES))
-        here[:n] = start
-        for _ in range(SETTLING_STEPS):
-            self.kernel.call(here, self.targets, self.joints, self.tasks, _SETTLING, out=there)
-            here, there = there, here
-            if here.item(n + 3) < SETTLED or deadline.passed():
-                break
-        return self.run(here[:n].copy(), deadline)
+        options = (DAMPING, PULL, NEVER, NEVER, SETTLED)
+        settled, _ = self._in_pieces(start, _UNTIRING, targets, options, SETTLING_STEPS, deadline)
+        return self.run(settled, targets, deadline)
 
 
-_SEARCHING = np.array([DAMPING, 0.0])
-_SETTLING = np.array([DAMPING, PULL])
+NEVER = -1.0
+"""A square that no error is below."""
+
+
+_BEGINNING = np.array([*[0.0] * (PROGRESS - 3), 1e300, 0.0, 0.0])
+_UNTIRING = np.array([*[0.0] * (PROGRESS - 3), 0.0, -1e300, 0.0])
+"""What is known of a search at its beginning; of one that does not mind to be without progress."""

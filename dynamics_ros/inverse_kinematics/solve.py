@@ -7,13 +7,12 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arguments import check_count, check_positive
-from .problem import Placed, Problem, Wishes, pose_problem
+from .problem import Placed, Problem, Wishes
 from .result import CONVERGED, STALLED, TIMED_OUT, UNREACHABLE, InverseKinematicsResult
-from .search import ASSURED, Deadline, End
+from .search import Deadline
 
 if TYPE_CHECKING:
     from ..robot import Robot
@@ -91,43 +90,48 @@ def solve(
         locked_joints,
         posture,
     )
-    problem = pose_problem(robot, target, frame, seed, wishes)
+    problem = Problem(robot, target, frame, seed, wishes)
     check_positive('timeout', timeout)
     check_count('max_restarts', max_restarts, least=0)
     check_count('random_seed', random_seed, least=0)
     began = time.perf_counter()
-    assured = time.thread_time() + ASSURED * timeout
-    until = Deadline(began + SEARCHING * timeout, assured)
+    # Most problems are solved from the seed, as machine code before a clock has been looked at.
+    clock = None if problem.search.compiled else Deadline.after(began, SEARCHING, timeout)
+    end = problem.run(problem.start, clock)
     steps, ends = 0, []
-    # Where there is nothing to find, only the closest approach is looked for, from a few starts.
-    restarts = min(max_restarts, DESCENTS) if problem.out_of_reach else max_restarts
-    for positions in problem.starts(restarts, random_seed):
-        if problem.out_of_reach:
-            ends.append(End(positions, False, 0.0, 0))
-            continue
-        end = problem.search.run(positions, until)
+    out_of_reach = False
+    restarts = None
+    while True:
         steps += end.steps
-        if end.arrived:
-            answer = problem.confirmed(end.positions)
-            if answer is not None:
-                if posture is not None:
-                    answer = _settled(problem, answer, Deadline(began + timeout, assured))
-                return problem.result(answer, steps, CONVERGED, began)
+        answer = problem.confirmed(end.positions) if end.arrived else None
+        if answer is not None:
+            if posture is not None:
+                answer = _settled(problem, answer, Deadline.after(began, 1.0, timeout))
+            return problem.result(answer, steps, CONVERGED, began)
         ends.append(end)
-        if until.passed():
+        if restarts is None:
+            out_of_reach = problem.out_of_reach()
+            # Then only the closest approach is looked for, from a few starts.
+            count = min(max_restarts, DESCENTS) if out_of_reach else max_restarts
+            restarts = problem.restarts(count, random_seed)
+            until = Deadline.after(began, SEARCHING, timeout)
+            clock = None if problem.search.compiled else until
+        positions = None if until.passed() else next(restarts, None)
+        if positions is None:
             break
+        end = problem.run(positions, clock)
 
-    deadline = Deadline(began + timeout, assured)
+    deadline = Deadline.after(began, 1.0, timeout)
     ends.sort(key=lambda end: end.cost)
     descents = []
     for end in ends[:DESCENTS]:
-        descents.append(problem.search.approach(end.positions, deadline))
+        descents.append(problem.search.approach(end.positions, problem.in_root_link, deadline))
         steps += descents[-1].steps
         if deadline.passed():
             break
     closest = min(descents, key=lambda end: end.cost)
     alike = sum(end.cost <= (1.0 + SAME_APPROACH) * closest.cost for end in descents)
-    if problem.out_of_reach or alike >= AGREEING:
+    if out_of_reach or alike >= AGREEING:
         reason = UNREACHABLE
     else:
         reason = STALLED if len(ends) > max_restarts else TIMED_OUT
@@ -186,17 +190,18 @@ def solve_all(
         locked_joints,
         posture,
     )
-    problem = pose_problem(robot, target, frame, seed, wishes)
+    problem = Problem(robot, target, frame, seed, wishes)
     check_positive('timeout', timeout)
     check_count('max_restarts', max_restarts, least=0)
     check_count('max_solutions', max_solutions, least=1)
     check_count('random_seed', random_seed, least=0)
     check_positive('min_separation', min_separation)
     began = time.perf_counter()
-    deadline = Deadline(began + timeout, time.thread_time() + ASSURED * timeout)
+    deadline = Deadline.after(began, 1.0, timeout)
     found: list[tuple[Placed, int]] = []
-    for positions in problem.starts(0 if problem.out_of_reach else max_restarts, random_seed):
-        end = problem.search.run(positions, deadline)
+    count = 0 if problem.out_of_reach() else max_restarts
+    for positions in (problem.start, *problem.restarts(count, random_seed)):
+        end = problem.run(positions, deadline)
         answer = problem.confirmed(end.positions) if end.arrived else None
         if answer is not None:
             if posture is not None:
@@ -216,6 +221,6 @@ def solve_all(
 
 def _settled(problem: Problem, answer: Placed, deadline: Deadline) -> Placed:
     """The solution nearest the liked posture, if it holds."""
-    end = problem.search.settle(np.array(answer.positions), deadline)
+    end = problem.search.settle(answer.positions, problem.in_root_link, deadline)
     settled = problem.confirmed(end.positions) if end.arrived else None
     return settled or answer

@@ -58,12 +58,16 @@ class Starts:
         means = points.mean(axis=1, keepdims=True)
         spread = float(np.sqrt(np.square(points - means).sum(axis=2).mean()))
         self.spread = spread if spread > SMALLEST_SPREAD else 1.0
-        # |p - p*|^2 / L^2 + |R - R*|^2 / 2 but for what is the same for all starts.
-        linear = -2.0 * (points - means) / self.spread**2
-        angular = -poses[:, :, :3, :3].reshape(len(frames), SORTED, 9)
-        self._mean = means[:, 0]
-        self._features = np.concatenate([*linear, *angular], axis=1)
-        self._squares = np.square((points - means) / self.spread).sum(axis=(0, 2))
+        # |p - p*|^2 / L^2 + |R - R*|^2 / 2 but for what is the same for all starts: a product with
+        # all numbers of the targets, and a constant.
+        features = np.zeros((SORTED, len(frames), 4, 4))
+        linear = np.moveaxis(-2.0 * (points - means) / self.spread**2, 0, 1)
+        features[:, :, :3, 3] = linear
+        squares = np.square((points - means) / self.spread).sum(axis=(0, 2))
+        self._constant = squares - (linear * means[:, 0]).sum(axis=(1, 2))
+        positions_only = features.reshape(SORTED, -1).copy()
+        features[:, :, :3, :3] = np.moveaxis(-poses[:, :, :3, :3], 0, 1)
+        self._features = features.reshape(SORTED, -1), positions_only
 
     def toward(self, targets: Vector, count: int, position_only: bool) -> Iterator[Vector]:
         """Joint positions (n) of ``count`` starts.
@@ -73,10 +77,11 @@ class Starts:
             count: how many.
             position_only: the rotation of the targets does not count.
         """
-        linear = (targets[:, :3, 3] - self._mean).ravel()
-        angular = np.zeros(9 * len(targets)) if position_only else targets[:, :3, :3].ravel()
-        distances = self._features @ np.concatenate([linear, angular]) + self._squares
-        for k in distances.argsort(kind='stable')[:count].tolist():
+        distances = self._features[position_only] @ targets.ravel() + self._constant
+        if count:
+            # Few searches need another one, so the others are not sorted yet.
+            yield self._positions[distances.argmin()]
+        for k in distances.argsort(kind='stable')[1:count].tolist():
             yield self._positions[k]
         for k in range(SORTED, count):
             yield self._sequence(k, k + 1)[0]
