@@ -7,6 +7,7 @@ packages that results are compared with.
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -14,6 +15,10 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
+
+# What is tested is what is compiled now, not what an earlier run has left behind.
+os.environ.setdefault('DYNAMICS_ROS_CACHE', 'off')
+
 PEERS = {
     'pinocchio': ('pinocchio',),
     'mujoco': ('mujoco',),

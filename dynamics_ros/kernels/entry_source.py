@@ -5,33 +5,42 @@ argument; where all are exactly what the kernel takes, it makes the result array
 Anything else (another type, dtype, layout, shape, keyword, a number that is not finite) it hands,
 as it came, to the Python callable that is its ``self``, which converts, broadcasts, or raises the
 clear error.
+
+Objects and functions of the interpreter and of NumPy are symbols, which `interpreter_layout` names:
+what is compiled holds no address of this process and may be kept for another one.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from dynamics_ros.kernels import interpreter_layout as layout
-from dynamics_ros.kernels.interpreter_layout import Addresses
+from dynamics_ros.kernels.interpreter_layout import symbol
 from dynamics_ros.kernels.llvm_dialect import Dialect
 
 if TYPE_CHECKING:
     from dynamics_ros.kernels.trace import Trace, Variable
 
 
-def emit(trace: Trace, dialect: Dialect, addresses: Addresses) -> str:
+def emit(trace: Trace, dialect: Dialect) -> str:
     """Return the entry point and its constants, to follow the module of the trace."""
-    return _Entry(trace, dialect, addresses).text()
+    return _Entry(trace, dialect).text()
+
+
+def declarations(names: Iterable[str]) -> str:
+    """Return the declarations of symbols; all are bytes, whatever is there."""
+    return ''.join(f'@{symbol(name)} = external global i8\n' for name in sorted(names))
 
 
 class _Entry:
     """Writes one entry point, line after line."""
 
-    def __init__(self, trace: Trace, dialect: Dialect, addresses: Addresses) -> None:
+    def __init__(self, trace: Trace, dialect: Dialect) -> None:
         self.trace = trace
         self.dialect = dialect
-        self.addresses = addresses
+        self.symbols: set[str] = set()
         self.object = dialect.pointer('i8')
         self.double = dialect.pointer('double')
         self.lines: list[str] = []
@@ -56,21 +65,25 @@ class _Entry:
         field = self.emit(f'bitcast {self.object} {byte} to {pointer}')
         return self.emit(f'load {kind}, {pointer} {field}')
 
-    def call(self, result: str, address: int, *arguments: str) -> str:
-        """Call a function of the interpreter or of NumPy by its address."""
+    def known(self, name: str) -> str:
+        """Return the pointer to an object or function of the interpreter or of NumPy."""
+        self.symbols.add(name)
+        return f'@{symbol(name)}'
+
+    def call(self, result: str, name: str, *arguments: str) -> str:
+        """Call a function of the interpreter or of NumPy."""
         types = ', '.join(x.rsplit(' ', 1)[0] for x in arguments)
         kind = self.dialect.pointer(f'{result} ({types})')
-        function = self.emit(f'inttoptr i64 {address} to {kind}')
+        function = self.emit(f'bitcast {self.object} {self.known(name)} to {kind}')
         text = f'call {result} {function}({", ".join(arguments)})'
         if result == 'void':
             self.lines.append(f'  {text}')
             return ''
         return self.emit(text)
 
-    def is_object(self, value: str, address: int) -> str:
-        """Compare an object with one whose address is known."""
-        number = self.emit(f'ptrtoint {self.object} {value} to i64')
-        return self.emit(f'icmp eq i64 {number}, {address}')
+    def is_object(self, value: str, name: str) -> str:
+        """Compare an object with a known one."""
+        return self.emit(f'icmp eq {self.object} {value}, {self.known(name)}')
 
     def all_of(self, flags: list[str]) -> str:
         total = 'true'
@@ -96,10 +109,10 @@ class _Entry:
         for value, variable in zip(values, variables):
             kind = self.load(self.object, value, layout.OBJECT_TYPE)
             if variable.shape:
-                flags.append(self.is_object(kind, self.addresses.array_type))
+                flags.append(self.is_object(kind, 'array_type'))
             else:
-                python = self.is_object(kind, self.addresses.float_type)
-                numpy = self.is_object(kind, self.addresses.float64_type)
+                python = self.is_object(kind, 'float_type')
+                numpy = self.is_object(kind, 'float64_type')
                 flags.append(self.emit(f'or i1 {python}, {numpy}'))
         return flags
 
@@ -111,7 +124,7 @@ class _Entry:
         for value, variable in zip(values, variables):
             if variable.shape:
                 dtype = self.load(self.object, value, layout.ARRAY_DTYPE)
-                flags.append(self.is_object(dtype, self.addresses.float64_dtype))
+                flags.append(self.is_object(dtype, 'float64_dtype'))
                 bits = self.load('i32', value, layout.ARRAY_FLAGS)
                 masked = self.emit(f'and i32 {bits}, {required}')
                 flags.append(self.emit(f'icmp eq i32 {masked}, {required}'))
@@ -182,12 +195,13 @@ class _Entry:
             'i64 %count',
             f'{self.object} %names',
         )
-        answer = self.call(self.object, self.addresses.vectorcall, *everything)
+        answer = self.call(self.object, 'vectorcall', *everything)
         self.lines.append(f'  ret {self.object} {answer}')
 
         body = '\n'.join(self.lines)
         signature = ', '.join(everything)
-        return f'{self.shape_constants()}define {self.object} @entry({signature}) {{\n{body}\n}}\n'
+        head = declarations(self.symbols) + self.shape_constants()
+        return f'{head}define {self.object} @entry({signature}) {{\n{body}\n}}\n'
 
     def shape_constants(self) -> str:
         lines = []
@@ -209,7 +223,7 @@ class _Entry:
         self.lines.append(f'  br i1 {good}, label %{label}, label %{label}.refused')
         self.label(f'{label}.refused')
         for array in made:
-            self.call('void', self.addresses.decref, f'{self.object} {array}')
+            self.call('void', 'decref', f'{self.object} {array}')
         self.lines.append('  br label %slow')
         self.label(label)
 
@@ -236,12 +250,12 @@ class _Entry:
         if len(objects) == 1:
             self.lines.append(f'  ret {self.object} {objects[0]}')
             return
-        pair = self.call(self.object, self.addresses.tuple_new, f'i64 {len(objects)}')
+        pair = self.call(self.object, 'tuple_new', f'i64 {len(objects)}')
         self.release_unless(pair, 'packed', arrays)
         for i, value in enumerate(objects):
             self.call(
                 'i32',
-                self.addresses.tuple_set_item,
+                'tuple_set_item',
                 f'{self.object} {pair}',
                 f'i64 {i}',
                 f'{self.object} {value}',
@@ -256,13 +270,13 @@ class _Entry:
         dimensions = self.emit(
             f'getelementptr {kind}, {self.dialect.pointer(kind)} @shape{output}, i64 0, i64 0'
         )
-        dtype = self.emit(f'inttoptr i64 {self.addresses.float64_dtype} to {self.object}')
-        array_type = self.emit(f'inttoptr i64 {self.addresses.array_type} to {self.object}')
+        dtype = self.known('float64_dtype')
+        array_type = self.known('array_type')
         # PyArray_NewFromDescr takes the reference to the dtype that it is given.
-        self.call('void', self.addresses.incref, f'{self.object} {dtype}')
+        self.call('void', 'incref', f'{self.object} {dtype}')
         array = self.call(
             self.object,
-            self.addresses.new_array,
+            'new_array',
             f'{self.object} {array_type}',
             f'{self.object} {dtype}',
             f'i32 {len(shape)}',
@@ -277,11 +291,11 @@ class _Entry:
 
     def new_scalar(self, output: int, pointer: str, made: list[str]) -> str:
         """Make a NumPy float64 of a number."""
-        dtype = self.emit(f'inttoptr i64 {self.addresses.float64_dtype} to {self.object}')
+        dtype = self.known('float64_dtype')
         data = self.emit(f'bitcast {self.double} {pointer} to {self.object}')
         scalar = self.call(
             self.object,
-            self.addresses.new_scalar,
+            'new_scalar',
             f'{self.object} {data}',
             f'{self.object} {dtype}',
             f'{self.object} null',
@@ -295,7 +309,7 @@ class _Entry:
         self.lines.append(f'  br i1 {good}, label %{label}, label %{label}.failed')
         self.label(f'{label}.failed')
         for other in made:
-            self.call('void', self.addresses.decref, f'{self.object} {other}')
+            self.call('void', 'decref', f'{self.object} {other}')
         self.lines.append(f'  ret {self.object} null')
         self.label(label)
 
@@ -306,7 +320,7 @@ class _Entry:
         size = self.load('i64', '%names', layout.TUPLE_SIZE)
         one = self.emit(f'icmp eq i64 {size}, 1')
         name = self.load(self.object, '%names', layout.TUPLE_ITEMS)
-        self.require([one, self.is_object(name, self.addresses.out_name)], 'out')
+        self.require([one, self.is_object(name, 'out_name')], 'out')
         value = [self.argument(len(self.trace.inputs))]
         self.require(self.types_match(value, output), 'out.typed')
         required = layout.CONTIGUOUS_AND_ALIGNED | layout.WRITEABLE
@@ -318,5 +332,5 @@ class _Entry:
             [self.apart(result, output[0].size, x, n) for x, n in zip(data, sizes)], 'out.apart'
         )
         self.compute(data, [result], [], 'out.computed')
-        self.call('void', self.addresses.incref, f'{self.object} {value[0]}')
+        self.call('void', 'incref', f'{self.object} {value[0]}')
         self.lines.append(f'  ret {self.object} {value[0]}')

@@ -62,6 +62,11 @@ class Addresses:
     tuple_set_item: int
 
 
+def symbol(name: str) -> str:
+    """Return what machine code calls one of the addresses."""
+    return f'dynamics_ros_python_{name}'
+
+
 _OUT = sys.intern('out')
 _FLOAT64 = np.dtype(np.float64)
 

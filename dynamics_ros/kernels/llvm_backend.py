@@ -15,7 +15,6 @@ import numpy as np
 from dynamics_ros.kernels import (
     arguments,
     entry_source,
-    interpreter_layout,
     llvm_compiler,
     self_test,
     threads,
@@ -48,7 +47,8 @@ class LlvmBackend:
         ir = trace_module(trace, platform.dialect, platform.processor)
         functions = ['batch']
         try:
-            ir += entry_source.emit(trace, platform.dialect, interpreter_layout.addresses())
+            llvm_compiler.provide_interpreter()
+            ir += entry_source.emit(trace, platform.dialect)
             functions.append('entry')
         except UnknownLayoutError as reason:
             _log.info('%s is called through ctypes: %s', trace.name, reason)

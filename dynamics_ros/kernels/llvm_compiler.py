@@ -6,10 +6,11 @@ import ctypes
 import ctypes.util
 import threading
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from dynamics_ros.kernels import background, llvm_runtime
+from dynamics_ros.kernels import background, interpreter_layout, llvm_runtime, object_cache
 from dynamics_ros.kernels.llvm_dialect import Dialect
 from dynamics_ros.kernels.processor import Processor, of_target
 
@@ -102,7 +103,7 @@ def has_opaque_pointers() -> bool:
 
 
 def compile_module(ir: str, functions: Sequence[str]) -> MachineCode:
-    """Compile a module for this processor.
+    """Compile a module for this processor, unless the machine code of the same one is on disk.
 
     Args:
         ir: LLVM IR.
@@ -110,18 +111,43 @@ def compile_module(ir: str, functions: Sequence[str]) -> MachineCode:
     """
     binding = load()
     target = binding.Target.from_default_triple()
-    machine = target.create_target_machine(
-        cpu=binding.get_host_cpu_name(),
-        features=binding.get_host_cpu_features().flatten(),
-        opt=2,
-        codemodel='jitdefault',
-        jit=True,
-    )
-    module = binding.parse_assembly(ir)
-    module.verify()
-    engine = binding.create_mcjit_compiler(module, machine)
+    options = {
+        'cpu': binding.get_host_cpu_name(),
+        'features': binding.get_host_cpu_features().flatten(),
+        'opt': 2,
+        'codemodel': 'jitdefault',
+    }
+    machine = target.create_target_machine(jit=True, **options)
+    versions = f'{binding.llvm_version_info} {_llvmlite_version()} {target.triple}'
+    name = object_cache.key(ir, versions, repr(options))
+    code = object_cache.read(name)
+    if code is None:
+        module = binding.parse_assembly(ir)
+        module.verify()
+        engine = binding.create_mcjit_compiler(module, machine)
+        engine.set_object_cache(notify_func=lambda _, made: object_cache.write(name, made))
+    else:
+        engine = binding.create_mcjit_compiler(binding.parse_assembly(''), machine)
+        engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return MachineCode(engine, functions)
+
+
+def _llvmlite_version() -> str:
+    import llvmlite
+
+    return str(llvmlite.__version__)
+
+
+def provide_interpreter() -> None:
+    """Tell LLVM where the entry points find objects and functions of this interpreter.
+
+    Raises:
+        UnknownLayoutError: they cannot be had.
+    """
+    binding = load()
+    for name, address in asdict(interpreter_layout.addresses()).items():
+        binding.add_symbol(interpreter_layout.symbol(name), address)
 
 
 def _provide_libm(binding: Any) -> None:

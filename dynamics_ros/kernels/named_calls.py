@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from dynamics_ros.kernels import entry_source, llvm_compiler
 from dynamics_ros.kernels import interpreter_layout as layout
-from dynamics_ros.kernels import llvm_compiler
 from dynamics_ros.kernels.entry_point import builtin_with_self
-from dynamics_ros.kernels.interpreter_layout import Addresses
+from dynamics_ros.kernels.interpreter_layout import symbol
 from dynamics_ros.kernels.llvm_compiler import MachineCode
 from dynamics_ros.kernels.llvm_dialect import Dialect
 
@@ -94,11 +94,12 @@ class NamedCalls:
 
 @lru_cache(maxsize=1)
 def _compiled() -> MachineCode:
-    platform = llvm_compiler.platform()
-    return llvm_compiler.compile_module(emit(platform.dialect, layout.addresses()), ['named_entry'])
+    llvm_compiler.provide_interpreter()
+    dialect = llvm_compiler.platform().dialect
+    return llvm_compiler.compile_module(emit(dialect), ['named_entry'])
 
 
-def emit(dialect: Dialect, addresses: Addresses) -> str:
+def emit(dialect: Dialect) -> str:
     """Return the function that all tables share, of METH_FASTCALL | METH_KEYWORDS."""
     byte, number = dialect.pointer('i8'), dialect.pointer('i64')
     objects = dialect.pointer(byte)
@@ -119,7 +120,8 @@ def emit(dialect: Dialect, addresses: Addresses) -> str:
             f'  %{name} = ptrtoint {byte} %{name}.o to i64'
         )
 
-    return f"""define {byte} @named_entry({byte} %self, {others}) {{
+    return f"""{entry_source.declarations(['vectorcall'])}
+define {byte} @named_entry({byte} %self, {others}) {{
 entry:
 {dialect.element('%data.b', 'i8', '%self', layout.ARRAY_DATA)}
   %data.p = bitcast {byte} %data.b to {dialect.pointer(number)}
@@ -166,7 +168,7 @@ found:
 slow:
 {field('otherwise', '%table', SLOW_PATH)}
   %callable = inttoptr i64 %otherwise to {byte}
-  %call = inttoptr i64 {addresses.vectorcall} to {function}
+  %call = bitcast {byte} @{symbol('vectorcall')} to {function}
   %result = tail call {byte} %call({byte} %callable, {others})
   ret {byte} %result
 }}

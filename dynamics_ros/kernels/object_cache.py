@@ -1,0 +1,139 @@
+"""Machine code on disk, so that a process need not compile what one before it has compiled.
+
+What is loaded here is run, so files are only taken from a folder that belongs to this user and that
+nobody else can write to, and only files of which the same is true. Both are looked at through open
+descriptors, so that nothing can be exchanged between looking and reading. Each file begins with a
+digest of the rest: one that is damaged is as good as none. A cache that cannot be used is never an
+error.
+
+The environment variable ``DYNAMICS_ROS_CACHE=off`` turns it off.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+VARIABLE = 'DYNAMICS_ROS_CACHE'
+
+LIMIT = 128 * 2**20
+"""Bytes of all files together; beyond it those that were not used for the longest time go."""
+
+SUFFIX = '.kernel'
+DIGEST = hashlib.sha256
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+_log = logging.getLogger('dynamics_ros.kernels')
+
+
+def folder() -> Path | None:
+    """Return where the files are; None where there shall be none."""
+    if os.environ.get(VARIABLE, '').lower() in ('off', '0', 'no', 'false'):
+        return None
+    if os.open not in os.supports_dir_fd or not hasattr(os, 'geteuid'):
+        return None
+    base = os.environ.get('XDG_CACHE_HOME', '')
+    try:
+        # The specification wants relative paths to be ignored.
+        parent = Path(base) if os.path.isabs(base) else Path.home() / '.cache'
+    except RuntimeError:
+        return None
+    return parent / 'dynamics_ros'
+
+
+def key(*parts: str) -> str:
+    """Return the name of what is made of some texts and of nothing else."""
+    digest = DIGEST()
+    for part in parts:
+        digest.update(f'{len(part)} '.encode())
+        digest.update(part.encode())
+    return digest.hexdigest()
+
+
+def read(name: str) -> bytes | None:
+    """Return the machine code of a key; None where there is none that can be trusted."""
+    try:
+        with _opened(make=False) as directory:
+            file = os.open(name + SUFFIX, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=directory)
+            with open(file, 'rb') as stream:
+                if not _is_ours(os.fstat(file), stat.S_ISREG):
+                    _log.warning('the file %s of the cache is not trusted', name)
+                    return None
+                content = stream.read()
+                with suppress(OSError):
+                    os.utime(file)
+    except OSError:
+        return None
+    size = DIGEST().digest_size
+    code = content[size:]
+    return code if DIGEST(code).digest() == content[:size] else None
+
+
+def write(name: str, code: bytes) -> None:
+    """Keep the machine code of a key, if that can be done."""
+    content = DIGEST(code).digest() + code
+    temporary = f'{name}.{os.getpid()}.{os.urandom(4).hex()}'
+    try:
+        with _opened(make=True) as directory:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            file = os.open(temporary, flags, 0o600, dir_fd=directory)
+            try:
+                with open(file, 'wb') as stream:
+                    stream.write(content)
+                os.replace(temporary, name + SUFFIX, src_dir_fd=directory, dst_dir_fd=directory)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(temporary, dir_fd=directory)
+                raise
+            _keep_small(directory)
+    except OSError as reason:
+        _log.info('compiled kernels are not kept: %s', reason)
+
+
+@contextmanager
+def _opened(make: bool) -> Iterator[int]:
+    """Open the folder.
+
+    Raises:
+        OSError: there is none, or it is not only ours.
+    """
+    path = folder()
+    if path is None:
+        raise FileNotFoundError('the cache is off')
+    if make:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, exist_ok=True)
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        if not _is_ours(os.fstat(directory), stat.S_ISDIR):
+            raise PermissionError(f'{path} belongs to somebody else or others can write to it')
+        yield directory
+    finally:
+        os.close(directory)
+
+
+def _is_ours(found: os.stat_result, is_kind: Callable[[int], bool]) -> bool:
+    mine = found.st_uid == os.geteuid()
+    return is_kind(found.st_mode) and mine and not found.st_mode & OTHERS_WRITE
+
+
+def _keep_small(directory: int) -> None:
+    """Remove the files that were not used for the longest time until the rest is small enough."""
+    found = []
+    for name in os.listdir(directory):
+        with suppress(OSError):
+            status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+            if stat.S_ISREG(status.st_mode):
+                found.append((status.st_mtime, status.st_size, name))
+    total = sum(size for _, size, _ in found)
+    for _, size, name in sorted(found):
+        if total <= LIMIT:
+            return
+        with suppress(OSError):
+            os.unlink(name, dir_fd=directory)
+        total -= size
