@@ -22,6 +22,7 @@ from benchmarks.records import (
 SUITES = {
     'dynamics': 'time of every call of kinematics and dynamics; start-up, memory, growth',
     'ik': 'inverse kinematics: success and time on targets that can be reached',
+    'estimation': 'contact forces beside the truth of a simulator; cost of a step',
     'accuracy': 'error of every quantity on every robot of example-robot-data',
 }
 MODULES = {'ik': 'inverse_kinematics'}
@@ -88,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument(
         '--part',
         action='append',
-        choices=('calls', 'batch', 'python', 'startup', 'chains'),
+        choices=('calls', 'batch', 'python', 'startup', 'chains', 'sweeps'),
         help='only this part; may be given again',
     )
     group.add_argument('--plots', type=Path, metavar='FOLDER', help='write plots (PNG) there')

@@ -16,7 +16,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from benchmarks import chains, startup
+from benchmarks import chains, startup, sweeps
 from benchmarks.descriptions import bare
 from benchmarks.dynamics_cases import AGAINST_DYNIBO, BATCH, BATCH_CASES, CASES, PLAIN_PYTHON, Case
 from benchmarks.dynibo_peer import GRAVITY as DYNIBO_GRAVITY
@@ -35,10 +35,13 @@ Array = NDArray[np.float64]
 SUITE = 'dynamics'
 STATES = 10_000
 BATCH_EFFORT = Effort(repeats=7, slice_seconds=0.0)
+WRITING = 'np.copyto(np.empty(shape), 1.0)'
+"""What the memory takes for an array like the result, with nothing computed: no call that gives its
+answer as an array of its own can be faster."""
 AGREEMENT = 1e-9
 """Relative; algorithms differ by rounding only, but MuJoCo normalizes and composes differently."""
 
-PARTS = ('calls', 'batch', 'python', 'startup', 'chains')
+PARTS = ('calls', 'batch', 'python', 'startup', 'chains', 'sweeps')
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
@@ -59,6 +62,8 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
         yield from startup.run(subjects, repeats=1 if options.quick else 3)
     if 'chains' in parts:
         yield from chains.run(effort, options.quick, options.plots)
+    if 'sweeps' in parts:
+        yield from sweeps.run(subjects, effort)
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,7 @@ class Bench:
         peer = PinocchioPeer(text, robot)
         names: dict[str, Any] = {
             'robot': robot, 'q': q, 'v': v, 'a': a, 'frame': subject.frame,
-            'pin': pin, 'model': peer.model, 'data': peer.data,
+            'np': np, 'pin': pin, 'model': peer.model, 'data': peer.data,
             'q_p': peer.configuration(q), 'v_p': peer.velocity(v), 'a_p': peer.velocity(a),
             'frame_id': peer.frame_id(subject.frame),
             'frame_ids': [peer.frame_id(frame) for frame in peer.frames],
@@ -167,15 +172,22 @@ class Bench:
         names['Q_p'] = np.array([peer.configuration(q) for q in Q])
         names['V_p'], names['A_p'] = (np.array([peer.velocity(x) for x in X]) for X in (V, A))
         for case in BATCH_CASES:
-            statements = {'ours': case.ours}
+            names['shape'] = eval(case.ours, names).shape
+            statements = {'ours': case.ours, 'writing': WRITING}
             if 'pin' in self.peers:
                 statements['pin'] = case.pin
             seconds = interleaved(statements, names, BATCH_EFFORT)
             micros = {name: 1e6 * value / states for name, value in seconds.items()}
-            ours = Record(
-                SUITE, f'batch of {states}: {case.name}', self.subject.name, micros['ours'], 'us'
-            )
-            yield _with_peer(ours, 'pin', micros['pin'], BATCH) if 'pin' in micros else ours
+            theirs = micros.get('pin')
+            for label, name, goal in (('', 'ours', BATCH), (', writing alone', 'writing', None)):
+                record = Record(
+                    SUITE,
+                    f'batch of {states}: {case.name}{label}',
+                    self.subject.name,
+                    micros[name],
+                    'us',
+                )
+                yield record if theirs is None else _with_peer(record, 'pin', theirs, goal)
 
     def plain_python(self, effort: Effort) -> Iterator[Record]:
         """The trace as plain Python, as where there is no llvmlite."""

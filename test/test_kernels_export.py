@@ -48,7 +48,7 @@ def traced():
 def test_exported_c_agrees_with_the_plain_trace(traced, tmp_path):
     source, library = tmp_path / 'everything.c', tmp_path / 'everything.so'
     source.write_text(traced.c_source())
-    strict = ['-std=c99', '-Wall', '-Wextra', '-Wpedantic', '-Werror', '-Wno-unused-parameter']
+    strict = ['-std=c99', '-Wall', '-Wextra', '-Wpedantic', '-Werror']
     subprocess.run(
         [COMPILER, *strict, '-O1', '-shared', '-fPIC', '-o', library, source, '-lm'],
         check=True,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..model import Model
 from ..spatial import Force, Matrix3, Scalar, Transform, Vector3
 from .coriolis import composite_bodies
-from .energy import center_of_mass, total_mass
+from .energy import carried_moments, center_of_mass, total_mass
 from .forward_kinematics import body_poses
 
 
@@ -38,6 +38,17 @@ def centroidal_momentum(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) 
 
 
 def center_of_mass_jacobian(model: Model, q: Sequence[Scalar]) -> list[Vector3]:
-    """Column k is the velocity of the centre of mass for unit velocity k: p = m v_G."""
+    """Column k is the velocity of the centre of mass for unit velocity k, in root axes.
+
+    A velocity S of joint i moves all that body i carries, of mass m and first moment h: the linear
+    momentum is m v + w x h.
+    """
+    transforms = [joint.transform(q) for joint in model.joints]
+    masses, moments = carried_moments(model, transforms)
     scale = 1.0 / total_mass(model)
-    return [column.linear * scale for column in centroidal_map(model, q)]
+    columns = [Vector3.zero()] * model.nv
+    for i, X_0B in enumerate(body_poses(model, q)):
+        for k, S in model.joints[i].subspace:
+            momentum = S.linear * masses[i] + S.angular.cross(moments[i])
+            columns[k] = columns[k] + X_0B.rotation @ (momentum * scale)
+    return columns

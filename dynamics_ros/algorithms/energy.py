@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import InvalidArgumentError
-from ..model import Model
-from ..spatial import Scalar, Vector3
-from .forward_kinematics import body_poses, body_velocities
+from ..model import ROOT, Model
+from ..spatial import Scalar, Transform, Vector3
+from .forward_kinematics import body_velocities
 
 
 def kinetic_energy(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scalar:
@@ -43,7 +43,33 @@ def total_mass(model: Model) -> float:
 
 def first_moment(model: Model, q: Sequence[Scalar]) -> Vector3:
     """Sum of m_i p_i in the root frame [kg m]."""
-    moment = Vector3.zero()
-    for X_0B, inertia in zip(body_poses(model, q), model.inertias, strict=True):
-        moment = moment + X_0B.act(inertia.center) * inertia.mass
-    return moment
+    transforms = [joint.transform(q) for joint in model.joints]
+    masses, moments = carried_moments(model, transforms)
+    total = Vector3.zero()
+    for joint, X_0B, mass, moment in zip(model.joints, transforms, masses, moments, strict=True):
+        if joint.parent == ROOT:
+            total = total + _moved(X_0B, mass, moment)
+    return total
+
+
+def carried_moments(
+    model: Model, transforms: Sequence[Transform]
+) -> tuple[list[float], list[Vector3]]:
+    """Mass and first moment of each body with all that it carries, in the frame of that body.
+
+    Args:
+        transforms: X_PB of each body in its parent.
+    """
+    masses = [inertia.mass for inertia in model.inertias]
+    moments = [inertia.center * inertia.mass for inertia in model.inertias]
+    for i in reversed(range(len(model.joints))):
+        parent = model.joints[i].parent
+        if parent != ROOT:
+            moments[parent] = moments[parent] + _moved(transforms[i], masses[i], moments[i])
+            masses[parent] = masses[parent] + masses[i]
+    return masses, moments
+
+
+def _moved(X_PB: Transform, mass: float, moment: Vector3) -> Vector3:
+    """The first moment about the origin of the parent, in its axes."""
+    return X_PB.rotation @ moment + X_PB.translation * mass

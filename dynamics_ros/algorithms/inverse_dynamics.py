@@ -62,12 +62,6 @@ def inverse_dynamics(
     return tau
 
 
-def gravity_torques(model: Model, q: Sequence[Scalar]) -> list[Scalar]:
-    """g(q): the torques that hold the robot at rest."""
-    rest = [0.0] * model.nv
-    return inverse_dynamics(model, q, rest, rest)
-
-
 def nonlinear_effects(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
     """C(q, v) v + g(q): the torques without acceleration."""
     return inverse_dynamics(model, q, v, [0.0] * model.nv)

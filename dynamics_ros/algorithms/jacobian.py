@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..model import ROOT, Frame, Model
 from ..spatial import Motion, Scalar, Transform, Vector3
-from .forward_kinematics import branch_poses, frame_velocity
+from .forward_kinematics import branch_poses
 
 REFERENCES = ('world', 'local', 'local_world_aligned')
 """World: spatial twist at the root's origin. Local: body twist. Local world aligned: velocity of
@@ -29,23 +29,25 @@ def jacobian_derivative(
 ) -> list[Motion]:
     """Time derivative of the Jacobian's columns.
 
-    A column S fixed in body B turns with it, d/dt S = v_B x S. The local reference moves with the
-    frame, which takes v_F x J away; the origin of local_world_aligned moves with the velocity of
-    the frame, which adds w x v_F to the linear part.
+    A column J fixed in body B turns with it, d/dt J = v_B x J with both in the reference. The local
+    reference moves with the frame, which takes v_F x J away; the origin of local_world_aligned
+    moves with the velocity of the frame, which adds w x v_F to the linear part.
     """
-    columns = [Motion.zero()] * model.nv
+    rates = [Motion.zero()] * model.nv
     velocities: dict[int, Motion] = {}
-    v_F = frame_velocity(model, q, v, frame, reference)
+    columns: list[tuple[int, int, Motion]] = []
+    v_F = Motion.zero()
     for i, X_RB in _to_reference(model, q, frame, reference).items():
         joint = model.joints[i]
-        v_P = Motion.zero() if joint.parent == ROOT else velocities[joint.parent]
-        velocities[i] = joint.transform(q).inverse_act(v_P) + joint.motion(v)
+        v_F = Motion.zero() if joint.parent == ROOT else velocities[joint.parent]
         for k, S in joint.subspace:
-            rate = X_RB.act(velocities[i].cross(S)) + _of_moving_reference(
-                X_RB.act(S), v_F, reference
-            )
-            columns[k] = columns[k] + rate
-    return columns
+            J = X_RB.act(S)
+            v_F = v_F + J * v[k]
+            columns.append((i, k, J))
+        velocities[i] = v_F
+    for i, k, J in columns:
+        rates[k] = rates[k] + velocities[i].cross(J) + _of_moving_reference(J, v_F, reference)
+    return rates
 
 
 def jacobian_hessian(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..model import ROOT, Model
 from ..spatial import Scalar
 from .forward_kinematics import body_velocities
-from .inverse_dynamics import gravity_torques
+from .gravity import gravity_torques
 
 
 def momentum_observer_terms(

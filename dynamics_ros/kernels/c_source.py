@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
+from dynamics_ros.kernels.operations import INPUT
 from dynamics_ros.kernels.printing import Assignment, PrintedStep, header, printed
 
 if TYPE_CHECKING:
-    from dynamics_ros.kernels.trace import Trace
+    from dynamics_ros.kernels.trace import Trace, Variable
 
 RESERVED = frozenset(
     """
@@ -27,30 +29,80 @@ HELPERS = {
 }
 
 
+class CFunction(NamedTuple):
+    """A trace as a C function.
+
+    Attributes:
+        prototype: its return type, name and parameters.
+        lines: its body, braces included.
+        inputs, outputs: what its parameters are called.
+    """
+
+    prototype: str
+    lines: list[str]
+    inputs: list[str]
+    outputs: list[str]
+
+
 def emit(trace: Trace) -> str:
     """Return the source of a C99 file that computes the outputs of a trace.
 
     Arrays are row-major; a scalar input is passed by value. The function keeps no state, and no
     output may overlap another array.
     """
-    text = printed(trace, lambda operation: operation.c, RESERVED, indexed=True)
-    lines = [f'// {line}'.rstrip('\\ ') for line in header(trace)]
-    lines += ['#include <math.h>', '']
-    lines += [helper for name, helper in HELPERS.items() if name in trace.operation_counts]
+    function = c_function(trace)
+    lines = [*comment(header(trace)), '#include <math.h>', '', *helpers([trace])]
+    return '\n'.join([*lines, function.prototype, *function.lines, ''])
 
+
+def comment(lines: Iterable[str]) -> list[str]:
+    """Return lines as comments; a backslash at an end would make the next line one too."""
+    return [f'// {line}'.rstrip('\\ ') for line in lines]
+
+
+def helpers(traces: Iterable[Trace]) -> list[str]:
+    """Return the functions that traces call and math.h does not have."""
+    used = {name for trace in traces for name in trace.operation_counts}
+    return [helper for name, helper in HELPERS.items() if name in used]
+
+
+def c_function(trace: Trace) -> CFunction:
+    """Return the function of a trace, as `emit` describes it."""
+    text = printed(trace, lambda operation: operation.c, RESERVED, indexed=True)
     parameters = []
     for variable, name in zip(trace.inputs, text.arguments):
-        kind = f'const double {name}[{variable.size}]' if variable.shape else f'double {name}'
-        parameters.append(kind)
+        parameters.append(f'const {_array(name, variable)}' if variable.shape else f'double {name}')
     for variable, name in zip(trace.outputs, text.output_names):
-        parameters.append(f'double {name}[{variable.size}]')
-    lines += [f'void {trace.name}({", ".join(parameters) or "void"})', '{']
+        parameters.append(_array(name, variable))
+    prototype = f'void {trace.name}({", ".join(parameters) or "void"})'
+    lines = [f'    (void){name};' for name in _unread(trace, text.arguments)]
+    lines += [
+        f'    (void){name};' for name, x in zip(text.output_names, trace.outputs) if not x.size
+    ]
     lines += ['    // intermediates']
     lines += [f'    {line}' for step in text.steps for line in _step(step)]
     lines += ['    // outputs']
     for name, values in zip(text.output_names, text.results):
         lines += [f'    {name}[{i}] = {value};' for i, value in enumerate(values)]
-    return '\n'.join([*lines, '}', ''])
+    return CFunction(prototype, ['{', *lines, '}'], text.arguments, text.output_names)
+
+
+def _array(name: str, variable: Variable) -> str:
+    # Neither C nor C++ has arrays of no elements.
+    return f'double {name}[{variable.size}]' if variable.size else f'double *{name}'
+
+
+def _unread(trace: Trace, names: Iterable[str]) -> list[str]:
+    """Return the names of the inputs that no result depends on."""
+    operands = [x for node in trace.nodes if node.operation is not INPUT for x in node.operands]
+    read = {x for x in (*operands, *trace.results) if isinstance(x, int)}
+    unread = []
+    first = 0
+    for variable, name in zip(trace.inputs, names):
+        if read.isdisjoint(range(first, first + variable.size)):
+            unread.append(name)
+        first += variable.size
+    return unread
 
 
 def _step(step: PrintedStep) -> list[str]:

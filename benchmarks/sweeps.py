@@ -1,0 +1,207 @@
+"""Analytic recursions beside derivatives of traces: operations and time of each quantity.
+
+The better one is in the package; this is what decides. A sweep is made of the plainest function
+that has the quantity as its derivative, in the mode with the fewest operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks.descriptions import bare
+from benchmarks.records import Record
+from benchmarks.robots import Subject, urdf_path
+from benchmarks.timing import Effort, interleaved
+from dynamics_ros import Robot
+from dynamics_ros.algorithms.energy import center_of_mass, kinetic_energy, potential_energy
+from dynamics_ros.algorithms.forward_dynamics import forward_dynamics
+from dynamics_ros.algorithms.inverse_dynamics import inverse_dynamics
+from dynamics_ros.algorithms.jacobian import jacobian_columns
+from dynamics_ros.kernels import Kernel, Trace, gradient, jacobian, trace
+from dynamics_ros.kernels.differentiate import MODES
+from dynamics_ros.model import Model
+from dynamics_ros.spatial import (
+    Force,
+    Matrix3,
+    Motion,
+    Scalar,
+    Vector3,
+    quaternion_product,
+    quaternion_to_matrix,
+)
+
+REFERENCE = 'local_world_aligned'
+
+TIMED = 150_000
+"""Operations beyond which a sweep is only counted; compiling it takes longer than the rest."""
+
+AGREEMENT = 1e-9
+"""Relative; both are divided by the mass matrix in different orders."""
+
+Values = Sequence[Scalar]
+
+
+def run(subjects: Sequence[Subject], effort: Effort) -> Iterator[Record]:
+    """Operations and time of the quantities that are derivatives of something."""
+    for subject in subjects:
+        robot = Robot.from_urdf(bare(urdf_path(subject.name), subject.locked), subject.root)
+        rng = np.random.default_rng(0)
+        state = {'q': robot.random_configuration(rng)}
+        state |= {name: rng.normal(size=robot.nv) for name in ('v', 'a', 'tau')}
+        state['pi'] = np.zeros(10 * len(robot.model.joints))
+        for case, (framed, function) in SWEEPS.items():
+            ours = robot.kernel(case, *((subject.frame, REFERENCE) if framed else ()))
+            inputs = {x.name: x.shape for x in ours.trace.inputs}
+            swept = _fewest(partial(function, robot.model, subject.frame), inputs, case)
+            counts = ours.operation_count, swept.operation_count
+            record = Record('dynamics', f'{case}, ops', subject.name, counts[0], 'ops')
+            yield replace(record, peer='sweep', peer_value=counts[1])
+            if max(counts) > TIMED:
+                continue
+            ours.wait()
+            names = {'ours': ours.call, 'sweep': Kernel(swept, wait=True).call}
+            names |= {'x': [state[name] for name in inputs]}
+            _agree(case, subject, ours(*names['x']), names['sweep'](*names['x']))
+            seconds = interleaved({x: f'{x}(*x)' for x in ('ours', 'sweep')}, names, effort)
+            record = Record('dynamics', case, subject.name, 1e6 * seconds['ours'], 'us')
+            yield replace(record, peer='sweep', peer_value=1e6 * seconds['sweep'])
+
+
+def _fewest(function: Callable[..., Any], inputs: Mapping[str, Any], name: str) -> Trace:
+    """The trace in the mode that has the fewest operations."""
+    made = [trace(partial(function, mode), inputs, name) for mode in MODES]
+    return min(made, key=lambda x: x.operation_count)
+
+
+def _agree(case: str, subject: Subject, ours: Any, swept: Any) -> None:
+    """Stop where a sweep computes something else."""
+    for x, y in zip(*[x if isinstance(x, tuple) else (x,) for x in (ours, swept)], strict=True):
+        error = float(np.abs(x.ravel() - y.ravel()).max()) / max(1.0, float(np.abs(x).max()))
+        if not error <= AGREEMENT:
+            raise SystemExit(f'{case} of {subject.name}: a sweep is off by {error:.1e}')
+
+
+def coordinate_rates(model: Model, q: Values) -> list[list[Scalar]]:
+    """The rate of each coordinate for each unit velocity, nq by nv; no planar joints."""
+    rates: list[list[Scalar]] = [[0.0] * model.nv for _ in range(model.nq)]
+    for joint in model.joints:
+        if joint.kind.name == 'floating':
+            turn = tuple(q[i] for i in joint.q_indices[3:])
+            R = quaternion_to_matrix(turn)
+            for axis in range(3):
+                unit = [0.5 * (axis == k) for k in range(3)]
+                turning = quaternion_product(turn, (*unit, 0.0))
+                for i, rate in zip(joint.q_indices, (R[0, axis], R[1, axis], R[2, axis])):
+                    rates[i][joint.v_indices[axis]] = rate
+                for i, rate in zip(joint.q_indices[3:], turning):
+                    rates[i][joint.v_indices[3 + axis]] = rate
+        elif joint.leader is None:
+            rates[joint.q_indices[0]][joint.v_indices[0]] = 1.0
+    return rates
+
+
+class LinearInertia:
+    """An inertia in its ten parameters, of which its forces are linear functions."""
+
+    def __init__(self, parameters: Values) -> None:
+        self.mass, *rest = parameters
+        self.moment = Vector3(*rest[:3])
+        xx, xy, yy, xz, yz, zz = rest[3:]
+        self.about_origin = Matrix3(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+
+    def __matmul__(self, motion: Motion) -> Force:
+        v, w, h = motion.linear, motion.angular, self.moment
+        return Force(v * self.mass + w.cross(h), h.cross(v) + self.about_origin @ w)
+
+    def bias_force(self, motion: Motion) -> Force:
+        """v x* Y v."""
+        return motion.cross(self @ motion)
+
+
+def _symbols(q: Values, count: int) -> list[Scalar]:
+    """New inputs of the trace, of which the results must not depend."""
+    return [q[0].graph.symbol() for _ in range(count)]
+
+
+def _along(model: Model, ys: Values, q: Values, mode: str) -> list[list[Scalar]]:
+    return jacobian(ys, q, mode, coordinate_rates(model, q))
+
+
+def _gravity(model: Model, frame: str, mode: str, q: Values) -> Any:
+    return _along(model, [potential_energy(model, q)], q, mode)[0]
+
+
+def _momentum(model: Model, frame: str, mode: str, q: Values, v: Values) -> Any:
+    lagrangian = kinetic_energy(model, q, v) - potential_energy(model, q)
+    p = gradient(lagrangian, v)
+    beta = _along(model, [lagrangian], q, mode)[0]
+    for joint in model.joints:
+        if joint.kind.name == 'floating':  # its velocities do not commute
+            turned = joint.motion(v).cross(Force.of([p[k] for k in joint.v_indices]))
+            for k, S in joint.subspace:
+                beta[k] = beta[k] - S.dot(turned)
+    return {'p': p, 'beta': beta}
+
+
+def _mass_matrix(model: Model, frame: str, mode: str, q: Values) -> Any:
+    v = _symbols(q, model.nv)
+    return jacobian(gradient(kinetic_energy(model, q, v), v), v, mode)
+
+
+def _dynamics(
+    algorithm: Callable[..., list[Scalar]],
+    model: Model,
+    frame: str,
+    mode: str,
+    q: Values,
+    v: Values,
+    x: Values,
+) -> Any:
+    y = algorithm(model, q, v, x)
+    by_q, by_v = _along(model, y, q, mode), jacobian(y, v, mode)
+    return {'dq': by_q, 'dv': by_v, 'dx': jacobian(y, x, mode)}
+
+
+def _regressor(model: Model, frame: str, mode: str, q: Values, v: Values, a: Values) -> Any:
+    pi = _symbols(q, 10 * len(model.joints))
+    bodies = tuple(LinearInertia(pi[i : i + 10]) for i in range(0, len(pi), 10))
+    return jacobian(inverse_dynamics(replace(model, inertias=bodies), q, v, a), pi, mode)
+
+
+def _com_jacobian(model: Model, frame: str, mode: str, q: Values) -> Any:
+    return _along(model, [*center_of_mass(model, q)], q, mode)
+
+
+def _jacobian_elements(model: Model, frame: str, q: Values) -> list[Scalar]:
+    columns = jacobian_columns(model, q, model.frame(frame), REFERENCE)
+    return [x for row in zip(*[column.components() for column in columns]) for x in row]
+
+
+def _jacobian_hessian(model: Model, frame: str, mode: str, q: Values) -> Any:
+    return _along(model, _jacobian_elements(model, frame, q), q, mode)
+
+
+def _jacobian_derivative(model: Model, frame: str, mode: str, q: Values, v: Values) -> Any:
+    moving = [
+        [sum((rate * v_k for rate, v_k in zip(row, v)), 0.0)] for row in coordinate_rates(model, q)
+    ]
+    return jacobian(_jacobian_elements(model, frame, q), q, mode, moving)
+
+
+SWEEPS: Mapping[str, tuple[bool, Callable[..., Any]]] = {
+    'gravity': (False, _gravity),
+    'momentum_observer_terms': (False, _momentum),
+    'mass_matrix': (False, _mass_matrix),
+    'com_jacobian': (False, _com_jacobian),
+    'jacobian_derivative': (True, _jacobian_derivative),
+    'jacobian_hessian': (True, _jacobian_hessian),
+    'regressor': (False, _regressor),
+    'inverse_dynamics_derivatives': (False, partial(_dynamics, inverse_dynamics)),
+    'forward_dynamics_derivatives': (False, partial(_dynamics, forward_dynamics)),
+}
+"""For each kernel whether it has a frame and a reference, and how a sweep computes the same."""
