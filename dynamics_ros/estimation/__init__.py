@@ -5,6 +5,8 @@ from .contact_location import ContactLocation, ContactLocator
 from .contact_surface import Surface, sample_surfaces
 from .effort_check import EffortCheck, EffortReport, EffortVerdict
 from .effort_model import EffortModel
+from .legged import FootContactEstimator, FootContacts
+from .noise import NoiseGains
 from .observers import (
     OBSERVERS,
     InverseDynamicsObserver,
@@ -19,7 +21,6 @@ from .payload_identification import (
     PayloadEstimate,
     PayloadIdentifier,
 )
-from .noise import NoiseGains
 from .tare import Tare, TareResult
 from .wrench import WrenchEstimate, WrenchEstimator
 
@@ -34,6 +35,8 @@ __all__ = [
     'EffortModel',
     'EffortReport',
     'EffortVerdict',
+    'FootContactEstimator',
+    'FootContacts',
     'InverseDynamicsObserver',
     'MomentumObserver',
     'NoiseGains',

@@ -1,0 +1,190 @@
+"""Which feet stand, and on what forces.
+
+Two sources. A momentum observer with a floating base gives the external torques of base and joints,
+and all feet share them, J_1^T f_1 + ... + J_n^T f_n = tau_ext: no assumption about contact, but as
+late as the observer. Constraints ([RD] eq. 3.62) give the forces at once from the joint torques, of
+feet that are known to rest.
+
+Whether a foot is in contact is weighed by two independent signs. Its normal force f_n against a
+threshold f_0, and its speed s along the normal, which is small in contact and not in swing:
+
+    log P / (1 - P) = log Phi(z) / Phi(-z) + log N(s; 0, s_c) / N(s; 0, s_s),
+    z = (f_n - f_0) / sigma,
+
+with f_0 no less than two deviations of the force, and sigma that deviation together with a third of
+f_0. A foot is in contact when P has risen above ``ON``, until it falls below ``OFF``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, log_ndtr
+
+from ..arguments import check_not_negative, check_positive, finite_vector
+from ..errors import InvalidArgumentError
+from .wrench import WrenchEstimator
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+ON, OFF = 0.7, 0.3
+"""Probabilities where a contact begins and ends."""
+
+SHARE = 0.03
+"""Default threshold of a foot's force, of an even share of the weight."""
+
+CONTACT_SPEED, SWING_SPEED = 0.2, 0.6
+"""m/s: how fast a foot moves along the normal, as a standard deviation, in contact (which begins
+and ends with the speed of a swing, the ground being soft) and in swing."""
+
+
+@dataclass(frozen=True, eq=False)
+class FootContacts:
+    """What the feet of a robot are on.
+
+    Attributes:
+        feet: their frames.
+        forces: (n, 3) of the ground on each foot, in the root frame [N].
+        deviations: (n) standard deviation of each normal force [N].
+        probabilities: (n) how likely each is in contact.
+        in_contact: (n) the same with hysteresis.
+        friction_violations: (n) tangential force beyond what friction carries, 0 within the cone or
+            without contact [N].
+        degraded: whether some direction of a force is not told by the joints.
+    """
+
+    feet: tuple[str, ...]
+    forces: Array
+    deviations: Array
+    probabilities: Array
+    in_contact: Mask
+    friction_violations: Array
+    degraded: bool
+
+
+class FootContactEstimator:
+    """Contact and force of the feet of a robot, sample by sample; equations above."""
+
+    def __init__(
+        self,
+        robot: Robot,
+        feet: Sequence[str],
+        *,
+        effort_noise: ArrayLike = 0.1,
+        friction: float = 0.6,
+        normal: ArrayLike = (0.0, 0.0, 1.0),
+        force_threshold: float | None = None,
+    ) -> None:
+        """Make an estimator of feet in the air.
+
+        Args:
+            robot: the robot, with a floating base.
+            feet: their frames, each a point that may touch the ground.
+            effort_noise: standard deviation of an external torque, number or (nv) [Nm or N].
+            friction: coefficient mu of the friction cone.
+            normal: (3) of the ground in the root frame, upward.
+            force_threshold: normal force that is a contact [N]; None is a few percent of an even
+                share of the weight.
+
+        Raises:
+            UnknownFrameError: a frame that the robot does not have.
+            InvalidArgumentError: a robot whose base does not move, or a value out of range.
+        """
+        if robot.model.root_joint != 'floating':
+            raise InvalidArgumentError(
+                'robot', f'its root joint is {robot.model.root_joint}', "root_joint='floating'"
+            )
+        check_not_negative('friction', friction)
+        direction = finite_vector('normal', normal, 3)
+        length = float(np.linalg.norm(direction))
+        check_positive('normal', length)
+        self._robot = robot
+        self.feet = tuple(feet)
+        self._wrenches = WrenchEstimator(
+            robot, self.feet, effort_noise=effort_noise, force_only=True
+        )
+        self._friction = friction
+        self._normal = direction / length
+        if force_threshold is None:
+            weight = robot.total_mass * float(np.linalg.norm(robot.model.gravity.array()))
+            force_threshold = SHARE * weight / len(self.feet)
+        check_positive('force_threshold', force_threshold)
+        self._threshold = force_threshold
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget which feet are in contact."""
+        self._in_contact = np.zeros(len(self.feet), dtype=bool)
+
+    def update(
+        self, q: ArrayLike, v: ArrayLike, external_torque: ArrayLike, ignored: Mask | None = None
+    ) -> FootContacts:
+        """Take a sample in.
+
+        Args:
+            q, v: configuration (nq) and velocity (nv), base included.
+            external_torque: (nv) as of an observer, the six entries of the base included [N, Nm].
+            ignored: (nv) joints that are not to be believed now.
+
+        Raises:
+            InvalidArgumentError: a wrong shape or NaN.
+        """
+        estimates = self._wrenches.estimate(q, external_torque, ignored)
+        forces = np.array([estimate.wrench[:3] for estimate in estimates])
+        n = self._normal
+        deviations = np.sqrt([n @ estimate.covariance[:3, :3] @ n for estimate in estimates])
+        speeds = self._normal_speeds(q, v)
+        threshold = np.maximum(self._threshold, 2.0 * deviations)
+        z = (forces @ n - threshold) / np.hypot(deviations, threshold / 3.0)
+        odds = log_ndtr(z) - log_ndtr(-z) + np.log(SWING_SPEED / CONTACT_SPEED)
+        odds -= 0.5 * speeds**2 * (CONTACT_SPEED**-2 - SWING_SPEED**-2)
+        probabilities = expit(odds)
+        self._in_contact = probabilities > np.where(self._in_contact, OFF, ON)
+        return FootContacts(
+            feet=self.feet,
+            forces=forces,
+            deviations=deviations,
+            probabilities=probabilities,
+            in_contact=self._in_contact.copy(),
+            friction_violations=self.friction_violations(forces, self._in_contact),
+            degraded=any(estimate.degraded for estimate in estimates),
+        )
+
+    def constraint_forces(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, in_contact: Mask
+    ) -> Array:
+        """Forces (n, 3) of feet that rest on the ground, at once from torques ([RD] eq. 3.62).
+
+        Args:
+            q, v: configuration (nq) and velocity (nv).
+            tau: (nv) torques of the joints on the rigid bodies, zero for the base [Nm].
+            in_contact: (n) the feet that rest; the force of the others is zero.
+
+        Raises:
+            InvalidArgumentError: a wrong shape or NaN.
+        """
+        forces = np.zeros((len(self.feet), 3))
+        standing = [foot for foot, rests in zip(self.feet, in_contact, strict=True) if rests]
+        if standing:
+            found = self._robot.contact_forces(q, v, tau, standing)
+            forces[np.asarray(in_contact, dtype=bool)] = found.reshape(-1, 3)
+        return forces
+
+    def friction_violations(self, forces: Array, in_contact: Mask) -> Array:
+        """Tangential beyond mu times normal force (n) [N]; 0 within the cone or in the air."""
+        normal = forces @ self._normal
+        tangential = np.linalg.norm(forces - np.outer(normal, self._normal), axis=1)
+        beyond = np.maximum(tangential - self._friction * np.maximum(normal, 0.0), 0.0)
+        return np.where(in_contact, beyond, 0.0)
+
+    def _normal_speeds(self, q: ArrayLike, v: ArrayLike) -> Array:
+        twists = [self._robot.frame_velocity(q, v, foot) for foot in self.feet]
+        return np.array([twist[:3] @ self._normal for twist in twists])

@@ -1,0 +1,169 @@
+"""Feet of a legged robot: forces, contact and friction, from external torques that are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.robots import urdf_path
+from dynamics_ros import Robot
+from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
+from dynamics_ros.estimation import FootContactEstimator
+
+FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
+WEIGHT = 9.81
+
+
+@pytest.fixture(scope='module')
+def anymal():
+    return Robot.from_urdf(urdf_path('anymal'), root_joint='floating')
+
+
+@pytest.fixture
+def estimator(anymal):
+    return FootContactEstimator(anymal, FEET)
+
+
+def stance(robot, rng=None):
+    """A posture with bent legs, a little different for each leg where a rng is given."""
+    q = robot.neutral()
+    for name, index in zip(robot.joint_names, range(7, robot.nq), strict=True):
+        sign = 1.0 if name[1] == 'F' else -1.0
+        q[index] = {'HAA': 0.0, 'HFE': 0.6 * sign, 'KFE': -1.2 * sign}[name[-3:]]
+    if rng is not None:
+        q[7:] += rng.uniform(-0.2, 0.2, 12)
+    return q
+
+
+def pushed(robot, q, forces):
+    """External torques of forces (n, 3) on the feet."""
+    return sum(robot.jacobian(q, foot)[:3].T @ f for foot, f in zip(FEET, forces, strict=True))
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_forces_of_all_feet_come_back(anymal, estimator, seed):
+    rng = np.random.default_rng(seed)
+    q = stance(anymal, rng)
+    forces = rng.uniform([-10.0, -10.0, 20.0], [10.0, 10.0, 120.0], (4, 3))
+    contacts = estimator.update(q, np.zeros(anymal.nv), pushed(anymal, q, forces))
+    np.testing.assert_allclose(contacts.forces, forces, atol=1e-8)
+    assert contacts.in_contact.all()
+    assert (contacts.probabilities > 0.99).all()
+    assert not contacts.degraded
+
+
+def test_two_feet_in_the_air_are_told_from_two_that_carry(anymal, estimator):
+    q = stance(anymal)
+    forces = np.zeros((4, 3))
+    forces[[0, 3], 2] = 0.5 * WEIGHT * anymal.total_mass
+    contacts = estimator.update(q, np.zeros(anymal.nv), pushed(anymal, q, forces))
+    assert contacts.in_contact.tolist() == [True, False, False, True]
+    assert (contacts.probabilities[[1, 2]] < 0.05).all()
+
+
+def test_a_foot_that_moves_away_is_less_likely_in_contact(anymal):
+    q, v = stance(anymal), np.zeros(anymal.nv)
+    # At the threshold, where the force leaves it open.
+    share = 0.03 * WEIGHT * anymal.total_mass / 4
+    tau = pushed(anymal, q, np.tile([0.0, 0.0, share], (4, 1)))
+    resting = FootContactEstimator(anymal, FEET).update(q, v, tau)
+    v[2] = 1.0
+    moving = FootContactEstimator(anymal, FEET).update(q, v, tau)
+    assert (moving.probabilities < resting.probabilities - 0.3).all()
+
+
+def test_contact_has_hysteresis_and_reset_forgets(anymal, estimator):
+    q, v = stance(anymal), np.zeros(anymal.nv)
+
+    def states(newtons):
+        tau = pushed(anymal, q, np.tile([0.0, 0.0, newtons], (4, 1)))
+        return estimator.update(q, v, tau)
+
+    assert states(50.0).in_contact.all()
+    # Between the two probabilities the state stays what it was.
+    grid = np.linspace(0.0, 4.0, 81)
+    between = next(x for x in grid if 0.35 < states(x).probabilities[0] < 0.65)
+    states(50.0)
+    assert states(between).in_contact.all()
+    assert not states(0.0).in_contact.any()
+    assert not states(between).in_contact.any()
+    states(50.0)
+    estimator.reset()
+    assert not states(between).in_contact.any()
+
+
+def test_friction_violation_is_what_the_cone_does_not_carry(anymal):
+    estimator = FootContactEstimator(anymal, FEET, friction=0.5)
+    q = stance(anymal)
+    forces = np.array([[30.0, 40.0, 80.0], [0.0, 0.0, 80.0], [39.0, 0.0, 80.0], [5.0, 0.0, -20.0]])
+    contacts = estimator.update(q, np.zeros(anymal.nv), pushed(anymal, q, forces))
+    # 50 N along the ground where 0.5 * 80 N hold; a foot that is pulled is not in contact.
+    np.testing.assert_allclose(contacts.friction_violations, [10.0, 0.0, 0.0, 0.0], atol=1e-8)
+    assert contacts.in_contact.tolist() == [True, True, True, False]
+
+
+def test_on_a_slope_the_normal_is_that_of_the_slope(anymal):
+    slope = np.array([np.sin(0.3), 0.0, np.cos(0.3)])
+    estimator = FootContactEstimator(anymal, FEET, friction=0.2, normal=2.0 * slope)
+    q = stance(anymal)
+    contacts = estimator.update(
+        q, np.zeros(anymal.nv), pushed(anymal, q, np.tile(60 * slope, (4, 1)))
+    )
+    np.testing.assert_allclose(contacts.friction_violations, 0.0, atol=1e-8)
+
+
+def test_standing_forces_from_constraints_carry_the_weight_and_agree(anymal, estimator):
+    """At rest both sources have to say the same ([RD] eq. 3.62)."""
+    q, zero = stance(anymal), np.zeros(anymal.nv)
+    # Forces that balance gravity; the joints bring what they leave.
+    J = np.vstack([anymal.jacobian(q, foot)[:3] for foot in FEET])
+    gravity = anymal.gravity(q)
+    forces = np.linalg.lstsq(J[:, :6].T, gravity[:6], rcond=None)[0]
+    tau = gravity - J.T @ forces
+    np.testing.assert_allclose(tau[:6], 0.0, atol=1e-9)
+    found = estimator.constraint_forces(q, zero, tau, np.ones(4, dtype=bool))
+    np.testing.assert_allclose(found, forces.reshape(4, 3), atol=1e-6)
+    assert found[:, 2].sum() == pytest.approx(WEIGHT * anymal.total_mass)
+    # What an observer would find at rest: what gravity and torques leave over.
+    contacts = estimator.update(q, zero, gravity - tau)
+    np.testing.assert_allclose(contacts.forces, found, atol=1e-6)
+
+
+def test_constraint_forces_of_feet_in_the_air_are_zero(anymal, estimator):
+    q, zero = stance(anymal), np.zeros(anymal.nv)
+    none = estimator.constraint_forces(q, zero, zero, np.zeros(4, dtype=bool))
+    assert not none.any()
+    two = estimator.constraint_forces(q, zero, zero, np.array([True, False, True, False]))
+    assert not two[[1, 3]].any()
+    assert two[[0, 2]].any()
+
+
+def test_without_the_base_and_a_knee_a_foot_is_degraded(anymal, estimator):
+    """Two joints do not tell three components of a force."""
+    q = stance(anymal)
+    ignored = np.arange(anymal.nv) < 6
+    ignored[6 + anymal.joint_names.index('LF_KFE')] = True
+    contacts = estimator.update(q, np.zeros(anymal.nv), np.zeros(anymal.nv), ignored)
+    assert contacts.degraded
+    assert not contacts.in_contact.any()
+
+
+@pytest.mark.parametrize(
+    ('settings', 'error', 'argument'),
+    [
+        ({'feet': ('LF_FOOT', 'NOSE')}, UnknownFrameError, 'frames'),
+        ({'friction': -0.1}, InvalidArgumentError, 'friction'),
+        ({'normal': (0.0, 0.0, 0.0)}, InvalidArgumentError, 'normal'),
+        ({'force_threshold': 0.0}, InvalidArgumentError, 'force_threshold'),
+        ({'feet': ()}, InvalidArgumentError, 'frames'),
+    ],
+)
+def test_bad_settings_are_named(anymal, settings, error, argument):
+    with pytest.raises(error, match=argument):
+        FootContactEstimator(anymal, **({'feet': FEET} | settings))
+
+
+def test_a_robot_whose_base_is_fixed_is_refused():
+    fixed = Robot.from_urdf(urdf_path('anymal'))
+    with pytest.raises(InvalidArgumentError, match='floating'):
+        FootContactEstimator(fixed, FEET)
