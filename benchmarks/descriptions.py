@@ -81,6 +81,15 @@ def generic_chain(joints: int) -> str:
     return ElementTree.tostring(root, encoding='unicode')
 
 
+def without_friction(text: str) -> str:
+    """The same robot with joints that turn without friction and damping."""
+    root = ElementTree.fromstring(text)
+    for joint in root.findall('joint'):
+        for element in joint.findall('dynamics'):
+            joint.remove(element)
+    return ElementTree.tostring(root, encoding='unicode')
+
+
 def for_mujoco(text: str) -> str:
     """The same robot for MuJoCo, every link a body."""
     root = ElementTree.fromstring(text)

@@ -14,6 +14,12 @@ from ..arguments import check_not_negative, finite_vector, per_entry
 if TYPE_CHECKING:
     from ..robot import Robot
 
+Vector = NDArray[np.float64]
+
+ACCELERATION_TIME = 0.02
+"""Time constant of the acceleration that thresholds follow [s]: differences of velocities are
+noisy."""
+
 NEVER = np.iinfo(np.int64).max
 """Begin of something that does not go on."""
 
@@ -46,6 +52,10 @@ class ContactReport:
 class ContactDetector:
     """Contact and collision by two thresholds per joint on the external torque [Haddadin2017].
 
+    A threshold is a constant, plus what may be added per speed and per acceleration of the joint:
+    what friction and model leave unexplained grows with motion, and a contact at rest should not
+    have to be as large as that.
+
     A threshold counts once a joint is above it without a break for the debounce time, so that one
     noisy sample is no contact; contact ends when all joints have been below theirs for the release
     time. Contact on a link is felt by the joints between it and the root and by none beyond: the
@@ -59,6 +69,8 @@ class ContactDetector:
         contact_thresholds: ArrayLike,
         collision_thresholds: ArrayLike,
         *,
+        velocity_term: ArrayLike = 0.0,
+        acceleration_term: ArrayLike = 0.0,
         debounce: float = 0.004,
         release: float = 0.05,
     ) -> None:
@@ -68,6 +80,8 @@ class ContactDetector:
             robot: the robot. A moving root joint is not watched: it feels the ground.
             contact_thresholds: number or (nv), not negative; inf for a joint not watched [Nm].
             collision_thresholds: the same; a joint needs not have both [Nm].
+            velocity_term: number or (nv), added per speed [Nms/rad or Ns/m].
+            acceleration_term: number or (nv), added per acceleration [Nms^2/rad or Ns^2/m].
             debounce: s; 0 believes a single sample.
             release: s.
 
@@ -76,20 +90,45 @@ class ContactDetector:
         """
         check_not_negative('debounce', debounce)
         check_not_negative('release', release)
-        self.contact_thresholds = per_entry(
-            'contact_thresholds', contact_thresholds, robot.nv, least=0.0, infinite=True
+        self._base_nv = robot.model.root_joint_nv
+        self._velocity_term = per_entry('velocity_term', velocity_term, robot.nv, least=0.0)
+        self._acceleration_term = per_entry(
+            'acceleration_term', acceleration_term, robot.nv, least=0.0
         )
-        self.collision_thresholds = per_entry(
-            'collision_thresholds', collision_thresholds, robot.nv, least=0.0, infinite=True
-        )
-        self.contact_thresholds[: robot.model.root_joint_nv] = np.inf
-        self.collision_thresholds[: robot.model.root_joint_nv] = np.inf
-        self._contact = _Debounced(self.contact_thresholds, debounce)
-        self._collision = _Debounced(self.collision_thresholds, debounce)
+        self._dynamic = bool(self._velocity_term.any() or self._acceleration_term.any())
+        self._contact = _Debounced(robot.nv, debounce)
+        self._collision = _Debounced(robot.nv, debounce)
+        self.change_thresholds(contact_thresholds, collision_thresholds)
         self._release = round(release * 1e9)
         self._links = _links_behind(robot)
         self._stamp = 0
+        self._velocity: Vector | None = None
+        self._acceleration: Vector = np.zeros(robot.nv)
         self.reset()
+
+    @property
+    def contact_thresholds(self) -> Vector:
+        """(nv) in force at the last sample; inf where a joint is not watched [Nm or N]."""
+        return self._contact.thresholds
+
+    @property
+    def collision_thresholds(self) -> Vector:
+        """(nv) the same for collisions."""
+        return self._collision.thresholds
+
+    def change_thresholds(self, contact: ArrayLike, collision: ArrayLike) -> None:
+        """Go on with other constants, as at the start; contacts and timers stay."""
+        constants = [
+            per_entry(name, value, len(self._velocity_term), least=0.0, infinite=True)
+            for name, value in (
+                ('contact_thresholds', contact),
+                ('collision_thresholds', collision),
+            )
+        ]
+        for values in constants:
+            values[: self._base_nv] = np.inf
+        self._constants = constants
+        self._contact.thresholds, self._collision.thresholds = constants
 
     @property
     def report(self) -> ContactReport:
@@ -102,7 +141,11 @@ class ContactDetector:
         self._restart(0)
 
     def update(
-        self, stamp: int, external_torque: ArrayLike, ignored: NDArray[np.bool_] | None = None
+        self,
+        stamp: int,
+        external_torque: ArrayLike,
+        ignored: NDArray[np.bool_] | None = None,
+        v: ArrayLike | None = None,
     ) -> ContactReport:
         """Take a sample in.
 
@@ -110,15 +153,21 @@ class ContactDetector:
             stamp: ns; after a jump backwards the timers restart and a latched collision stays.
             external_torque: (nv), tared [Nm].
             ignored: (nv) joints that are not to be believed now.
+            v: (nv) velocity, for thresholds that follow it; None is at rest.
 
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
         """
+        velocity = None
+        if v is not None and self._dynamic:
+            velocity = finite_vector('v', v, len(self._links))
         magnitude = np.abs(finite_vector('external_torque', external_torque, len(self._links)))
         if ignored is not None:
             magnitude[ignored] = 0.0
         if stamp < self._stamp:
             self._restart(stamp)
+        if velocity is not None:
+            self._follow(velocity, (stamp - self._stamp) * 1e-9)
         self._stamp = stamp
         touching = self._contact.lasting(stamp, magnitude)
         colliding = self._collision.lasting(stamp, magnitude)
@@ -126,6 +175,18 @@ class ContactDetector:
             self._quiet_since = stamp
         self._report = self._next(touching, colliding)
         return self._report
+
+    def _follow(self, v: Vector, interval: float) -> None:
+        """Raise the thresholds with the motion."""
+        if self._velocity is not None and interval > 0.0:
+            difference = (v - self._velocity) / interval
+            share = -np.expm1(-interval / ACCELERATION_TIME)
+            self._acceleration += share * (difference - self._acceleration)
+        self._velocity = v
+        added = self._velocity_term * np.abs(v)
+        added += self._acceleration_term * np.abs(self._acceleration)
+        for part, constant in zip((self._contact, self._collision), self._constants, strict=True):
+            part.thresholds = constant + added
 
     def _next(
         self, touching: NDArray[np.intp] | None, colliding: NDArray[np.intp] | None
@@ -147,6 +208,8 @@ class ContactDetector:
     def _restart(self, stamp: int) -> None:
         self._stamp = stamp
         self._quiet_since = stamp
+        self._velocity = None
+        self._acceleration = np.zeros(len(self._links))
         self._contact.restart()
         self._collision.restart()
 
@@ -154,10 +217,10 @@ class ContactDetector:
 class _Debounced:
     """Which joints have been above their thresholds without a break for some time."""
 
-    def __init__(self, thresholds: NDArray[np.float64], duration: float) -> None:
-        self._thresholds = thresholds
+    def __init__(self, size: int, duration: float) -> None:
+        self.thresholds = np.full(size, np.inf)
         self._duration = round(duration * 1e9)
-        self._since = np.full(len(thresholds), NEVER)
+        self._since = np.full(size, NEVER)
         self.running = False
 
     def restart(self) -> None:
@@ -165,9 +228,9 @@ class _Debounced:
         self._since.fill(NEVER)
         self.running = False
 
-    def lasting(self, stamp: int, magnitude: NDArray[np.float64]) -> NDArray[np.intp] | None:
+    def lasting(self, stamp: int, magnitude: Vector) -> NDArray[np.intp] | None:
         """Their indices, ascending; None when there are none, which is usual and quick."""
-        above = magnitude > self._thresholds
+        above = magnitude > self.thresholds
         if not above.any():
             if self.running:
                 self.restart()

@@ -1,13 +1,17 @@
-"""What the effort that a robot reports means as a torque on its rigid bodies."""
+"""What the effort that a robot reports means as a torque on its rigid bodies.
+
+The observers apply the model inside their kernels; here it is for one vector after another.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..algorithms.joint_friction import friction_torque
 from ..arguments import check_positive, finite_vector, per_entry
 
 if TYPE_CHECKING:
@@ -16,25 +20,33 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 
 FRICTION_VELOCITY = 0.01
-"""Default velocity scale of the smoothed Coulomb friction [rad/s or m/s]."""
+"""Default velocity scale of the smoothed dry friction [rad/s or m/s]."""
+
+STRIBECK_VELOCITY = 0.1
+"""Default speed at which Stribeck friction has faded [rad/s or m/s]."""
 
 
 @dataclass(frozen=True, eq=False)
 class EffortModel:
     """From reported efforts to the torques that act on the rigid bodies.
 
-    tau = scale effort + offset - friction(v) (+ gravity, where the report leaves it out).
+    tau = scale effort + offset - friction(v) (+ gravity, where the report leaves it out),
 
-    Made by ``ideal`` or ``from_robot`` and changed by ``with_values``. The entries of a moving
-    base have no friction, scale 1 and offset 0.
+    and a rotor, which an effort on the motor's side has to turn as well, adds its inertia to its
+    joint's (observers read it; a torque sensor behind the gear has none). Made by ``ideal`` or
+    ``from_robot`` and changed by ``with_values``. The entries of a moving base have no friction,
+    scale 1 and offset 0. Friction is in ``algorithms/joint_friction.py``.
 
     Attributes:
         scale: (nv) torque over reported effort, e.g. a motor's torque constant times its gear.
         offset: (nv) added to the scaled effort [Nm or N].
         viscous: (nv) friction per velocity [Nms/rad or Ns/m].
         coulomb: (nv) friction at any speed [Nm or N].
-        friction_velocity: speed [rad/s or m/s] at which Coulomb friction has reached 76 %; below,
+        stribeck: (nv) what dry friction is larger by when motion begins [Nm or N].
+        rotor_inertia: (nv) of the motor, times the gear ratio squared [kg m^2 or kg].
+        friction_velocity: speed [rad/s or m/s] at which dry friction has reached 76 %; below,
             its sign is not known to a sensor, and a step there would be felt as contact.
+        stribeck_velocity: speed at which Stribeck friction has faded to 37 % [rad/s or m/s].
         includes_gravity: whether reported efforts contain what carries the robot's weight.
     """
 
@@ -42,14 +54,18 @@ class EffortModel:
     offset: Vector
     viscous: Vector
     coulomb: Vector
+    stribeck: Vector
+    rotor_inertia: Vector
     friction_velocity: float
+    stribeck_velocity: float
     includes_gravity: bool
 
     @classmethod
     def ideal(cls, robot: Robot) -> EffortModel:
         """Efforts that are the joint torques, of joints without friction."""
         zero = np.zeros(robot.nv)
-        return cls(np.ones(robot.nv), zero, zero, zero, FRICTION_VELOCITY, True)
+        speeds = FRICTION_VELOCITY, STRIBECK_VELOCITY
+        return cls(np.ones(robot.nv), zero, zero, zero, zero, zero, *speeds, True)
 
     @classmethod
     def from_robot(
@@ -89,7 +105,10 @@ class EffortModel:
         offset: ArrayLike | None = None,
         viscous: ArrayLike | None = None,
         coulomb: ArrayLike | None = None,
+        stribeck: ArrayLike | None = None,
+        rotor_inertia: ArrayLike | None = None,
         friction_velocity: float | None = None,
+        stribeck_velocity: float | None = None,
         includes_gravity: bool | None = None,
     ) -> EffortModel:
         """The same model with some values replaced.
@@ -99,29 +118,44 @@ class EffortModel:
             offset: number or (nv) [Nm or N].
             viscous: number or (nv), not negative [Nms/rad or Ns/m].
             coulomb: number or (nv), not negative [Nm or N].
-            friction_velocity: rad/s or m/s.
+            stribeck: number or (nv), not negative [Nm or N].
+            rotor_inertia: number or (nv), not negative [kg m^2 or kg].
+            friction_velocity, stribeck_velocity: rad/s or m/s.
             includes_gravity: see the class.
 
         Raises:
             InvalidArgumentError: a value has a wrong shape, is not finite, or out of range.
         """
-        nv = len(self.scale)
-        speed = self.friction_velocity if friction_velocity is None else friction_velocity
-        check_positive('friction_velocity', speed)
-        gravity = self.includes_gravity if includes_gravity is None else includes_gravity
-        return EffortModel(
-            scale=per_entry('scale', self.scale if scale is None else scale, nv),
-            offset=per_entry('offset', self.offset if offset is None else offset, nv),
-            viscous=per_entry('viscous', self.viscous if viscous is None else viscous, nv, least=0),
-            coulomb=per_entry('coulomb', self.coulomb if coulomb is None else coulomb, nv, least=0),
-            friction_velocity=float(speed),
-            includes_gravity=bool(gravity),
-        )
+        given = {
+            'scale': scale,
+            'offset': offset,
+            'viscous': viscous,
+            'coulomb': coulomb,
+            'stribeck': stribeck,
+            'rotor_inertia': rotor_inertia,
+        }
+        speeds = {'friction_velocity': friction_velocity, 'stribeck_velocity': stribeck_velocity}
+        changes: dict[str, Any] = {}
+        for name, value in given.items():
+            if value is not None:
+                least = -np.inf if name in ('scale', 'offset') else 0.0
+                changes[name] = per_entry(name, value, len(self.scale), least=least)
+        for name, speed in speeds.items():
+            if speed is not None:
+                check_positive(name, speed)
+                changes[name] = float(speed)
+        if includes_gravity is not None:
+            changes['includes_gravity'] = bool(includes_gravity)
+        return replace(self, **changes)
 
     def friction_torque(self, v: ArrayLike) -> Vector:
         """The torque (nv) that friction takes away from the motors at the velocity v (nv)."""
         velocity = finite_vector('v', v, len(self.scale))
-        return self.viscous * velocity + self.coulomb * np.tanh(velocity / self.friction_velocity)
+        torque: Vector = friction_torque(
+            *(velocity, self.viscous, self.coulomb, self.stribeck),
+            *(self.friction_velocity, self.stribeck_velocity),
+        )
+        return torque
 
     def joint_torque(
         self, effort: ArrayLike, v: ArrayLike, gravity: ArrayLike | None = None

@@ -1,18 +1,4 @@
-"""External wrenches at frames from external joint torques: tau_ext = J^T w ([Haddadin2017]).
-
-The rows of J^T are divided by the noise of their joints (relative to the smallest), torques are
-counted per ``length_scale`` so that force and torque have one unit, and the singular value
-decomposition U S V^T of the result shows which directions of w the joints feel, in Nm per N.
-
-Plain damping would pull every force towards zero, also a well-felt one. Here a direction is damped
-only when its singular value s is below a threshold e ([Nakamura1986], [Chiaverini1994]):
-
-    w = V diag(phi / s) U^T tau,    phi = s^2 / (s^2 + l^2),    l^2 = 0 for s >= e, else e^2 - s^2,
-
-so phi is 1 for every direction that is felt well, without bias, and falls smoothly to 0 for one
-that is not felt at all. What is missing, 1 - phi, is stated in the observable mask and enters the
-covariance as what a wrench could be there: V diag((phi noise / s)^2 + ((1 - phi) prior)^2) V^T.
-"""
+"""External wrenches at frames; the equations are in ``algorithms/contact_wrench.py``."""
 
 from __future__ import annotations
 
@@ -23,22 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import check_positive, finite_vector, per_entry
+from ..algorithms.contact_wrench import NOISE_ROWS
+from ..arguments import check_positive, per_entry
 from ..errors import InvalidArgumentError, UnknownFrameError
 
 if TYPE_CHECKING:
+    from ..kernels import Kernel
     from ..robot import Robot
 
 Array = NDArray[np.float64]
 
-UNSEEN = 0.05
-"""Part of a unit force or torque that may be missed where it still counts as observable."""
 
-DAMPED = 1e-3
-"""Part of a unit force or torque that may be missed where an estimate is not called degraded."""
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class WrenchEstimate:
     """The wrench of the environment on the robot at one contact frame.
 
@@ -48,9 +30,8 @@ class WrenchEstimate:
         wrench: (6) force [N], torque [Nm] about the reference point.
         reference_point: (3) coordinates in the frame ``expressed_in`` [m].
         covariance: (6, 6); a direction that is not felt carries the prior.
+        flags: (7) 1 where fx fy fz tx ty tz are observable, then 1 when degraded.
         singular_values: of all contacts together, descending [Nm per N].
-        observable: (6) bool; fx fy fz tx ty tz. Of a pure force the torque follows, it is not felt.
-        degraded: whether a direction is damped or not felt.
     """
 
     frame: str
@@ -58,13 +39,22 @@ class WrenchEstimate:
     wrench: Array
     reference_point: Array
     covariance: Array
+    flags: Array
     singular_values: Array
-    observable: NDArray[np.bool_]
-    degraded: bool
+
+    @property
+    def observable(self) -> NDArray[np.bool_]:
+        """(6) fx fy fz tx ty tz; of a pure force the torque follows, it is not felt."""
+        return self.flags[:6] > 0.5
+
+    @property
+    def degraded(self) -> bool:
+        """Whether a direction is damped or not felt."""
+        return bool(self.flags[6] > 0.5)
 
 
 class WrenchEstimator:
-    """Wrenches at one or several contact frames; equations at the top of this file.
+    """Wrenches at one or several contact frames.
 
     Several frames are contacts at the same time and share the torques: each takes its part only as
     far as the joints can tell them apart.
@@ -76,6 +66,8 @@ class WrenchEstimator:
         frames: str | Sequence[str],
         *,
         effort_noise: ArrayLike = 0.1,
+        momentum_gain: ArrayLike = 0.0,
+        velocity_noise: ArrayLike = 0.0,
         expressed_in: str | Sequence[str] | None = None,
         reference_points: ArrayLike | None = None,
         force_only: bool = False,
@@ -90,6 +82,10 @@ class WrenchEstimator:
             frames: contact frames, each once.
             effort_noise: standard deviation of an external torque, number or (nv), inf for a joint
                 that is not used [Nm or N].
+            momentum_gain: number or (nv): what an observer makes of noise of a momentum, its
+                ``noise_gains(...).momentum`` [1/s].
+            velocity_noise: standard deviation of the velocities that it is fed with, number or
+                (nv) [rad/s or m/s].
             expressed_in: axes of the result, one frame or one per contact; None is the root frame.
             reference_points: what torques are about, (3) or (m, 3) in the contact frames; None is
                 the origin of each [m].
@@ -121,18 +117,39 @@ class WrenchEstimator:
             raise InvalidArgumentError('expressed_in', f'{len(self._axes)} frames', f'{count}')
         _frame_list(robot, 'expressed_in', [a for a in self._axes if a != robot.root_frame])
         self._points = _points(reference_points, count)
-        self._noise = per_entry('effort_noise', effort_noise, robot.nv, least=0.0, infinite=True)
-        if not np.all(self._noise > 0.0):
-            raise InvalidArgumentError(
-                'effort_noise', f'{self._noise.tolist()}', 'positive numbers'
-            )
+        self._support = _support(robot, self._frames)
+        self._velocity_noise = per_entry('velocity_noise', velocity_noise, robot.nv, least=0.0)
         self._rows = 3 if force_only else 6
-        self._length = length_scale
-        self._threshold = singular_threshold
-        self._prior = wrench_prior
-        self._support = np.flatnonzero(_support(robot, self._frames) & np.isfinite(self._noise))
-        # Wrench coordinates of one unit: torque = length scale times its coordinate.
-        self._units = np.array([1.0, 1.0, 1.0, length_scale, length_scale, length_scale])
+        self._settings = np.array([length_scale, singular_threshold, wrench_prior])
+        # The root frame has no name in a kernel: for a fixed robot it may be no frame.
+        names = [('' if a == robot.root_frame else a) for a in self._axes]
+        self._options = [x for pair in zip(self._frames, names, strict=True) for x in pair]
+        self._kernels: list[Kernel] = []
+        self.change_noise(effort_noise, momentum_gain)
+
+    def compile(self) -> None:
+        """Have the kernels made, which is done at the first estimate else, and wait for them."""
+        names = ['contact_gram_matrix', 'contact_wrenches']
+        if len(self._frames) == 1:
+            names = ['contact_wrench']
+        options = str(self._rows), *self._options
+        self._kernels = [self._robot.kernel(name, *options) for name in names]
+        for kernel in self._kernels:
+            kernel.wait()
+
+    def change_noise(self, effort_noise: ArrayLike, momentum_gain: ArrayLike) -> None:
+        """Go on with other noise, given as at the start."""
+        noise = per_entry('effort_noise', effort_noise, self._robot.nv, least=0.0, infinite=True)
+        if not np.all(noise > 0.0):
+            raise InvalidArgumentError('effort_noise', f'{noise.tolist()}', 'positive numbers')
+        self._momentum_gain = per_entry('momentum_gain', momentum_gain, self._robot.nv, least=0.0)
+        self._noise = noise
+        self._everything = self._joints(None)
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """The contact frames."""
+        return tuple(self._frames)
 
     def estimate(
         self, q: ArrayLike, external_torque: ArrayLike, ignored: NDArray[np.bool_] | None = None
@@ -147,102 +164,46 @@ class WrenchEstimator:
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
         """
-        torque = finite_vector('external_torque', external_torque, self._robot.nv)
-        used = self._support if ignored is None else self._support[~ignored[self._support]]
-        contacts = [self._contact(q, i) for i in range(len(self._frames))]
-        least_noise = float(self._noise[used].min(initial=np.inf))
-        weights = least_noise / self._noise[used]
-        columns = [contact.columns[used] for contact in contacts]
-        matrix = columns[0] if len(columns) == 1 else np.hstack(columns)
-        U, s, Vt = np.linalg.svd(matrix * weights[:, np.newaxis])
-        phi, inverse = self._filtered(s, len(Vt))
-        V, felt = Vt.T, len(s)
-        wrenches = V[:, :felt] @ (inverse * (U[:, :felt].T @ (weights * torque[used])))
-        missing = 1.0 - phi
-        variance = (missing * self._prior) ** 2
-        variance[:felt] += (inverse * least_noise) ** 2
-        missed = (V * missing) @ Vt if missing.any() else None
-        solution = _Solution(wrenches, (V * variance) @ Vt, missed, s)
-        return tuple(self._estimate_at(i, contact, solution) for i, contact in enumerate(contacts))
-
-    def _contact(self, q: ArrayLike, index: int) -> _Contact:
-        robot, frame, axes = self._robot, self._frames[index], self._axes[index]
-        X_RC = robot.forward_kinematics(q, frame)
-        J = robot.jacobian(q, frame)
-        lever = X_RC[:3, :3] @ self._points[index]
-        point = X_RC[:3, 3] + lever
-        columns = J.T * self._units
-        if axes != robot.root_frame:
-            X_RE = robot.forward_kinematics(q, axes)
-            R_RE = X_RE[:3, :3]
-            lever, point = lever @ R_RE, (point - X_RE[:3, 3]) @ R_RE
-            columns = np.hstack([columns[:, :3] @ R_RE, columns[:, 3:] @ R_RE])
-        return _Contact(columns[:, : self._rows], lever, point)
-
-    def _filtered(self, s: Array, size: int) -> tuple[Array, Array]:
-        """phi of every direction (size) and phi / s of those that have a singular value."""
-        damping = np.maximum(self._threshold**2 - s**2, 0.0)
-        inverse = s / (s**2 + damping)
-        phi = np.zeros(size)
-        # s s / (s s) is not always 1.
-        phi[: len(s)] = np.where(damping > 0.0, s * inverse, 1.0)
-        return phi, inverse
-
-    def _estimate_at(self, index: int, contact: _Contact, solution: _Solution) -> WrenchEstimate:
-        """One contact's part of the solution, moved to its reference point."""
-        rows = self._rows
-        own = slice(index * rows, (index + 1) * rows)
-        # Moving the reference point by d leaves the force and turns the torque into tau - d x f.
-        move = np.eye(6)
-        move[3:, :3] = _skew(contact.lever / -self._length)
-        scaled = self._units[:, np.newaxis] * move[:, :rows]
-        observable = np.arange(6) < rows
-        degraded = False
-        if solution.missed is not None:
-            missed = solution.missed[own]
-            degraded = bool(np.any(_row_lengths(missed) > DAMPED))
-            shifted = move[:rows, :rows] @ missed
-            back = 2.0 * np.eye(rows) - move[:rows, :rows]
-            shifted[:, own] = shifted[:, own] @ back
-            observable[:rows] = _row_lengths(shifted) < UNSEEN
-        return WrenchEstimate(
-            frame=self._frames[index],
-            expressed_in=self._axes[index],
-            wrench=scaled @ solution.wrenches[own],
-            reference_point=contact.reference_point,
-            covariance=scaled @ solution.covariance[own, own] @ scaled.T,
-            singular_values=solution.singular_values,
-            observable=observable,
-            degraded=degraded,
+        if ignored is None or not ignored.any():
+            noise, felt = self._everything
+        else:
+            noise, felt = self._joints(ignored)
+        if not self._kernels:
+            self.compile()
+        if len(self._kernels) == 1:
+            wrench, point, covariance, flags, singular = self._kernels[0].call(
+                q, external_torque, self._points[0], noise, self._settings
+            )
+            if felt < self._rows:
+                singular = singular[:felt]
+            return (
+                WrenchEstimate(
+                    *(self._frames[0], self._axes[0], wrench, point, covariance, flags, singular)
+                ),
+            )
+        gram, solution = self._kernels
+        eigen = np.linalg.eigh(gram.call(q, self._points, noise, self._settings))
+        *results, singular = solution.call(
+            *eigen, q, external_torque, self._points, noise, self._settings
+        )
+        together = zip(self._frames, self._axes, *results, strict=True)
+        return tuple(
+            WrenchEstimate(frame, axes, wrench, point, covariance, flags, singular[:felt])
+            for frame, axes, wrench, point, covariance, flags in together
         )
 
-
-@dataclass(frozen=True, eq=False)
-class _Contact:
-    """A contact at one configuration, in the axes E of its result.
-
-    Attributes:
-        columns: (nv, 3 or 6) the torques of a unit force or of a unit torque coordinate.
-        lever: (3) from the frame's origin to the reference point.
-        reference_point: (3) in the frame ``expressed_in``.
-    """
-
-    columns: Array
-    lever: Array
-    reference_point: Array
-
-
-@dataclass(frozen=True, eq=False)
-class _Solution:
-    """All contacts together in coordinates of one unit, at the origins of their frames.
-
-    ``missed`` is the part of a wrench that is not recovered: V diag(1 - phi) V^T, None for none.
-    """
-
-    wrenches: Array
-    covariance: Array
-    missed: Array | None
-    singular_values: Array
+    def _joints(self, ignored: NDArray[np.bool_] | None) -> tuple[Array, int]:
+        """What the kernels want to know of the noise, and how many joints there are to feel."""
+        used = self._support & np.isfinite(self._noise)
+        if ignored is not None:
+            used &= ~ignored
+        rows = np.zeros((NOISE_ROWS, len(used)))
+        if used.any():
+            rows[0, used] = self._noise[used].min() / self._noise[used]
+        rows[1, used] = self._noise[used]
+        rows[2, used] = self._momentum_gain[used]
+        rows[3] = self._velocity_noise
+        return rows, int(used.sum())
 
 
 def _frame_list(robot: Robot, argument: str, frames: str | Sequence[str]) -> list[str]:
@@ -275,13 +236,3 @@ def _support(robot: Robot, frames: Sequence[str]) -> NDArray[np.bool_]:
         for joint in joints:
             support[list(joint.v_indices)] = True
     return support
-
-
-def _skew(v: Array) -> Array:
-    x, y, z = v.tolist()
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-
-
-def _row_lengths(matrix: Array) -> Array:
-    lengths: Array = np.sqrt(np.einsum('ij,ij->i', matrix, matrix))
-    return lengths

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
@@ -23,16 +23,13 @@ from ..robot import Robot
 from . import markers
 from .contact_pipeline import ContactPipeline, ExternalTorques
 from .conversions import (
-    float_sequence,
+    empty_efforts,
     header,
-    joint_state,
-    point_message,
-    wrench_message,
     wrench_stamped,
 )
 from .declaration import ParameterSet
-from .outputs import FrameOutputs, Output, RateLimit, topic_names
-from .parameters import ContactParameters
+from .outputs import FrameOutputs, Output, rate_of, topic_names
+from .parameters import ContactParameters, ContactRates
 from .part import Part
 from .results import NoModelError
 from .robot_context import RobotContext
@@ -48,9 +45,37 @@ COLORS = {
 }
 
 LIVE = frozenset(
-    {'publish_rate'} | {f'markers.{n}' for n in ('rate', 'force_scale', 'torque_scale', 'diameter')}
+    {'publish_rate', *(f'publish_rates.{n}' for n in ContactRates.__dataclass_fields__)}
+    | {f'markers.{n}' for n in ('rate', 'force_scale', 'torque_scale', 'diameter')}
 )
 """Parameters that are read for every state; all others need the estimators to be built anew."""
+
+
+STATE_NUMBERS = ('external_torques', 'contact_thresholds', 'collision_thresholds')
+ESTIMATE_NUMBERS = ('wrench', 'reference_point', 'covariance', 'singular_values', 'tare_offset')
+"""Fields of the messages that are new for every state."""
+
+
+class StateKey(NamedTuple):
+    """What else is in a contact state."""
+
+    frame_id: str
+    state: int
+    link: str
+    collision_latched: bool
+    joint_names: tuple[str, ...]
+
+
+class EstimateKey(NamedTuple):
+    """What else is in an estimate; of the singular values their number."""
+
+    frame_id: str
+    frame: str
+    observable: tuple[bool, ...]
+    degraded: bool
+    singular_values: int
+    joint_names: tuple[str, ...]
+    stale_joints: tuple[str, ...]
 
 
 class Contact(Part):
@@ -63,8 +88,7 @@ class Contact(Part):
         self._check(self.parameters.values)
         self.parameters.add_listener(self._changed)
         self._pipeline: ContactPipeline | None = None
-        self._rate = RateLimit()
-        self._marker_rate = RateLimit()
+        self._wrench_outputs: list[tuple[Output, Output]] = []
         self._torques = Output(node, JointState, '~/external_torques')
         self._state = Output(node, ContactStateMessage, '~/contact_state')
         self._markers = Output(node, MarkerArray, '~/markers')
@@ -94,6 +118,10 @@ class Contact(Part):
         if self._pipeline is not None:
             prepared.inherit(self._pipeline)
         self._frame_outputs.set_frames(prepared.frames)
+        self._wrench_outputs = [
+            (self._frame_outputs[frame, 'wrench'], self._frame_outputs[frame, 'estimate'])
+            for frame in prepared.frames
+        ]
         self._pipeline = prepared
 
     def outputs(self) -> list[Output]:
@@ -106,8 +134,10 @@ class Contact(Part):
             return {}
         counts = self._pipeline.observer.counts
         offset = self._pipeline.tare.offset
+        check = self._pipeline.effort_check.report
         return {f'observer: {event.value}': str(count) for event, count in counts.items()} | {
-            'tare offset [Nm]': ' '.join(f'{value:.3f}' for value in offset)
+            'tare offset [Nm]': ' '.join(f'{value:.3f}' for value in offset),
+            'efforts look': check.verdict.value if check else 'unknown: not yet at rest',
         }
 
     def _check(self, values: ContactParameters) -> None:
@@ -128,83 +158,86 @@ class Contact(Part):
         pipeline = self._pipeline
         if pipeline is None:
             return
-        self.silence = _unusable(state)
-        if self.silence:
-            return
         external = pipeline.update(state)
+        self.silence, self.caution = pipeline.silence, pipeline.caution
         if external is None:
-            self.silence = f'the observer has not settled since: {pipeline.observer.event.value}'
             return
-        now = time.monotonic()
-        estimates: tuple[WrenchEstimate, ...] = ()
-        show = self._markers.wanted and self._marker_rate.passes(
-            now, self.parameters.values.markers.rate
-        )
-        publish = self._rate.passes(now, self.parameters.values.publish_rate)
-        if show or (publish and any(output.wanted for output in self._frame_outputs.all())):
-            estimates = pipeline.wrenches(state, external.values)
-        if publish:
-            self._publish_torques(pipeline, state, external)
+        now, values = time.monotonic(), self.parameters.values
+        rates, general = values.publish_rates, values.publish_rate
+        if self._torques.due(now, rate_of(rates.external_torques, general)):
+            torques = external.values[pipeline.joint_indices]
+            self._torques.send(state, pipeline.joint_names, empty_efforts, ('effort',), torques)
+        if self._state.due(now, rate_of(rates.contact_state, general)):
             self._publish_state(pipeline, state, external)
-            for estimate in estimates:
-                self._publish_wrench(pipeline, state, estimate)
+        # Whether anybody wants what is the dearest of all to compute.
+        wrench_rate, estimate_rate = (rate_of(x, general) for x in (rates.wrench, rates.estimate))
+        due = [
+            (wrench.due(now, wrench_rate), detailed.due(now, estimate_rate))
+            for wrench, detailed in self._wrench_outputs
+        ]
+        show = self._markers.due(now, values.markers.rate)
+        if not show and not any(wrench or detailed for wrench, detailed in due):
+            return
+        estimates = pipeline.wrenches(state, external.values)
+        for estimate, outputs, (wrench_due, detailed_due) in zip(
+            estimates, self._wrench_outputs, due, strict=True
+        ):
+            frame_id = self._frame_id(pipeline.robot, estimate.expressed_in)
+            if wrench_due:
+                outputs[0].send(state, frame_id, _empty_wrench, ('wrench',), estimate.wrench)
+            if detailed_due:
+                self._publish_estimate(pipeline, state, estimate, outputs[1], frame_id)
         if show:
             self._publish_markers(pipeline.robot, state, external, estimates)
-
-    def _publish_torques(
-        self, pipeline: ContactPipeline, state: RobotState, external: ExternalTorques
-    ) -> None:
-        if self._torques.wanted:
-            joints = pipeline.robot.joint_v_indices
-            values = external.values[list(joints.values())]
-            self._torques.publish(joint_state(state.stamp, list(joints), effort=values))
 
     def _publish_state(
         self, pipeline: ContactPipeline, state: RobotState, external: ExternalTorques
     ) -> None:
-        if not self._state.wanted:
-            return
-        joints = pipeline.robot.joint_v_indices
-        order = list(joints.values())
-        report, detector = external.report, pipeline.detector
-        self._state.publish(
-            ContactStateMessage(
-                header=self.context.root_header(state.stamp),
-                state=int(report.state),
-                link=report.link,
-                collision_latched=report.collision_latched,
-                joint_names=list(joints),
-                external_torques=float_sequence(external.values[order]),
-                contact_thresholds=float_sequence(detector.contact_thresholds[order]),
-                collision_thresholds=float_sequence(detector.collision_thresholds[order]),
-            )
+        order, report, detector = pipeline.joint_indices, external.report, pipeline.detector
+        key = StateKey(
+            self.context.root_frame_id(),
+            int(report.state),
+            report.link,
+            report.collision_latched,
+            pipeline.joint_names,
+        )
+        self._state.send(
+            state,
+            key,
+            _empty_state,
+            STATE_NUMBERS,
+            external.values[order],
+            detector.contact_thresholds[order],
+            detector.collision_thresholds[order],
         )
 
-    def _publish_wrench(
-        self, pipeline: ContactPipeline, state: RobotState, estimate: WrenchEstimate
+    def _publish_estimate(
+        self,
+        pipeline: ContactPipeline,
+        state: RobotState,
+        estimate: WrenchEstimate,
+        output: Output,
+        frame_id: str,
     ) -> None:
-        frame_id = self._frame_id(pipeline.robot, estimate.expressed_in)
-        wrench = self._frame_outputs[estimate.frame, 'wrench']
-        if wrench.wanted:
-            wrench.publish(wrench_stamped(state.stamp, frame_id, estimate.wrench))
-        detailed = self._frame_outputs[estimate.frame, 'estimate']
-        if not detailed.wanted:
-            return
-        joints = pipeline.robot.joint_v_indices
-        detailed.publish(
-            ExternalWrench(
-                header=header(state.stamp, frame_id),
-                frame=estimate.frame,
-                wrench=wrench_message(estimate.wrench),
-                reference_point=point_message(estimate.reference_point.tolist()),
-                covariance=np.ascontiguousarray(estimate.covariance).ravel(),
-                singular_values=float_sequence(estimate.singular_values),
-                observable=estimate.observable.tolist(),
-                degraded=bool(estimate.degraded or state.stale),
-                joint_names=list(joints),
-                tare_offset=float_sequence(pipeline.tare.offset[list(joints.values())]),
-                stale_joints=list(state.stale),
-            )
+        key = EstimateKey(
+            frame_id,
+            estimate.frame,
+            tuple(estimate.observable.tolist()),
+            bool(estimate.degraded or state.stale),
+            len(estimate.singular_values),
+            pipeline.joint_names,
+            state.stale,
+        )
+        output.send(
+            state,
+            key,
+            _empty_estimate,
+            ESTIMATE_NUMBERS,
+            estimate.wrench,
+            estimate.reference_point,
+            estimate.covariance.ravel(),
+            estimate.singular_values,
+            pipeline.tare.offset[pipeline.joint_indices],
         )
 
     def _publish_markers(
@@ -282,13 +315,36 @@ class Contact(Part):
         return 'the observer starts anew; a collision is no longer latched; the tare stays'
 
 
-def _unusable(state: RobotState) -> str:
-    for names, what in ((state.effort_missing, 'effort'), (state.velocity_missing, 'velocity')):
-        if names:
-            return f'no {what} of {", ".join(names)}'
-    if math.isclose(state.stamp.sec + state.stamp.nanosec, 0.0):
-        return 'joint_states carry no stamp, which the observer needs'
-    return ''
+def _empty_state(key: StateKey) -> ContactStateMessage:
+    zeros = [0.0] * len(key.joint_names)
+    return ContactStateMessage(
+        header=header(Time(), key.frame_id),
+        state=key.state,
+        link=key.link,
+        collision_latched=key.collision_latched,
+        joint_names=list(key.joint_names),
+        external_torques=zeros,
+        contact_thresholds=zeros,
+        collision_thresholds=zeros,
+    )
+
+
+def _empty_wrench(frame_id: str) -> WrenchStamped:
+    return wrench_stamped(Time(), frame_id, np.zeros(6))
+
+
+def _empty_estimate(key: EstimateKey) -> ExternalWrench:
+    return ExternalWrench(
+        header=header(Time(), key.frame_id),
+        frame=key.frame,
+        covariance=np.zeros(36),
+        singular_values=[0.0] * key.singular_values,
+        observable=list(key.observable),
+        degraded=key.degraded,
+        joint_names=list(key.joint_names),
+        tare_offset=[0.0] * len(key.joint_names),
+        stale_joints=list(key.stale_joints),
+    )
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

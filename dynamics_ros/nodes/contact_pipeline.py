@@ -1,30 +1,35 @@
-"""The estimators of contact_node, built from its parameters and run on one state after another."""
+"""The estimators of contact_node run on one state after another."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import InvalidArgumentError, UnknownFrameError
 from ..estimation import (
-    ContactDetector,
     ContactReport,
-    EffortModel,
-    MomentumObserver,
+    EffortCheck,
     ObserverEvent,
+    StaticObserver,
     Tare,
+    TorqueObserver,
     WrenchEstimate,
-    WrenchEstimator,
 )
 from ..robot import Robot
-from .conversions import Array, nanoseconds
+from . import contact_estimators as estimators
+from .conversions import Array
+from .lateness import Lateness
 from .parameters import ContactParameters
 from .part import known_frames
 from .state import RobotState
 
 RESTARTS = (ObserverEvent.STARTED, ObserverEvent.CLOCK_JUMP, ObserverEvent.GAP)
+
+FIRST_INTERVAL = 1e-3
+"""Time between samples that noise is reckoned with until it has been measured [s]."""
+
+SAME_INTERVAL = 0.2
+"""Relative change of it that makes no difference to noise."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +50,12 @@ class ContactPipeline:
 
     Attributes:
         frames: contact frames.
+        joint_names: joints of one coordinate; joint_indices: index into v of each.
         observer, tare, detector: with their state, which survives a change that does not concern
             them.
+        effort_check: whether efforts look like what they are configured to be.
+        silence: why nothing came of the last state; empty when something did.
+        caution: what to know about what came of it; empty when all is well.
     """
 
     def __init__(self, robot: Robot, values: ContactParameters, default_frame: str) -> None:
@@ -58,21 +67,15 @@ class ContactPipeline:
         self.robot = robot
         self.values = values
         self.frames = known_frames(robot, values.frames, default_frame)
-        self._effort = _effort_model(robot, values)
-        self.observer = MomentumObserver(
-            robot,
-            _per_velocity(robot, values.observer.gain, 'observer.gain'),
-            max_gap=values.observer.max_gap,
-            effort_sampling=values.effort.sampling,
-        )
-        self._estimator = _wrench_estimator(robot, values, self.frames)
-        thresholds = values.thresholds
-        self.detector = ContactDetector(
-            robot,
-            _per_velocity(robot, thresholds.contact, 'thresholds.contact'),
-            _per_velocity(robot, thresholds.collision, 'thresholds.collision'),
-            debounce=thresholds.debounce,
-            release=thresholds.release,
+        self.joint_names = tuple(robot.joint_v_indices)
+        self.joint_indices = np.array(list(robot.joint_v_indices.values()), dtype=np.intp)
+        self.silence = self.caution = ''
+        self.observer = estimators.observer(robot, values, values.observer.kind)
+        self._static: TorqueObserver | None = None
+        self._estimator = estimators.wrench_estimator(robot, values, self.frames)
+        self.detector = estimators.detector(robot, values)
+        self.effort_check = EffortCheck(
+            robot, self.observer.effort_model, max_velocity=values.tare.max_velocity
         )
         tare = values.tare
         self.tare = Tare(
@@ -81,37 +84,57 @@ class ContactPipeline:
             max_velocity=tare.max_velocity,
             max_deviation=tare.max_deviation,
         )
+        self._lateness = Lateness(robot.nv)
+        self._thresholds: estimators.Thresholds | None = None
+        self._interval = FIRST_INTERVAL
+        self._started = (0, 0)
+        self._before: RobotState | None = None
 
     def inherit(self, other: ContactPipeline) -> None:
         """Carry on where another left off, as far as what they estimate is the same."""
         if other.robot.model.joints and other.robot.joint_v_indices != self.robot.joint_v_indices:
             return
         ours, theirs = self.values, other.values
-        if (ours.observer, ours.effort.sampling) == (theirs.observer, theirs.effort.sampling):
-            self.observer = other.observer
-            self.observer.change_robot(self.robot)
-        if ours.tare == theirs.tare:
-            self.tare = other.tare
-            self.tare.restart()
+        self._interval = other._interval
         # Of the same tree only: the detector remembers which link lies behind which joint.
         same_tree = self.robot.body_names == other.robot.body_names
         if same_tree and ours.thresholds == theirs.thresholds:
             self.detector = other.detector
+        if (ours.effort, ours.friction) == (theirs.effort, theirs.friction):
+            if ours.observer == theirs.observer:
+                self.observer = other.observer
+                self.observer.change_robot(self.robot)
+            if other.effort_check.report is not None:
+                self.effort_check = other.effort_check
+        if ours.tare == theirs.tare:
+            self.tare = other.tare
+            self.tare.restart()
+        self._reckon_with_noise()
 
     def update(self, state: RobotState) -> ExternalTorques | None:
-        """Take in a state; None while the observer has not settled."""
-        stamp = nanoseconds(state.stamp)
-        gravity = None if self._effort.includes_gravity else self.robot.gravity(state.q)
-        torque = self._effort.joint_torque(state.effort, state.v, gravity)
-        raw = self.observer.update(stamp, state.q, state.v, torque)
-        if self.observer.event in RESTARTS:
-            self.tare.restart()
-        if not self.observer.settled:
+        """Take in a state; None where nothing can be said, for the reason in ``silence``."""
+        self.caution = ''
+        self.silence = self._unusable(state)
+        if self.silence:
             return None
-        if self.observer.event is not ObserverEvent.DUPLICATE:
-            self.tare.add(stamp, raw, state.v)
+        observer, v = self._observer_of(state)
+        stamp = state.time
+        raw = observer.update(stamp, state.q, v, state.effort)
+        if observer.event in RESTARTS:
+            self.tare.restart()
+            self._started = stamp, 0
+        if not observer.settled:
+            self._started = self._started[0], self._started[1] + 1
+            self.silence = f'the observer has not settled since: {observer.event.value}'
+            return None
+        if observer.event is not ObserverEvent.DUPLICATE:
+            self._measure_interval(stamp)
+            self.tare.add(stamp, raw, v)
+            if self.effort_check.report is None:
+                self.effort_check.add(stamp, state.q, v, state.effort)
+        self._say_what_to_know(observer)
         values = raw - self.tare.offset
-        return ExternalTorques(values, self.detector.update(stamp, values, state.stale_mask))
+        return ExternalTorques(values, self.detector.update(stamp, values, state.stale_mask, v))
 
     def wrenches(self, state: RobotState, external: Array) -> tuple[WrenchEstimate, ...]:
         """The wrench at each contact frame, without the joints that are stale."""
@@ -120,75 +143,74 @@ class ContactPipeline:
     def reset(self) -> None:
         """Unlatch a collision and start the observer anew; the tare stays."""
         self.observer.reset()
+        self._static = None
         self.detector.reset()
         self.tare.restart()
 
     def compile(self) -> None:
         """Have the kernels made."""
-        q, zero = self.robot.neutral(), np.zeros(self.robot.nv)
-        self.robot.momentum_observer_terms(q, zero)
-        self._estimator.estimate(q, zero)
-        if not self._effort.includes_gravity:
-            self.robot.gravity(q)
+        robot = self.robot
+        for kernel in (
+            robot.kernel('observer_step', self.observer.kind, self.values.effort.sampling),
+            robot.kernel('mass_matrix'),
+            robot.kernel('gravity'),
+        ):
+            kernel.wait()
+        self._estimator.compile()
+        self._reckon_with_noise()
 
+    def _unusable(self, state: RobotState) -> str:
+        """Why nothing may be estimated from a state; empty when something may."""
+        if state.effort_missing:
+            return f'no effort of {", ".join(state.effort_missing)}'
+        if not state.time:
+            return 'joint_states carry no stamp, which the observer needs'
+        late = self._lateness.late(state)
+        if late is None:
+            return ''
+        names = [name for name, i in self.robot.joint_v_indices.items() if late[i]]
+        return f'no news of joints that were moving: {", ".join(names) or "the base"}'
 
-def _effort_model(robot: Robot, values: ContactParameters) -> EffortModel:
-    effort, friction = values.effort, values.friction
-    model = EffortModel.from_robot(
-        robot, friction_velocity=friction.velocity, includes_gravity=effort.includes_gravity
-    ).with_values(
-        scale=_per_velocity(robot, effort.scale, 'effort.scale'),
-        offset=_per_velocity(robot, effort.offset, 'effort.offset', base=0.0),
-    )
-    if friction.viscous:
-        viscous = _per_velocity(robot, friction.viscous, 'friction.viscous', base=0.0)
-        model = model.with_values(viscous=viscous)
-    if friction.coulomb:
-        coulomb = _per_velocity(robot, friction.coulomb, 'friction.coulomb', base=0.0)
-        model = model.with_values(coulomb=coulomb)
-    return model
+    def _observer_of(self, state: RobotState) -> tuple[TorqueObserver, Array]:
+        """Which observer is to take a state, and the velocities: reported, or of positions."""
+        if not state.velocity_missing:
+            self._static = self._before = None
+            return self.observer, state.v
+        before, self._before = self._before, state
+        v = state.v
+        if before is not None and state.time > before.time:
+            v = self.robot.difference(before.q, state.q) / ((state.time - before.time) * 1e-9)
+        if isinstance(self.observer, StaticObserver):
+            return self.observer, v
+        if self._static is None:
+            self._static = estimators.observer(self.robot, self.values, StaticObserver.kind)
+        self.caution = (
+            f'by gravity alone, in motion not to be believed: no velocity of '
+            f'{", ".join(state.velocity_missing)}'
+        )
+        return self._static, v
 
+    def _measure_interval(self, stamp: int) -> None:
+        """Reckon with the noise of the true time between samples, once per start."""
+        begin, count = self._started
+        if not count:
+            return
+        self._started = stamp, 0
+        interval = (stamp - begin) * 1e-9 / count
+        if interval > 0.0 and abs(interval / self._interval - 1.0) > SAME_INTERVAL:
+            self._interval = interval
+            self._reckon_with_noise()
 
-def _wrench_estimator(
-    robot: Robot, values: ContactParameters, frames: Sequence[str]
-) -> WrenchEstimator:
-    wrench = values.wrench
-    points = None
-    if wrench.reference_points:
-        if len(wrench.reference_points) != 3 * len(frames):
-            raise InvalidArgumentError(
-                'wrench.reference_points',
-                f'{len(wrench.reference_points)} numbers',
-                f'{3 * len(frames)}: x y z for each of {len(frames)} frames',
-            )
-        points = np.reshape(wrench.reference_points, (len(frames), 3))
-    if wrench.expressed_in and wrench.expressed_in not in (*robot.frame_names, robot.root_frame):
-        raise UnknownFrameError('wrench.expressed_in', wrench.expressed_in, robot.frame_names)
-    return WrenchEstimator(
-        robot,
-        frames,
-        effort_noise=_per_velocity(robot, values.effort.noise, 'effort.noise'),
-        expressed_in=wrench.expressed_in or None,
-        reference_points=points,
-        force_only=wrench.force_only,
-        length_scale=wrench.length_scale,
-        singular_threshold=wrench.singular_threshold,
-    )
+    def _reckon_with_noise(self) -> None:
+        if self._thresholds is None:
+            self._thresholds = estimators.thresholds(self.robot, self.values)
+        self._thresholds.apply(self._interval, self.observer, self._estimator, self.detector)
 
-
-def _per_velocity(
-    robot: Robot, values: tuple[float, ...], name: str, base: float | None = None
-) -> Array:
-    """(nv) of one value for all joints, or one per joint in the order of joint_names.
-
-    What stands for a moving base, which has no joint, is ``base``, else the first value.
-    """
-    count = len(robot.joint_names)
-    if len(values) == 1:
-        values = values * count
-    if len(values) != count:
-        raise InvalidArgumentError(name, f'{len(values)} values', f'1 or {count}, one per joint')
-    result = np.full(robot.nv, values[0] if base is None and values else base or 0.0)
-    for joint, value in zip(robot.model.actuated, values, strict=True):
-        result[list(joint.v_indices)] = value
-    return result
+    def _say_what_to_know(self, observer: TorqueObserver) -> None:
+        if self.caution:
+            return
+        report = self.effort_check.report
+        if report is not None and report.advice:
+            self.caution = report.advice
+        elif observer.kind == StaticObserver.kind:
+            self.caution = 'by gravity alone, in motion not to be believed'

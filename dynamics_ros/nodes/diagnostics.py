@@ -108,6 +108,8 @@ class Diagnostics:
             return DiagnosticStatus.WARN, 'publishing; some messages were refused'
         if context.state.stale:
             return DiagnosticStatus.WARN, f'publishing; {part.stale_silence(context.state)}'
+        if part.caution:
+            return DiagnosticStatus.WARN, f'publishing; {part.caution}'
         return DiagnosticStatus.OK, 'publishing to whoever listens'
 
     def _values(self) -> dict[str, str]:

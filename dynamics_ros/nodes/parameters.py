@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..algorithms.torque_observer import KINDS
+from ..estimation.observers import GAIN
 from .declaration import parameter
 
 
@@ -59,6 +61,17 @@ class RobotParameters:
 PUBLISH_RATE = 'Most messages a second of each output; 0: one for every joint state'
 
 
+def output_rate(what: str) -> float:
+    """The rate of one output."""
+    value: float = parameter(
+        -1.0,
+        f'Most messages a second of {what}; 0: one for every joint state; negative: publish_rate',
+        unit='Hz',
+        minimum=-1.0,
+    )
+    return value
+
+
 @dataclass(frozen=True)
 class MarkerParameters:
     """What RViz is shown."""
@@ -91,6 +104,15 @@ class InverseKinematicsParameters:
 
 
 @dataclass(frozen=True)
+class KinematicsRates:
+    """Rates of single outputs of kinematics_node."""
+
+    pose: float = output_rate('~/<frame>/pose, each')
+    twist: float = output_rate('~/<frame>/twist, each')
+    tf: float = output_rate('/tf')
+
+
+@dataclass(frozen=True)
 class KinematicsParameters:
     """Parameters of kinematics_node."""
 
@@ -104,6 +126,7 @@ class KinematicsParameters:
         choices=('local_world_aligned', 'local', 'world'),
     )
     publish_rate: float = parameter(0.0, PUBLISH_RATE, unit='Hz', minimum=0.0)
+    publish_rates: KinematicsRates = field(default_factory=KinematicsRates)
     publish_tf: bool = parameter(
         False,
         'Publish the pose of every link in the root frame to /tf. Not beside a '
@@ -133,19 +156,6 @@ class PayloadParameters:
 
 
 @dataclass(frozen=True)
-class DynamicsParameters:
-    """Parameters of dynamics_node."""
-
-    publish_rate: float = parameter(0.0, PUBLISH_RATE, unit='Hz', minimum=0.0)
-    command_joints: tuple[str, ...] = parameter(
-        (),
-        'Joints of ~/gravity_commands, in the order that the effort controller expects. '
-        'Empty: the topic is not published',
-    )
-    payload: PayloadParameters = field(default_factory=PayloadParameters)
-
-
-@dataclass(frozen=True)
 class EffortParameters:
     """What the efforts of the joint states mean. One value for all joints, or one per joint."""
 
@@ -162,18 +172,37 @@ class EffortParameters:
         'that was held since the message before, as a simulator applies it',
         choices=('instant', 'interval'),
     )
+    rotor_inertia: tuple[float, ...] = parameter(
+        (0.0,),
+        'Of the motor times the gear ratio squared, where effort is measured before the gear',
+        unit='kg m^2 or kg',
+        minimum=0.0,
+    )
     noise: tuple[float, ...] = parameter(
-        (0.1,),
-        'Standard deviation of the external torques; inf: do not use the joint',
+        (0.05,),
+        'Standard deviation of one reported effort, as a torque; inf: do not use the joint',
         unit='Nm or N',
         minimum=1e-9,
         may_be_infinite=True,
+    )
+    velocity_noise: tuple[float, ...] = parameter(
+        (0.001,),
+        'Standard deviation of one reported velocity',
+        unit='rad/s or m/s',
+        minimum=0.0,
+    )
+    model_error: tuple[float, ...] = parameter(
+        (),
+        'Standard deviation of what model, friction and calibration leave unexplained at rest. '
+        'Empty: 0.1 % of the effort limit of each joint, 0.1 where it has none',
+        unit='Nm or N',
+        minimum=1e-6,
     )
 
 
 @dataclass(frozen=True)
 class FrictionParameters:
-    """Joint friction: viscous * v + coulomb * tanh(v / velocity)."""
+    """Friction: viscous v + (coulomb + stribeck exp(-(v/stribeck_velocity)^2)) tanh(v/velocity)."""
 
     viscous: tuple[float, ...] = parameter(
         (), 'Empty: damping of the URDF <dynamics>', unit='Nms/rad or Ns/m', minimum=0.0
@@ -187,20 +216,73 @@ class FrictionParameters:
         unit='rad/s or m/s',
         minimum=1e-6,
     )
+    stribeck: tuple[float, ...] = parameter(
+        (0.0,), 'What dry friction is larger by at low speed', unit='Nm or N', minimum=0.0
+    )
+    stribeck_velocity: float = parameter(
+        0.1,
+        'Speed at which that has almost faded',
+        unit='rad/s or m/s',
+        minimum=1e-6,
+    )
+
+
+@dataclass(frozen=True)
+class IdentificationParameters:
+    """The action identify_payload: how long it watches, and what the efforts that it sees mean."""
+
+    duration: float = parameter(
+        10.0, 'Time to watch where a goal asks for none', unit='s', minimum=0.1, maximum=600.0
+    )
+    effort: EffortParameters = field(default_factory=EffortParameters)
+    friction: FrictionParameters = field(default_factory=FrictionParameters)
+
+
+@dataclass(frozen=True)
+class DynamicsRates:
+    """Rates of single outputs of dynamics_node."""
+
+    gravity_torques: float = output_rate('~/gravity_torques')
+    gravity_commands: float = output_rate('~/gravity_commands')
+
+
+@dataclass(frozen=True)
+class DynamicsParameters:
+    """Parameters of dynamics_node."""
+
+    publish_rate: float = parameter(0.0, PUBLISH_RATE, unit='Hz', minimum=0.0)
+    publish_rates: DynamicsRates = field(default_factory=DynamicsRates)
+    command_joints: tuple[str, ...] = parameter(
+        (),
+        'Joints of ~/gravity_commands, in the order that the effort controller expects. '
+        'Empty: the topic is not published',
+    )
+    payload: PayloadParameters = field(default_factory=PayloadParameters)
+    identification: IdentificationParameters = field(default_factory=IdentificationParameters)
 
 
 @dataclass(frozen=True)
 class ObserverParameters:
-    """The momentum observer."""
+    """The observer of external torques."""
 
+    kind: str = parameter(
+        'momentum',
+        'momentum; momentum_second_order: as late, with less noise; inverse_dynamics: from '
+        'differences of velocities; static: gravity alone, which also runs while joints report no '
+        'velocity',
+        choices=KINDS,
+    )
     gain: tuple[float, ...] = parameter(
-        (50.0,),
+        (GAIN,),
         'An external torque shows after 1 / gain; noise grows with it. One value, or one per joint',
         unit='1/s',
         minimum=0.01,
     )
     max_gap: float = parameter(
         0.1, 'The observer starts anew after a longer gap between stamps', unit='s', minimum=1e-4
+    )
+    transition_time: float = parameter(
+        0.5, 'Time that estimates take to another payload or gravity', unit='s', minimum=0.0
     )
 
 
@@ -230,21 +312,42 @@ class ContactThresholdParameters:
     """When an external torque is a contact. One value for all joints, or one per joint."""
 
     contact: tuple[float, ...] = parameter(
-        (2.0,),
-        'A larger external torque is a contact; inf: joint not watched',
+        (),
+        'A larger external torque is a contact; inf: joint not watched. Empty: sigmas times the '
+        'standard deviation that follows from effort.noise, effort.velocity_noise and '
+        'effort.model_error',
         unit='Nm or N',
         minimum=0.0,
         may_be_infinite=True,
     )
     collision: tuple[float, ...] = parameter(
-        (30.0,),
-        'A larger external torque is a collision; inf: joint not watched',
+        (),
+        'A larger external torque is a collision; inf: joint not watched. Empty: 20 % of the '
+        'effort limit of each joint, 30 where it has none, and at least twice that of a contact',
         unit='Nm or N',
         minimum=0.0,
         may_be_infinite=True,
     )
+    sigmas: float = parameter(5.0, 'Standard deviations that are a contact', minimum=0.1)
+    velocity: tuple[float, ...] = parameter(
+        (),
+        'Added to both thresholds per speed of the joint, for what friction and model leave '
+        'unexplained in motion. Empty: 1 % of the effort limit of each joint, 0.5 where it has '
+        'none',
+        unit='Nms/rad or Ns/m',
+        minimum=0.0,
+    )
+    acceleration: tuple[float, ...] = parameter(
+        (0.0,),
+        'Added to both thresholds per acceleration of the joint',
+        unit='Nms^2/rad or Ns^2/m',
+        minimum=0.0,
+    )
     debounce: float = parameter(
-        0.004, 'A threshold has to be exceeded this long', unit='s', minimum=0.0
+        0.001,
+        'A threshold has to be exceeded this long, in any case by two messages; 0: by one',
+        unit='s',
+        minimum=0.0,
     )
     release: float = parameter(
         0.05, 'A contact ends when no threshold is exceeded this long', unit='s', minimum=0.0
@@ -282,6 +385,16 @@ class ArrowParameters:
 
 
 @dataclass(frozen=True)
+class ContactRates:
+    """Rates of single outputs of contact_node."""
+
+    external_torques: float = output_rate('~/external_torques')
+    contact_state: float = output_rate('~/contact_state')
+    wrench: float = output_rate('~/<frame>/wrench, each')
+    estimate: float = output_rate('~/<frame>/estimate, each')
+
+
+@dataclass(frozen=True)
 class ContactParameters:
     """Parameters of contact_node."""
 
@@ -290,6 +403,7 @@ class ContactParameters:
         'Contact frames; several are contacts at one time. Empty: the end of the longest chain',
     )
     publish_rate: float = parameter(0.0, PUBLISH_RATE, unit='Hz', minimum=0.0)
+    publish_rates: ContactRates = field(default_factory=ContactRates)
     effort: EffortParameters = field(default_factory=EffortParameters)
     friction: FrictionParameters = field(default_factory=FrictionParameters)
     observer: ObserverParameters = field(default_factory=ObserverParameters)

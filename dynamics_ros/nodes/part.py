@@ -27,6 +27,7 @@ class Part(ABC):
         faults: where unforeseen errors go.
         problem: why it is not ready for the robot in force; '' when it is.
         silence: why it published nothing for the last state; '' when it did or nobody listens.
+        caution: what to know about what it published for the last state; '' when all is well.
     """
 
     def __init__(self, node: Node, context: RobotContext) -> None:
@@ -35,6 +36,7 @@ class Part(ABC):
         self.faults = FaultLog(node)
         self.problem = ''
         self.silence = ''
+        self.caution = ''
 
     @abstractmethod
     def prepare(self, robot: Robot, default_frame: str) -> Any:

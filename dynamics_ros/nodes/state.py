@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
-from sensor_msgs.msg import JointState
 
 from ..errors import InvalidArgumentError
 from ..robot import Robot
 from .conversions import (
     NANOSECONDS,
     Array,
-    float_array,
+    JointValues,
     floating_base_array,
     nanoseconds,
     planar_base_array,
@@ -34,21 +34,26 @@ ODOMETRY = 'odom'
 
 MAX_UNKNOWN_NAMES = 20
 
+MOST_RESOLUTIONS = 16
+"""Lists of names that are remembered: one for each publisher on the topic."""
 
-@dataclass(frozen=True)
-class RobotState:
+
+class RobotState(NamedTuple):
     """What is known of the robot at one moment.
 
     Attributes:
-        stamp: of the message that completed it.
+        seconds, nanoseconds: stamp of the message that completed it.
         q, v, effort: in the order of the model; what is missing in v or effort is zero.
         velocity_missing, effort_missing: joints without a velocity or effort, or an old one
             beside a new position.
         stale: joints, or 'odom', last heard of too long before the stamp.
         stale_mask: (nv) the same as a mask.
+        ages: (nv) how much older than the stamp what is known of each joint is [ns]; None when
+            all is of one message.
     """
 
-    stamp: Time
+    seconds: int
+    nanoseconds: int
     q: Array
     v: Array
     effort: Array
@@ -56,6 +61,17 @@ class RobotState:
     effort_missing: tuple[str, ...]
     stale: tuple[str, ...]
     stale_mask: NDArray[np.bool_]
+    ages: Stamps | None = None
+
+    @property
+    def stamp(self) -> Time:
+        """The stamp as a message."""
+        return Time(sec=self.seconds, nanosec=self.nanoseconds)
+
+    @property
+    def time(self) -> int:
+        """The stamp [ns]."""
+        return self.seconds * NANOSECONDS + self.nanoseconds
 
 
 class RefusedMessage(Exception):  # noqa: N818 - an outcome, not a fault of ours
@@ -73,8 +89,10 @@ class RefusedMessage(Exception):  # noqa: N818 - an outcome, not a fault of ours
 class _Resolution:
     """Where the values of a message with these names go; worked out once per list of names."""
 
-    def __init__(self, names: list[str], slots: dict[str, int], ignored: frozenset[str]) -> None:
-        self.names = list(names)
+    def __init__(
+        self, names: Sequence[str], slots: dict[str, int], ignored: frozenset[str]
+    ) -> None:
+        self.names = tuple(names)
         self.size = len(names)
         repeated = [name for name, count in Counter(names).items() if count > 1]
         self.repeated = ', '.join(repeated)
@@ -84,6 +102,19 @@ class _Resolution:
         self.unknown = tuple(
             name for name in dict.fromkeys(names) if name not in slots and name not in ignored
         )
+        whole = not (self.repeated or self.unknown) and len(known) == len(slots) > 0
+        self.order = self.source[np.argsort(self.slots)] if whole else None
+        """Indices into the message for each slot, of one that names all joints."""
+
+
+class _Whole(NamedTuple):
+    """A message that told everything there is to know of the joints, slot by slot."""
+
+    seconds: int
+    nanoseconds: int
+    q: Array
+    v: Array
+    effort: Array
 
 
 class StateBuffer:
@@ -108,7 +139,8 @@ class StateBuffer:
         self._slots = {name: slot for slot, name in enumerate(self.joint_names)}
         followers = {joint.name for joint in model.joints if joint.leader is not None}
         self._ignored = frozenset(ignored_names) | followers
-        self._resolution = _Resolution([], self._slots, self._ignored)
+        self._resolution = _Resolution((), self._slots, self._ignored)
+        self._resolutions = {self._resolution.names: self._resolution}
         self._base_nq = model.root_joint_nq
         self._base_nv = model.root_joint_nv
         self._q = robot.neutral()
@@ -119,7 +151,14 @@ class StateBuffer:
         self._velocity_stamps = np.full(size, NEVER, dtype=np.int64)
         self._effort_stamps = np.full(size, NEVER, dtype=np.int64)
         self._base_stamp = NEVER
-        self._stamp = Time()
+        self._stamp = (0, 0)
+        # The latest message when it was whole: not yet in the arrays above, see _settle.
+        self._whole: _Whole | None = None
+        self._nothing_stale = np.zeros(robot.nv, dtype=bool)
+        self._nothing_stale.flags.writeable = False
+        self._only_slots = robot.nq == robot.nv == size and all(
+            (index == np.arange(size)).all() for index in (self._q_index, self._v_index)
+        )
         self.base_frame_id = ''
 
     @property
@@ -134,6 +173,7 @@ class StateBuffer:
 
     def missing(self) -> tuple[str, ...]:
         """Joints without a position, and 'odom' for a moving base without odometry."""
+        self._settle()
         absent = self._named(self._position_stamps == NEVER)
         if self.has_base and not self.base_known:
             absent = (ODOMETRY, *absent)
@@ -145,6 +185,7 @@ class StateBuffer:
 
     def adopt(self, other: StateBuffer) -> None:
         """Take over what another buffer knows of joints of the same name."""
+        other._settle()
         self.refused, self.unknown_names = other.refused, other.unknown_names
         self._stamp = other._stamp
         for name, new in self._slots.items():
@@ -163,15 +204,18 @@ class StateBuffer:
             self._base_stamp = other._base_stamp
             self.base_frame_id = other.base_frame_id
 
-    def update(self, message: JointState) -> bool:
+    def update(self, message: JointValues) -> bool:
         """Merge a joint state; whether it was about a joint of this robot.
 
         Raises:
             RefusedMessage: nothing of it was taken.
         """
-        if message.name != self._resolution.names:
-            self._resolution = _Resolution(message.name, self._slots, self._ignored)
         target = self._resolution
+        if message.names is not target.names:
+            target = self._resolved(message.names)
+        if target.order is not None and self._take_whole(message, target.order, target.size):
+            return True
+        self._settle()
         for name in target.unknown:
             self._count_unknown(name)
         try:
@@ -181,14 +225,50 @@ class StateBuffer:
             raise
         if not target.slots.size:
             return False
-        stamp = nanoseconds(message.header.stamp)
-        if message.position:
-            self._q[self._q_index[target.slots]] = float_array(message.position)[target.source]
+        self._stamp = message.seconds, message.nanoseconds
+        stamp = _joined(*self._stamp)
+        if message.position.size:
+            self._q[self._q_index[target.slots]] = message.position[target.source]
             self._position_stamps[target.slots] = stamp
         self._merge(message.velocity, self._v, self._velocity_stamps, stamp, 'velocity')
         self._merge(message.effort, self._effort, self._effort_stamps, stamp, 'effort')
-        self._stamp = message.header.stamp
         return True
+
+    def _resolved(self, names: tuple[str, ...]) -> _Resolution:
+        """Where values of these names go; remembered for as many as publishers may be."""
+        target = self._resolutions.get(names)
+        if target is None:
+            if len(self._resolutions) >= MOST_RESOLUTIONS:
+                self._resolutions.clear()
+            target = _Resolution(names, self._slots, self._ignored)
+            self._resolutions[target.names] = target
+        self._resolution = target
+        return target
+
+    def _take_whole(self, message: JointValues, order: NDArray[np.intp], size: int) -> bool:
+        """Take a message with all quantities of all joints, all of them finite; else do nothing."""
+        seconds, nanoseconds, _, position, velocity, effort = message
+        if not position.size == velocity.size == effort.size == size:
+            return False
+        q, v, tau = position[order], velocity[order], effort[order]
+        # A sum of squares is finite only if all are; where it overflows, the longer way decides.
+        if not math.isfinite(q @ q + v @ v + tau @ tau):
+            return False
+        self._whole = _Whole(seconds, nanoseconds, q, v, tau)
+        return True
+
+    def _settle(self) -> None:
+        """Merge the latest message if that has been put off."""
+        whole, self._whole = self._whole, None
+        if whole is None:
+            return
+        self._stamp = whole.seconds, whole.nanoseconds
+        stamp = _joined(*self._stamp)
+        self._q[self._q_index] = whole.q
+        self._v[self._v_index] = whole.v
+        self._effort[self._v_index] = whole.effort
+        for stamps in (self._position_stamps, self._velocity_stamps, self._effort_stamps):
+            stamps[:] = stamp
 
     def update_base(self, message: Odometry, names: Iterable[str]) -> None:
         """Take the pose and twist of a moving base.
@@ -215,10 +295,11 @@ class StateBuffer:
             raise refusal from None
         self._q[: self._base_nq] = base
         self._v[: self._base_nv] = self.base_velocity(twist)
-        self._base_stamp = nanoseconds(message.header.stamp)
+        stamp = message.header.stamp
+        self._base_stamp = nanoseconds(stamp)
         self.base_frame_id = message.header.frame_id
         if not self.joint_names:
-            self._stamp = message.header.stamp
+            self._stamp = stamp.sec, stamp.nanosec
 
     def base_coordinates(self, pose: object, name: str) -> Array:
         """Coordinates of the root joint for a pose of the root link."""
@@ -240,6 +321,9 @@ class StateBuffer:
         Args:
             base_required: else a base that has not been heard of is at identity.
         """
+        if self._only_slots and self._whole is not None and not self.unreachable:
+            return RobotState(*self._whole, (), (), (), self._nothing_stale)
+        self._settle()
         if self.unreachable or (self._position_stamps == NEVER).any():
             return None
         if base_required and self.has_base and not self.base_known:
@@ -251,8 +335,14 @@ class StateBuffer:
         if self.base_known and self._too_old(np.array([self._base_stamp])).any():
             names = (ODOMETRY, *names)
             mask[: self._base_nv] = True
+        seconds, rest = self._stamp
+        ages = np.zeros(self.robot.nv, dtype=np.int64)
+        ages[self._v_index] = _joined(seconds, rest) - self._position_stamps
+        if self.base_known:
+            ages[: self._base_nv] = _joined(seconds, rest) - self._base_stamp
         return RobotState(
-            stamp=self._stamp,
+            seconds=seconds,
+            nanoseconds=rest,
             q=self._q.copy(),
             v=self._v.copy(),
             effort=self._effort.copy(),
@@ -260,6 +350,7 @@ class StateBuffer:
             effort_missing=self._named(self._lacking(self._effort_stamps, stale)),
             stale=names,
             stale_mask=mask,
+            ages=ages,
         )
 
     def _too_old(self, stamps: Stamps) -> NDArray[np.bool_]:
@@ -268,7 +359,7 @@ class StateBuffer:
             return np.zeros(stamps.shape, dtype=bool)
         limit = int(self.joint_timeout * NANOSECONDS)
         # A clock that jumped back makes stamps of the future: as stale as those of the past.
-        return np.abs(stamps - nanoseconds(self._stamp)) > limit
+        return np.abs(stamps - _joined(*self._stamp)) > limit
 
     def _lacking(self, stamps: Stamps, stale: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Joints that report, but not this quantity."""
@@ -279,13 +370,11 @@ class StateBuffer:
         few = name in self.unknown_names or len(self.unknown_names) < MAX_UNKNOWN_NAMES
         self.unknown_names[name if few else 'others'] += 1
 
-    def _merge(
-        self, field: list[float], values: Array, stamps: Stamps, stamp: int, name: str
-    ) -> None:
-        if not field:
+    def _merge(self, field: Array, values: Array, stamps: Stamps, stamp: int, name: str) -> None:
+        if not field.size:
             return
         target = self._resolution
-        given = float_array(field)[target.source]
+        given = field[target.source]
         finite = np.isfinite(given)
         if finite.all():
             values[self._v_index[target.slots]] = given
@@ -301,16 +390,20 @@ class StateBuffer:
         return tuple(self.joint_names[i] for i in np.flatnonzero(mask))
 
 
-def _check(message: JointState, target: _Resolution) -> None:
+def _joined(seconds: int, rest: int) -> int:
+    return seconds * NANOSECONDS + rest
+
+
+def _check(message: JointValues, target: _Resolution) -> None:
     if target.repeated:
         raise RefusedMessage('repeated names', target.repeated)
     for name in ('position', 'velocity', 'effort'):
-        length = len(getattr(message, name))
+        length = getattr(message, name).size
         if length not in (0, target.size):
             detail = f'{length} values for {target.size} names'
             raise RefusedMessage(f'wrong length of {name}', detail)
-    if message.position:
-        finite = np.isfinite(float_array(message.position)[target.source])
+    if message.position.size:
+        finite = np.isfinite(message.position[target.source])
         if not finite.all():
             bad = (target.names[i] for i in target.source[~finite])
             raise RefusedMessage('position not finite', ', '.join(bad))

@@ -1,0 +1,23 @@
+"""Suite `estimation`: what is felt beside what truly acts, in MuJoCo, and what a step costs.
+
+Each part is a function of the options that yields records; a new part is added to `PARTS`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+
+from benchmarks import estimation_arms, estimation_cost
+from benchmarks.records import Record
+
+PARTS: tuple[Callable[[argparse.Namespace], Iterator[Record]], ...] = (
+    estimation_arms.run,
+    estimation_cost.run,
+)
+
+
+def run(options: argparse.Namespace) -> Iterator[Record]:
+    """All parts, one after the other."""
+    for part in PARTS:
+        yield from part(options)

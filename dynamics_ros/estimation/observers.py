@@ -1,0 +1,329 @@
+"""External joint torques from joint states; equations in ``algorithms/torque_observer.py``.
+
+Stamps are whole nanoseconds: seconds since 1970 in a float64 step by 0.24 us, which at 1 kHz is
+already noise in dp/dt.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..algorithms.torque_observer import EFFORT_SAMPLINGS, MEMORY, SETTINGS
+from ..arguments import check_not_negative, check_positive, per_entry
+from ..errors import InvalidArgumentError
+from .effort_model import EffortModel
+from .noise import NoiseGains, noise_gains
+
+if TYPE_CHECKING:
+    from ..kernels import Kernel
+    from ..robot import Robot
+
+Vector = NDArray[np.float64]
+
+GAIN = 75.0
+"""Default K [1/s]: of a step, 1 - exp(-K t) shows after a time t, enough of 10 N at the hand within
+3 ms; and of velocity noise, which grows with K, 1e-3 rad/s leaves less than half a newton."""
+
+SETTLED_AFTER = 3.0
+"""Time constants after a start until an estimate has 95 % of its final value."""
+
+
+class ObserverEvent(Enum):
+    """What became of a sample."""
+
+    STARTED = 'started'
+    """The first sample; the estimate is zero."""
+
+    UPDATED = 'updated'
+    """An ordinary step."""
+
+    DUPLICATE = 'duplicate'
+    """The stamp of the sample before; ignored."""
+
+    CLOCK_JUMP = 'clock jumped backwards'
+    """A stamp in the past; started anew from this sample."""
+
+    GAP = 'gap longer than max_gap'
+    """Too long since the sample before; started anew from this sample."""
+
+
+class TorqueObserver:
+    """What all observers have in common: time, starts, other robots. One of its kinds is used.
+
+    Attributes:
+        gain: (nv) [1/s].
+        max_gap, transition_time: s.
+        effort_model: what reported efforts mean.
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(
+        self,
+        robot: Robot,
+        gain: ArrayLike = GAIN,
+        *,
+        effort_model: EffortModel | None = None,
+        max_gap: float = 0.1,
+        effort_sampling: str = 'instant',
+        transition_time: float = 0.5,
+    ) -> None:
+        """Make an observer at its start.
+
+        Args:
+            robot: the robot, fixed or floating.
+            gain: K, number or (nv) [1/s]: the bandwidth; 1/K is the time constant.
+            effort_model: what reported efforts mean; None takes them for the torques on the rigid
+                bodies.
+            max_gap: longest time between samples that is still integrated over [s].
+            effort_sampling: 'instant' when effort is the torque at the stamp, as of a sensor;
+                'interval' when it was held since the sample before, as a simulator reports it.
+            transition_time: time that it takes to another payload or gravity [s].
+
+        Raises:
+            InvalidArgumentError: a value has a wrong shape or is out of range.
+        """
+        check_positive('max_gap', max_gap)
+        check_not_negative('transition_time', transition_time)
+        if effort_sampling not in EFFORT_SAMPLINGS:
+            raise InvalidArgumentError(
+                'effort_sampling', repr(effort_sampling), f'one of {EFFORT_SAMPLINGS}'
+            )
+        self.gain = per_entry('gain', gain, robot.nv)
+        if not np.all(self.gain > 0.0):
+            raise InvalidArgumentError('gain', f'{self.gain.tolist()}', 'positive numbers')
+        self.effort_model = EffortModel.ideal(robot) if effort_model is None else effort_model
+        if len(self.effort_model.scale) != robot.nv:
+            size = len(self.effort_model.scale)
+            raise InvalidArgumentError('effort_model', f'{size} joints', f'nv = {robot.nv}')
+        self.max_gap = float(max_gap)
+        self.transition_time = float(transition_time)
+        self._longest = round(max_gap * 1e9)
+        self._sampling = effort_sampling
+        self._settling = round(SETTLED_AFTER / float(self.gain.min()) * 1e9)
+        self._settings = self._rows_of_settings()
+        self._zero = np.zeros(robot.nv)
+        self._counts = dict.fromkeys(ObserverEvent, 0)
+        self._updated = 0
+        self._models = [self._model(robot)]
+        self.reset()
+
+    @property
+    def robot(self) -> Robot:
+        """The robot whose dynamics are subtracted, or to be after a transition."""
+        return self._models[-1].robot
+
+    @property
+    def external_torque(self) -> Vector:
+        """The last estimate (nv), environment on robot positive [Nm or N]."""
+        return self._estimate.copy()
+
+    @property
+    def event(self) -> ObserverEvent:
+        """What became of the last sample."""
+        return self._event
+
+    @property
+    def counts(self) -> dict[ObserverEvent, int]:
+        """How often what has happened."""
+        return self._counts | {ObserverEvent.UPDATED: self._updated}
+
+    @property
+    def settled(self) -> bool:
+        """Whether the slowest joint has had three time constants since the last start."""
+        return self._stamp is not None and self._stamp - self._started >= self._settling
+
+    def reset(self) -> None:
+        """Forget everything but the counts; the next sample is a first one."""
+        self._models = self._models[-1:]
+        self._estimate = self._zero
+        self._stamp: int | None = None
+        self._started = 0
+        self._event = ObserverEvent.STARTED
+
+    def change_robot(self, robot: Robot) -> None:
+        """Go on with another payload or gravity, without a step of the estimate.
+
+        Over ``transition_time`` the estimate goes over from that with the old robot to that with
+        the new one; both are observed meanwhile.
+
+        Raises:
+            InvalidArgumentError: the robot has other velocities.
+        """
+        if robot.nv != self.robot.nv:
+            raise InvalidArgumentError('robot', f'nv = {robot.nv}', f'nv = {self.robot.nv}')
+        if robot is self.robot:
+            return
+        new = self._model(robot)
+        if self._stamp is None:
+            self._models = [new]
+            return
+        new.beginning, new.since = self._estimate, self._stamp
+        self._models.append(new)
+
+    def noise_gains(self, interval: float) -> NoiseGains:
+        """How noise of the samples shows in the estimate, for samples that far apart [s]."""
+        return noise_gains(self.kind, self._sampling, self.gain, interval)
+
+    def update(self, stamp: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
+        """Take a sample in.
+
+        Args:
+            stamp: ns, on any clock that does not jump.
+            q: (nq) configuration.
+            v: (nv) velocity.
+            effort: (nv) as reported (see ``effort_model``); zero for a floating base.
+
+        Returns:
+            The external torque (nv), environment on robot positive; zero after a start.
+
+        Raises:
+            InvalidArgumentError: a wrong shape or NaN; the observer is then as it was before.
+        """
+        try:
+            time = operator.index(stamp)
+        except TypeError:
+            raise InvalidArgumentError('stamp', repr(stamp), 'whole nanoseconds') from None
+        before = self._stamp
+        if before is None:
+            return self._start(ObserverEvent.STARTED, time, q, v, effort)
+        interval = time - before
+        if not 0 < interval <= self._longest:
+            if interval == 0:
+                self._note(ObserverEvent.DUPLICATE)
+                return self._estimate.copy()
+            late = ObserverEvent.GAP if interval > 0 else ObserverEvent.CLOCK_JUMP
+            return self._start(late, time, q, v, effort)
+        if len(self._models) > 1:
+            estimate = self._transition(time, q, v, effort, interval * 1e-9)
+        else:
+            model = self._models[0]
+            estimate, model.memory = model.kernel.call(
+                q, v, effort, model.memory, interval * 1e-9, self._settings
+            )
+            self._estimate = model.memory[0]
+        self._stamp = time
+        self._event = ObserverEvent.UPDATED
+        self._updated += 1
+        return estimate
+
+    def _start(
+        self, event: ObserverEvent, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike
+    ) -> Vector:
+        model = self._models[-1]
+        model.begin(q, v, effort, self._settings, self._zero)
+        self._models = [model]
+        self._estimate = self._zero
+        self._started = self._stamp = time
+        self._note(event)
+        return self._zero.copy()
+
+    def _transition(
+        self, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike, interval: float
+    ) -> Vector:
+        """A step with the old robots and the new one, each taking over from those before it."""
+        steps = []
+        for model in self._models:
+            if model.beginning is not None:  # its first sample: only a balance begins
+                steps.append(model.beginning)
+                model.begin(q, v, effort, self._settings, model.beginning)
+                continue
+            estimate, model.memory = model.kernel.call(
+                q, v, effort, model.memory, interval, self._settings
+            )
+            steps.append(estimate)
+        blended, first = steps[0], 0
+        for i in range(1, len(steps)):
+            estimate, model = steps[i], self._models[i]
+            elapsed = (time - model.since) * 1e-9
+            if elapsed >= self.transition_time:
+                blended, first = estimate, i
+            else:
+                blended = blended + elapsed / self.transition_time * (estimate - blended)
+        self._models = self._models[first:]
+        self._estimate = blended
+        return blended.copy()
+
+    def _model(self, robot: Robot) -> _Model:
+        return _Model(robot, robot.kernel('observer_step', self.kind, self._sampling))
+
+    def _rows_of_settings(self) -> Vector:
+        efforts = self.effort_model
+        rows: dict[str, ArrayLike] = {
+            'gain': self.gain,
+            'gravity_share': float(not efforts.includes_gravity),
+        }
+        rows |= {name: getattr(efforts, name) for name in SETTINGS if name not in rows}
+        return np.array([np.broadcast_to(rows[name], self.gain.shape) for name in SETTINGS])
+
+    def _note(self, event: ObserverEvent) -> None:
+        self._event = event
+        self._counts[event] += 1
+
+
+@dataclass
+class _Model:
+    """A robot that is observed.
+
+    Attributes:
+        robot: whose dynamics are subtracted.
+        kernel: one step of its observer.
+        memory: what the next step needs of the last one.
+        beginning: the estimate that it begins with, until its first sample.
+        since: stamp from which on it counts [ns].
+    """
+
+    robot: Robot
+    kernel: Kernel
+    memory: Vector | None = None
+    beginning: Vector | None = None
+    since: int = 0
+
+    def begin(
+        self, q: ArrayLike, v: ArrayLike, effort: ArrayLike, settings: Vector, estimate: Vector
+    ) -> None:
+        """Take the first sample: what it balances with is unknown, the estimate is given."""
+        memory = np.zeros((MEMORY, len(estimate)))
+        _, memory = self.kernel.call(q, v, effort, memory, 1.0, settings)
+        memory[:2] = estimate
+        self.memory, self.beginning = memory, None
+
+
+class MomentumObserver(TorqueObserver):
+    """First-order generalized momentum observer ([DeLuca2005], [Haddadin2017])."""
+
+    kind = 'momentum'
+
+
+class SecondOrderMomentumObserver(TorqueObserver):
+    """The same with two filters of twice the gain: as late, less noise, a softer beginning."""
+
+    kind = 'momentum_second_order'
+
+
+class InverseDynamicsObserver(TorqueObserver):
+    """Equations of motion with the difference of velocities for acceleration, filtered."""
+
+    kind = 'inverse_dynamics'
+
+
+class StaticObserver(TorqueObserver):
+    """Gravity alone: for robots without velocities; in motion, inertia is felt as contact."""
+
+    kind = 'static'
+
+
+OBSERVERS: dict[str, type[TorqueObserver]] = {
+    observer.kind: observer
+    for observer in (
+        *(MomentumObserver, SecondOrderMomentumObserver),
+        *(InverseDynamicsObserver, StaticObserver),
+    )
+}
+"""The observers by the name of their kind."""

@@ -1,0 +1,45 @@
+"""Joints whose news do not come although they move: what is felt without them would be false."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .state import RobotState
+
+PATIENCE = 0.95
+"""Usual intervals after which news of a moving joint is overdue. Publishers that take turns are
+younger when another one reports; a single old momentum is felt as a blow."""
+
+AT_REST = 0.02
+"""A joint that was slower when last heard of is taken to stand still [rad/s or m/s]."""
+
+
+class Lateness:
+    """Learns how often each joint reports, and says which are late and were moving."""
+
+    def __init__(self, size: int) -> None:
+        self._heard = np.zeros(size, dtype=np.int64)
+        self._usual = np.zeros(size)
+        self._last = 0
+
+    def late(self, state: RobotState) -> NDArray[np.bool_] | None:
+        """(nv) which joints are late; None where none is, which is usual and quick."""
+        interval = state.time - self._last
+        self._last = state.time
+        if state.ages is None:
+            if self._heard.any():
+                self._heard[:] = 0
+            # The next partial message is measured by what was usual while all came at once.
+            if interval > 0:
+                self._usual.fill(interval)
+            return None
+        heard = state.time - state.ages
+        since = heard - self._heard
+        news = (since > 0) & (self._heard > 0)
+        # An interval counts half: a lost message does not make the next one less late.
+        self._usual = np.where(news, 0.5 * (self._usual + since), self._usual)
+        self._heard = heard
+        late = (state.ages > PATIENCE * self._usual) & (self._usual > 0.0)
+        late &= np.abs(state.v) > AT_REST
+        return late if late.any() else None

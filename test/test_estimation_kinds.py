@@ -1,0 +1,176 @@
+"""Observers of every kind: the same push, its noise, friction, and what each is for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from rigid_body_motion import moving_arm
+from test_estimation_observer import HAND, MILLISECOND, PUSH, filtered, run
+
+from benchmarks.robots import urdf_path
+from dynamics_ros import Robot
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.estimation import (
+    OBSERVERS,
+    EffortModel,
+    InverseDynamicsObserver,
+    MomentumObserver,
+    SecondOrderMomentumObserver,
+    StaticObserver,
+)
+
+MOVING = ('momentum', 'momentum_second_order', 'inverse_dynamics')
+
+
+@pytest.fixture(scope='module')
+def robot():
+    return Robot.from_urdf(urdf_path('xarm7'))
+
+
+@pytest.fixture(scope='module')
+def pushed_motion(robot):
+    return moving_arm(robot, 1.5, 1e-3, {HAND: PUSH})
+
+
+@pytest.mark.parametrize('kind', OBSERVERS)
+def test_every_kind_feels_a_push_at_rest_without_bias(robot, kind):
+    q = robot.random_configuration(1)
+    external = robot.jacobian(q, HAND, 'local').T @ PUSH
+    observer = OBSERVERS[kind](robot, 50.0)
+    for step in range(801):
+        tau = robot.gravity(q) - external
+        estimate = observer.update(step * MILLISECOND, q, np.zeros(robot.nv), tau)
+    # exp(-40) is left.
+    assert estimate == pytest.approx(external, rel=1e-9)
+
+
+def test_the_second_order_is_two_filters_of_twice_the_gain(robot, pushed_motion):
+    times, truth = [s[0] for s in pushed_motion], [s[4] for s in pushed_motion]
+    observer = SecondOrderMomentumObserver(robot, 50.0, effort_sampling='interval')
+    estimates = np.array(run(observer, pushed_motion))
+    lagged = np.array(filtered(times, filtered(times, truth, 100.0), 100.0))
+    # As the first order: what the trapezoid of beta leaves.
+    assert np.abs(estimates - lagged).max() < 2e-3
+
+
+def test_inverse_dynamics_is_the_push_through_the_same_lag_as_the_momentum(robot, pushed_motion):
+    times, truth = [s[0] for s in pushed_motion], [s[4] for s in pushed_motion]
+    observer = InverseDynamicsObserver(robot, 50.0, effort_sampling='interval')
+    estimates = np.array(run(observer, pushed_motion))
+    assert np.abs(estimates - np.array(filtered(times, truth, 50.0))).max() < 5e-3
+
+
+def test_static_needs_no_velocity_and_is_right_at_rest_only(robot):
+    samples = moving_arm(robot, 0.8, 1e-3)
+    observer = StaticObserver(robot, 50.0, effort_sampling='interval')
+    with_velocity = run(observer, samples)
+    observer.reset()
+    without = run(observer, [(t, q, 0.0 * v, tau, ext) for t, q, v, tau, ext in samples])
+    assert np.array_equal(with_velocity, without)
+    assert np.abs(with_velocity).max() > 1.0  # inertia is felt as if it was a contact
+
+
+@pytest.mark.parametrize('kind', MOVING)
+@pytest.mark.parametrize('sampling', ['instant', 'interval'])
+@pytest.mark.parametrize('gain', [25.0, 100.0, 400.0])
+def test_the_stated_noise_gains_are_the_scatter_of_estimates(robot, kind, sampling, gain):
+    """At rest: white noise of the efforts, then of the velocities, alone."""
+    rng = np.random.default_rng(0)
+    q = robot.random_configuration(2)
+    gravity, M = robot.gravity(q), robot.mass_matrix(q)
+    zero = np.zeros(robot.nv)
+    count, settled = 6000, 1000
+    gains = OBSERVERS[kind](robot, gain).noise_gains(1e-3)
+    for effort_noise, velocity_noise in ((0.1, 0.0), (0.0, 1e-3)):
+        observer = OBSERVERS[kind](robot, gain, effort_sampling=sampling)
+        estimates = [
+            observer.update(
+                step * MILLISECOND,
+                q,
+                zero + velocity_noise * rng.normal(size=robot.nv),
+                gravity + effort_noise * rng.normal(size=robot.nv),
+            )
+            for step in range(count)
+        ]
+        scatter = np.std(estimates[settled:], axis=0)
+        gains = observer.noise_gains(1e-3)
+        momentum = np.sqrt(np.square(M * velocity_noise).sum(axis=1))
+        stated = np.hypot(gains.effort * effort_noise, gains.momentum * momentum)
+        # The standard deviation of a sample one, of samples that hang together by E = exp(-K T):
+        # sqrt((1 + E^2) / (1 - E^2) / (2 n)). Seven joints are looked at: four of that.
+        E = np.exp(-gain * 1e-3)
+        known = np.sqrt((1.0 + E**2) / (1.0 - E**2) / (2.0 * (count - settled)))
+        assert scatter == pytest.approx(stated, rel=4.0 * known)
+
+
+def test_second_order_lets_less_noise_of_velocities_through(robot):
+    first = MomentumObserver(robot, 50.0).noise_gains(1e-3)
+    second = SecondOrderMomentumObserver(robot, 50.0).noise_gains(1e-3)
+    assert (second.momentum < 0.4 * first.momentum).all()
+
+
+@pytest.mark.parametrize('kind', MOVING)
+def test_friction_rotors_and_missing_gravity_are_part_of_what_effort_means(robot, kind):
+    """A swing whose motors also turn rotors and friction, and report without the weight."""
+    inertia = np.diag(robot.mass_matrix(np.full(robot.nq, 0.4)))
+    efforts = EffortModel.ideal(robot).with_values(
+        scale=0.5,
+        offset=0.2,
+        viscous=inertia,
+        coulomb=inertia,
+        stribeck=0.5 * inertia,
+        friction_velocity=0.2,
+        rotor_inertia=0.3 * inertia,
+        includes_gravity=False,
+    )
+    q, v = np.full(robot.nq, 0.4), np.zeros(robot.nv)
+    dt = 1e-3
+
+    def acceleration(q, v, torque):
+        """Of the arm with its rotors."""
+        M = robot.mass_matrix(q) + np.diag(efforts.rotor_inertia)
+        rest = torque - efforts.friction_torque(v) - robot.nonlinear_effects(q, v)
+        return np.linalg.solve(M, rest)
+
+    observer = OBSERVERS[kind](robot, 50.0, effort_model=efforts)
+    largest = 0.0
+    for step in range(400):
+        t = step * dt
+
+        def torque(t, q):
+            return robot.gravity(q) + 8.0 * inertia * np.sin(5.0 * t + np.arange(robot.nv))
+
+        reported = (torque(t, q) - robot.gravity(q) - efforts.offset) / efforts.scale
+        estimate = observer.update(round(t * 1e9), q, v, reported)
+        largest = max(largest, np.abs(estimate).max())
+        # Midpoint.
+        q_half = q + 0.5 * dt * v
+        v_half = v + 0.5 * dt * acceleration(q, v, torque(t, q))
+        a_half = acceleration(q_half, v_half, torque(t + 0.5 * dt, q_half))
+        q, v = q + dt * v_half, v + dt * a_half
+    assert np.abs(v).max() > 0.3
+    # Torques of some 50 Nm are at work; midpoint and trapezoid leave 1e-4 of that.
+    assert largest < 5e-3
+
+
+def test_a_model_of_other_size_is_refused(robot):
+    other = EffortModel.ideal(Robot.from_urdf(urdf_path('ur5')))
+    with pytest.raises(InvalidArgumentError, match='effort_model'):
+        MomentumObserver(robot, effort_model=other)
+
+
+@pytest.mark.parametrize('name', ['stribeck', 'rotor_inertia', 'stribeck_velocity'])
+def test_what_cannot_be_negative_is_refused_by_name(robot, name):
+    with pytest.raises(InvalidArgumentError, match=rf'^{name}'):
+        EffortModel.ideal(robot).with_values(**{name: -1.0})
+
+
+def test_stribeck_friction_is_largest_when_motion_begins(robot):
+    efforts = EffortModel.ideal(robot).with_values(
+        coulomb=1.0, stribeck=0.5, friction_velocity=1e-3, stribeck_velocity=0.1
+    )
+    slow, fast = (efforts.friction_torque(np.full(robot.nv, v))[0] for v in (0.01, 1.0))
+    assert slow == pytest.approx(1.5, rel=0.01)
+    assert fast == pytest.approx(1.0, rel=1e-6)
+    # A thousand time constants away nothing overflows.
+    assert efforts.friction_torque(np.full(robot.nv, -1e6))[0] == pytest.approx(-1.0)
