@@ -14,7 +14,7 @@ from .algorithms import configuration
 from .arguments import boolean_mask, check_not_negative, finite_matrix, finite_vector
 from .definitions import Key, define
 from .errors import InvalidArgumentError
-from .inverse_kinematics import InverseKinematicsResult, solve, solve_all
+from .inverse_kinematics import InverseKinematicsResult, Solutions, solve, solve_all
 from .kernel_set import DEFAULT_REFERENCE, KernelInfo, KernelSet
 from .kernels import Kernel
 from .model import Joint, Model, build_model
@@ -419,7 +419,7 @@ class Robot(ConstrainedMotion):
 
     def all_inverse_kinematics(
         self, target: ArrayLike, frame: str, seed: ArrayLike | None = None, **options: Any
-    ) -> tuple[InverseKinematicsResult, ...]:
+    ) -> Solutions:
         """Distinct solutions, the nearest to the seed first.
 
         Args:

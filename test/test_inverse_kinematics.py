@@ -203,14 +203,14 @@ def test_the_position_alone_can_be_asked_for(ur5):
     assert result.rotation_error == 0.0
 
 
-def test_tolerances_are_what_counts_as_arrived(ur5):
+def test_tolerances_are_what_counts_as_arrived(panda):
     rng = np.random.default_rng(9)
-    target = ur5.forward_kinematics(ur5.random_configuration(rng), 'tool0')
-    coarse = ur5.inverse_kinematics(
-        target, 'tool0', position_tolerance=1e-2, rotation_tolerance=1e-2, **PLENTY
+    target = panda.forward_kinematics(panda.random_configuration(rng), 'panda_hand')
+    coarse = panda.inverse_kinematics(
+        target, 'panda_hand', position_tolerance=1e-2, rotation_tolerance=1e-2, **PLENTY
     )
-    fine = ur5.inverse_kinematics(
-        target, 'tool0', position_tolerance=1e-10, rotation_tolerance=1e-10, **PLENTY
+    fine = panda.inverse_kinematics(
+        target, 'panda_hand', position_tolerance=1e-10, rotation_tolerance=1e-10, **PLENTY
     )
     assert coarse.success and coarse.position_error <= 1e-2
     assert fine.success and fine.position_error <= 1e-10 and fine.rotation_error <= 1e-10

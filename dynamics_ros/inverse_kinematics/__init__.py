@@ -1,6 +1,7 @@
 """Inverse kinematics: joint positions that bring a frame to a pose, within the joint limits."""
 
 from .result import InverseKinematicsResult
+from .solutions import Solutions
 from .solve import solve, solve_all
 
-__all__ = ['InverseKinematicsResult', 'solve', 'solve_all']
+__all__ = ['InverseKinematicsResult', 'Solutions', 'solve', 'solve_all']

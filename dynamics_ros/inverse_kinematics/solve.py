@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 from numpy.typing import ArrayLike
 
 from ..arguments import check_count, check_positive
+from .analytic import closed_form_of
 from .problem import Placed, Problem, Wishes
 from .result import CONVERGED, STALLED, TIMED_OUT, UNREACHABLE, InverseKinematicsResult
 from .search import Deadline
+from .solutions import Solutions
 
 if TYPE_CHECKING:
     from ..robot import Robot
@@ -25,6 +27,9 @@ AGREEING = 3
 
 DESCENTS = 8
 """How many of the most promising ends of searches are followed to the bottom."""
+
+SEPARATION = 0.1
+"""rad or m: solutions of a search that are closer in every joint count as one found twice."""
 
 SEARCHING = 0.8
 """Share of the time for finding a solution; the rest is for the closest approach."""
@@ -94,7 +99,13 @@ def solve(
     check_positive('timeout', timeout)
     check_count('max_restarts', max_restarts, least=0)
     check_count('random_seed', random_seed, least=0)
+    closed_form = closed_form_of(problem)
     began = time.perf_counter()
+    hopeless = False
+    if closed_form is not None:
+        branches, hopeless = closed_form.solutions(problem, began, most=1)
+        if branches:
+            return branches[0]
     # Most problems are solved from the seed, as machine code before a clock has been looked at.
     clock = None if problem.search.compiled else Deadline.after(began, SEARCHING, timeout)
     end = problem.run(problem.start, clock)
@@ -110,7 +121,7 @@ def solve(
             return problem.result(answer, steps, CONVERGED, began)
         ends.append(end)
         if restarts is None:
-            out_of_reach = problem.out_of_reach()
+            out_of_reach = hopeless or problem.out_of_reach()
             # Then only the closest approach is looked for, from a few starts.
             count = min(max_restarts, DESCENTS) if out_of_reach else max_restarts
             restarts = problem.restarts(count, random_seed)
@@ -155,9 +166,9 @@ def solve_all(
     timeout: float = 0.2,
     max_restarts: int = 200,
     max_solutions: int = 16,
-    min_separation: float = 0.1,
+    min_separation: float | None = None,
     random_seed: int = 0,
-) -> tuple[InverseKinematicsResult, ...]:
+) -> Solutions:
     """Distinct solutions, the nearest to the seed first.
 
     Every start that arrives gives one; those closer than ``min_separation`` in every joint to one
@@ -172,7 +183,8 @@ def solve_all(
         timeout: s for all of them together.
         max_restarts: starts after the seed.
         max_solutions: how many to return at most.
-        min_separation: rad or m, in at least one joint.
+        min_separation: rad or m, in at least one joint. None is ``SEPARATION`` for a search; a
+            closed form tells apart what is not the same but for rounding.
         random_seed: another one is another sequence of starts.
 
     Returns:
@@ -195,8 +207,15 @@ def solve_all(
     check_count('max_restarts', max_restarts, least=0)
     check_count('max_solutions', max_solutions, least=1)
     check_count('random_seed', random_seed, least=0)
-    check_positive('min_separation', min_separation)
+    if min_separation is not None:
+        check_positive('min_separation', min_separation)
+    closed_form = closed_form_of(problem)
     began = time.perf_counter()
+    if closed_form is not None:
+        branches, hopeless = closed_form.solutions(problem, began, max_solutions, min_separation)
+        if branches or hopeless:
+            return branches
+    apart = min_separation or SEPARATION
     deadline = Deadline.after(began, 1.0, timeout)
     found: list[tuple[Placed, int]] = []
     count = 0 if problem.out_of_reach() else max_restarts
@@ -207,16 +226,15 @@ def solve_all(
             if posture is not None:
                 answer = _settled(problem, answer, deadline)
             if all(
-                problem.chain.separation(answer.positions, other.positions) > min_separation
+                problem.chain.separation(answer.positions, other.positions) > apart
                 for other, _ in found
             ):
                 found.append((answer, end.steps))
         if deadline.passed():
             break
     found.sort(key=lambda entry: math.dist(entry[0].positions, problem.start))
-    return tuple(
-        problem.result(answer, steps, CONVERGED, began) for answer, steps in found[:max_solutions]
-    )
+    del found[max_solutions:]
+    return Solutions.of_search(problem, found, began)
 
 
 def _settled(problem: Problem, answer: Placed, deadline: Deadline) -> Placed:

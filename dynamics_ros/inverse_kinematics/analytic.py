@@ -1,0 +1,100 @@
+"""Closed forms in place of a search, for arms that have one and problems that ask for no more."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..algorithms.analytic_solutions import EXACT, solvable_arm
+from .problem import Problem
+from .solutions import Solutions
+
+if TYPE_CHECKING:
+    from ..kernels import Kernel
+
+SEPARATION = 1e-4
+"""rad; branches that are closer in every joint are one, where they meet."""
+
+RELIABLE = 1e-7
+"""m or rad: finer tolerances may be missed by rounding where branches meet."""
+
+
+class ClosedForm(NamedTuple):
+    """The closed form of a chain of which six joints may move.
+
+    Attributes:
+        kernel: ``algorithms.analytic_solutions``.
+        exact: whether a target that no branch reaches is out of reach for sure. Of an arm that its
+            description rounds, a branch may be missed near a singular configuration.
+    """
+
+    kernel: Kernel
+    exact: bool
+
+    def solutions(
+        self, problem: Problem, began: float, most: int, separation: float | None = None
+    ) -> tuple[Solutions, bool]:
+        """Distinct solutions within the limits, the nearest to the seed first.
+
+        Args:
+            problem: of one frame.
+            began: when it was posed, on ``time.perf_counter`` [s].
+            most: how many at most.
+            separation: rad in at least one joint; None for ``SEPARATION``.
+
+        Returns:
+            The solutions, and whether the target is out of reach for sure, whatever the limits.
+        """
+        position, rotation, *_ = problem.wishes
+        settings = np.array((position, rotation, separation or SEPARATION))
+        positions, squares, counts = self.kernel.call(
+            problem.start, problem.in_root_link[0], settings
+        )
+        count, reached = counts.tolist()
+        found = positions[: min(int(count), most)]
+        if len(problem.q) > found.shape[1]:
+            q = np.empty((len(found), len(problem.q)))
+            q[:] = problem.q
+            q[:, problem.chain.q_index] = found
+            found = q
+        hopeless = not reached and self.exact and min(position, rotation) >= RELIABLE
+        return Solutions(problem, found, squares, None, began), hopeless
+
+
+def closed_form_of(problem: Problem) -> ClosedForm | None:
+    """The closed form for a problem; None where its arm has none or it asks for what none has.
+
+    Found once for a chain and a choice of locked joints, and kept with the chain.
+    """
+    chain = problem.chain
+    _, _, position_only, slack, weights, _, posture = problem.wishes
+    if position_only or slack is not None or posture is not None:
+        return None
+    if weights and any(map(math.isfinite, weights.values())):
+        return None
+    locked: tuple[str, ...] = ()
+    if problem.locked is not None:
+        locked = tuple(chain.names[i] for i in np.flatnonzero(problem.locked))
+    try:
+        return chain.closed_forms[locked]
+    except KeyError:
+        closed_form = chain.closed_forms[locked] = _find(problem, locked)
+        return closed_form
+
+
+def _find(problem: Problem, locked: tuple[str, ...]) -> ClosedForm | None:
+    robot, frames = problem.robot, problem.chain.frames
+    if len(frames) > 1:
+        return None
+    places = [robot.joint_q_indices[name] for name in locked]
+    arm = solvable_arm(robot.model, robot.model.frame(frames[0]), places)
+    if arm is None:
+        return None
+    kernel = robot.kernel('analytic_inverse_kinematics', frames[0], *locked)
+    closed_form = ClosedForm(kernel, arm.error < EXACT)
+    # Making it must not eat up the time of a problem; and its answers are the same from the first.
+    kernel.wait()
+    closed_form.solutions(problem, 0.0, most=1)
+    return closed_form

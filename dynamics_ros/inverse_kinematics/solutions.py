@@ -1,0 +1,92 @@
+"""Several solutions of one problem, as rows of an array and one by one."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+from .problem import Placed, Problem
+from .result import CONVERGED, InverseKinematicsResult
+
+if TYPE_CHECKING:
+    from .chain import Vector
+
+
+class Solutions(Sequence[InverseKinematicsResult]):
+    """Distinct solutions in order; a result is made when it is read.
+
+    Attributes:
+        q: (k, nq) all of them.
+        elapsed: s for all together.
+    """
+
+    __slots__ = ('_iterations', '_problem', '_squares', 'elapsed', 'q')
+
+    def __init__(
+        self,
+        problem: Problem,
+        q: Vector,
+        squares: Vector,
+        iterations: Sequence[int] | None,
+        began: float,
+    ) -> None:
+        """Keep what they are made of.
+
+        Args:
+            problem: what they solve.
+            q: (k, nq).
+            squares: (k, 2) or more rows, squared errors of position [m^2] and rotation [rad^2].
+            iterations: (k) of a search, None where there was none.
+            began: when the problem was posed, on ``time.perf_counter`` [s].
+        """
+        self.q = q
+        self._problem = problem
+        self._squares = squares
+        self._iterations = iterations
+        self.elapsed = time.perf_counter() - began
+
+    @classmethod
+    def of_search(
+        cls, problem: Problem, found: Sequence[tuple[Placed, int]], began: float
+    ) -> Solutions:
+        """Those that a search has found, and after how many iterations each."""
+        rows = [placed.q for placed, _ in found]
+        errors = [(placed.position_error, placed.rotation_error) for placed, _ in found]
+        q = np.array(rows).reshape(len(rows), len(problem.q))
+        squares = np.square(errors)
+        return cls(problem, q, squares, [iterations for _, iterations in found], began)
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    @overload
+    def __getitem__(self, index: int) -> InverseKinematicsResult: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[InverseKinematicsResult, ...]: ...
+
+    def __getitem__(
+        self, index: int | slice
+    ) -> InverseKinematicsResult | tuple[InverseKinematicsResult, ...]:
+        if isinstance(index, slice):
+            return tuple([self[k] for k in range(len(self))[index]])
+        k = range(len(self))[index]
+        position, rotation = self._squares[k].tolist()
+        return InverseKinematicsResult(
+            self.q[k],
+            True,
+            math.sqrt(position),
+            math.sqrt(rotation),
+            0 if self._iterations is None else self._iterations[k],
+            CONVERGED,
+            self.elapsed,
+            self._problem.robot,
+            self._problem.chain,
+        )
+
+    def __repr__(self) -> str:
+        return f'<{len(self)} solutions>'
