@@ -27,6 +27,7 @@ from ..algorithms.torque_observer import EFFORT_SAMPLINGS
 from ..arguments import check_positive, finite_vector, per_entry
 from ..errors import DynamicsRosError, InvalidArgumentError
 from ..spatial import Inertia
+from .effort_model import EffortModel
 
 if TYPE_CHECKING:
     from ..robot import Robot
@@ -100,6 +101,7 @@ class PayloadIdentifier:
         robot: Robot,
         frame: str,
         *,
+        effort_model: EffortModel | None = None,
         effort_noise: ArrayLike = 0.1,
         effort_sampling: str = 'instant',
         window: float = 0.1,
@@ -110,6 +112,8 @@ class PayloadIdentifier:
         Args:
             robot: the robot without a payload.
             frame: what the payload is fixed to.
+            effort_model: what reported efforts mean; None takes them for the torques on the rigid
+                bodies.
             effort_noise: standard deviation of the torques left over that a first fit begins with,
                 number or (nv) [Nm or N]; inf for a joint that is not used.
             effort_sampling: 'instant' for torques at their stamps, 'interval' for torques held
@@ -137,6 +141,7 @@ class PayloadIdentifier:
         self._noise = noise[self._rows]
         self._columns = slice(10 * body, 10 * body + 10)
         self._to_body = _parameter_map(robot, frame)
+        self._efforts = EffortModel.ideal(robot) if effort_model is None else effort_model
         self._held = effort_sampling == 'interval'
         self._window, self._max_gap = round(window * 1e9), round(max_gap * 1e9)
         self._stamps: list[int] = []
@@ -153,13 +158,13 @@ class PayloadIdentifier:
         """How many distinct postures the robot has stood still in."""
         return len(self._still)
 
-    def add(self, stamp: int, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> bool:
+    def add(self, stamp: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> bool:
         """Take a sample in.
 
         Args:
             stamp: ns; a sample that is not later than the one before is left out.
             q, v: configuration (nq) and velocity (nv).
-            tau: (nv) torques on the rigid bodies, as of an EffortModel [Nm or N].
+            effort: (nv) as reported [Nm or N, by default].
 
         Returns:
             Whether it was taken.
@@ -167,21 +172,17 @@ class PayloadIdentifier:
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
         """
-        robot = self.robot
-        sample = np.concatenate(
-            [
-                finite_vector('q', q, robot.nq),
-                finite_vector('v', v, robot.nv),
-                finite_vector('tau', tau, robot.nv),
-            ]
-        )
+        robot, efforts = self.robot, self._efforts
+        q, v = finite_vector('q', q, robot.nq), finite_vector('v', v, robot.nv)
+        gravity = None if efforts.includes_gravity else robot.gravity(q)
+        tau = efforts.joint_torque(effort, v, gravity)
         if self._stamps and stamp <= self._stamps[-1]:
             return False
+        # The stamp last: an estimate in another thread counts by them.
+        self._samples.append(np.concatenate([q, v, tau]))
         self._stamps.append(stamp)
-        self._samples.append(sample)
-        q, v = sample[: robot.nq], sample[robot.nq : robot.nq + robot.nv]
         if np.abs(v).max() < STILL and all(np.abs(q - k).max() > APART for k in self._still):
-            self._still.append(q)
+            self._still.append(q.copy())
         return True
 
     def estimate(self) -> PayloadEstimate:
@@ -214,11 +215,11 @@ class PayloadIdentifier:
             t = (stamps - stamps[0]) * 1e-9
             q, v, tau = np.split(block, [robot.nq, robot.nq + robot.nv], axis=1)
             a = np.gradient(v, t, axis=0, edge_order=1)
-            own = robot.inverse_dynamics(q, v, a)[:, self._rows]
+            own = robot.inverse_dynamics(q, v, a) + self._efforts.rotor_inertia * a
             Y = robot.regressor(q, v, a)[:, self._rows, self._columns] @ self._to_body
             mean = _trapezoid(t)
             held = np.concatenate([[0.0], np.diff(t)]) / t[-1] if self._held else mean
-            torques.append(held @ tau[:, self._rows] - mean @ own)
+            torques.append(held @ tau[:, self._rows] - mean @ own[:, self._rows])
             regressors.append(np.einsum('t,tij->ij', mean, Y))
             samples += len(t)
         if not torques:

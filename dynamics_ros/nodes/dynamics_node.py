@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -28,6 +29,7 @@ from .conversions import (
     Array,
     accel_array,
     accel_message,
+    empty_efforts,
     float_sequence,
     inertia_arrays,
     joint_state,
@@ -36,9 +38,10 @@ from .conversions import (
     wrench_message,
 )
 from .declaration import ParameterSet
-from .outputs import LATCHED, Output, RateLimit
+from .outputs import LATCHED, Output, rate_of
 from .parameters import DynamicsParameters, PayloadParameters
 from .part import Part
+from .payload_action import PayloadAction
 from .request_kernels import kernel
 from .request_state import (
     RequestedState,
@@ -74,13 +77,15 @@ class Prepared:
 
     Attributes:
         robot: the robot.
-        joints: index into v by name of the joints that gravity torques are published for.
+        names: the joints that gravity torques are published for.
+        indices: index into v of each of them.
         command_indices: index into v of each command joint.
     """
 
     robot: Robot
-    joints: dict[str, int]
-    command_indices: list[int]
+    names: tuple[str, ...]
+    indices: NDArray[np.intp]
+    command_indices: NDArray[np.intp]
 
 
 class Dynamics(Part):
@@ -93,7 +98,6 @@ class Dynamics(Part):
         self._check(self.parameters.values)
         self.parameters.add_listener(self._changed)
         self._prepared: Prepared | None = None
-        self._rate = RateLimit()
         self._torques = Output(node, JointState, '~/gravity_torques')
         self._commands: Output | None = None
         self._payload = Output(node, Payload, 'payload', LATCHED)
@@ -106,6 +110,13 @@ class Dynamics(Part):
             (SetGravity, 'set_gravity', self._set_gravity),
         ):
             serve(node, kind, f'~/{name}', handler, self.faults)
+        self._identification = PayloadAction(
+            node,
+            context,
+            lambda: self.parameters.values.identification,
+            self._put_in_force,
+            self.faults,
+        )
 
     # --- the robot ------------------------------------------------------------------------------
 
@@ -116,15 +127,20 @@ class Dynamics(Part):
             if name not in robot.joint_v_indices:
                 raise UnknownJointError('command_joints', name, robot.joint_v_indices)
         robot.gravity(robot.neutral())
-        indices = [robot.joint_v_indices[name] for name in commands]
-        return Prepared(robot, robot.joint_v_indices, indices)
+        indices = robot.joint_v_indices
+        return Prepared(
+            robot,
+            tuple(indices),
+            np.array(list(indices.values()), dtype=np.intp),
+            np.array([indices[name] for name in commands], dtype=np.intp),
+        )
 
     def adopt(self, prepared: Prepared) -> None:
         """Have the topics of these joints, and tell the payload."""
         self._prepared = prepared
-        if prepared.command_indices and self._commands is None:
+        if prepared.command_indices.size and self._commands is None:
             self._commands = Output(self.node, Float64MultiArray, '~/gravity_commands')
-        elif not prepared.command_indices and self._commands is not None:
+        elif not prepared.command_indices.size and self._commands is not None:
             self._commands.close()
             self._commands = None
         assert self.context.built is not None
@@ -195,22 +211,25 @@ class Dynamics(Part):
 
     def update(self, state: RobotState) -> None:
         """Publish the torques that hold the robot at rest against gravity."""
+        self._identification.update(state)
         self.silence = self.stale_silence(state)
         if self.silence or self._prepared is None:
             return
-        torques = self._torques if self._torques.wanted else None
-        commands = self._commands if self._commands and self._commands.wanted else None
-        if not torques and not commands:
+        prepared, now, values = self._prepared, time.monotonic(), self.parameters.values
+        rates, commands = values.publish_rates, self._commands
+        torques_due = self._torques.due(now, rate_of(rates.gravity_torques, values.publish_rate))
+        commands_due = commands is not None and commands.due(
+            now, rate_of(rates.gravity_commands, values.publish_rate)
+        )
+        if not torques_due and not commands_due:
             return
-        if not self._rate.passes(time.monotonic(), self.parameters.values.publish_rate):
-            return
-        prepared = self._prepared
         gravity = prepared.robot.gravity(state.q)
-        if torques:
-            torques.publish(_torque_message(state.stamp, prepared.joints, gravity))
-        if commands:
-            values = float_sequence(gravity[prepared.command_indices])
-            commands.publish(Float64MultiArray(data=values))
+        if torques_due:
+            torques = gravity[prepared.indices]
+            self._torques.send(state, prepared.names, empty_efforts, ('effort',), torques)
+        if commands is not None and commands_due:
+            effort = gravity[prepared.command_indices]
+            commands.send(state, effort.size, _empty_commands, ('data',), effort)
 
     # --- services -------------------------------------------------------------------------------
 
@@ -283,6 +302,9 @@ class Dynamics(Part):
             frame_id = request.payload.header.frame_id
             frame = required_frame(self.context, robot, frame_id, 'payload.header.frame_id')
             payload = PayloadRequest.of(frame, mass, center, inertia)
+        await self._put_in_force(payload)
+
+    async def _put_in_force(self, payload: PayloadRequest) -> None:
         await self.context.change_robot('payload', lambda now: replace(now, payload=payload))
         # The parameters show what is in force; storing them changes nothing any more.
         self.parameters.store(
@@ -312,6 +334,10 @@ def _payload_of(values: PayloadParameters) -> PayloadRequest:
     if not values.mass:
         return PayloadRequest()
     return PayloadRequest(values.frame, values.mass, values.center_of_mass, values.inertia)
+
+
+def _empty_commands(count: int) -> Float64MultiArray:
+    return Float64MultiArray(data=[0.0] * count)
 
 
 def _torque_message(stamp: Any, joints: dict[str, int], tau: Array) -> JointState:

@@ -1,0 +1,222 @@
+"""The action identify_payload: watches joint states for a while, then says what the robot holds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rclpy.action import ActionServer, CancelResponse
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.task import Future
+
+from dynamics_ros_msgs.action import IdentifyPayload
+from dynamics_ros_msgs.msg import Payload
+
+from ..errors import DynamicsRosError, InvalidArgumentError
+from ..estimation import PayloadEstimate, PayloadIdentifier
+from .contact_estimators import effort_model, per_velocity
+from .conversions import header, inertia_message
+from .parameters import IdentificationParameters
+from .request_state import required_frame
+from .results import FaultLog, failure, success
+from .robot_builder import PayloadRequest
+from .robot_context import RobotContext
+from .state import RobotState
+
+TICK = 0.1
+"""s between looks at the clock and at a request to cancel."""
+
+FEEDBACK = 1.0
+"""s between feedbacks."""
+
+LONGEST = 600.0
+"""s."""
+
+UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+"""ixx ixy ixz iyy iyz izz."""
+
+
+@dataclass
+class _Watch:
+    """A goal that is being worked on.
+
+    Attributes:
+        handle: of the action server.
+        identifier: takes the samples.
+        begin, end: of the watch, on the monotonic clock [s].
+        over: done when the watch is.
+        reported: time of the last feedback.
+    """
+
+    handle: Any
+    identifier: PayloadIdentifier
+    begin: float
+    end: float
+    over: Future[None]
+    reported: float
+
+
+class PayloadAction:
+    """One goal at a time; what the robot holds is looked for as if it held nothing yet."""
+
+    def __init__(
+        self,
+        node: Node,
+        context: RobotContext,
+        settings: Callable[[], IdentificationParameters],
+        apply: Callable[[PayloadRequest], Awaitable[None]],
+        faults: FaultLog,
+    ) -> None:
+        """Offer the action.
+
+        Args:
+            node: the node.
+            context: the robot and its state.
+            settings: the parameters in force.
+            apply: puts a payload in force.
+            faults: where unforeseen errors go.
+        """
+        self._context = context
+        self._settings = settings
+        self._apply = apply
+        self._faults = faults
+        self._watch: _Watch | None = None
+        self._timer = node.create_timer(
+            TICK, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
+        self._timer.cancel()
+        self._server = ActionServer(
+            node,
+            IdentifyPayload,
+            '~/identify_payload',
+            self._execute,
+            cancel_callback=lambda _: CancelResponse.ACCEPT,
+        )
+
+    def update(self, state: RobotState) -> None:
+        """Take a state in while a goal is worked on."""
+        watch = self._watch
+        if watch is None or state.effort_missing or state.velocity_missing or state.stale:
+            return
+        watch.identifier.add(state.time, state.q, state.v, state.effort)
+
+    async def _execute(self, handle: Any) -> Any:
+        result = IdentifyPayload.Result()
+        try:
+            estimate = await self._identified(handle)
+            if estimate is None:
+                result.result.message = 'cancelled'
+                handle.canceled()
+                return result
+            self._fill(result, estimate)
+            if handle.request.apply:
+                await self._apply(_request_of(estimate))
+        except Exception as error:
+            if not isinstance(error, DynamicsRosError):
+                self._faults.report('identify_payload', error)
+            result.result = failure(error)
+            handle.abort()
+            return result
+        result.result = success()
+        handle.succeed()
+        return result
+
+    async def _identified(self, handle: Any) -> PayloadEstimate | None:
+        """What is found; None when the goal has been cancelled."""
+        watch = self._begin(handle)
+        try:
+            await watch.over
+        finally:
+            self._timer.cancel()
+            self._watch = None
+        if handle.is_cancel_requested:
+            return None
+        # In the thread: kernels may have to be made, and a long watch has many samples.
+        executor = self._context.executor
+        assert executor is not None
+        return await self._context.searches.submit(executor, watch.identifier.estimate)
+
+    def _begin(self, handle: Any) -> _Watch:
+        if self._watch is not None:
+            raise DynamicsRosError('another goal is being worked on')
+        robot, values = self._context.required_robot(), self._settings()
+        built = self._context.built
+        assert built is not None
+        frame = built.default_frame
+        if handle.request.frame:
+            frame = required_frame(self._context, robot, handle.request.frame, 'frame')
+        duration = handle.request.duration or values.duration
+        if not 0.0 < duration <= LONGEST:
+            raise InvalidArgumentError('duration', f'{duration:g} s', f'0 to {LONGEST:g} s')
+        bare = robot.with_payload(None)
+        noise = per_velocity(bare, values.effort.noise, 'effort.noise')
+        identifier = PayloadIdentifier(
+            bare,
+            frame,
+            effort_model=effort_model(bare, values),
+            effort_noise=noise,
+            effort_sampling=values.effort.sampling,
+        )
+        now = time.monotonic()
+        over: Future[None] = Future(executor=self._context.executor)
+        self._watch = _Watch(handle, identifier, now, now + duration, over, now)
+        self._timer.reset()
+        return self._watch
+
+    def _tick(self) -> None:
+        watch = self._watch
+        if watch is None or watch.over.done():
+            return
+        now = time.monotonic()
+        if now >= watch.end or watch.handle.is_cancel_requested:
+            watch.over.set_result(None)
+        elif now - watch.reported >= FEEDBACK:
+            watch.reported = now
+            assert self._context.executor is not None
+            soon = self._context.searches.submit(self._context.executor, watch.identifier.estimate)
+            soon.add_done_callback(lambda done: self._report(watch, done))
+
+    def _report(self, watch: _Watch, done: Future[PayloadEstimate]) -> None:
+        """Tell how far it is, with what the samples so far say."""
+        error = done.exception()
+        if error is not None and not isinstance(error, DynamicsRosError):
+            self._faults.report('identify_payload', error)
+        estimate = None if error is not None else done.result()
+        if watch.over.done():
+            return
+        watch.handle.publish_feedback(
+            IdentifyPayload.Feedback(
+                elapsed=time.monotonic() - watch.begin,
+                samples=watch.identifier.samples,
+                postures=watch.identifier.postures,
+                mass=estimate.mass if estimate else np.nan,
+                mass_deviation=estimate.mass_deviation if estimate else np.nan,
+            )
+        )
+
+    def _fill(self, result: Any, estimate: PayloadEstimate) -> None:
+        frame_id = self._context.frame_id(estimate.frame)
+        result.payload = Payload(
+            header=header(self._context.now(), frame_id),
+            inertia=inertia_message(
+                estimate.mass, estimate.center_of_mass.tolist(), estimate.inertia
+            ),
+        )
+        result.mass_deviation = estimate.mass_deviation
+        result.com_deviation = estimate.center_of_mass_deviation
+        result.inertia_deviation = np.array([estimate.inertia_deviation[ij] for ij in UPPER])
+        result.mass_observable = estimate.mass_observable
+        result.com_observable = estimate.center_of_mass_observable.tolist()
+        result.inertia_observable = [bool(estimate.inertia_observable[ij]) for ij in UPPER]
+        result.residual = estimate.residual
+        result.samples = estimate.samples
+
+
+def _request_of(estimate: PayloadEstimate) -> PayloadRequest:
+    return PayloadRequest.of(
+        estimate.frame, estimate.mass, estimate.center_of_mass, estimate.inertia
+    )

@@ -1,0 +1,154 @@
+"""identify_payload of dynamics_node: goals, feedback, results, cancelling, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from action_msgs.msg import GoalStatus
+from rclpy.action import ActionClient
+from ros_harness import LATCHED, client, description, running
+from sensor_msgs.msg import JointState
+
+from dynamics_ros import Robot
+from dynamics_ros.estimation import EffortModel
+from dynamics_ros_msgs.action import IdentifyPayload
+from dynamics_ros_msgs.msg import Payload, Result
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 90
+
+ROBOT = Robot.from_urdf(description())
+NAMES = list(ROBOT.joint_names)
+FRAME = ROBOT.body_names[-1]
+MASS, CENTER = 1.0, np.array([0.03, 0.02, 0.035])
+LOADED = ROBOT.with_payload(FRAME, MASS, CENTER)
+# What the node takes for granted: the friction of the description.
+FRICTION = EffortModel.from_robot(ROBOT)
+PERIOD = 0.004
+"""s between two stamps; the test sends them as fast as it can."""
+
+
+@pytest.fixture(scope='module')
+def ros():
+    with (
+        running('dynamics_node', DOMAIN, {'robot_description': description()}),
+        client(DOMAIN) as one,
+    ):
+        yield one
+
+
+@pytest.fixture(scope='module')
+def actions(ros):
+    found = ActionClient(ros.node, IdentifyPayload, '/dynamics_node/identify_payload')
+    states = motion(ros)
+    torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+    ros.wait_for(lambda: found.server_is_ready() and torques, meanwhile=lambda: next(states))
+    return found
+
+
+def motion(ros):
+    """Publishes one state after another of a robot that swings and holds the payload."""
+    w = np.linspace(1.0, 2.5, ROBOT.nv)
+    for k in itertools.count():
+        t = k * PERIOD
+        q, v, a = 0.5 * np.sin(w * t), 0.5 * w * np.cos(w * t), -0.5 * w**2 * np.sin(w * t)
+        tau = LOADED.inverse_dynamics(q, v, a) + FRICTION.friction_torque(v)
+        ros.publish_joint_state(ros.joint_state(NAMES, q, v, tau, step=PERIOD))
+        yield
+
+
+def accepted(ros, actions, states, feedback=None, **goal):
+    sent = actions.send_goal_async(
+        IdentifyPayload.Goal(**goal),
+        feedback_callback=None if feedback is None else lambda m: feedback.append(m.feedback),
+    )
+    ros.wait_for(sent.done, meanwhile=lambda: next(states), period=0.001)
+    return sent.result()
+
+
+def result_of(ros, handle, states):
+    got = handle.get_result_async()
+    ros.wait_for(got.done, meanwhile=lambda: next(states), period=0.001)
+    return got.result()
+
+
+def test_what_the_robot_holds_is_found_and_put_in_force(ros, actions):
+    payloads = ros.listen(Payload, '/payload', LATCHED)
+    states, feedback = motion(ros), []
+    handle = accepted(ros, actions, states, feedback, frame=FRAME, duration=2.5, apply=True)
+    answer = result_of(ros, handle, states)
+    assert answer.status == GoalStatus.STATUS_SUCCEEDED
+    found = answer.result
+    assert found.result.code == Result.SUCCESS
+    assert found.payload.header.frame_id == FRAME
+    # Accelerations are differences over two periods; the motion is slow against that.
+    assert found.payload.inertia.m == pytest.approx(MASS, rel=0.01)
+    com = found.payload.inertia.com
+    np.testing.assert_allclose([com.x, com.y, com.z], CENTER, atol=0.002)
+    assert found.mass_observable
+    assert all(found.com_observable)
+    assert found.samples > 100
+    assert feedback
+    assert feedback[-1].samples > 0
+    assert feedback[-1].mass == pytest.approx(MASS, rel=0.05)
+    assert any(payload.inertia.m == found.payload.inertia.m for payload in payloads)
+    assert ros.get_parameter('dynamics_node', 'payload.mass') == found.payload.inertia.m
+
+
+def test_a_payload_in_force_does_not_count_twice(ros, actions):
+    """It runs after the one before has been put in force: the same is found again."""
+    states = motion(ros)
+    handle = accepted(ros, actions, states, frame=FRAME, duration=1.0)
+    found = result_of(ros, handle, states).result
+    assert found.payload.inertia.m == pytest.approx(MASS, rel=0.01)
+
+
+def test_a_goal_can_be_cancelled_and_the_next_one_runs(ros, actions):
+    states = motion(ros)
+    handle = accepted(ros, actions, states, duration=60.0)
+    cancelled = handle.cancel_goal_async()
+    answer = result_of(ros, handle, states)
+    assert cancelled.done()
+    assert answer.status == GoalStatus.STATUS_CANCELED
+    handle = accepted(ros, actions, states, duration=0.5)
+    assert result_of(ros, handle, states).status == GoalStatus.STATUS_SUCCEEDED
+
+
+def test_a_second_goal_at_the_same_time_is_aborted_and_says_why(ros, actions):
+    states = motion(ros)
+    first = accepted(ros, actions, states, duration=1.0)
+    second = accepted(ros, actions, states, duration=1.0)
+    answer = result_of(ros, second, states)
+    assert answer.status == GoalStatus.STATUS_ABORTED
+    assert 'another goal' in answer.result.result.message
+    assert result_of(ros, first, states).status == GoalStatus.STATUS_SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    ('goal', 'code', 'text'),
+    [
+        ({'frame': 'nose'}, Result.UNKNOWN_FRAME, 'nose'),
+        ({'frame': ROBOT.root_frame}, Result.INVALID_ARGUMENT, 'no joint feels'),
+        ({'duration': -1.0}, Result.INVALID_ARGUMENT, 'duration'),
+        ({'duration': 1e6}, Result.INVALID_ARGUMENT, 'duration'),
+    ],
+)
+def test_a_goal_that_cannot_be_is_aborted_with_its_reason(ros, actions, goal, code, text):
+    states = motion(ros)
+    answer = result_of(ros, accepted(ros, actions, states, **goal), states)
+    assert answer.status == GoalStatus.STATUS_ABORTED
+    assert answer.result.result.code == code
+    assert text in answer.result.result.message
+
+
+def test_without_joint_states_it_ends_and_says_so(ros, actions):
+    nothing = itertools.repeat(None)
+    answer = result_of(ros, accepted(ros, actions, nothing, duration=0.5), nothing)
+    assert answer.status == GoalStatus.STATUS_ABORTED
+    assert 'samples make no window' in answer.result.result.message
