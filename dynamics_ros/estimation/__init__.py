@@ -5,6 +5,7 @@ from .contact_location import ContactLocation, ContactLocator
 from .contact_surface import Surface, sample_surfaces
 from .effort_check import EffortCheck, EffortReport, EffortVerdict
 from .effort_model import EffortModel
+from .gravity_filter import GravityFilter
 from .legged import FootContactEstimator, FootContacts
 from .noise import NoiseGains
 from .observers import (
@@ -37,6 +38,7 @@ __all__ = [
     'EffortVerdict',
     'FootContactEstimator',
     'FootContacts',
+    'GravityFilter',
     'InverseDynamicsObserver',
     'MomentumObserver',
     'NoiseGains',

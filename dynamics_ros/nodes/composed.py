@@ -17,6 +17,7 @@ from .diagnostics import Diagnostics
 from .dynamics_node import NAME as DYNAMICS
 from .dynamics_node import Dynamics
 from .executor import Application, run
+from .gravity_follower import GravityFollower
 from .kinematics_node import NAME as KINEMATICS
 from .kinematics_node import Kinematics
 from .robot_context import RobotContext
@@ -37,6 +38,7 @@ def build() -> Application:
     for part in parts:
         warn_of_undeclared(part.node, host)
         Diagnostics(context, part)
+    GravityFollower(context)
     return Application([part.node for part in parts], context)
 
 

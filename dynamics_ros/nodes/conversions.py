@@ -180,6 +180,12 @@ def unit_quaternion(message: Quaternion, name: str) -> tuple[float, float, float
     return quaternion_normalized((x, y, z, w))
 
 
+def rotation_array(message: Quaternion, name: str) -> Array:
+    """(3, 3) of a quaternion."""
+    rotation: Array = quaternion_to_matrix(unit_quaternion(message, name)).array()
+    return rotation
+
+
 def floating_base_array(message: Pose, name: str) -> Array:
     """(7) coordinates of a floating base: position, quaternion."""
     position = vector_array(message.position, f'{name}.position')
@@ -198,8 +204,7 @@ def planar_base_array(message: Pose, name: str) -> Array:
 def pose_matrix(message: Pose, name: str) -> Array:
     """(4, 4) homogeneous matrix of a pose."""
     matrix = np.eye(4)
-    rotation = quaternion_to_matrix(unit_quaternion(message.orientation, f'{name}.orientation'))
-    matrix[:3, :3] = rotation.array()
+    matrix[:3, :3] = rotation_array(message.orientation, f'{name}.orientation')
     matrix[:3, 3] = vector_array(message.position, f'{name}.position')
     return matrix
 

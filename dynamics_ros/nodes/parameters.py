@@ -20,6 +20,30 @@ class LockedJointParameters:
 
 
 @dataclass(frozen=True)
+class GravitySourceParameters:
+    """Where the direction of gravity comes from, for a robot on a base that tilts."""
+
+    kind: str = parameter(
+        'parameter',
+        'parameter: gravity, and the service set_gravity; imu: the topic imu, of a sensor that is '
+        'fixed to the root link; tf: the pose of the root link in level_frame',
+        choices=('parameter', 'imu', 'tf'),
+        read_only=True,
+    )
+    level_frame: str = parameter('world', 'Frame of tf whose z axis points up', read_only=True)
+    time_constant: float = parameter(
+        0.5, 'Of the filter of the direction', unit='s', minimum=0.0, read_only=True
+    )
+    least_angle: float = parameter(
+        0.01,
+        'Tilt from which the robot is built anew, at most twice a second',
+        unit='rad',
+        minimum=1e-4,
+        read_only=True,
+    )
+
+
+@dataclass(frozen=True)
 class RobotParameters:
     """The robot and its state; one set for all nodes of a process."""
 
@@ -35,6 +59,7 @@ class RobotParameters:
     gravity: tuple[float, ...] = parameter(
         (0.0, 0.0, -9.81), 'Acceleration of free fall in the root frame', unit='m/s^2', sizes=(3,)
     )
+    gravity_source: GravitySourceParameters = field(default_factory=GravitySourceParameters)
     backend: str = parameter(
         'auto',
         'What runs the kernels: machine code (llvm), Python, or the fastest there is (auto)',

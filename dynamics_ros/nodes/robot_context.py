@@ -12,19 +12,18 @@ from nav_msgs.msg import Odometry
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import Executor
 from rclpy.node import Node
-from rclpy.qos import HistoryPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
-from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.task import Future
 from rclpy.timer import Timer
-from sensor_msgs.msg import JointState
 from std_msgs.msg import Header, String
 
 from dynamics_ros_msgs.msg import Payload
 
 from ..errors import DynamicsRosError, InvalidArgumentError, ModelError
 from ..robot import Robot
-from .conversions import header, inertia_arrays, inertia_message
+from .cdr import MalformedMessageError
+from .conversions import JointValues, header, inertia_arrays, inertia_message
 from .declaration import ParameterSet
+from .joint_state_input import JOINT_STATE_QOS, OVERRIDABLE, JointStateInput
 from .meter import Meter
 from .outputs import LATCHED, Burst, RateLimit
 from .parameters import RobotParameters
@@ -44,13 +43,6 @@ from .worker import Worker
 
 Answer = TypeVar('Answer')
 
-# Best effort as sensor data is; deep enough that a pause of 0.1 s at 1 kHz loses nothing.
-JOINT_STATE_QOS = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST, depth=100, reliability=ReliabilityPolicy.BEST_EFFORT
-)
-OVERRIDABLE = QoSOverridingOptions(
-    (QoSPolicyKind.HISTORY, QoSPolicyKind.DEPTH, QoSPolicyKind.RELIABILITY)
-)
 RESUME_AFTER = 1e-4
 """Seconds until a request goes on whose kernels or whose robot are there."""
 
@@ -67,7 +59,8 @@ class RobotContext:
         robot: in force, or None.
         built: what it was built from, or None.
         state: the latest complete state, or None.
-        joint_states: rate and age of the joint states of this robot.
+        input: the joint states as they come in.
+        joint_states: rate and age of those of this robot.
         executor: spins the nodes; set before it does.
     """
 
@@ -109,13 +102,7 @@ class RobotContext:
         self.parameters.add_check(_check_robot_parameters)
         _check_robot_parameters(self.parameters.values)
         node.create_subscription(String, 'robot_description', self._on_description, LATCHED)
-        node.create_subscription(
-            JointState,
-            'joint_states',
-            self._on_joint_state,
-            JOINT_STATE_QOS,
-            qos_overriding_options=OVERRIDABLE,
-        )
+        self.input = JointStateInput(node, self._on_joint_state, self._refuse_bytes)
         node.create_subscription(
             Odometry,
             'odom',
@@ -191,7 +178,7 @@ class RobotContext:
     def change_reported(self, subject: str, edit: Edit) -> None:
         """Change the robot for a topic or a parameter: diagnostics and the log tell a refusal."""
         future = self.change_robot(subject, edit)
-        future.add_done_callback(lambda done: self._report(subject, done.exception()))
+        future.add_done_callback(lambda done: self.report(subject, done.exception()))
 
     def required_robot(self) -> Robot:
         """The robot.
@@ -257,7 +244,7 @@ class RobotContext:
         if self.built is not None and text == self.built.request.description:
             return
         if not text.strip():
-            self._report('robot_description', ModelError('robot_description', 'is empty'))
+            self.report('robot_description', ModelError('robot_description', 'is empty'))
             return
         self.change_reported('robot_description', lambda now: replace(now, description=text))
 
@@ -265,7 +252,7 @@ class RobotContext:
         try:
             mass, center, inertia = inertia_arrays(message.inertia, 'payload.inertia')
         except DynamicsRosError as error:
-            self._report('payload', error)
+            self.report('payload', error)
             return
         frame = self.frame_name(message.header.frame_id)
         payload = PayloadRequest.of(frame, mass, center, inertia)
@@ -305,7 +292,8 @@ class RobotContext:
         slices = (step for part in self._parts for step in part.warm_up())
         self._warm_up.replace(self.executor, slices)
 
-    def _report(self, subject: str, error: BaseException | None) -> None:
+    def report(self, subject: str, error: BaseException | None) -> None:
+        """Have diagnostics and the log tell why something is refused; None: it no longer is."""
         if isinstance(error, SupersededError):
             return
         if error is None:
@@ -323,18 +311,26 @@ class RobotContext:
 
     # --- the state ------------------------------------------------------------------------------
 
-    def _on_joint_state(self, message: JointState) -> None:
-        if self.buffer is None:
+    def _on_joint_state(self, message: JointValues, answer: bool) -> None:
+        buffer = self.buffer
+        if buffer is None:
             self.without_model += 1
             return
         try:
-            if not self.buffer.update(message):
+            if not buffer.update(message):
                 return
         except RefusedMessage as refusal:
             self._warn_refused('joint_states', refusal)
             return
         self.joint_states.tick()
-        self._publish(self.buffer.state())
+        if answer:
+            self._publish(buffer.state())
+
+    def _refuse_bytes(self, error: MalformedMessageError) -> None:
+        refusal = RefusedMessage('malformed bytes', str(error))
+        if self.buffer is not None:
+            self.buffer.refused[refusal.kind] += 1
+        self._warn_refused('joint_states', refusal)
 
     def _publish(self, state: RobotState | None) -> None:
         """Have the parts publish what follows from a new state."""

@@ -10,6 +10,7 @@ from rclpy.node import Node
 from .declaration import warn_of_undeclared
 from .diagnostics import Diagnostics
 from .executor import Application, run
+from .gravity_follower import GravityFollower
 from .part import Part
 from .robot_context import RobotContext
 
@@ -36,6 +37,7 @@ def run_alone(
         part = make(node, context)
         context.add(part)
         Diagnostics(context, part)
+        GravityFollower(context)
         warn_of_undeclared(node)
         return Application([node], context)
 

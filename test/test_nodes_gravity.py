@@ -1,0 +1,129 @@
+"""Gravity of the nodes, followed from an IMU on the base."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from rclpy.qos import qos_profile_sensor_data
+from ros_harness import client, description, running
+from sensor_msgs.msg import Imu, JointState
+
+from dynamics_ros import Robot
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 91
+G = 9.81
+
+ROBOT = Robot.from_urdf(description())
+NAMES = list(ROBOT.joint_names)
+Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
+ZERO = np.zeros(ROBOT.nv)
+
+PARAMETERS = {
+    'robot_description': description(),
+    'gravity_source': {'kind': 'imu', 'time_constant': 0.0, 'least_angle': 0.001},
+}
+
+
+@pytest.fixture(scope='module')
+def ros():
+    with running('dynamics_node', DOMAIN, PARAMETERS), client(DOMAIN) as one:
+        torques = one.listen(JointState, '/dynamics_node/gravity_torques')
+        one.exchange(one.joint_state(NAMES, Q, ZERO, ZERO), torques)
+        yield one
+
+
+def imu(ros, frame_id='', acceleration=None, tilt=None):
+    """A reading at rest: the specific force, or the orientation of a base tilted about y."""
+    message = Imu()
+    message.header.stamp = ros.next_stamp()
+    message.header.frame_id = frame_id
+    message.orientation_covariance[0] = -1.0
+    if acceleration is not None:
+        vector = message.linear_acceleration
+        vector.x, vector.y, vector.z = map(float, acceleration)
+    if tilt is not None:
+        message.orientation_covariance[0] = 0.0
+        message.orientation.y, message.orientation.w = math.sin(tilt / 2), math.cos(tilt / 2)
+    return message
+
+
+def send(ros, message):
+    ros.publish('/imu', message, qos_profile_sensor_data)
+
+
+def tilted(angle):
+    """Gravity in the axes of a base that is turned about its y by so much."""
+    return G * np.array([math.sin(angle), 0.0, -math.cos(angle)])
+
+
+@pytest.mark.parametrize(
+    ('angle', 'reading'),
+    [
+        (0.3, {'acceleration': -tilted(0.3)}),
+        (-0.5, {'acceleration': -1.02 * tilted(-0.5)}),
+        (0.8, {'tilt': 0.8}),
+    ],
+    ids=['at rest', 'a sensor that reads too much', 'orientation'],
+)
+def test_gravity_torques_follow_the_tilt_of_the_base(ros, angle, reading):
+    torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+    expected = ROBOT.with_gravity(tuple(tilted(angle))).gravity(Q)
+
+    def tell():
+        send(ros, imu(ros, **reading))
+        ros.publish_joint_state(ros.joint_state(NAMES, Q, ZERO, ZERO))
+
+    ros.wait_for(
+        lambda: torques and np.allclose(torques[-1].effort, expected, atol=1e-9), meanwhile=tell
+    )
+    np.testing.assert_allclose(ros.get_parameter('dynamics_node', 'gravity'), tilted(angle))
+
+
+def test_an_imu_that_joints_move_is_refused_and_named(ros):
+    moving = ROBOT.body_names[2]
+    ros.wait_for_status(
+        'dynamics_node',
+        'moved by joints',
+        meanwhile=lambda: send(ros, imu(ros, moving, acceleration=(0.0, 0.0, G))),
+    )
+    ros.wait_for_status(
+        'dynamics_node',
+        'nose',
+        meanwhile=lambda: send(ros, imu(ros, 'nose', acceleration=(0.0, 0.0, G))),
+    )
+    # The next good one is taken as if nothing had been.
+    ros.wait_for_status(
+        'dynamics_node',
+        'publishing to',
+        meanwhile=lambda: (
+            send(ros, imu(ros, acceleration=(0.0, 0.0, G))),
+            ros.publish_joint_state(ros.joint_state(NAMES, Q, ZERO, ZERO)),
+        ),
+    )
+
+
+def test_a_base_that_moves_in_the_model_has_nothing_to_follow():
+    with running('dynamics_node', DOMAIN, PARAMETERS | {'root_joint': 'floating'}) as process:
+        assert process.wait() == 1
+        assert 'gravity_source.kind' in process.printed
+
+
+def test_without_tf2_or_the_frame_the_reason_is_told():
+    source = {'kind': 'tf', 'level_frame': 'nowhere'}
+    with (
+        running('contact_node', DOMAIN, PARAMETERS | {'gravity_source': source}),
+        client(DOMAIN) as one,
+    ):
+        one.wait_for(
+            lambda: any(
+                text in one.status('contact_node').message for text in ('tf2_ros', 'nowhere')
+            ),
+            meanwhile=lambda: one.publish_joint_state(one.joint_state(NAMES, Q, ZERO, ZERO)),
+        )
