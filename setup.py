@@ -29,13 +29,19 @@ setup(
     data_files=list(data_files()),
     python_requires='>=3.10',
     install_requires=['setuptools', 'numpy', 'scipy', 'PyYAML'],
-    extras_require={'llvm': ['llvmlite'], 'test': ['pytest', 'pytest-timeout', 'hypothesis']},
+    extras_require={
+        'llvm': ['llvmlite'],
+        'qp': ['daqp'],
+        'test': ['pytest', 'pytest-timeout', 'hypothesis'],
+    },
     zip_safe=True,
     entry_points={
         'console_scripts': [
+            'cartesian_servo_node = dynamics_ros.nodes.cartesian_servo_node:main',
             'contact_node = dynamics_ros.nodes.contact_node:main',
             'dynamics_node = dynamics_ros.nodes.dynamics_node:main',
             'dynamics_ros = dynamics_ros.nodes.composed:main',
+            'export_kernels = dynamics_ros.export.command:main',
             'kinematics_node = dynamics_ros.nodes.kinematics_node:main',
             'robot_simulator = dynamics_ros.nodes.robot_simulator:main',
         ],

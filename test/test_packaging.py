@@ -20,9 +20,11 @@ MESSAGES = ROOT / 'dynamics_ros_msgs'
 INTERFACES = sorted(MESSAGES.glob('msg/*.msg')) + sorted(MESSAGES.glob('srv/*.srv'))
 SERVICES = [path.stem for path in INTERFACES if path.suffix == '.srv']
 EXECUTABLES = [
+    'cartesian_servo_node',
     'contact_node',
     'dynamics_node',
     'dynamics_ros',
+    'export_kernels',
     'kinematics_node',
     'robot_simulator',
 ]

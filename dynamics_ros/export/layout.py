@@ -1,0 +1,160 @@
+"""The text of exported files: the C file, and the header that explains it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ..definitions import Key
+from ..kernel_set import SOLVERS
+from ..kernels import Trace
+from ..kernels.c_source import CFunction, comment, helpers
+from ..model import Joint
+from ..robot import Robot
+from .catalogue import CATALOGUE, INPUTS
+
+UNITS = {'prismatic': ('m', 'm/s', 'm/s^2', 'N')}
+"""Of position, velocity, acceleration and torque of a joint; of the others see `ANGULAR`."""
+
+ANGULAR = ('rad', 'rad/s', 'rad/s^2', 'N m')
+
+
+class Function(NamedTuple):
+    """A kernel that is exported: its key, its trace under the name that it has in C, its code."""
+
+    key: Key
+    trace: Trace
+    code: CFunction
+
+
+def source(robot: Robot, functions: Sequence[Function], prefix: str, writer: str) -> str:
+    """The C file."""
+    lines = comment([f'Kernels of the robot {robot.name}, written by {writer}.'])
+    lines += [f'#include "{prefix}_kernels.h"', '', '#include <math.h>', '']
+    lines += helpers(function.trace for function in functions)
+    if robot.joint_names:
+        names = ',\n    '.join(_quoted(name) for name in robot.joint_names)
+        lines += [f'{_joint_names(robot, prefix)} = {{', f'    {names}', '};', '']
+    for function in functions:
+        lines += [function.code.prototype, *function.code.lines, '']
+    return '\n'.join(lines)
+
+
+def header(robot: Robot, functions: Sequence[Function], prefix: str, writer: str) -> str:
+    """The header file: what there is, with units, frames and the order of joints."""
+    upper = prefix.upper()
+    guard = f'{upper}_KERNELS_H'
+    lines = comment(
+        [f'Kernels of the robot {robot.name}, written by {writer}.', '', *_about(robot)]
+    )
+    lines += [f'#ifndef {guard}', f'#define {guard}', '']
+    sizes = {'NQ': robot.nq, 'NV': robot.nv, 'JOINTS': len(robot.joint_names)}
+    sizes['FRAMES'] = len(robot.frame_names)
+    lines += [f'#define {upper}_{name} {value}' for name, value in sizes.items()]
+    lines += ['', '#ifdef __cplusplus', 'extern "C" {', '#endif', '']
+    if robot.joint_names:
+        lines += ['// The joints after the root joint, in the order of q and v.']
+        lines += [f'extern {_joint_names(robot, prefix)};', '']
+    for function in functions:
+        lines += [*comment(_meaning(function, robot)), f'{function.code.prototype};', '']
+    return '\n'.join([*lines, '#ifdef __cplusplus', '}', '#endif', '', '#endif', ''])
+
+
+def _about(robot: Robot) -> Iterator[str]:
+    """What holds for all functions."""
+    x, y, z = robot.model.gravity
+    yield 'SI units, right-handed frames. Matrices are row-major. Twists and wrenches are linear'
+    yield 'first. The functions keep no state and allocate nothing: any thread may call any.'
+    yield 'Inputs must be finite; nothing is checked. No output may overlap another array.'
+    yield ''
+    yield f'Root frame: {robot.root_frame}. Gravity in it: ({x:g}, {y:g}, {z:g}) m/s^2.'
+    yield f'Total mass of what moves: {robot.total_mass:g} kg.'
+    yield ''
+    yield 'Order of q:'
+    joints = [joint for joint in robot.model.joints if joint.leader is None]
+    for joint in joints:
+        yield from _coordinates(joint, robot)
+    yield 'Order of v, of accelerations and of torques:'
+    for joint in joints:
+        yield from _velocities(joint, robot)
+    followers = [joint for joint in robot.model.joints if joint.leader is not None]
+    if followers:
+        yield 'Mimic joints have no coordinate:'
+    for joint in followers:
+        yield f'  {joint.name} = {joint.multiplier:g} {joint.leader} + {joint.offset:g}'
+    yield ''
+    yield 'Derivatives by q are along velocities: of f(q exp(t e_k)) at t = 0.'
+    yield 'References of a Jacobian, a twist or an acceleration:'
+    yield '  world                of the point of the body at the origin of the root, root axes'
+    yield '  local                of the origin of the frame, axes of the frame'
+    yield '  local_world_aligned  of the origin of the frame, root axes'
+
+
+def _coordinates(joint: Joint, robot: Robot) -> Iterator[str]:
+    first, base, root = joint.q_indices[0], robot.body_names[0], robot.root_frame
+    if joint.kind.name == 'floating':
+        yield f'  q[{first}..{first + 2}]  position of {base} in {root} [m]'
+        yield f'  q[{first + 3}..{first + 6}]  its orientation: quaternion x y z w, of length 1'
+    elif joint.kind.name == 'planar':
+        yield f'  q[{first}..{first + 1}]  position x y of {base} in {root} [m]'
+        yield f'  q[{first + 2}]  its angle [rad]'
+    else:
+        yield f'  q[{first}]  {joint.name} [{_units(joint)[0]}]'
+
+
+def _velocities(joint: Joint, robot: Robot) -> Iterator[str]:
+    first, base = joint.v_indices[0], robot.body_names[0]
+    if joint.kind.name == 'floating':
+        yield f'  v[{first}..{first + 2}]  linear, of {base} in its axes [m/s], [m/s^2], [N]'
+        yield f'  v[{first + 3}..{first + 5}]  angular, likewise [rad/s], [rad/s^2], [N m]'
+    elif joint.kind.name == 'planar':
+        yield f'  v[{first}..{first + 1}]  linear, of {base} in its axes [m/s], [m/s^2], [N]'
+        yield f'  v[{first + 2}]  angular [rad/s], [rad/s^2], [N m]'
+    else:
+        _, velocity, acceleration, torque = _units(joint)
+        yield f'  v[{first}]  {joint.name} [{velocity}], [{acceleration}], [{torque}]'
+
+
+def _units(joint: Joint) -> tuple[str, str, str, str]:
+    return UNITS.get(joint.kind.name, ANGULAR)
+
+
+def _meaning(function: Function, robot: Robot) -> Iterator[str]:
+    """What a function computes, takes and returns."""
+    name, *options = function.key
+    traced, entry = function.trace, CATALOGUE[name]
+    yield f'{entry.summary[0].upper()}{entry.summary[1:]}.'
+    if entry.frame:
+        yield f'Frame: {options[0]}.' + (f' Reference: {options[1]}.' if entry.reference else '')
+    if entry.prescribed:
+        yield f'Given accelerations: of v[{", ".join(options)}].' if options else 'None is given.'
+    if name == 'all_frames':
+        yield from textwrap.wrap(f'Frames: {", ".join(robot.frame_names)}.', 90)
+    if name in SOLVERS:
+        yield 'Where the mass matrix is singular, results are infinite or NaN.'
+    for i, (x, c_name) in enumerate(zip(traced.inputs, function.code.inputs, strict=True)):
+        meaning = INPUTS.get(x.name)
+        if meaning is None:
+            frame = options[i - len(traced.inputs)]
+            meaning = f'force [N] and torque [N m] of the environment on {frame}, in that frame'
+        yield f'  in   {c_name} {_shape(x.shape)}: {meaning}'
+    for x, c_name in zip(traced.outputs, function.code.outputs, strict=True):
+        yield f'  out  {c_name} {_shape(x.shape)}: {entry.results.get(x.name, entry.result)}'
+    yield f'{traced.operation_count} operations.'
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return f'({" x ".join(map(str, shape))})' if shape else '(a number)'
+
+
+def _joint_names(robot: Robot, prefix: str) -> str:
+    return f'const char *const {prefix}_joint_names[{len(robot.joint_names)}]'
+
+
+def _quoted(text: str) -> str:
+    """A string literal; what is not plain is written as octal numbers, which C ends by itself."""
+    plain = ''.join(
+        chr(x) if 32 <= x < 127 and chr(x) not in '"\\?' else f'\\{x:03o}' for x in text.encode()
+    )
+    return f'"{plain}"'
