@@ -148,8 +148,8 @@ class KernelSet:
 
     def info(self) -> dict[str, KernelInfo]:
         """What has been compiled so far: 'name(options)' to how it runs."""
-        with self._lock:
-            kernels = sorted(self._kernels.items())
+        # Without the lock, which is held while a kernel is traced: whoever asks should not wait.
+        kernels = sorted(self._kernels.copy().items())
         return {
             f'{key[0]}({", ".join(key[1:])})': KernelInfo(
                 kernel.backend, kernel.operation_count, kernel.compile_seconds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -12,9 +13,12 @@ pytest.importorskip('rclpy')
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 from numpy.testing import assert_allclose
+from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from dynamics_ros import Robot
+from dynamics_ros.nodes.cdr import JointStateReader
+from dynamics_ros.nodes.conversions import JointValues, joint_values
 from dynamics_ros.nodes.state import RefusedMessage, StateBuffer
 
 GRIPPER_ARM = """
@@ -39,6 +43,24 @@ GRIPPER_ARM = """
 """
 
 
+@pytest.fixture(params=['message', 'bytes'], autouse=True)
+def way(request, monkeypatch):
+    """Joint states are read as message objects or as bytes, with the same results."""
+    if request.param == 'bytes':
+        reader = JointStateReader()
+        monkeypatch.setattr(
+            sys.modules[__name__], 'read', lambda m: reader.read(serialize_message(m))
+        )
+
+
+def read(message: JointState) -> JointValues:
+    return joint_values(message)
+
+
+def tell(buffer: StateBuffer, message: JointState) -> bool:
+    return buffer.update(read(message))
+
+
 @pytest.fixture
 def buffer() -> StateBuffer:
     return StateBuffer(Robot.from_urdf(GRIPPER_ARM, backend='python'), (), joint_timeout=1.0)
@@ -60,27 +82,27 @@ def whole(stamp: float = 1.0) -> JointState:
 
 
 def test_values_are_taken_by_name_whatever_their_order(buffer):
-    assert buffer.update(joints('slide shoulder elbow', [0.3, 0.1, 0.2]))
+    assert tell(buffer, joints('slide shoulder elbow', [0.3, 0.1, 0.2]))
     assert_allclose(buffer.state().q, [0.1, 0.2, 0.3])
 
 
 def test_there_is_no_state_before_every_joint_has_been_heard_of(buffer):
-    buffer.update(joints('shoulder elbow', [0.1, 0.2]))
+    tell(buffer, joints('shoulder elbow', [0.1, 0.2]))
     assert buffer.state() is None
     assert buffer.missing() == ('slide',)
-    buffer.update(joints('slide', [0.3]))
+    tell(buffer, joints('slide', [0.3]))
     assert_allclose(buffer.state().q, [0.1, 0.2, 0.3])
 
 
 def test_the_stamp_is_that_of_the_last_message(buffer):
-    buffer.update(whole(1.0))
-    buffer.update(joints('slide', [0.4], stamp=1.5))
+    tell(buffer, whole(1.0))
+    tell(buffer, joints('slide', [0.4], stamp=1.5))
     assert buffer.state().stamp == Time(sec=1, nanosec=500_000_000)
     assert_allclose(buffer.state().q, [0.1, 0.2, 0.4])
 
 
 def test_followers_are_neither_required_nor_unknown(buffer):
-    buffer.update(joints('shoulder elbow slide mirror', [0.1, 0.2, 0.3, 0.3]))
+    tell(buffer, joints('shoulder elbow slide mirror', [0.1, 0.2, 0.3, 0.3]))
     assert buffer.state() is not None
     assert not buffer.unknown_names
 
@@ -88,21 +110,21 @@ def test_followers_are_neither_required_nor_unknown(buffer):
 def test_locked_joints_are_not_unknown():
     robot = Robot.from_urdf(GRIPPER_ARM, locked_joints={'elbow': 0.5}, backend='python')
     buffer = StateBuffer(robot, ['elbow'], joint_timeout=1.0)
-    buffer.update(joints('shoulder elbow slide', [0.1, 0.2, 0.3]))
+    tell(buffer, joints('shoulder elbow slide', [0.1, 0.2, 0.3]))
     assert_allclose(buffer.state().q, [0.1, 0.3])
     assert not buffer.unknown_names
 
 
 def test_names_of_other_robots_are_counted_and_their_messages_are_no_news(buffer):
-    assert not buffer.update(joints('wheel', [math.nan]))
+    assert not tell(buffer, joints('wheel', [math.nan]))
     assert buffer.unknown_names == {'wheel': 1}
-    assert buffer.update(joints('wheel shoulder', [math.nan, 0.5]))
+    assert tell(buffer, joints('wheel shoulder', [math.nan, 0.5]))
     assert buffer.missing() == ('elbow', 'slide')
 
 
 def test_what_it_remembers_of_unknown_names_is_bounded(buffer):
     for i in range(1000):
-        buffer.update(joints(f'wheel_{i}', [0.0]))
+        tell(buffer, joints(f'wheel_{i}', [0.0]))
     assert len(buffer.unknown_names) < 30
     assert sum(buffer.unknown_names.values()) == 1000
 
@@ -119,59 +141,59 @@ def test_what_it_remembers_of_unknown_names_is_bounded(buffer):
     ],
 )
 def test_a_message_that_cannot_be_right_is_refused_whole_and_counted(buffer, message, kind):
-    buffer.update(whole())
+    tell(buffer, whole())
     with pytest.raises(RefusedMessage, match=kind):
-        buffer.update(message)
+        tell(buffer, message)
     assert buffer.refused == {kind: 1}
     assert_allclose(buffer.state().q, [0.1, 0.2, 0.3])
 
 
 def test_an_effort_that_is_no_number_is_unknown_until_the_next(buffer):
-    buffer.update(joints('shoulder elbow slide', [0.0] * 3, [0.0] * 3, [1.0, math.nan, 3.0]))
+    tell(buffer, joints('shoulder elbow slide', [0.0] * 3, [0.0] * 3, [1.0, math.nan, 3.0]))
     assert buffer.state().effort_missing == ('elbow',)
     assert buffer.refused == {'effort not finite': 1}
     assert np.isfinite(buffer.state().effort).all()
-    buffer.update(whole())
+    tell(buffer, whole())
     assert buffer.state().effort_missing == ()
 
 
 def test_velocity_and_effort_that_never_came_are_missing(buffer):
-    buffer.update(joints('shoulder elbow slide', [0.0] * 3))
+    tell(buffer, joints('shoulder elbow slide', [0.0] * 3))
     assert buffer.state().velocity_missing == ('shoulder', 'elbow', 'slide')
     assert buffer.state().effort_missing == ('shoulder', 'elbow', 'slide')
 
 
 def test_a_joint_that_stops_reporting_is_stale(buffer):
-    buffer.update(whole(1.0))
-    buffer.update(joints('shoulder elbow', [0.1, 0.2], [0.0] * 2, [0.0] * 2, stamp=1.9))
+    tell(buffer, whole(1.0))
+    tell(buffer, joints('shoulder elbow', [0.1, 0.2], [0.0] * 2, [0.0] * 2, stamp=1.9))
     assert buffer.state().stale == ()
-    buffer.update(joints('shoulder elbow', [0.1, 0.2], [0.0] * 2, [0.0] * 2, stamp=2.1))
+    tell(buffer, joints('shoulder elbow', [0.1, 0.2], [0.0] * 2, [0.0] * 2, stamp=2.1))
     assert buffer.state().stale == ('slide',)
     assert buffer.state().stale_mask.tolist() == [False, False, True]
 
 
 def test_a_velocity_that_stops_coming_is_missing_though_its_joint_reports(buffer):
-    buffer.update(whole(1.0))
-    buffer.update(joints('shoulder elbow slide', [0.1, 0.2, 0.3], stamp=2.1))
+    tell(buffer, whole(1.0))
+    tell(buffer, joints('shoulder elbow slide', [0.1, 0.2, 0.3], stamp=2.1))
     assert buffer.state().stale == ()
     assert buffer.state().velocity_missing == ('shoulder', 'elbow', 'slide')
 
 
 def test_after_the_clock_jumped_back_joints_not_heard_of_since_are_stale(buffer):
-    buffer.update(whole(100.0))
-    buffer.update(joints('shoulder elbow', [0.1, 0.2], [0.0] * 2, [0.0] * 2, stamp=1.0))
+    tell(buffer, whole(100.0))
+    tell(buffer, joints('shoulder elbow', [0.1, 0.2], [0.0] * 2, [0.0] * 2, stamp=1.0))
     assert buffer.state().stale == ('slide',)
 
 
 def test_a_state_is_not_changed_by_later_messages(buffer):
-    buffer.update(whole())
+    tell(buffer, whole())
     state = buffer.state()
-    buffer.update(joints('shoulder', [2.0]))
+    tell(buffer, joints('shoulder', [2.0]))
     assert_allclose(state.q, [0.1, 0.2, 0.3])
 
 
 def test_a_new_model_keeps_what_is_known_of_joints_of_the_same_name(buffer):
-    buffer.update(whole())
+    tell(buffer, whole())
     robot = Robot.from_urdf(GRIPPER_ARM, locked_joints={'elbow': 0.5}, backend='python')
     other = StateBuffer(robot, ['elbow'], joint_timeout=1.0)
     other.adopt(buffer)
@@ -196,7 +218,7 @@ def odometry(child: str = 'base') -> Odometry:
 
 def test_a_floating_base_waits_for_odometry():
     buffer = floating()
-    buffer.update(whole())
+    tell(buffer, whole())
     assert buffer.state() is None
     assert buffer.missing() == ('odom',)
     buffer.update_base(odometry(), ['base'])
@@ -228,5 +250,5 @@ def test_odometry_that_is_no_pose_is_refused():
 def test_old_odometry_is_stale():
     buffer = floating()
     buffer.update_base(odometry(), ['base'])
-    buffer.update(whole(5.0))
+    tell(buffer, whole(5.0))
     assert buffer.state().stale == ('odom',)

@@ -18,10 +18,11 @@ from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench
 
 from ..errors import DynamicsRosError, InvalidArgumentError
-from ..estimation import ContactState, WrenchEstimate
+from ..estimation import ContactLocation, ContactState, WrenchEstimate
 from ..robot import Robot
 from . import markers
 from .contact_pipeline import ContactPipeline, ExternalTorques
+from .contact_place import ContactPlace
 from .conversions import (
     empty_efforts,
     header,
@@ -47,13 +48,20 @@ COLORS = {
 LIVE = frozenset(
     {'publish_rate', *(f'publish_rates.{n}' for n in ContactRates.__dataclass_fields__)}
     | {f'markers.{n}' for n in ('rate', 'force_scale', 'torque_scale', 'diameter')}
+    | {f'location.{n}' for n in ('rate', 'max_deviation')}
 )
 """Parameters that are read for every state; all others need the estimators to be built anew."""
 
 
-STATE_NUMBERS = ('external_torques', 'contact_thresholds', 'collision_thresholds')
+STATE_NUMBERS = (
+    *('external_torques', 'contact_thresholds', 'collision_thresholds'),
+    *('link_probability', 'point', 'normal', 'force', 'point_deviation'),
+)
 ESTIMATE_NUMBERS = ('wrench', 'reference_point', 'covariance', 'singular_values', 'tare_offset')
 """Fields of the messages that are new for every state."""
+
+
+NOWHERE = np.zeros(3)
 
 
 class StateKey(NamedTuple):
@@ -62,6 +70,8 @@ class StateKey(NamedTuple):
     frame_id: str
     state: int
     link: str
+    point_known: bool
+    point_frame_id: str
     collision_latched: bool
     joint_names: tuple[str, ...]
 
@@ -88,6 +98,7 @@ class Contact(Part):
         self._check(self.parameters.values)
         self.parameters.add_listener(self._changed)
         self._pipeline: ContactPipeline | None = None
+        self._place = ContactPlace(context, lambda: self.parameters.values.location, self.faults)
         self._wrench_outputs: list[tuple[Output, Output]] = []
         self._torques = Output(node, JointState, '~/external_torques')
         self._state = Output(node, ContactStateMessage, '~/contact_state')
@@ -123,6 +134,7 @@ class Contact(Part):
             for frame in prepared.frames
         ]
         self._pipeline = prepared
+        self._place.adopt(prepared)
 
     def outputs(self) -> list[Output]:
         """External torques, contact state, wrenches, estimates, markers."""
@@ -137,6 +149,7 @@ class Contact(Part):
         check = self._pipeline.effort_check.report
         return {f'observer: {event.value}': str(count) for event, count in counts.items()} | {
             'tare offset [Nm]': ' '.join(f'{value:.3f}' for value in offset),
+            'collision geometry': self._place.told,
             'efforts look': check.verdict.value if check else 'unknown: not yet at rest',
         }
 
@@ -162,13 +175,14 @@ class Contact(Part):
         self.silence, self.caution = pipeline.silence, pipeline.caution
         if external is None:
             return
+        place = self._place.update(state, external)
         now, values = time.monotonic(), self.parameters.values
         rates, general = values.publish_rates, values.publish_rate
         if self._torques.due(now, rate_of(rates.external_torques, general)):
             torques = external.values[pipeline.joint_indices]
             self._torques.send(state, pipeline.joint_names, empty_efforts, ('effort',), torques)
         if self._state.due(now, rate_of(rates.contact_state, general)):
-            self._publish_state(pipeline, state, external)
+            self._publish_state(pipeline, state, external, place)
         # Whether anybody wants what is the dearest of all to compute.
         wrench_rate, estimate_rate = (rate_of(x, general) for x in (rates.wrench, rates.estimate))
         due = [
@@ -188,16 +202,22 @@ class Contact(Part):
             if detailed_due:
                 self._publish_estimate(pipeline, state, estimate, outputs[1], frame_id)
         if show:
-            self._publish_markers(pipeline.robot, state, external, estimates)
+            self._publish_markers(pipeline.robot, state, external, estimates, place)
 
     def _publish_state(
-        self, pipeline: ContactPipeline, state: RobotState, external: ExternalTorques
+        self,
+        pipeline: ContactPipeline,
+        state: RobotState,
+        external: ExternalTorques,
+        place: ContactLocation | None,
     ) -> None:
         order, report, detector = pipeline.joint_indices, external.report, pipeline.detector
         key = StateKey(
             self.context.root_frame_id(),
             int(report.state),
-            report.link,
+            place.link if place else report.link,
+            place is not None and self._place.known(place),
+            self.context.frame_id(place.link) if place else '',
             report.collision_latched,
             pipeline.joint_names,
         )
@@ -209,6 +229,7 @@ class Contact(Part):
             external.values[order],
             detector.contact_thresholds[order],
             detector.collision_thresholds[order],
+            *_numbers_of(place),
         )
 
     def _publish_estimate(
@@ -246,6 +267,7 @@ class Contact(Part):
         state: RobotState,
         external: ExternalTorques,
         estimates: tuple[WrenchEstimate, ...],
+        place: ContactLocation | None,
     ) -> None:
         settings = self.parameters.values.markers
         color = COLORS[external.report.state]
@@ -259,11 +281,16 @@ class Contact(Part):
                 ('torque', settings.torque_scale * torque),
             ):
                 shown.append(markers.arrow(head, name, i, start, vector, settings.diameter, color))
-        shown.append(self._link_marker(state, external, color))
+        link = place.link if place else external.report.link
+        shown.append(self._link_marker(state, external, link, color))
+        shown += self._place.markers(
+            state.stamp, place, color, settings.force_scale, settings.diameter
+        )
         self._markers.publish(MarkerArray(markers=shown))
 
-    def _link_marker(self, state: RobotState, external: ExternalTorques, color: Any) -> Any:
-        link = external.report.link
+    def _link_marker(
+        self, state: RobotState, external: ExternalTorques, link: str, color: Any
+    ) -> Any:
         if not link:
             return markers.removed(self.context.root_header(state.stamp), 'link')
         head = header(state.stamp, self.context.frame_id(link))
@@ -321,12 +348,21 @@ def _empty_state(key: StateKey) -> ContactStateMessage:
         header=header(Time(), key.frame_id),
         state=key.state,
         link=key.link,
+        point_known=key.point_known,
+        point_frame_id=key.point_frame_id,
         collision_latched=key.collision_latched,
         joint_names=list(key.joint_names),
         external_torques=zeros,
         contact_thresholds=zeros,
         collision_thresholds=zeros,
     )
+
+
+def _numbers_of(place: ContactLocation | None) -> tuple[Any, ...]:
+    """link_probability, point, normal, force, point_deviation of a contact state."""
+    if place is None:
+        return 0.0, NOWHERE, NOWHERE, NOWHERE, np.inf
+    return place.probability, place.point, place.normal, place.force, place.deviation
 
 
 def _empty_wrench(frame_id: str) -> WrenchStamped:

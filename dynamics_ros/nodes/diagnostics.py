@@ -118,6 +118,7 @@ class Diagnostics:
             'joint_states rate [Hz]': f'{context.joint_state_rate:.1f}',
             'joint_states age [s]': _age(context.joint_states.age()),
             'joint_states before the robot was ready': str(context.without_model),
+            'joint_states not answered, newer ones waited': str(context.input.superseded),
         }
         if context.built is not None and context.robot is not None:
             kernels = context.robot.kernels.values()
@@ -147,6 +148,8 @@ class Diagnostics:
             values[f'{output.topic} published'] = (
                 f'{output.published} (+{output.published - before})'
             )
+            if output.skipped:
+                values[f'{output.topic} not published for its rate'] = str(output.skipped)
         return values | self._part.details()
 
 

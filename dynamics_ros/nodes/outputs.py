@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import deque
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Protocol
 
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from ..errors import InvalidArgumentError
+from .forms import Form, make_form
 
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(
@@ -21,8 +23,32 @@ LATCHED = QoSProfile(
 )
 
 
+class Stamped(Protocol):
+    """What carries a stamp."""
+
+    @property
+    def seconds(self) -> int:
+        """Whole seconds."""
+
+    @property
+    def nanoseconds(self) -> int:
+        """The rest."""
+
+
+LOOK_PERIOD = 0.05
+"""Seconds between two looks at whether anybody listens: asking costs as much as a small kernel."""
+
+MOST_FORMS = 8
+"""Forms that an output keeps, of those that it used last."""
+
+
 class Output:
-    """A publisher that knows whether it is worth its computation."""
+    """A publisher that knows whether it is worth its computation.
+
+    Attributes:
+        published: how many messages have been.
+        skipped: states that were not published because the rate of this output was reached.
+    """
 
     def __init__(self, node: Node, kind: Any, name: str, qos: QoSProfile = RELIABLE) -> None:
         # No QoS event callbacks: destroying a publisher that has some can crash the events
@@ -31,6 +57,11 @@ class Output:
         self._node = node
         self._publisher = node.create_publisher(kind, name, qos, event_callbacks=silent)
         self.published = 0
+        self.skipped = 0
+        self._limit = RateLimit()
+        self._listened_to = False
+        self._look_at = 0.0
+        self._forms: dict[Hashable, Form] = {}
 
     @property
     def topic(self) -> str:
@@ -39,17 +70,65 @@ class Output:
 
     @property
     def wanted(self) -> bool:
-        """Whether anybody listens."""
-        return bool(self._publisher.get_subscription_count() > 0)
+        """Whether anybody listens; may be as old as ``LOOK_PERIOD``."""
+        now = time.monotonic()
+        if now >= self._look_at:
+            self._look_at = now + LOOK_PERIOD
+            self._listened_to = self._publisher.get_subscription_count() > 0
+        return self._listened_to
+
+    def due(self, now: float, rate: float) -> bool:
+        """Whether anybody listens, and a message may be published at the time ``now`` [s].
+
+        Args:
+            now: of the steady clock.
+            rate: most messages a second; 0: no limit.
+        """
+        if not self.wanted:
+            return False
+        if rate <= 0.0 or self._limit.passes(now, rate):
+            return True
+        self.skipped += 1
+        return False
 
     def publish(self, message: Any) -> None:
         """Publish and count."""
         self._publisher.publish(message)
         self.published += 1
 
+    def send(
+        self,
+        state: Stamped,
+        key: Hashable,
+        prototype: Callable[[Any], Any],
+        paths: Sequence[str],
+        *values: Any,
+    ) -> None:
+        """Publish a message of which only the stamp and some numbers change.
+
+        Args:
+            state: whose stamp it carries.
+            key: of everything else that is in it.
+            prototype: makes the message of a key.
+            paths: fields with the numbers that change.
+            values: an array or a number for each of the paths.
+        """
+        form = self._forms.get(key)
+        if form is None:
+            if len(self._forms) >= MOST_FORMS:
+                self._forms.pop(next(iter(self._forms)))
+            form = self._forms[key] = make_form(prototype(key), paths)
+        self._publisher.publish(form.filled(state.seconds, state.nanoseconds, *values))
+        self.published += 1
+
     def close(self) -> None:
         """Take the topic away."""
         self._node.destroy_publisher(self._publisher)
+
+
+def rate_of(own: float, general: float) -> float:
+    """The rate of an output [Hz]: its own, or where that is negative the one of the node."""
+    return general if own < 0.0 else own
 
 
 class RateLimit:

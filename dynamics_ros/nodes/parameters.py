@@ -380,6 +380,29 @@ class ContactThresholdParameters:
 
 
 @dataclass(frozen=True)
+class LocationParameters:
+    """Which link is touched, and where: from the collision geometry of robot_description."""
+
+    enabled: bool = parameter(True, 'Read the geometry and locate contacts on it')
+    rate: float = parameter(
+        20.0, 'Most locations a second during a contact', unit='Hz', minimum=0.1
+    )
+    friction: float = parameter(
+        0.3, 'Tangential over normal force that is usual in a push', minimum=0.01
+    )
+    max_deviation: float = parameter(
+        0.03, 'A point is known when its standard deviation is no larger', unit='m', minimum=0.001
+    )
+    resolution: float = parameter(
+        0.008,
+        'Size of the pieces that surfaces are cut into; smaller ones take longer',
+        unit='m',
+        minimum=0.001,
+        maximum=0.1,
+    )
+
+
+@dataclass(frozen=True)
 class TareParameters:
     """Taking the present external torques for zero."""
 
@@ -434,5 +457,6 @@ class ContactParameters:
     observer: ObserverParameters = field(default_factory=ObserverParameters)
     wrench: WrenchParameters = field(default_factory=WrenchParameters)
     thresholds: ContactThresholdParameters = field(default_factory=ContactThresholdParameters)
+    location: LocationParameters = field(default_factory=LocationParameters)
     tare: TareParameters = field(default_factory=TareParameters)
     markers: ArrowParameters = field(default_factory=ArrowParameters)

@@ -1,0 +1,150 @@
+"""The way of a joint state through a node: from bytes, at a rate of each output, newest first."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from geometry_msgs.msg import PoseStamped, TwistStamped
+from numpy.testing import assert_allclose
+from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import serialize_message
+from ros_harness import client, description, running
+from sensor_msgs.msg import JointState
+from test_nodes_cdr import big_endian
+
+from dynamics_ros import Robot
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 86
+SAME = 1e-12
+
+ARM = description()
+ROBOT = Robot.from_urdf(ARM)
+NAMES = list(ROBOT.joint_names)
+Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
+DEEP = QoSProfile(
+    depth=2000, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.RELIABLE
+)
+
+
+@pytest.fixture(scope='module')
+def ros():
+    with client(DOMAIN) as one:
+        yield one
+
+
+@pytest.fixture(scope='module')
+def node(ros):
+    with running('dynamics_ros', DOMAIN, {'robot_description': ARM}) as process:
+        torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+        ros.exchange(at_q(ros), torques)
+        yield process
+
+
+def at_q(ros) -> JointState:
+    return ros.joint_state(NAMES, Q, np.zeros(7), ROBOT.gravity(Q))
+
+
+def refused(ros) -> dict[str, int]:
+    values = ros.values('dynamics_node')
+    return {k.removeprefix('refused: '): int(v) for k, v in values.items() if 'refused: ' in k}
+
+
+def test_bytes_that_are_no_joint_state_are_refused_and_counted_and_the_node_goes_on(ros, node):
+    torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+    ros.publish_joint_state(at_q(ros))  # makes the publisher
+    good = serialize_message(at_q(ros))
+    lengths = good[:12] + b'\xff' * (len(good) - 12)
+    broken = [good[:20], b'', good[:3], lengths, bytes(4), b'\0\1\0\0' + bytes(2**20)]
+    before = refused(ros).get('malformed bytes', 0)
+
+    def send():
+        for data in broken:
+            ros.publish('/joint_states', at_q(ros))
+            ros._publishers['/joint_states'].publish(data)
+
+    ros.wait_for(
+        lambda: refused(ros).get('malformed bytes', 0) >= before + len(broken),
+        meanwhile=send,
+        period=0.2,
+    )
+    answer = ros.exchange(at_q(ros), torques)
+    assert_allclose(answer.effort, ROBOT.gravity(Q), atol=SAME)
+    assert 'unexpected' not in node.printed
+
+
+def test_a_joint_state_of_the_other_byte_order_is_answered(ros, node):
+    torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+    message = at_q(ros)
+    message.position = (Q + 0.1).tolist()
+    data = big_endian(message)
+    ros.publish_joint_state(at_q(ros))
+    ros.wait_for(
+        lambda: any(torque.header.stamp == message.header.stamp for torque in torques),
+        meanwhile=lambda: ros._publishers['/joint_states'].publish(data),
+    )
+    answer = next(x for x in torques if x.header.stamp == message.header.stamp)
+    assert_allclose(answer.effort, ROBOT.gravity(Q + 0.1), atol=SAME)
+
+
+def test_each_output_has_a_rate_of_its_own(ros, node):
+    try:
+        for name, rate in (('publish_rate', 50.0), ('publish_rates.twist', 0.0)):
+            assert ros.set_parameter('kinematics_node', name, rate).successful
+        poses = ros.listen(PoseStamped, '/kinematics_node/tool0/pose', DEEP)
+        twists = ros.listen(TwistStamped, '/kinematics_node/tool0/twist', DEEP)
+        torques = ros.listen(JointState, '/dynamics_node/gravity_torques', DEEP)
+
+        def send():
+            ros.publish_joint_state(at_q(ros))
+
+        ros.wait_for(lambda: poses and twists and torques, meanwhile=send)
+        before = len(poses), len(twists)
+        started = time.monotonic()
+        ros.wait_for(lambda: len(poses) > before[0] + 25, meanwhile=send, period=0.002)
+        # 25 periods at 50 Hz; a little less for what was under way.
+        assert time.monotonic() - started > 0.4
+        assert len(twists) - before[1] > 2 * (len(poses) - before[0])
+        key = '/kinematics_node/tool0/pose not published for its rate'
+        ros.wait_for(lambda: int(ros.values('kinematics_node').get(key, 0)) > 25, meanwhile=send)
+        assert '/kinematics_node/tool0/twist not published' not in str(
+            ros.values('kinematics_node')
+        )
+    finally:
+        ros.set_parameter('kinematics_node', 'publish_rate', 0.0)
+        ros.set_parameter('kinematics_node', 'publish_rates.twist', -1.0)
+
+
+def test_a_rate_below_minus_one_is_refused(ros, node):
+    result = ros.set_parameter('dynamics_node', 'publish_rates.gravity_torques', -2.0)
+    assert not result.successful
+
+
+def test_of_more_than_it_can_answer_the_newest_is_answered_and_the_others_counted(ros, node):
+    torques = ros.listen(JointState, '/dynamics_node/gravity_torques', DEEP)
+    ros.exchange(at_q(ros), torques)
+    key = 'joint_states not answered, newer ones waited'
+    publisher = ros._publishers['/joint_states']
+
+    def burst():
+        # Faster than any node answers: serialised beforehand.
+        for data in [serialize_message(at_q(ros)) for _ in range(500)]:
+            publisher.publish(data)
+
+    ros.wait_for(lambda: int(ros.values('dynamics_node')[key]) > 0, meanwhile=burst, period=0.5)
+    last = ros.exchange(at_q(ros), torques)
+    assert_allclose(last.effort, ROBOT.gravity(Q), atol=SAME)
+    # What was answered is in order.
+    stamps = [(torque.header.stamp.sec, torque.header.stamp.nanosec) for torque in torques]
+    assert stamps == sorted(stamps)
+
+
+def test_it_is_alive_and_well_after_all_this(ros, node):
+    assert node.alive
+    assert 'Traceback' not in node.printed and 'callback raised' not in node.printed
