@@ -14,7 +14,7 @@ from .algorithms import configuration
 from .arguments import boolean_mask, check_not_negative, finite_matrix, finite_vector
 from .definitions import Key, define
 from .errors import InvalidArgumentError
-from .inverse_kinematics import InverseKinematicsResult, Solutions, solve, solve_all
+from .inverse_kinematics import Solutions, solve_all, solve_each
 from .kernel_set import DEFAULT_REFERENCE, KernelInfo, KernelSet
 from .kernels import Kernel
 from .model import Joint, Model, build_model
@@ -32,9 +32,9 @@ class Robot(ConstrainedMotion):
     """Kinematics and dynamics of one robot.
 
     Every method takes and returns float64 arrays and broadcasts over leading axes: q of shape
-    (..., nq) gives results of shape (..., ...); inverse kinematics takes one target. SI units. A
-    wrong shape, NaN or infinity raises InvalidArgumentError, an unknown frame UnknownFrameError. A
-    robot never changes; its methods may be called from several threads.
+    (..., nq) gives results of shape (..., ...); ``all_inverse_kinematics`` takes one target. SI
+    units. A wrong shape, NaN or infinity raises InvalidArgumentError, an unknown frame
+    UnknownFrameError. A robot never changes; its methods may be called from several threads.
 
     Attributes:
         name: name in the description.
@@ -405,17 +405,23 @@ class Robot(ConstrainedMotion):
     # Inverse kinematics.
 
     def inverse_kinematics(
-        self, target: ArrayLike, frame: str, seed: ArrayLike | None = None, **options: Any
-    ) -> InverseKinematicsResult:
-        """A configuration that brings a frame to a pose, within the limits.
+        self,
+        target: ArrayLike,
+        frame: str | Sequence[str],
+        seed: ArrayLike | None = None,
+        **options: Any,
+    ) -> Any:
+        """An InverseKinematicsResult: a configuration that brings a frame to a pose, within limits.
+
+        Of targets or seeds with leading axes InverseKinematicsResults.
 
         Args:
-            target: (4, 4) pose of the frame in the root frame.
+            target: (..., 4, 4) pose in the root frame; (..., m, 4, 4) of a list of m frames.
             frame: what is brought there.
-            seed: (nq) tried first; None is the middle of the limits.
+            seed: (..., nq) tried first; None is the middle of the limits.
             options: of ``dynamics_ros.inverse_kinematics.solve``.
         """
-        return solve(self, target, frame, seed, **options)
+        return solve_each(self, target, frame, seed, options)
 
     def all_inverse_kinematics(
         self, target: ArrayLike, frame: str, seed: ArrayLike | None = None, **options: Any

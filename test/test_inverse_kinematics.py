@@ -242,6 +242,44 @@ def test_only_the_nearest_solutions_are_given_when_fewer_are_asked_for(ur5):
     assert [r.q.tolist() for r in some] == [r.q.tolist() for r in every[:3]]
 
 
+@pytest.mark.parametrize(
+    ('targets', 'seeds'), [((2, 3), ()), ((), (4,)), ((3,), (2, 1)), ((0,), ())]
+)
+def test_targets_and_seeds_broadcast_over_leading_axes(panda, targets, seeds):
+    rng = np.random.default_rng(10)
+    q = rng.uniform(panda.lower_limits, panda.upper_limits, (*targets, 8))
+    seed = rng.uniform(panda.lower_limits, panda.upper_limits, (*seeds, 8))
+    target = panda.forward_kinematics(q, 'panda_hand')
+    result = panda.inverse_kinematics(target, 'panda_hand', seed, **PLENTY)
+    leading = np.broadcast_shapes(targets, seeds)
+    assert result.q.shape == (*leading, 8)
+    assert result.success.shape == result.position_error.shape == leading
+    assert result.success.all() and np.all(result.reason == 'converged')
+    targets_of_each = np.broadcast_to(target, (*leading, 4, 4))
+    seeds_of_each = np.broadcast_to(seed, (*leading, 8))
+    for i in np.ndindex(leading):
+        alone = panda.inverse_kinematics(
+            targets_of_each[i], 'panda_hand', seeds_of_each[i], **PLENTY
+        )
+        assert np.array_equal(result.q[i], alone.q)
+        assert result.iterations[i] == alone.iterations
+        assert result.rotation_error[i] == alone.rotation_error
+
+
+def test_targets_of_several_frames_broadcast_too(panda):
+    frames = ['panda_link5', 'panda_hand']
+    q = np.random.default_rng(11).uniform(panda.lower_limits, panda.upper_limits, (3, 8))
+    targets = np.stack([panda.forward_kinematics(q, frame) for frame in frames], axis=1)
+    result = panda.inverse_kinematics(targets, frames, q, **PLENTY)
+    assert result.q.shape == (3, 8) and result.success.all()
+    assert np.array_equal(result.q, q)
+
+
+def test_leading_axes_have_to_fit(panda):
+    with pytest.raises(InvalidArgumentError, match='leading axes'):
+        panda.inverse_kinematics(np.tile(GOOD, (2, 1, 1)), 'panda_hand', np.zeros((3, 8)))
+
+
 GOOD = np.eye(4)
 GOOD[:3, 3] = [0.3, 0.2, 0.5]
 MIRROR = np.diag([1.0, 1.0, -1.0, 1.0])

@@ -1,7 +1,15 @@
 """Inverse kinematics: joint positions that bring a frame to a pose, within the joint limits."""
 
+from .batch import InverseKinematicsResults, solve_each
 from .result import InverseKinematicsResult
 from .solutions import Solutions
 from .solve import solve, solve_all
 
-__all__ = ['InverseKinematicsResult', 'Solutions', 'solve', 'solve_all']
+__all__ = [
+    'InverseKinematicsResult',
+    'InverseKinematicsResults',
+    'Solutions',
+    'solve',
+    'solve_all',
+    'solve_each',
+]

@@ -1,0 +1,90 @@
+"""Inverse kinematics of many targets, from many seeds: one answer each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InvalidArgumentError
+from .result import InverseKinematicsResult
+from .solve import solve
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+
+
+@dataclass(frozen=True, eq=False)
+class InverseKinematicsResults:
+    """The answers of problems over leading axes: every array has one element a problem.
+
+    Attributes:
+        q: (..., nq) solutions, as in `InverseKinematicsResult`.
+        success: (...) bool.
+        position_error: (...) m.
+        rotation_error: (...) rad.
+        iterations: (...).
+        reason: (...) strings.
+        elapsed: s, of all together.
+    """
+
+    q: NDArray[np.float64]
+    success: NDArray[np.bool_]
+    position_error: NDArray[np.float64]
+    rotation_error: NDArray[np.float64]
+    iterations: NDArray[np.int64]
+    reason: NDArray[np.str_]
+    elapsed: float
+
+
+def solve_each(
+    robot: Robot,
+    target: ArrayLike,
+    frame: str | Sequence[str],
+    seed: ArrayLike | None,
+    options: dict[str, Any],
+) -> InverseKinematicsResult | InverseKinematicsResults:
+    """The answer of `solve`, or all answers where the target or the seed has leading axes.
+
+    Args:
+        robot: the robot.
+        target: (..., 4, 4) of a frame, (..., m, 4, 4) of a list of m frames.
+        frame: name of a frame, or a list of names.
+        seed: (..., nq); None is the centre of the ranges.
+        options: of `solve`; ``timeout`` is of each problem.
+
+    Raises:
+        InvalidArgumentError: as `solve`, and leading axes that do not broadcast.
+    """
+    own = 2 if isinstance(frame, str) else 3
+    if np.ndim(target) <= own and (seed is None or np.ndim(seed) <= 1):
+        return solve(robot, target, frame, seed, **options)
+    targets = np.asarray(target)
+    seeds = robot.neutral()[:0] if seed is None else np.asarray(seed)
+    try:
+        leading = np.broadcast_shapes(targets.shape[:-own], seeds.shape[:-1])
+    except ValueError:
+        problem = f'leading axes {seeds.shape[:-1]} beside those of the target'
+        raise InvalidArgumentError('seed', problem, f'{targets.shape[:-own]}') from None
+    targets = np.broadcast_to(targets, leading + targets.shape[-own:])
+    seeds = np.broadcast_to(seeds, leading + seeds.shape[-1:])
+    answers = [
+        solve(robot, targets[i].copy(), frame, None if seed is None else seeds[i].copy(), **options)
+        for i in np.ndindex(leading)
+    ]
+
+    def gathered(values: list[Any], kind: type, *shape: int) -> Any:
+        return np.array(values, dtype=kind).reshape(leading + shape)
+
+    return InverseKinematicsResults(
+        gathered([x.q for x in answers], float, robot.nq),
+        gathered([x.success for x in answers], bool),
+        gathered([x.position_error for x in answers], float),
+        gathered([x.rotation_error for x in answers], float),
+        gathered([x.iterations for x in answers], int),
+        gathered([x.reason for x in answers], str),
+        sum(x.elapsed for x in answers),
+    )
