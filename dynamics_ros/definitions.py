@@ -7,8 +7,11 @@ options are what a trace fixes: frames and references; configurations and veloci
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .algorithms import centroidal, configuration, energy, forward_kinematics, torque_observer
 from .algorithms.analytic_solutions import analytic_solutions, solvable_arm
@@ -16,7 +19,9 @@ from .algorithms.contact_wrench import (
     NOISE_ROWS,
     SETTINGS,
     ContactFrame,
+    ContactSystem,
     contact_equations,
+    contact_system,
     contact_wrenches,
     gram_matrix,
 )
@@ -32,7 +37,7 @@ from .algorithms.inverse_kinematics_search import (
     inverse_kinematics_search,
 )
 from .algorithms.inverse_kinematics_search import SETTINGS as SEARCH_SETTINGS
-from .algorithms.inverse_kinematics_step import moving_coordinates
+from .algorithms.inverse_kinematics_step import Support, moving_coordinates
 from .algorithms.jacobian import (
     REFERENCES,
     jacobian_columns,
@@ -44,12 +49,13 @@ from .algorithms.mass_matrix import mass_matrix
 from .algorithms.momentum import momentum_observer_terms
 from .algorithms.regressor import regressor
 from .errors import InvalidArgumentError
-from .model import ROOT, Model
+from .model import ROOT, Frame, Model
 from .spatial import Force, Motion, Scalar
 
 Key = tuple[str, ...]
 Shape = int | tuple[int, ...]
 Values = Sequence[Scalar]
+Elements = NDArray[np.object_]
 
 
 @dataclass(frozen=True)
@@ -132,12 +138,13 @@ def _jacobian_derivative(model: Model, frame: str, reference: str) -> Definition
 def _jacobian_hessian(model: Model, frame: str, reference: str) -> Definition:
     target, checked = model.frame(frame), _reference(reference)
 
-    def function(q: Values) -> list[list[list[Scalar]]]:
+    def function(q: Values) -> Elements:
         hessian = [
             [rate.components() for rate in rates]
             for rates in jacobian_hessian(model, q, target, checked)
         ]
-        return [[[rate[row] for rate in rates] for rates in hessian] for row in range(6)]
+        rows = [[[rate[row] for rate in rates] for rates in hessian] for row in range(6)]
+        return _shaped(rows, 6, model.nv, model.nv)
 
     return Definition({'q': model.nq}, function)
 
@@ -180,7 +187,8 @@ def _derivatives(
 
     def make(model: Model) -> Definition:
         def function(q: Values, v: Values, x: Values) -> dict[str, Any]:
-            return dict(zip(('dq', 'dv', f'd{third}'), algorithm(model, q, v, x), strict=True))
+            matrices = [_square(model, rows) for rows in algorithm(model, q, v, x)]
+            return dict(zip(('dq', 'dv', f'd{third}'), matrices, strict=True))
 
         return Definition({'q': model.nq, 'v': model.nv, third: model.nv}, function)
 
@@ -222,14 +230,15 @@ def _contact_wrench(model: Model, rows: str, *names: str) -> Definition:
         q: Values, torque: Values, point: Values, noise: Any, settings: Values
     ) -> dict[str, Any]:
         equations = contact_equations(model, contacts, size, q, [point], settings[0])
-        eigen = symmetric_eigen(gram_matrix(equations, noise))
-        arguments = (equations, size, eigen, q, torque, noise, settings)
-        (wrench,), (covariance,), (flags,), singular = contact_wrenches(model, *arguments)
+        system = contact_system(model, equations, q, torque, noise)
+        eigen = symmetric_eigen(gram_matrix(system))
+        arms = [[*lever] for lever in equations.levers]
+        wrenches, covariances, flags, singular = contact_wrenches(system, eigen, arms, settings)
         return {
-            'wrench': wrench,
+            'wrench': wrenches[0],
             'reference_point': [*equations.points[0]],
-            'covariance': covariance,
-            'flags': flags,
+            'covariance': covariances[0],
+            'flags': flags[0],
             'singular_values': singular,
         }
 
@@ -237,65 +246,83 @@ def _contact_wrench(model: Model, rows: str, *names: str) -> Definition:
     return Definition(inputs | {'noise': (NOISE_ROWS, model.nv), 'settings': SETTINGS}, function)
 
 
-def _contact_gram_matrix(model: Model, rows: str, *names: str) -> Definition:
-    """Several contacts together: the matrix whose eigenvectors the wrenches follow from."""
-    contacts, size = _contacts(model, names), int(rows)
-
-    def function(q: Values, points: Any, noise: Any, settings: Values) -> list[list[Scalar]]:
-        equations = contact_equations(model, contacts, size, q, points, settings[0])
-        return gram_matrix(equations, noise)
-
-    inputs: dict[str, Shape] = {'q': model.nq, 'points': (len(contacts), 3)}
-    return Definition(inputs | {'noise': (NOISE_ROWS, model.nv), 'settings': SETTINGS}, function)
-
-
-def _contact_wrenches(model: Model, rows: str, *names: str) -> Definition:
-    """Several contacts together: all that is known of their wrenches."""
+def _contact_system(model: Model, rows: str, *names: str) -> Definition:
+    """Several contacts together: what their wrenches follow from."""
     contacts, size = _contacts(model, names), int(rows)
 
     def function(
-        *arguments: Any,
+        q: Values, torque: Values, points: Any, noise: Any, length: Scalar
     ) -> dict[str, Any]:
-        values, vectors, q, torque, points, noise, settings = arguments
-        equations = contact_equations(model, contacts, size, q, points, settings[0])
-        eigen = (values, vectors)
-        wrenches, covariances, flags, singular = contact_wrenches(
-            model, equations, size, eigen, q, torque, noise, settings
-        )
+        equations = contact_equations(model, contacts, size, q, points, length)
+        system = contact_system(model, equations, q, torque, noise)
         return {
-            'wrenches': wrenches,
+            **{field.name: getattr(system, field.name) for field in fields(ContactSystem)},
+            'arms': [[*lever] for lever in equations.levers],
             'reference_points': [[*point] for point in equations.points],
-            'covariances': covariances,
-            'flags': flags,
-            'singular_values': singular,
         }
 
-    count = size * len(contacts)
-    inputs: dict[str, Shape] = {'eigenvalues': count, 'eigenvectors': (count, count)}
-    inputs |= {'q': model.nq, 'external_torque': model.nv, 'points': (len(contacts), 3)}
-    return Definition(inputs | {'noise': (NOISE_ROWS, model.nv), 'settings': SETTINGS}, function)
-
-
-def _inverse_kinematics_search(model: Model, *frames: str) -> Definition:
-    moved = [model.frame(frame) for frame in frames]
-    n, m = len(moving_coordinates(model, moved)), len(moved)
-
-    def function(*arguments: Any) -> dict[str, list[Scalar]]:
-        return inverse_kinematics_search(model, moved, *arguments)
-
-    inputs: dict[str, Shape] = {'positions': n, 'progress': PROGRESS, 'targets': (m, 4, 4)}
-    inputs |= {'joints': (5, n), 'tasks': (m, 2, 6), 'settings': SEARCH_SETTINGS}
+    inputs: dict[str, Shape] = {'q': model.nq, 'external_torque': model.nv}
+    inputs |= {'points': (len(contacts), 3), 'noise': (NOISE_ROWS, model.nv), 'length': ()}
     return Definition(inputs, function)
 
 
-def _inverse_kinematics_check(model: Model, *frames: str) -> Definition:
-    moved = [model.frame(frame) for frame in frames]
-    coordinates = [place for place, _ in moving_coordinates(model, moved)]
-    n, m = len(coordinates), len(moved)
+@dataclass(frozen=True)
+class _Searched:
+    """What a search of inverse kinematics moves.
+
+    Attributes:
+        frames: what is brought to targets.
+        supports: what keeps its place; with any, the root joint moves.
+        coordinates: places in q.
+        velocities: how many.
+    """
+
+    frames: list[Frame]
+    supports: list[Support]
+    coordinates: list[int]
+    velocities: int
+
+    @property
+    def targets(self) -> int:
+        """How many poses there are."""
+        return len(self.frames) + len(self.supports)
+
+
+def _searched(model: Model, names: Sequence[str]) -> _Searched:
+    """Of names of frames and, after an empty one, pairs of the name and the rows of a support."""
+    split = names.index('') if '' in names else len(names)
+    frames = [model.frame(name) for name in names[:split]]
+    pairs = zip(names[split + 1 :: 2], names[split + 2 :: 2], strict=True)
+    supports = [Support(model.frame(name), int(rows)) for name, rows in pairs]
+    moving = moving_coordinates(model, [*frames, *(support.frame for support in supports)])
+    root = model.joints[0]
+    lead = list(root.q_indices) if supports else []
+    velocities = len(moving) + (len(root.v_indices) if supports else 0)
+    return _Searched(frames, supports, [*lead, *(place for place, _ in moving)], velocities)
+
+
+def _inverse_kinematics_search(model: Model, *names: str) -> Definition:
+    x = _searched(model, names)
+    n, m = x.velocities, x.targets
+
+    def function(
+        positions: Values, progress: Values, targets: Any, joints: Any, tasks: Any, settings: Values
+    ) -> dict[str, list[Scalar]]:
+        problem = (targets, joints, tasks, settings, x.supports)
+        return inverse_kinematics_search(model, x.frames, positions, progress, *problem)
+
+    inputs: dict[str, Shape] = {'positions': len(x.coordinates), 'progress': PROGRESS}
+    inputs |= {'targets': (m, 4, 4), 'joints': (5, n), 'tasks': (m, 2, 6)}
+    return Definition(inputs | {'settings': SEARCH_SETTINGS}, function)
+
+
+def _inverse_kinematics_check(model: Model, *names: str) -> Definition:
+    x = _searched(model, names)
+    n, m = len(x.coordinates), x.targets
 
     def function(q: Values, targets: Any, slack: Values, bounds: Any, near: Values) -> list[Scalar]:
-        arguments = (targets, slack, coordinates, bounds, near)
-        return inverse_kinematics_check(model, moved, q, *arguments)
+        arguments = (targets, slack, x.coordinates, bounds, near, x.supports)
+        return inverse_kinematics_check(model, x.frames, q, *arguments)
 
     inputs: dict[str, Shape] = {'q': model.nq, 'targets': (m, 4, 4), 'slack': 6}
     return Definition(inputs | {'bounds': (3, n), 'near': n}, function)
@@ -328,21 +355,23 @@ _DEFINITIONS: dict[str, Callable[..., Definition]] = {
     'analytic_inverse_kinematics': _analytic_inverse_kinematics,
     'gravity': _over(gravity_torques, 'q'),
     'nonlinear_effects': _over(nonlinear_effects, 'q', 'v'),
-    'coriolis': _over(coriolis_matrix, 'q', 'v'),
-    'mass_matrix': _over(mass_matrix, 'q'),
+    'coriolis': _over(lambda model, q, v: _square(model, coriolis_matrix(model, q, v)), 'q', 'v'),
+    'mass_matrix': _over(lambda model, q: _square(model, mass_matrix(model, q)), 'q'),
     'mass_matrix_inverse': _over(
-        lambda model, q: inverse_of(factorize(mass_matrix(model, q))), 'q'
+        lambda model, q: _square(model, inverse_of(factorize(mass_matrix(model, q)))), 'q'
     ),
     'forward_dynamics': _with_wrenches(forward_dynamics, 'tau'),
     'hybrid_dynamics': _hybrid_dynamics,
     'inverse_dynamics_derivatives': _derivatives(inverse_dynamics_derivatives, 'a'),
     'forward_dynamics_derivatives': _derivatives(forward_dynamics_derivatives, 'tau'),
-    'regressor': _over(regressor, 'q', 'v', 'a'),
+    'regressor': _over(
+        lambda model, *x: _shaped(regressor(model, *x), model.nv, 10 * len(model.joints)),
+        *('q', 'v', 'a'),
+    ),
     'momentum_observer_terms': _momentum_observer_terms,
     'observer_step': _observer_step,
     'contact_wrench': _contact_wrench,
-    'contact_gram_matrix': _contact_gram_matrix,
-    'contact_wrenches': _contact_wrenches,
+    'contact_system': _contact_system,
     'kinetic_energy': _over(energy.kinetic_energy, 'q', 'v'),
     'potential_energy': _over(energy.potential_energy, 'q'),
     'center_of_mass': _over(lambda model, q: [*energy.center_of_mass(model, q)], 'q'),
@@ -355,6 +384,16 @@ _DEFINITIONS: dict[str, Callable[..., Definition]] = {
     ),
     'centroidal_map': _over(lambda model, q: _matrix(centroidal.centroidal_map(model, q)), 'q'),
 }
+
+
+def _square(model: Model, rows: Sequence[Values]) -> Elements:
+    """A matrix over velocities."""
+    return _shaped(rows, model.nv, model.nv)
+
+
+def _shaped(rows: Any, *shape: int) -> Elements:
+    """Nested rows as an array, which has its shape also where there are no rows."""
+    return np.array(rows, dtype=object).reshape(shape)
 
 
 def _matrix(columns: Iterable[Motion | Force]) -> list[list[Scalar]]:

@@ -289,6 +289,21 @@ def test_a_robot_without_joints_has_frames_all_the_same():
     assert robot.jacobian([], 'rock').shape == (6, 0)
 
 
+@pytest.mark.parametrize('backend', ['python', 'llvm'])
+def test_matrices_of_a_robot_without_joints_have_no_rows_and_no_columns(backend):
+    rock = '<robot name="rock"><link name="rock"/></robot>'
+    bolted = Robot.from_urdf(rock, backend=backend)
+    none, frame = np.zeros(0), bolted.frame_names[-1]
+    square = [bolted.mass_matrix(none), bolted.mass_matrix_inverse(none)]
+    square += [bolted.coriolis(none, none), bolted.regressor(none, none, none)]
+    square += bolted.inverse_dynamics_derivatives(none, none, none)
+    square += bolted.forward_dynamics_derivatives(none, none, none)
+    assert {matrix.shape for matrix in square} == {(0, 0)}
+    assert bolted.jacobian(none, frame).shape == (6, 0)
+    assert bolted.jacobian_hessian(none, frame).shape == (6, 0, 0)
+    assert bolted.mass_matrix(np.zeros((3, 0))).shape == (3, 0, 0)
+
+
 @pytest.mark.parametrize(
     'call',
     [

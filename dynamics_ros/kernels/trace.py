@@ -276,8 +276,8 @@ def _nested(elements: Iterator[Expression], shape: Shape) -> Any:
 
 def _flattened(value: Any, name: str) -> tuple[Shape, list[Any]]:
     """Return the shape and the elements of nested lists, tuples or an array."""
-    if hasattr(value, 'tolist'):
-        value = value.tolist()
+    if hasattr(value, 'tolist'):  # an array knows its shape where it has no elements, too
+        return tuple(value.shape), value.ravel().tolist()
     if not isinstance(value, (list, tuple)):
         return (), [value]
     parts = [_flattened(x, name) for x in value]
