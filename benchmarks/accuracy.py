@@ -2,7 +2,8 @@
 
 Each URDF of example-robot-data, with a fixed and with a floating base, at random states. An error
 is relative to the largest entry of the quantity. A robot that cannot be compared is listed with
-the reason.
+the reason. With ``--backend llvm`` the machine code of every kernel that this takes is compared
+with its plain trace as well.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ LIMIT = 1e-9
 
 DERIVATIVE_LIMIT = 1e-7
 """Derivatives of forward dynamics multiply by M^-1 twice: rounding grows with its condition."""
+
+MACHINE_CODE_LIMIT = 1e-12
+"""The same operations in the same order, but a*b + c may be rounded once instead of twice."""
 
 FRAMES = 8
 """Frames of a robot whose Jacobians are compared, spread over the list; poses are all compared."""
@@ -120,6 +124,30 @@ def compare(robot: Robot, peer: PinocchioPeer, seed: int) -> Iterator[tuple[str,
             yield name.replace('_', ' '), worst, limit
 
 
+def compare_machine_code(robot: Robot, seed: int) -> Iterator[tuple[str, float, float]]:
+    """Quantity, error against the plain trace, and limit, of all kernels that have been used."""
+    rng = np.random.default_rng(seed)
+    for key in robot.kernels:
+        name, options = key[:-1].split('(', 1)
+        kernel = robot.kernel(name, *(options.split(', ') if options else ()))
+        arguments = [
+            robot.random_configuration(rng) if x.name.startswith('q') else rng.normal(size=x.shape)
+            for x in kernel.trace.inputs
+        ]
+        try:
+            ours = kernel(*arguments)
+        except SingularError:
+            continue
+        flat = np.concatenate([np.ravel(x) for x in (ours if type(ours) is tuple else (ours,))])
+        elements = [value for x in arguments for value in np.ravel(x).tolist()]
+        wanted = np.array(kernel.trace.interpret(elements))
+        if wanted.size:
+            # Relative to the largest entry, however small that is.
+            scale = float(np.abs(wanted).max()) or 1.0
+            error = float(np.abs(flat - wanted).max()) / scale
+            yield f'{name.replace("_", " ")}, machine code', error, MACHINE_CODE_LIMIT
+
+
 def _worst(name: str, pairs: Any) -> Iterator[tuple[str, float, float]]:
     errors = [_relative(ours, theirs) for ours, theirs in pairs]
     if errors:
@@ -150,7 +178,10 @@ def measure(path: Path, root: str, backend: str, states: int) -> Outcome:
         return Outcome([], 'nothing moves')
     worst: dict[str, tuple[float, float]] = {}
     for seed in range(states):
-        for quantity, *found in compare(robot, peer, seed):
+        figures = [*compare(robot, peer, seed)]
+        if backend == 'llvm':
+            figures += compare_machine_code(robot, seed)
+        for quantity, *found in figures:
             worst[quantity] = max(worst.get(quantity, (0.0, found[1])), (found[0], found[1]))
     name = f'{path.relative_to(robots_folder())} {root}'
     return Outcome(
