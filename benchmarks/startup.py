@@ -133,7 +133,8 @@ def _call_node_kernels(robot: Robot, frame: str, q: Any, v: Any) -> None:
     robot.kinetic_energy(q, v)
     robot.potential_energy(q)
     robot.center_of_mass(q)
-    robot.momentum_observer_terms(q, v)
+    robot.kernel('observer_step', 'momentum', 'instant')
+    robot.kernel('contact_wrench', '6', frame, '')
 
 
 def _call_other_kernels(robot: Robot, q: Any, v: Any) -> None:

@@ -84,6 +84,22 @@ def test_accuracy_writes_an_error_for_each_quantity(tmp_path):
     assert len(errors) > 20
 
 
+@pytest.mark.ros
+def test_estimates_are_held_against_pushes_of_known_size(tmp_path, capsys):
+    out = tmp_path / 'figures.json'
+    assert main(['estimation', '--quick', '--robot', 'panda', '--json', str(out)]) == 0
+    values = {x['case']: x['value'] for x in figures_of(out)}
+    assert values['push at rest: error'] < 0.01
+    assert values['fast motion: lag off K/(s+K)'] < 2.0
+    assert values['fast motion, commanded torque: RMS'] < 0.05
+    assert values['fast motion, sensed torque: RMS'] < 0.05
+    assert values['fast motion with noise: RMS'] < 0.5
+    assert values['step found, with noise: worst'] <= 10.0
+    assert values['masses +10 %, tared: push at rest'] < 0.1 * values['masses +10 %: push at rest']
+    assert values['cost of observer and wrench'] > 0.0
+    assert 'goals are met' in capsys.readouterr().out
+
+
 def test_our_inverse_kinematics_is_checked_on_targets_within_reach():
     answers = measure(ARMS[1], 20, {'dynamics_ros': Path(sys.executable)})['dynamics_ros']
     assert answers.success.shape == answers.micros.shape == (20,)
@@ -100,7 +116,7 @@ def test_a_solver_that_cannot_be_started_is_left_out_with_its_reason(capsys):
 def test_an_unknown_suite_or_peer_is_refused_by_name(capsys):
     with pytest.raises(SystemExit, match='2'):
         main(['speed'])
-    assert 'dynamics, ik, accuracy' in capsys.readouterr().err
+    assert 'dynamics, ik, estimation, ros, accuracy' in capsys.readouterr().err
     with pytest.raises(SystemExit, match='2'):
         main(['dynamics', '--peers', 'kdl'])
     assert 'unknown: kdl' in capsys.readouterr().err
@@ -188,5 +204,5 @@ def test_the_script_knows_its_suites():
         text=True,
         check=True,
     )
-    for suite in ('dynamics', 'ik', 'accuracy'):
+    for suite in ('dynamics', 'ik', 'estimation', 'ros', 'accuracy'):
         assert f'\n  {suite} ' in done.stdout

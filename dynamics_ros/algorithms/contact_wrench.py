@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..model import Frame, Model
 from ..spatial import Scalar, Vector3
@@ -31,9 +32,21 @@ from ..spatial.scalar import sqrt, where_less
 from .forward_kinematics import frame_pose
 from .jacobian import jacobian_columns
 from .mass_matrix import mass_matrix
+from .matrices import (
+    Matrix,
+    beside,
+    columns,
+    descending,
+    each,
+    like,
+    product,
+    scaled_columns,
+    squared_lengths,
+    times_transposed,
+    transposed,
+)
 
 Values = Sequence[Scalar]
-Rows = list[list[Scalar]]
 
 UNSEEN = 0.05
 """Part of a unit force or torque that may be missed where it still counts as observable."""
@@ -73,9 +86,27 @@ class ContactEquations:
     """
 
     joints: list[int]
-    G: Rows
+    G: list[list[Scalar]]
     levers: list[Vector3]
     points: list[Vector3]
+
+
+@dataclass(frozen=True)
+class ContactSystem:
+    """The same with its noise, of the n joints that move a contact; rows of scalars, or arrays.
+
+    Attributes:
+        G: (N, n).
+        torque: (n) external torques.
+        weights, own_noise: (n).
+        momentum_noise: (n, nv) from unit noise of each velocity to the external torques.
+    """
+
+    G: Matrix
+    torque: Any
+    weights: Any
+    own_noise: Any
+    momentum_noise: Matrix
 
 
 def contact_equations(
@@ -103,8 +134,8 @@ def contact_equations(
         X_RC = frame_pose(model, q, contact.frame)
         lever = X_RC.rotation @ Vector3(*point)
         place = X_RC.translation + lever
-        columns = jacobian_columns(model, q, contact.frame, 'local_world_aligned')
-        turned = [(columns[k].linear, columns[k].angular * length) for k in joints]
+        twists = jacobian_columns(model, q, contact.frame, 'local_world_aligned')
+        turned = [(twists[k].linear, twists[k].angular * length) for k in joints]
         if contact.axes is not None:
             X_RE = frame_pose(model, q, contact.axes)
             R_ER = X_RE.rotation.T
@@ -117,34 +148,53 @@ def contact_equations(
     return result
 
 
-def gram_matrix(equations: ContactEquations, noise: Sequence[Values]) -> Rows:
+def gram_matrix(system: ContactSystem) -> Matrix:
     """G W^2 G^T (N, N), W the weights."""
-    weights = [noise[0][k] for k in equations.joints]
-    weighted = [[g * w for g, w in zip(row, weights, strict=True)] for row in equations.G]
-    return _symmetric_product(weighted)
+    return times_transposed(scaled_columns(system.G, system.weights))
 
 
-def contact_wrenches(
+def contact_system(
     model: Model,
     equations: ContactEquations,
-    rows: int,
-    eigen: tuple[Values, Sequence[Values]],
     q: Values,
     torque: Values,
     noise: Sequence[Values],
-    settings: Values,
-) -> tuple[list[list[Scalar]], list[Rows], list[list[Scalar]], list[Scalar]]:
-    """The wrenches and how far they can be believed.
+) -> ContactSystem:
+    """What the wrenches follow from, of the joints that move a contact.
 
     Args:
         model: the robot.
         equations: at q.
-        rows: as for ``contact_equations``.
-        eigen: eigenvalues (N) and eigenvectors (N, N) of ``gram_matrix``.
         q: configuration.
         torque: (nv) external torques.
         noise: (4, nv) rows of weight (least noise over noise, 0 for a joint that is not used),
             noise of the external torque itself, momentum gain [1/s] and velocity noise.
+    """
+    weights, own, gain, velocity_noise = noise
+    joints, M = equations.joints, mass_matrix(model, q)
+    return ContactSystem(
+        G=equations.G,
+        torque=[torque[k] for k in joints],
+        weights=[weights[k] for k in joints],
+        own_noise=[own[k] for k in joints],
+        momentum_noise=[
+            [gain[j] * M[j][k] * velocity_noise[k] for k in range(model.nv)] for j in joints
+        ],
+    )
+
+
+def contact_wrenches(
+    system: ContactSystem,
+    eigen: tuple[Any, Matrix],
+    arms: Matrix,
+    settings: Any,
+) -> tuple[list[Any], list[Matrix], list[list[Scalar]], Any]:
+    """The wrenches and how far they can be believed.
+
+    Args:
+        system: of m contacts.
+        eigen: eigenvalues (N) and eigenvectors (N, N) of ``gram_matrix``.
+        arms: of each contact, from the frame's origin to the reference point [m].
         settings: length scale [m], threshold [Nm per N] and prior [N].
 
     Returns:
@@ -154,103 +204,68 @@ def contact_wrenches(
     """
     length, threshold, prior = settings
     values, V = eigen
-    joints, G = equations.joints, equations.G
+    rows = len(V) // len(arms)
     limit = threshold * threshold
-    inverse = [1.0 / where_less(s, limit, limit, s) for s in values]
-    missing = [where_less(s, limit, 1.0 - s * i, 0.0) for s, i in zip(values, inverse, strict=True)]
+    inverse = each(lambda s: 1.0 / where_less(s, limit, limit, s), values)
+    missing = each(lambda s, i: where_less(s, limit, 1.0 - s * i, 0.0), values, inverse)
+    unknown = each(lambda x: prior * x, missing)
 
-    # What takes torques to directions: diag(1/d) V^T G W^2.
-    squares = [noise[0][k] * noise[0][k] for k in joints]
-    along = [
-        [i * w * _dot(column, g) for g, w in zip(zip(*G, strict=True), squares, strict=True)]
-        for i, column in zip(inverse, zip(*V, strict=True), strict=True)
-    ]
-    M = mass_matrix(model, q)
-    momentum = [[noise[2][j] * M[j][k] * noise[3][k] for k in range(model.nv)] for j in joints]
-
+    # P = V diag(1/d) V^T G W^2 takes torques to wrenches.
+    squares = each(lambda w: w * w, system.weights)
+    along = product(transposed(scaled_columns(V, inverse)), scaled_columns(system.G, squares))
     wrenches, covariances, flags = [], [], []
-    for index, lever in enumerate(equations.levers):
-        own = range(index * rows, (index + 1) * rows)
-        P = [[_dot(V[i], column) for column in zip(*along, strict=True)] for i in own]
-        scatter = [
-            [
-                *(p * noise[1][k] for p, k in zip(row, joints, strict=True)),
-                *(_dot(row, column) for column in zip(*momentum, strict=True)),
-                *(v * m * prior for v, m in zip(V[i], missing, strict=True)),
-            ]
-            for i, row in zip(own, P, strict=True)
-        ]
-        missed = [
-            [_dot([v * m for v, m in zip(V[i], missing, strict=True)], row) for row in V]
-            for i in own
-        ]
-        wrench = [_dot(row, [torque[k] for k in joints]) for row in P]
-        arm = lever * (1.0 / length)
-        wrenches.append([x for (x,) in _in_units(_moved([[x] for x in wrench], arm), length)])
-        covariances.append(_symmetric_product(_in_units(_moved(scatter, arm), length)))
-        flags.append(_flags(missed, own, arm))
-    singular = _descending([sqrt(where_less(s, 0.0, 0.0, s)) for s in values])
+    for index, lever in enumerate(arms):
+        own = slice(index * rows, (index + 1) * rows)
+        V_i = V[own]
+        P = product(V_i, along)
+        scatter = beside(
+            scaled_columns(P, system.own_noise),
+            product(P, system.momentum_noise),
+            scaled_columns(V_i, unknown),
+        )
+        missed = product(scaled_columns(V_i, missing), transposed(V))
+        arm = [x / length for x in lever]
+        move = like(_move(arm, rows), V)
+        in_units = like(_units(length, move), V)
+        wrench = product(in_units, product(P, [[x] for x in system.torque]))
+        wrenches.append([x for (x,) in wrench])
+        covariances.append(times_transposed(product(in_units, scatter)))
+        flags.append(_flags(missed, own, move, like(_move([-x for x in arm], rows), V)))
+    singular = descending(each(lambda s: sqrt(where_less(s, 0.0, 0.0, s)), values))
     return wrenches, covariances, flags, singular
 
 
-def _moved(rows: Rows, arm: Vector3) -> Rows:
-    """Forces (3 rows), or forces and torques (6 rows), about a point that is ``arm`` away."""
-    if not rows[0]:
-        return [[]] * 6
-    columns = []
-    for column in zip(*rows, strict=True):
-        force = Vector3(*column[:3])
-        torque = Vector3(*column[3:]) if len(column) > 3 else Vector3.zero()
-        columns.append([*force, *(torque - arm.cross(force))])
-    return [list(row) for row in zip(*columns, strict=True)]
+def _move(arm: Values, rows: int) -> list[list[Scalar]]:
+    """(6, 3 or 6) from a wrench at a point to that about another: the torque turns by -arm x f."""
+    x, y, z = arm
+    turn = [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]
+    move: list[list[Scalar]] = [[1.0 if i == j else 0.0 for j in range(rows)] for i in range(6)]
+    for i in range(3):
+        move[3 + i][:3] = turn[i]
+    return move
 
 
-def _in_units(rows: Rows, length: Scalar) -> Rows:
-    return [*rows[:3], *([x * length for x in row] for row in rows[3:])]
+def _units(length: Scalar, move: Matrix) -> list[list[Scalar]]:
+    """The same with torques in Nm."""
+    return [[x * (1.0 if i < 3 else length) for x in row] for i, row in enumerate(move)]
 
 
-def _flags(missed: Rows, own: range, arm: Vector3) -> list[Scalar]:
+def _flags(missed: Matrix, own: slice, move: Matrix, back: Matrix) -> list[Scalar]:
     """What is observable about the reference point, and whether anything is degraded.
 
     Args:
         missed: (3 or 6, N) part of a unit wrench of each contact that is missed in this one.
         own: its columns of this contact.
-        arm: from the frame's origin to the reference point, in length scales.
+        move, back: to the reference point and from it.
     """
     rows = len(missed)
     degraded: Scalar = 0.0
-    for row in missed:
-        degraded = where_less(DAMPED * DAMPED, _dot(row, row), 1.0, degraded)
+    for square in squared_lengths(missed):
+        degraded = where_less(DAMPED * DAMPED, square, 1.0, degraded)
     if rows == 6:
-        missed = _moved(missed, arm)
-        for row in missed:
-            turning = Vector3(*row[own.start + 3 : own.stop])
-            # A force about the reference point is one about the origin and its torque there.
-            row[own.start : own.start + 3] = [
-                *(Vector3(*row[own.start : own.start + 3]) + turning.cross(arm))
-            ]
-    seen = [where_less(_dot(row, row), UNSEEN * UNSEEN, 1.0, 0.0) for row in missed]
+        missed = product(move, missed)
+        before, after = slice(0, own.start), slice(own.stop, None)
+        there = product(columns(missed, own), back)
+        missed = beside(columns(missed, before), there, columns(missed, after))
+    seen = each(lambda x: where_less(x, UNSEEN * UNSEEN, 1.0, 0.0), squared_lengths(missed))
     return [*seen, *[0.0] * (6 - rows), degraded]
-
-
-def _symmetric_product(rows: Rows) -> Rows:
-    """Rows times their transposed."""
-    n = len(rows)
-    return [[_dot(rows[max(i, j)], rows[min(i, j)]) for j in range(n)] for i in range(n)]
-
-
-def _descending(values: list[Scalar]) -> list[Scalar]:
-    """Sorted by a network of exchanges."""
-    result = list(values)
-    for last in reversed(range(1, len(result))):
-        for i in range(last):
-            a, b = result[i], result[i + 1]
-            result[i], result[i + 1] = where_less(a, b, b, a), where_less(a, b, a, b)
-    return result
-
-
-def _dot(a: Values, b: Values) -> Scalar:
-    result: Scalar = 0.0
-    for x, y in zip(a, b, strict=True):
-        result = result + x * y
-    return result

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algorithms.contact_wrench import NOISE_ROWS
+from ..algorithms.contact_wrench import (
+    NOISE_ROWS,
+    ContactSystem,
+    contact_wrenches,
+    gram_matrix,
+)
 from ..arguments import check_positive, per_entry
 from ..errors import InvalidArgumentError, UnknownFrameError
 
@@ -124,18 +129,14 @@ class WrenchEstimator:
         # The root frame has no name in a kernel: for a fixed robot it may be no frame.
         names = [('' if a == robot.root_frame else a) for a in self._axes]
         self._options = [x for pair in zip(self._frames, names, strict=True) for x in pair]
-        self._kernels: list[Kernel] = []
+        self._kernel: Kernel | None = None
         self.change_noise(effort_noise, momentum_gain)
 
     def compile(self) -> None:
         """Have the kernels made, which is done at the first estimate else, and wait for them."""
-        names = ['contact_gram_matrix', 'contact_wrenches']
-        if len(self._frames) == 1:
-            names = ['contact_wrench']
-        options = str(self._rows), *self._options
-        self._kernels = [self._robot.kernel(name, *options) for name in names]
-        for kernel in self._kernels:
-            kernel.wait()
+        name = 'contact_wrench' if len(self._frames) == 1 else 'contact_system'
+        self._kernel = self._robot.kernel(name, str(self._rows), *self._options)
+        self._kernel.wait()
 
     def change_noise(self, effort_noise: ArrayLike, momentum_gain: ArrayLike) -> None:
         """Go on with other noise, given as at the start."""
@@ -168,10 +169,11 @@ class WrenchEstimator:
             noise, felt = self._everything
         else:
             noise, felt = self._joints(ignored)
-        if not self._kernels:
+        if self._kernel is None:
             self.compile()
-        if len(self._kernels) == 1:
-            wrench, point, covariance, flags, singular = self._kernels[0].call(
+        assert self._kernel is not None
+        if len(self._frames) == 1:
+            wrench, point, covariance, flags, singular = self._kernel.call(
                 q, external_torque, self._points[0], noise, self._settings
             )
             if felt < self._rows:
@@ -181,15 +183,24 @@ class WrenchEstimator:
                     *(self._frames[0], self._axes[0], wrench, point, covariance, flags, singular)
                 ),
             )
-        gram, solution = self._kernels
-        eigen = np.linalg.eigh(gram.call(q, self._points, noise, self._settings))
-        *results, singular = solution.call(
-            *eigen, q, external_torque, self._points, noise, self._settings
+        *system, arms, points = self._kernel.call(
+            q, external_torque, self._points, noise, self._settings[0]
         )
-        together = zip(self._frames, self._axes, *results, strict=True)
+        together = ContactSystem(*system)
+        # NumPy's eigenvectors: a trace of many contacts would take seconds to compile.
+        eigen = np.linalg.eigh(gram_matrix(together))
+        wrenches, covariances, flags, singular = contact_wrenches(
+            together, eigen, arms, self._settings
+        )
+        results = zip(wrenches, points, covariances, flags, strict=True)
+        values = singular[:felt]
         return tuple(
-            WrenchEstimate(frame, axes, wrench, point, covariance, flags, singular[:felt])
-            for frame, axes, wrench, point, covariance, flags in together
+            WrenchEstimate(
+                *(frame, axes, np.array(wrench), point, covariance, np.array(marks), values)
+            )
+            for frame, axes, (wrench, point, covariance, marks) in zip(
+                self._frames, self._axes, results, strict=True
+            )
         )
 
     def _joints(self, ignored: NDArray[np.bool_] | None) -> tuple[Array, int]:

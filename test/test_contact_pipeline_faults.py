@@ -1,0 +1,257 @@
+"""Lost, late, repeated and partial messages, as real machines send them: nothing false is said.
+
+An arm in MuJoCo moves fast, nobody pushes it, and the pipeline of contact_node sees what a faulty
+transport leaves of its joint states.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from benchmarks.estimation_arms import NOTHING, PUSH, Setting, constant
+from dynamics_ros.estimation import ContactState, EffortVerdict
+from dynamics_ros.nodes.contact_pipeline import ContactPipeline
+from dynamics_ros.nodes.conversions import JointValues
+from dynamics_ros.nodes.parameters import ContactParameters
+from dynamics_ros.nodes.state import StateBuffer
+
+MILLISECOND = 10**6
+"""ns"""
+
+QUIET = 0.3
+"""Nm; 50 Nm are at work, and a push of 10 N is 3 Nm and more."""
+
+
+@pytest.fixture(scope='module')
+def panda():
+    return Setting('panda')
+
+
+@pytest.fixture(scope='module')
+def free_motion(panda):
+    """One and a half seconds, a sample each millisecond, torques as of a sensor."""
+    return list(panda.arm.run(1.5, panda.fast, lambda _: NOTHING, held=False))
+
+
+class Feed:
+    """A pipeline behind the buffer that merges joint states."""
+
+    def __init__(self, setting, **observer) -> None:
+        robot, frame = setting.arm.robot, setting.arm.frame
+        values = ContactParameters(frames=(frame,))
+        self.values = replace(values, observer=replace(values.observer, **observer))
+        self.pipeline = ContactPipeline(robot, self.values, frame)
+        self.pipeline.compile()
+        self.buffer = StateBuffer(robot, (), joint_timeout=1.0)
+        self.names = robot.joint_names
+        self.published = []
+
+    def send(self, sample, *, stamp=None, without=(), **changed):
+        """Send a sample, or some of its joints, with other values; what is published, if any."""
+        fields = {'q': sample.q, 'v': sample.v, 'effort': sample.effort} | changed
+        kept = [i for i, name in enumerate(self.names) if name not in without]
+        seconds, rest = divmod(sample.stamp if stamp is None else stamp, 10**9)
+        names = tuple(self.names[i] for i in kept)
+        arrays = [x[kept] if len(x) else x for x in fields.values()]
+        self.buffer.update(JointValues(seconds, rest, names, *arrays))
+        external = self.pipeline.update(self.buffer.state())
+        if external is not None:
+            self.published.append(external)
+        return external
+
+    @property
+    def loudest(self):
+        return max(np.abs(external.values).max() for external in self.published)
+
+    @property
+    def states(self):
+        return {external.report.state for external in self.published}
+
+    def assert_nothing_false(self):
+        assert self.published
+        assert self.loudest < QUIET
+        assert self.states == {ContactState.NONE}
+
+
+@pytest.fixture
+def feed(panda):
+    return Feed(panda)
+
+
+def test_nothing_is_felt_in_free_motion(feed, free_motion):
+    for sample in free_motion:
+        feed.send(sample)
+    feed.assert_nothing_false()
+    assert len(feed.published) > 1400
+
+
+def test_a_tenth_of_the_messages_may_be_lost(feed, free_motion):
+    rng = np.random.default_rng(0)
+    for sample in free_motion:
+        if rng.random() > 0.1:
+            feed.send(sample)
+    feed.assert_nothing_false()
+
+
+def test_the_period_may_vary_by_a_third(feed, free_motion):
+    """A robot that reports every ten milliseconds, seven to thirteen in truth."""
+    rng = np.random.default_rng(1)
+    k = 0
+    while k < len(free_motion):
+        feed.send(free_motion[k])
+        k += rng.integers(7, 14)
+    feed.assert_nothing_false()
+    assert len(feed.published) > 100
+
+
+def test_a_repeated_stamp_changes_nothing(feed, free_motion):
+    for k, sample in enumerate(free_motion):
+        first = feed.send(sample)
+        if k % 10 == 0 and first is not None:
+            again = feed.send(sample, v=sample.v + 1.0, effort=sample.effort + 50.0)
+            assert np.array_equal(again.values, first.values)
+    feed.assert_nothing_false()
+
+
+@pytest.mark.parametrize('late', [2, 500])
+def test_after_a_stamp_in_the_past_it_is_silent_and_resumes(feed, free_motion, late):
+    for k, sample in enumerate(free_motion):
+        if k == 700:
+            assert feed.send(sample, stamp=sample.stamp - late * MILLISECOND) is None
+            assert 'clock jumped backwards' in feed.pipeline.silence
+        else:
+            feed.send(sample)
+    feed.assert_nothing_false()
+    assert feed.pipeline.silence == ''
+
+
+def test_after_a_gap_of_two_seconds_it_is_silent_and_resumes(feed, free_motion):
+    for k, sample in enumerate(free_motion):
+        pause = 2000 * MILLISECOND if k >= 700 else 0
+        external = feed.send(sample, stamp=sample.stamp + pause)
+        if k == 700:
+            assert external is None
+            assert 'gap' in feed.pipeline.silence
+    feed.assert_nothing_false()
+    assert feed.pipeline.silence == ''
+
+
+@pytest.mark.parametrize('joint', ['panda_joint2', 'panda_joint4', 'panda_joint6'])
+def test_a_moving_joint_that_stops_reporting_silences_it_by_name(feed, free_motion, joint):
+    silent = []
+    for k, sample in enumerate(free_motion):
+        lost = 600 <= k < 900
+        if feed.send(sample, without=(joint,) if lost else ()) is None and lost:
+            silent.append(k)
+            assert feed.pipeline.silence == f'no news of joints that were moving: {joint}'
+    assert silent == list(range(600, 900))
+    assert feed.pipeline.silence == ''
+    feed.assert_nothing_false()
+
+
+def test_a_joint_at_rest_may_stop_reporting(panda, feed):
+    for k, sample in enumerate(panda.arm.run(0.6, panda.still, lambda _: NOTHING)):
+        external = feed.send(sample, without=('panda_joint6',) if k > 200 else ())
+        assert (external is not None) == (k >= 40)  # three time constants
+    feed.assert_nothing_false()
+
+
+def test_joints_of_two_publishers_are_not_late_for_each_other(panda, feed):
+    """Each reports every second millisecond; mixed ages cost accuracy, not the estimate."""
+    arm, wrist = feed.names[:4], feed.names[4:]
+    for k, sample in enumerate(panda.arm.run(1.5, panda.fast, lambda _: NOTHING, held=False)):
+        feed.buffer.state()
+        if k > 1:
+            feed.send(sample, without=wrist if k % 2 else arm)
+        else:
+            feed.send(sample)
+    assert len(feed.published) > 1400
+    assert feed.states == {ContactState.NONE}
+
+
+@pytest.mark.parametrize('count', [1, 200])
+def test_an_effort_that_is_no_number_silences_it_by_name(feed, free_motion, count):
+    for k, sample in enumerate(free_motion):
+        effort = sample.effort.copy()
+        if 700 <= k < 700 + count:
+            effort[2] = np.nan
+            assert feed.send(sample, effort=effort) is None
+            assert feed.pipeline.silence == 'no effort of panda_joint3'
+        else:
+            feed.send(sample)
+    assert feed.pipeline.silence == ''
+    feed.assert_nothing_false()
+
+
+def test_without_velocities_gravity_alone_is_left_and_it_says_so(panda):
+    push = constant((0.6, -0.5, 0.62), 0.3)
+    feed = Feed(panda)
+    for sample in panda.arm.run(1.2, panda.still, push):
+        external = feed.send(sample, v=np.zeros(0))
+    assert feed.pipeline.caution.startswith('by gravity alone')
+    assert 'panda_joint1' in feed.pipeline.caution
+    (estimate,) = feed.pipeline.wrenches(feed.buffer.state(), external.values)
+    # What moves still, at the end of a step of the force, is felt as well.
+    assert np.linalg.norm(estimate.wrench[:3] - sample.force) < 0.05 * PUSH
+    # The momentum takes over as soon as there are velocities again.
+    feed.send(sample, stamp=sample.stamp + MILLISECOND)
+    assert not feed.pipeline.caution
+
+
+def test_one_velocity_that_is_no_number_is_no_contact(feed, free_motion):
+    for k, sample in enumerate(free_motion):
+        v = sample.v.copy()
+        if k % 100 == 50:
+            v[1] = np.nan
+        feed.send(sample, v=v)
+    feed.assert_nothing_false()
+
+
+def test_a_payload_that_is_made_known_fades_in(panda):
+    """The pipeline of the loaded robot takes over from that of the bare one without a step."""
+    feed = Feed(panda, transition_time=0.2)
+    robot, frame = panda.arm.robot, panda.arm.frame
+    loaded = robot.with_payload(frame, 1.0, (0.0, 0.0, 0.05))
+    before, steps = None, []
+    for k in range(800):
+        if k == 300:
+            other = ContactPipeline(loaded, feed.values, frame)
+            other.compile()
+            other.inherit(feed.pipeline)
+            feed.pipeline = other
+        q = panda.still.centre
+        seconds, rest = divmod((k + 1) * MILLISECOND, 10**9)
+        effort = loaded.gravity(q)
+        feed.buffer.update(JointValues(seconds, rest, feed.names, q, 0.0 * q, effort))
+        external = feed.pipeline.update(feed.buffer.state())
+        if k > 150:
+            steps.append(0.0 if before is None else np.abs(external.values - before).max())
+            before = external.values
+    felt = np.abs(loaded.gravity(q) - robot.gravity(q)).max()
+    assert max(steps) < 2.0 * felt / 200.0
+    assert np.abs(external.values).max() < 1e-6
+
+
+def test_thresholds_follow_the_rate_of_messages(panda):
+    """At 100 Hz an effort is averaged less: its noise is felt more."""
+    often, seldom = Feed(panda), Feed(panda)
+    for k, sample in enumerate(panda.arm.run(0.5, panda.still, lambda _: NOTHING)):
+        often.send(sample)
+        if k % 10 == 0:
+            seldom.send(sample)
+    wrist = -1
+    limits = [feed.pipeline.detector.contact_thresholds[wrist] for feed in (often, seldom)]
+    assert limits[1] > 1.5 * limits[0]
+
+
+def test_efforts_are_looked_at_once_at_rest(panda):
+    feed = Feed(panda)
+    for sample in panda.arm.run(0.8, panda.still, lambda _: NOTHING):
+        feed.send(sample, effort=np.zeros(len(feed.names)))
+    assert feed.pipeline.effort_check.report.verdict is EffortVerdict.ZEROS
+    assert 'zero' in feed.pipeline.caution
