@@ -76,7 +76,7 @@ class Setting:
 
     def __init__(self, name: str, faults: Faults | None = None) -> None:
         subject = next(subject for subject in SUBJECTS if subject.name == name)
-        self.name = name
+        self.name, self.subject = name, subject
         self.arm = PushedArm(subject, faults or Faults())
         centre, size = np.array(CENTRES[name]), len(CENTRES[name])
         self.still = Motion(centre, np.zeros(size), np.ones(size))

@@ -17,6 +17,8 @@ from std_srvs.srv import Trigger
 from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros import Robot
+from dynamics_ros.estimation import ContactLocator, sample_surfaces
+from dynamics_ros.model.collision_geometry import read_collision_geometry
 from dynamics_ros.nodes.conversions import wrench_array
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
@@ -76,6 +78,10 @@ class Rig:
     def exchange(self, message: JointState) -> None:
         """Publish, and wait until the node has answered; a repetition changes nothing."""
         self.ros.exchange(message, self.torques)
+
+    def shown(self) -> list[Marker]:
+        """The latest markers."""
+        return list(self.markers[-1].markers)
 
     def call(self, name: str) -> Trigger.Response:
         return self.ros.call(Trigger, f'/contact_node/{name}')
@@ -169,7 +175,7 @@ def test_markers_show_force_and_torque_and_name_the_touched_link(rig):
         meanwhile=lambda: rig.ros.publish_joint_state(rig.message(PUSH_TORQUE)),
     )
     shown = {marker.ns: marker for marker in rig.markers[-1].markers}
-    assert set(shown) == {'force', 'torque', 'link'}
+    assert set(shown) == {'force', 'torque', 'link', 'touched_link', 'contact_force'}
     start, end = shown['force'].points
     arrow = np.array([end.x - start.x, end.y - start.y, end.z - start.z])
     # 1 cm a newton is the default.
@@ -265,3 +271,60 @@ def test_it_is_alive_and_well_after_all_this(rig, node):
     rig.hold(samples=5)
     assert node.alive
     assert 'Traceback' not in node.printed and 'callback raised' not in node.printed
+
+
+def test_a_push_on_a_link_is_located_on_its_surface(rig):
+    """Pushed on the last link but two, where the six joints before it feel something."""
+    geometry = read_collision_geometry(description()).triangles
+    link = ROBOT.body_names[5]
+    surface = sample_surfaces({link: geometry[link]})[link].fine
+    J = ROBOT.jacobian(Q, link, 'local')
+
+    def torque(index):
+        force = -25.0 * surface.normals[index]
+        return J.T @ np.concatenate([force, np.cross(surface.points[index], force)])
+
+    # The one of which there is least doubt, with thresholds of five deviations.
+    moved = {name: shape for name, shape in geometry.items() if name != ROBOT.root_frame}
+    locator = ContactLocator(ROBOT, sample_surfaces(moved), noise=2.0 / 5.0)
+
+    def certainty(index):
+        place = locator.locate(Q, torque(index))
+        return place.probabilities[link] - 10.0 * place.deviation
+
+    index = max(range(0, len(surface.points), 20), key=certainty)
+    rig.ros.wait_for(lambda: 'of 8 links' in rig.ros.values(NODE).get('collision geometry', ''))
+    rig.hold(torque(index), samples=20)
+    rig.ros.wait_for(
+        lambda: rig.states[-1].point_known and rig.states[-1].link == link,
+        meanwhile=lambda: rig.ros.publish_joint_state(rig.message(torque(index))),
+    )
+    state = rig.states[-1]
+    assert state.point_frame_id == link
+    assert 0.5 < state.link_probability <= 1.0
+    assert state.point_deviation < 0.03
+    point = np.array([state.point.x, state.point.y, state.point.z])
+    # Thresholds of 2 Nm are five deviations: 0.4 Nm, which a force of 25 N moves by 2 cm.
+    assert np.linalg.norm(point - surface.points[index]) < 0.05
+    force = np.array([state.force.x, state.force.y, state.force.z])
+    assert force @ surface.normals[index] < -10.0
+    rig.ros.wait_for(
+        lambda: any(m.ns == 'contact_force' and m.action == Marker.ADD for m in rig.shown()),
+        meanwhile=lambda: rig.ros.publish_joint_state(rig.message(torque(index))),
+    )
+    (touched,) = [m for m in rig.shown() if m.ns == 'touched_link']
+    assert touched.header.frame_id == link
+    assert len(touched.points) > 10
+
+    rig.hold(samples=30)
+    assert rig.states[-1].link == ''
+    assert not rig.states[-1].point_known
+    assert math.isinf(rig.states[-1].point_deviation)
+    rig.ros.wait_for(
+        lambda: all(
+            m.action == Marker.DELETE
+            for m in rig.shown()
+            if m.ns in ('contact_force', 'touched_link')
+        ),
+        meanwhile=lambda: rig.ros.publish_joint_state(rig.message()),
+    )

@@ -130,6 +130,13 @@ class ContactLocator:
         """The links that a contact can be found on."""
         return tuple(link.name for link in self._links)
 
+    def compile(self) -> None:
+        """Have the kernels made, which otherwise takes place in the first call."""
+        q = self._robot.neutral()
+        for link in self._links:
+            self._robot.jacobian(q, link.name, 'local')
+            self._robot.forward_kinematics(q, link.name)
+
     def locate(
         self, q: ArrayLike, external_torque: ArrayLike, ignored: NDArray[np.bool_] | None = None
     ) -> ContactLocation | None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
-from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
@@ -21,12 +20,20 @@ from ..errors import DynamicsRosError, InvalidArgumentError
 from ..estimation import ContactLocation, ContactState, WrenchEstimate
 from ..robot import Robot
 from . import markers
+from .contact_messages import (
+    ESTIMATE_NUMBERS,
+    STATE_NUMBERS,
+    empty_estimate,
+    empty_state,
+    empty_wrench,
+    estimate_parts,
+    state_parts,
+)
 from .contact_pipeline import ContactPipeline, ExternalTorques
 from .contact_place import ContactPlace
 from .conversions import (
     empty_efforts,
     header,
-    wrench_stamped,
 )
 from .declaration import ParameterSet
 from .outputs import FrameOutputs, Output, rate_of, topic_names
@@ -51,41 +58,6 @@ LIVE = frozenset(
     | {f'location.{n}' for n in ('rate', 'max_deviation')}
 )
 """Parameters that are read for every state; all others need the estimators to be built anew."""
-
-
-STATE_NUMBERS = (
-    *('external_torques', 'contact_thresholds', 'collision_thresholds'),
-    *('link_probability', 'point', 'normal', 'force', 'point_deviation'),
-)
-ESTIMATE_NUMBERS = ('wrench', 'reference_point', 'covariance', 'singular_values', 'tare_offset')
-"""Fields of the messages that are new for every state."""
-
-
-NOWHERE = np.zeros(3)
-
-
-class StateKey(NamedTuple):
-    """What else is in a contact state."""
-
-    frame_id: str
-    state: int
-    link: str
-    point_known: bool
-    point_frame_id: str
-    collision_latched: bool
-    joint_names: tuple[str, ...]
-
-
-class EstimateKey(NamedTuple):
-    """What else is in an estimate; of the singular values their number."""
-
-    frame_id: str
-    frame: str
-    observable: tuple[bool, ...]
-    degraded: bool
-    singular_values: int
-    joint_names: tuple[str, ...]
-    stale_joints: tuple[str, ...]
 
 
 class Contact(Part):
@@ -198,9 +170,10 @@ class Contact(Part):
         ):
             frame_id = self._frame_id(pipeline.robot, estimate.expressed_in)
             if wrench_due:
-                outputs[0].send(state, frame_id, _empty_wrench, ('wrench',), estimate.wrench)
+                outputs[0].send(state, frame_id, empty_wrench, ('wrench',), estimate.wrench)
             if detailed_due:
-                self._publish_estimate(pipeline, state, estimate, outputs[1], frame_id)
+                key, numbers = estimate_parts(pipeline, state, estimate, frame_id)
+                outputs[1].send(state, key, empty_estimate, ESTIMATE_NUMBERS, *numbers)
         if show:
             self._publish_markers(pipeline.robot, state, external, estimates, place)
 
@@ -211,55 +184,12 @@ class Contact(Part):
         external: ExternalTorques,
         place: ContactLocation | None,
     ) -> None:
-        order, report, detector = pipeline.joint_indices, external.report, pipeline.detector
-        key = StateKey(
-            self.context.root_frame_id(),
-            int(report.state),
-            place.link if place else report.link,
-            place is not None and self._place.known(place),
-            self.context.frame_id(place.link) if place else '',
-            report.collision_latched,
-            pipeline.joint_names,
+        known = place is not None and self._place.known(place)
+        point_frame = self.context.frame_id(place.link) if place else ''
+        key, values = state_parts(
+            pipeline, external, place, known, self.context.root_frame_id(), point_frame
         )
-        self._state.send(
-            state,
-            key,
-            _empty_state,
-            STATE_NUMBERS,
-            external.values[order],
-            detector.contact_thresholds[order],
-            detector.collision_thresholds[order],
-            *_numbers_of(place),
-        )
-
-    def _publish_estimate(
-        self,
-        pipeline: ContactPipeline,
-        state: RobotState,
-        estimate: WrenchEstimate,
-        output: Output,
-        frame_id: str,
-    ) -> None:
-        key = EstimateKey(
-            frame_id,
-            estimate.frame,
-            tuple(estimate.observable.tolist()),
-            bool(estimate.degraded or state.stale),
-            len(estimate.singular_values),
-            pipeline.joint_names,
-            state.stale,
-        )
-        output.send(
-            state,
-            key,
-            _empty_estimate,
-            ESTIMATE_NUMBERS,
-            estimate.wrench,
-            estimate.reference_point,
-            estimate.covariance.ravel(),
-            estimate.singular_values,
-            pipeline.tare.offset[pipeline.joint_indices],
-        )
+        self._state.send(state, key, empty_state, STATE_NUMBERS, *values)
 
     def _publish_markers(
         self,
@@ -340,47 +270,6 @@ class Contact(Part):
     def _reset(self, pipeline: ContactPipeline) -> str:
         pipeline.reset()
         return 'the observer starts anew; a collision is no longer latched; the tare stays'
-
-
-def _empty_state(key: StateKey) -> ContactStateMessage:
-    zeros = [0.0] * len(key.joint_names)
-    return ContactStateMessage(
-        header=header(Time(), key.frame_id),
-        state=key.state,
-        link=key.link,
-        point_known=key.point_known,
-        point_frame_id=key.point_frame_id,
-        collision_latched=key.collision_latched,
-        joint_names=list(key.joint_names),
-        external_torques=zeros,
-        contact_thresholds=zeros,
-        collision_thresholds=zeros,
-    )
-
-
-def _numbers_of(place: ContactLocation | None) -> tuple[Any, ...]:
-    """link_probability, point, normal, force, point_deviation of a contact state."""
-    if place is None:
-        return 0.0, NOWHERE, NOWHERE, NOWHERE, np.inf
-    return place.probability, place.point, place.normal, place.force, place.deviation
-
-
-def _empty_wrench(frame_id: str) -> WrenchStamped:
-    return wrench_stamped(Time(), frame_id, np.zeros(6))
-
-
-def _empty_estimate(key: EstimateKey) -> ExternalWrench:
-    return ExternalWrench(
-        header=header(Time(), key.frame_id),
-        frame=key.frame,
-        covariance=np.zeros(36),
-        singular_values=[0.0] * key.singular_values,
-        observable=list(key.observable),
-        degraded=key.degraded,
-        joint_names=list(key.joint_names),
-        tare_offset=[0.0] * len(key.joint_names),
-        stale_joints=list(key.stale_joints),
-    )
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

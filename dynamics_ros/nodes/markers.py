@@ -66,6 +66,17 @@ def arrow(
     return marker
 
 
+def points(
+    header: Header, namespace: str, positions: Array, width: float, color: ColorRGBA
+) -> Marker:
+    """Points (n, 3) as small squares, half transparent."""
+    marker = _marker(header, namespace, 0, Marker.POINTS)
+    marker.points = [point_message(position) for position in positions.tolist()]
+    marker.scale.x = marker.scale.y = width
+    marker.color = ColorRGBA(r=color.r, g=color.g, b=color.b, a=0.5)
+    return marker
+
+
 def label(header: Header, namespace: str, text: str, height: float, color: ColorRGBA) -> Marker:
     """A text at the origin of a frame that faces the viewer."""
     marker = _marker(header, namespace, 0, Marker.TEXT_VIEW_FACING)

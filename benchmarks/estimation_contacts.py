@@ -1,0 +1,231 @@
+"""Pushes on every link of panda and xarm7: is the link right, and how far off is the point?
+
+MuJoCo knows the truth: the arm stands under joint control, a force of 10 N acts at a random point
+of the surface that can be reached from outside, up to the friction of 0.3 off the normal, and the
+torques that are reported go through the observer of contact_node at its defaults.
+
+What can be found at all follows from the model and the push, not from what was found. A link is
+observable when three joints or more move it and the last of them feels the push above its contact
+threshold: with fewer joints, or along that axis, a push on a neighbour gives the same torques. A
+point counts where the estimate itself states a deviation of less than 3 cm; the rows also say how
+many pushes that leaves out, and what the median is with all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.estimation_arms import CENTRES, NOISE, NONE, Noise, Setting, state_of
+from benchmarks.estimation_world import Faults, Motion, PushedArm
+from benchmarks.records import Goal, Record
+from benchmarks.robots import robots_folder, urdf_path
+from dynamics_ros import Robot
+from dynamics_ros.estimation import ContactLocation, ContactLocator, Surface, sample_surfaces
+from dynamics_ros.model.collision_geometry import read_collision_geometry
+
+Array = NDArray[np.float64]
+
+PUSH, FRICTION = 10.0, 0.3
+
+LEAST_JOINTS = 3
+KNOWN = 0.03
+"""m."""
+
+CLEAR = 0.15
+"""m in front of a point that are free of the robot when it can be pushed."""
+
+BEGIN, HOLD = 0.1, 0.35
+"""s at which a push begins, and at which it is looked at: more than ten time constants later."""
+
+
+def run(options: argparse.Namespace) -> Iterator[Record]:
+    """All rows of the contacts."""
+    # The meshes of example-robot-data are a package in the sense of package://.
+    os.environ['AMENT_PREFIX_PATH'] = os.pathsep.join(
+        filter(None, [str(robots_folder().parents[2]), os.environ.get('AMENT_PREFIX_PATH', '')])
+    )
+    for name in CENTRES:
+        if options.robot in name:
+            for noise, words in ((NONE, 'without noise'), (NOISE, 'with noise')):
+                yield from _robot(name, noise, words, 4 if options.quick else 25)
+
+
+class _Pushed(PushedArm):
+    """The same arm, pushed at any point of any link."""
+
+    body_name = ''
+    point: Array = np.zeros(3)
+
+    def _apply(self, force: Array) -> None:
+        """The force (in the axes of the link) at the point of the link."""
+        if force.any():
+            mujoco.mj_kinematics(self.model, self.data)
+            mujoco.mj_comPos(self.model, self.data)
+            body = self.model.body(self.body_name).id
+            R, p = self.data.xmat[body].reshape(3, 3), self.data.xpos[body]
+            mujoco.mj_applyFT(
+                self.model,
+                self.data,
+                R @ force,
+                np.zeros(3),
+                p + R @ self.point,
+                body,
+                self.data.qfrc_applied,
+            )
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What came of a push.
+
+    Attributes:
+        link: that was pushed.
+        observable: whether it could be told, by the model.
+        right: whether the link was found.
+        error: of the point [m]; NaN on a wrong link.
+        known: whether the estimate says that it knows the point.
+    """
+
+    link: str
+    observable: bool
+    right: bool
+    error: float
+    known: bool
+
+
+def _robot(name: str, noise: Noise, words: str, pushes: int) -> Iterator[Record]:
+    setting = Setting(name)
+    setting.arm = arm = _Pushed(setting.subject, Faults())
+    geometry = read_collision_geometry(urdf_path(name))
+    if geometry.problems:
+        raise RuntimeError(geometry.problems[0])
+    robot = arm.robot
+    moved = {
+        link: triangles
+        for link, triangles in geometry.triangles.items()
+        if len(robot.model.ancestors(robot.model.frame(link).body)) > 0
+    }
+    surfaces = sample_surfaces(moved)
+    rng = np.random.default_rng(4)
+    outcomes = []
+    for link in moved:
+        for _ in range(pushes):
+            outcomes.append(_push(setting, link, geometry.triangles, surfaces, noise, rng))
+    observable = [x for x in outcomes if x.observable]
+    right = [x for x in observable if x.right]
+    known = [x.error for x in right if x.known]
+    case = f'contact, {words}'
+
+    def record(what: str, value: float, unit: str, goal: Goal | None = None) -> Record:
+        return Record('estimation', f'{case}: {what}', name, value, unit, goal=goal)
+
+    yield record('observable pushes', 100.0 * len(observable) / len(outcomes), '%')
+    share = 100.0 * len(right) / len(observable)
+    yield record('right link', share, '%', Goal(95.0, of='value', at_least=True))
+    every = 100.0 * float(np.mean([x.right for x in outcomes]))
+    yield record('right link, of all pushes', every, '%')
+    yield record('points known', 100.0 * len(known) / len(right), '%')
+    yield record('point off, median', 1e3 * float(np.median(known)), 'mm', Goal(30.0, of='value'))
+    anywhere = float(np.median([x.error for x in right]))
+    yield record('point off, known or not', 1e3 * anywhere, 'mm')
+
+
+def _push(
+    setting: Setting,
+    link: str,
+    triangles: dict[str, Array],
+    surfaces: dict[str, Surface],
+    noise: Noise,
+    rng: np.random.Generator,
+) -> _Outcome:
+    """One push at a random point in a random posture."""
+    arm = setting.arm
+    assert isinstance(arm, _Pushed)
+    robot = arm.robot
+    while True:
+        low, high = np.maximum(robot.lower_limits, -3.0), np.minimum(robot.upper_limits, 3.0)
+        q = rng.uniform(low, high)
+        point, normal = _random_point(triangles[link], rng)
+        tangent = np.cross(normal, rng.normal(size=3))
+        tangent *= rng.uniform(0.0, FRICTION) / np.linalg.norm(tangent)
+        force = PUSH * (tangent - normal) / np.linalg.norm(tangent - normal)
+        if _free(robot, q, link, point, -force / PUSH, triangles):
+            break
+    arm.body_name, arm.point = link, point
+    still = Motion(q, np.zeros(robot.nv), np.ones(robot.nv))
+    pipeline = setting.pipeline(noise)
+    for sample in arm.run(HOLD, still, lambda t: force if t >= BEGIN else np.zeros(3)):
+        state = state_of(sample, noise.of(sample, rng))
+        external = pipeline.update(state)
+    assert external is not None
+    thresholds = pipeline.detector.contact_thresholds
+    deviations = thresholds / pipeline.values.thresholds.sigmas
+    locator = ContactLocator(robot, surfaces, noise=deviations)
+    found = locator.locate(state.q, external.values)
+    assert found is not None
+    # By the model and the push alone.
+    body = robot.model.frame(link).body
+    own = robot.model.joints[body].v_indices[0]
+    truth = robot.jacobian(q, link, 'local').T @ np.concatenate([force, np.cross(point, force)])
+    enough = len(robot.model.ancestors(body)) >= LEAST_JOINTS
+    return _Outcome(
+        link=link,
+        observable=enough and bool(abs(truth[own]) >= thresholds[own]),
+        right=found.link == link,
+        error=_error(found, link, point),
+        known=found.deviation < KNOWN,
+    )
+
+
+def _error(found: ContactLocation, link: str, point: Array) -> float:
+    return float(np.linalg.norm(found.point - point)) if found.link == link else np.nan
+
+
+def _random_point(triangles: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """A point on the surface, uniform by area, and the outward normal there."""
+    doubled = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+    areas = np.linalg.norm(doubled, axis=1)
+    index = rng.choice(len(areas), p=areas / areas.sum())
+    a, b = rng.uniform(size=2)
+    if a + b > 1.0:
+        a, b = 1.0 - a, 1.0 - b
+    corner, first, second = triangles[index]
+    return corner + a * (first - corner) + b * (second - corner), doubled[index] / areas[index]
+
+
+def _free(
+    robot: Robot, q: Array, link: str, point: Array, away: Array, triangles: dict[str, Array]
+) -> bool:
+    """Whether a pusher comes to the point along a straight line without going through the robot."""
+    X = robot.forward_kinematics(q, link)
+    origin, direction = X[:3, :3] @ point + X[:3, 3], X[:3, :3] @ away
+    for name, shape in triangles.items():
+        X = robot.forward_kinematics(q, name)
+        if _hit(origin, direction, shape @ X[:3, :3].T + X[:3, 3]):
+            return False
+    return True
+
+
+def _hit(origin: Array, direction: Array, triangles: Array) -> bool:
+    """Whether a ray meets a triangle within `CLEAR`: a solve for its barycentric coordinates."""
+    edges = np.stack(
+        [
+            triangles[:, 1] - triangles[:, 0],
+            triangles[:, 2] - triangles[:, 0],
+            np.broadcast_to(-direction, (len(triangles), 3)),
+        ],
+        axis=2,
+    )
+    crossed = np.abs(np.linalg.det(edges)) > 1e-15
+    solved = np.linalg.solve(edges[crossed], (origin - triangles[crossed, 0])[..., np.newaxis])
+    u, v, distance = solved[..., 0].T
+    inside = (u >= 0.0) & (v >= 0.0) & (u + v <= 1.0)
+    # From a millimetre on: the point's own triangle does not count.
+    return bool(np.any(inside & (distance > 1e-3) & (distance < CLEAR)))

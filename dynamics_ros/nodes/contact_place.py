@@ -1,0 +1,190 @@
+"""Where the robot is touched: found in a thread, a few times a second, for as long as it lasts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from rclpy.task import Future
+from std_msgs.msg import ColorRGBA
+
+from ..errors import DynamicsRosError
+from ..estimation import ContactLocation, ContactLocator, ContactState, Surface, sample_surfaces
+from ..model.collision_geometry import read_collision_geometry
+from ..model.model import ROOT
+from ..robot import Robot
+from . import markers
+from .contact_pipeline import ContactPipeline, ExternalTorques
+from .conversions import header
+from .outputs import RateLimit
+from .parameters import LocationParameters
+from .results import FaultLog
+from .robot_context import RobotContext
+from .state import RobotState
+from .worker import Worker
+
+SURFACE, FORCE = 'touched_link', 'contact_force'
+"""Namespaces of the markers."""
+
+
+class ContactPlace:
+    """The place of the contact that is there, if its link has a geometry."""
+
+    def __init__(
+        self, context: RobotContext, settings: Callable[[], LocationParameters], faults: FaultLog
+    ) -> None:
+        """Begin without a geometry.
+
+        Args:
+            context: the robot.
+            settings: the parameters in force.
+            faults: where unforeseen errors go.
+        """
+        self._context = context
+        self._settings = settings
+        self._faults = faults
+        self._worker = Worker('contact_place')
+        self._rate = RateLimit()
+        self._locator: ContactLocator | None = None
+        self._surfaces: dict[str, Surface] = {}
+        self._made_of: tuple[str, float] = ('', 0.0)
+        self._pending = False
+        self._contact = 0
+        self._found: ContactLocation | None = None
+        self._told = 'no collision geometry has been read yet'
+
+    @property
+    def told(self) -> str:
+        """What there is to say about the geometry."""
+        return self._told
+
+    def adopt(self, pipeline: ContactPipeline) -> None:
+        """Make ready for a robot; the geometry is read in the thread, once per description."""
+        context, settings = self._context, self._settings()
+        self._locator = None
+        self._end()
+        if not settings.enabled:
+            self._told = 'location.enabled is false'
+            return
+        assert context.built is not None
+        made_of = context.built.request.description, settings.resolution
+        # A threshold is so many deviations of what is no contact.
+        noise = pipeline.detector.contact_thresholds / pipeline.values.thresholds.sigmas
+
+        def make() -> tuple[ContactLocator, dict[str, Surface], str]:
+            surfaces, told = self._surfaces, self._told
+            if made_of != self._made_of:
+                surfaces, told = _surfaces(pipeline.robot, *made_of)
+            locator = ContactLocator(
+                pipeline.robot, surfaces, noise=noise, friction=settings.friction
+            )
+            locator.compile()
+            return locator, surfaces, told
+
+        def take(done: Future[tuple[ContactLocator, dict[str, Surface], str]]) -> None:
+            error = done.exception()
+            if error is not None:
+                self._failed(error)
+                return
+            locator, self._surfaces, self._told = done.result()
+            self._made_of = made_of
+            if context.robot is pipeline.robot:
+                self._locator = locator
+
+        self._submit(make, take)
+
+    def update(self, state: RobotState, external: ExternalTorques) -> ContactLocation | None:
+        """The latest place of the contact that is there; asks for the next one."""
+        if external.report.state is ContactState.NONE:
+            if self._found is not None or self._pending:
+                self._end()
+            return None
+        locator = self._locator
+        if locator is None or self._pending:
+            return self._found
+        if self._rate.passes(time.monotonic(), self._settings().rate):
+            self._ask(locator, state, external)
+        return self._found
+
+    def known(self, place: ContactLocation) -> bool:
+        """Whether the point may be relied on."""
+        return place.deviation <= self._settings().max_deviation
+
+    def markers(
+        self,
+        stamp: Any,
+        place: ContactLocation | None,
+        color: ColorRGBA,
+        scale: float,
+        width: float,
+    ) -> list[Any]:
+        """The surface of the touched link, and the force at the point when that is known.
+
+        Args:
+            stamp: of the state.
+            place: of the contact; None takes the markers away.
+            color: of the contact state.
+            scale: length of an arrow per force [m/N].
+            width: diameter of an arrow [m].
+        """
+        if place is None:
+            head = self._context.root_header(stamp)
+            return [markers.removed(head, SURFACE), markers.removed(head, FORCE)]
+        head = header(stamp, self._context.frame_id(place.link))
+        patches = self._surfaces[place.link].coarse
+        shown = [markers.points(head, SURFACE, patches.points, width, color)]
+        if not self.known(place):
+            return [*shown, markers.removed(head, FORCE)]
+        # The tip at the surface: the arrow stands where the pusher is.
+        vector = scale * place.force
+        start = (place.point - vector).tolist()
+        return [*shown, markers.arrow(head, FORCE, 0, start, vector, width, color)]
+
+    def _ask(self, locator: ContactLocator, state: RobotState, external: ExternalTorques) -> None:
+        contact = self._contact
+        self._pending = True
+
+        def take(done: Future[ContactLocation | None]) -> None:
+            error = done.exception()
+            if error is not None:
+                self._failed(error)
+            if contact != self._contact:
+                return  # of a contact that has ended since
+            self._pending = False
+            if error is None:
+                self._found = done.result()
+
+        find = partial(
+            locator.locate, state.q.copy(), external.values.copy(), state.stale_mask.copy()
+        )
+        self._submit(find, take)
+
+    def _submit(self, function: Callable[[], Any], take: Callable[[Future[Any]], None]) -> None:
+        assert self._context.executor is not None
+        self._worker.submit(self._context.executor, function).add_done_callback(take)
+
+    def _end(self) -> None:
+        self._contact += 1
+        self._pending = False
+        self._found = None
+
+    def _failed(self, error: BaseException) -> None:
+        if not isinstance(error, DynamicsRosError):
+            self._faults.report('contact_place', error)
+        self._told = str(error)
+
+
+def _surfaces(robot: Robot, description: str, resolution: float) -> tuple[dict[str, Surface], str]:
+    geometry = read_collision_geometry(description)
+    moved = {
+        link: triangles
+        for link, triangles in geometry.triangles.items()
+        if robot.model.frame(link).body != ROOT
+    }
+    surfaces = sample_surfaces(moved, resolution)
+    told = f'of {len(surfaces)} links'
+    if geometry.problems:
+        told = f'{told}; {len(geometry.problems)} shapes are missing: {geometry.problems[0]}'
+    return surfaces, told
