@@ -21,14 +21,19 @@ from benchmarks.records import (
 
 SUITES = {
     'dynamics': 'time of every call of kinematics and dynamics; start-up, memory, growth',
-    'ik': 'inverse kinematics: success and time on targets that can be reached',
+    'ik': 'inverse kinematics: success, time, all branches, targets out of reach, tracking',
     'estimation': 'contact forces beside the truth of a simulator; cost of a step',
+    'ros': 'the nodes on the middleware: cost, round trips, rates, services, start',
     'accuracy': 'error of every quantity on every robot of example-robot-data',
 }
 MODULES = {'ik': 'inverse_kinematics'}
 PEERS = (
     *('pin', 'dynibo', 'mujoco'),
-    *('optik-py', 'roboticstoolbox-python', 'pytracik', 'ssik'),
+    *('optik-py', 'roboticstoolbox-python', 'pytracik', 'ssik', 'eaik'),
+)
+PARTS = (
+    *('calls', 'batch', 'python', 'startup', 'chains', 'sweeps'),
+    *('numeric', 'analytic', 'unreachable', 'circle'),
 )
 
 SuiteFunction = Callable[[argparse.Namespace], Iterator[Record]]
@@ -85,17 +90,22 @@ def _parser() -> argparse.ArgumentParser:
         metavar='NAMES',
         help=f'comma-separated, or "none"; installed where they are missing: {", ".join(PEERS)}',
     )
-    group = parser.add_argument_group('dynamics')
-    group.add_argument(
+    parser.add_argument(
         '--part',
         action='append',
-        choices=('calls', 'batch', 'python', 'startup', 'chains', 'sweeps'),
-        help='only this part; may be given again',
+        choices=PARTS,
+        metavar='NAME',
+        help=f'only this part of dynamics or ik; may be given again: {", ".join(PARTS)}',
     )
+    group = parser.add_argument_group('dynamics')
     group.add_argument('--plots', type=Path, metavar='FOLDER', help='write plots (PNG) there')
     group = parser.add_argument_group('ik')
     group.add_argument(
         '--targets', type=int, default=1000, help='of each robot; 10000 is the full protocol'
+    )
+    group = parser.add_argument_group('ros')
+    group.add_argument(
+        '--soak', type=float, default=2.0, metavar='MINUTES', help='of joint states at 1 kHz'
     )
     group = parser.add_argument_group('accuracy')
     group.add_argument('--backend', default='python', choices=('python', 'llvm'))

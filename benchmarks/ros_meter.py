@@ -1,0 +1,263 @@
+"""Measures a process that answers joint states: what comes back, when, and what it costs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rclpy
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rclpy.task import Future
+
+from benchmarks.ros_source import STAMP, STAMP_OFFSET
+from dynamics_ros.nodes.executor import make_executor
+
+PATIENCE = 30.0
+"""Seconds until a process that does nothing is given up."""
+
+QUIET = 1.0
+"""Seconds without an answer after which no more are expected."""
+
+OBSERVED = 3.0
+"""Seconds of joint states until messages are captured."""
+
+DEEP = QoSProfile(depth=5000)
+"""Of what is counted: nothing is lost on our side."""
+
+SHALLOW = QoSProfile(depth=1)
+"""Of what is listened to, but not read."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What became of so many joint states.
+
+    Attributes:
+        sent, received: joint states and answers.
+        seconds: from the first to the last joint state.
+        cpu: seconds of processor time of the process.
+        latencies: from sending to reading the answer [us], in the order of arrival.
+        memory: resident [MB], once a second.
+    """
+
+    sent: int
+    received: int
+    seconds: float
+    cpu: float
+    latencies: Any
+    memory: tuple[float, ...]
+
+    @property
+    def cost(self) -> float:
+        """Processor time of a joint state that was answered [us]."""
+        return 1e6 * self.cpu / max(self.received, 1)
+
+    @property
+    def lost(self) -> float:
+        """Part of the joint states that was not answered."""
+        return max(0.0, 1.0 - self.received / self.sent)
+
+    def percentile(self, percent: float) -> float:
+        """Of the round trips [us]; NaN without any."""
+        return float(np.percentile(self.latencies, percent)) if len(self.latencies) else np.nan
+
+
+class Meter:
+    """Listens to all outputs of a process, and reads one of them."""
+
+    def __init__(self) -> None:
+        rclpy.init()
+        self.executor = make_executor()
+        self._read = Node('benchmark_meter')
+        self._unread = Node('benchmark_listener')  # not spun: its messages stay in the middleware
+        self.executor.add_node(self._read)
+        self._arrivals: list[tuple[int, bytes]] = []
+
+    def close(self) -> None:
+        """Leave the middleware."""
+        for node in (self._read, self._unread):
+            node.destroy_node()
+        self.executor.shutdown()
+        rclpy.shutdown()
+
+    def spin(self, until: Callable[[], bool], meanwhile: Callable[[], None]) -> None:
+        """Spin until something is the case, and do something again and again until then.
+
+        Raises:
+            TimeoutError: it never is.
+        """
+        deadline = time.monotonic() + PATIENCE
+        while not until():
+            if time.monotonic() > deadline:
+                raise TimeoutError('a process of the benchmark does not answer')
+            meanwhile()
+            self.executor.spin_until_future_complete(Future(), timeout_sec=0.005)
+
+    @contextmanager
+    def listening(self, kinds: Mapping[str, str], timed: str) -> Iterator[None]:
+        """Listen to topics for the time of the block; the timed one is read."""
+        subscriptions = []
+        for topic, kind in kinds.items():
+            node = self._read if topic == timed else self._unread
+            qos = DEEP if topic == timed else SHALLOW
+            subscriptions.append(
+                (
+                    node,
+                    node.create_subscription(type_of(kind), topic, self._on_answer, qos, raw=True),
+                )
+            )
+        try:
+            yield
+        finally:
+            for node, subscription in subscriptions:
+                node.destroy_subscription(subscription)
+
+    @contextmanager
+    def publishing(self, namespace: str, state: Any) -> Iterator[Callable[[], None]]:
+        """A function that publishes a joint state of this moment, for the time of the block."""
+        topic = f'/{namespace}/joint_states'
+        publisher = self._read.create_publisher(type(state), topic, 10)
+
+        def publish() -> None:
+            seconds, rest = divmod(time.monotonic_ns(), 10**9)
+            state.header.stamp.sec, state.header.stamp.nanosec = seconds, rest
+            publisher.publish(state)
+
+        try:
+            yield publish
+        finally:
+            self._read.destroy_publisher(publisher)
+
+    def _on_answer(self, data: bytes) -> None:
+        self._arrivals.append((time.monotonic_ns(), data[STAMP_OFFSET : STAMP_OFFSET + 8]))
+
+    def first_answer(self, publish: Callable[[], None]) -> float:
+        """The monotonic time [s] of the first answer to what is published until then."""
+        self._arrivals.clear()
+        self.spin(lambda: bool(self._arrivals), publish)
+        return self._arrivals[0][0] * 1e-9
+
+    def captured(self, kinds: Mapping[str, str], publish: Callable[[], None]) -> dict[str, bytes]:
+        """One message of each topic, in bytes."""
+        found: dict[str, bytes] = {}
+        subscriptions = [
+            self._read.create_subscription(
+                type_of(kind), topic, lambda m, t=topic: found.__setitem__(t, m), DEEP, raw=True
+            )
+            for topic, kind in kinds.items()
+        ]
+        # What comes first is of an observer that has just started.
+        begun = time.monotonic() + OBSERVED
+        self.spin(lambda: len(found) == len(kinds) and time.monotonic() > begun, publish)
+        for subscription in subscriptions:
+            self._read.destroy_subscription(subscription)
+        return found
+
+    def measure(
+        self, pid: int, namespace: str, file: Path, rate: float, seconds: float
+    ) -> Measurement:
+        """Send joint states at a rate and see what comes back.
+
+        Args:
+            pid: process that answers.
+            namespace: where it listens.
+            file: bytes of a joint state.
+            rate: Hz.
+            seconds: how long.
+        """
+        self._arrivals.clear()
+        where = ('--ros-args', '-r', f'__ns:=/{namespace}')
+        source = start('ros_source', str(file), str(rate), str(seconds), *where, piped=True)
+        found: dict[str, Any] = {'memory': []}
+        done: Future[None] = Future(executor=self.executor)
+
+        def watch() -> None:
+            assert source.stdout is not None
+            source.stdout.readline()
+            found['cpu'] = -cpu_seconds(pid)
+            ended = threading.Event()
+
+            def sample() -> None:
+                while not ended.wait(1.0):
+                    found['memory'].append(resident(pid))
+
+            sampler = threading.Thread(target=sample)
+            sampler.start()
+            found['end'] = source.stdout.readline().split()
+            ended.set()
+            sampler.join()
+            found['cpu'] += cpu_seconds(pid)
+            self.executor.create_task(done.set_result, None)
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        self.executor.spin_until_future_complete(done, timeout_sec=seconds + PATIENCE)
+        watcher.join()
+        _, sent, first, last = found['end']
+        count, since = -1, time.monotonic()
+        while time.monotonic() < since + QUIET:
+            if len(self._arrivals) != count:
+                count, since = len(self._arrivals), time.monotonic()
+            if self._arrivals and nanoseconds(self._arrivals[-1][1]) >= int(last):
+                break
+            self.executor.spin_until_future_complete(Future(), timeout_sec=0.05)
+        source.communicate('\n', timeout=PATIENCE)
+        pairs = np.array([(at, nanoseconds(raw)) for at, raw in self._arrivals], dtype=np.int64)
+        pairs = pairs.reshape(-1, 2)
+        pairs = pairs[(pairs[:, 1] >= int(first)) & (pairs[:, 1] <= int(last))]
+        return Measurement(
+            sent=int(sent),
+            received=len(pairs),
+            seconds=(int(last) - int(first)) * 1e-9,
+            cpu=found['cpu'],
+            latencies=(pairs[:, 0] - pairs[:, 1]) * 1e-3,
+            memory=tuple(found['memory']),
+        )
+
+
+def start(module: str, *arguments: str, piped: bool = False) -> subprocess.Popen[str]:
+    """A program of this folder in a process of its own."""
+    return launched([sys.executable, '-m', f'benchmarks.{module}', *arguments], piped=piped)
+
+
+def launched(command: Sequence[str], *, piped: bool = False) -> subprocess.Popen[str]:
+    """A process that keeps quiet."""
+    pipe = subprocess.PIPE if piped else None
+    return subprocess.Popen(
+        command, stdin=pipe, stdout=pipe or subprocess.DEVNULL, stderr=None, text=True
+    )
+
+
+def type_of(name: str) -> Any:
+    """The class of a message type, written package/Name."""
+    package, kind = name.split('/')
+    return getattr(import_module(f'{package}.msg'), kind)
+
+
+def nanoseconds(stamp: bytes) -> int:
+    """Of the stamp in the header of a message in bytes."""
+    seconds, rest = STAMP.unpack(stamp)
+    return int(seconds * 10**9 + rest)
+
+
+def cpu_seconds(pid: int) -> float:
+    """Processor time of a process and its threads."""
+    fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+
+def resident(pid: int) -> float:
+    """Resident memory of a process [MB]."""
+    pages = int(Path(f'/proc/{pid}/statm').read_text().split()[1])
+    return pages * os.sysconf('SC_PAGE_SIZE') / 2**20

@@ -1,0 +1,30 @@
+"""Our composed nodes with an empty service beside theirs: what any call of this process costs.
+
+Run as a program with the arguments of the executable `dynamics_ros`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from std_srvs.srv import Trigger
+
+from dynamics_ros.nodes import composed
+from dynamics_ros.nodes.executor import Application, run
+
+EMPTY = 'empty'
+
+
+def build() -> Application:
+    """The nodes and the service."""
+    application = composed.build()
+
+    def nothing(_request: Any, response: Any) -> Any:
+        return response
+
+    application.nodes[0].create_service(Trigger, EMPTY, nothing)
+    return application
+
+
+if __name__ == '__main__':
+    run(build)
