@@ -1,6 +1,25 @@
 """Kinematics and dynamics of robots from their description, for ROS 2 and for Python alone."""
 
-from .export import export_kernels
-from .robot import Robot
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .export import export_kernels
+    from .robot import Robot
 
 __all__ = ['Robot', 'export_kernels']
+
+_HOMES = {'Robot': 'robot', 'export_kernels': 'export'}
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when asked for: the executables catch signals before anything heavy is imported.
+    if name not in _HOMES:
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    value = getattr(import_module(f'.{_HOMES[name]}', __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -87,6 +87,14 @@ class NodeProcess:
         return self._process.poll() is None
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal, if there is still somebody to get it."""
+        self._process.send_signal(number)
+
+    @property
     def printed(self) -> str:
         self._log.seek(0)
         return self._log.read()

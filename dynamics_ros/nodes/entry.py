@@ -1,0 +1,53 @@
+"""What the executables run: a signal ends them quietly even while they are still being imported.
+
+Nothing heavy may be imported here: Python would meet a signal with KeyboardInterrupt until then.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from importlib import import_module
+from typing import Any, NoReturn
+
+
+def _end_at_once(_number: int, _frame: Any) -> NoReturn:
+    # Nothing is open yet. From rclpy.init on, dynamics_ros.nodes.executor has handlers of its own.
+    os._exit(0)
+
+
+def _run(module: str) -> NoReturn:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _end_at_once)
+    import_module(f'dynamics_ros.nodes.{module}').main()
+    raise AssertionError('main ends the process')
+
+
+def cartesian_servo_node() -> NoReturn:
+    """Run the node."""
+    _run('cartesian_servo_node')
+
+
+def contact_node() -> NoReturn:
+    """Run the node."""
+    _run('contact_node')
+
+
+def dynamics_node() -> NoReturn:
+    """Run the node."""
+    _run('dynamics_node')
+
+
+def composed() -> NoReturn:
+    """Run the three nodes in one process."""
+    _run('composed')
+
+
+def kinematics_node() -> NoReturn:
+    """Run the node."""
+    _run('kinematics_node')
+
+
+def robot_simulator() -> NoReturn:
+    """Run the simulated robot."""
+    _run('robot_simulator')

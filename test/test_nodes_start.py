@@ -1,0 +1,61 @@
+"""A signal while an executable is still starting ends it like any other: exit code 0, no word."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip('rclpy')
+
+from ros_harness import PATIENCE, NodeProcess
+
+pytestmark = [
+    pytest.mark.ros,
+    pytest.mark.skipif(not Path('/proc/self/maps').exists(), reason='needs Linux'),
+]
+
+DOMAIN = 87
+
+MOMENTS = {
+    'numpy is imported': '_multiarray_umath',
+    'rclpy is imported': '_rclpy_pybind11',
+    'the middleware is loaded': 'librmw_fastrtps',
+    'the participant is there': '/dev/shm/fastdds_',
+}
+"""What of it is mapped into the process then."""
+
+
+def wait_until_mapped(process: NodeProcess, what: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while what not in Path(f'/proc/{process.pid}/maps').read_text():
+        assert process.alive, process.printed
+        assert time.monotonic() < deadline, f'{what} is never mapped'
+
+
+@pytest.mark.parametrize('by', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize('moment', MOMENTS)
+@pytest.mark.parametrize('name', ['dynamics_ros', 'kinematics_node'])
+def test_a_signal_while_it_starts_ends_a_node_with_exit_code_0(name, moment, by):
+    process = NodeProcess(name, DOMAIN, [])
+    wait_until_mapped(process, MOMENTS[moment])
+    code, _ = process.end(by)
+    printed = process.printed
+    process.close()
+    assert code == 0, printed
+    assert 'Traceback' not in printed and 'KeyboardInterrupt' not in printed
+
+
+@pytest.mark.parametrize('by', [signal.SIGINT, signal.SIGTERM])
+def test_of_several_signals_the_first_counts(by):
+    process = NodeProcess('dynamics_ros', DOMAIN, [])
+    wait_until_mapped(process, MOMENTS['the middleware is loaded'])
+    for _ in range(5):
+        process.send(by)
+    code, _ = process.end(by)
+    printed = process.printed
+    process.close()
+    assert code == 0, printed
+    assert 'Traceback' not in printed
