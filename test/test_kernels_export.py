@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
 import shutil
 import subprocess
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from dynamics_ros.kernels import select, trace
+from dynamics_ros.kernels.c_source import PART_STEPS
 
 COMPILER = shutil.which('cc') or shutil.which('gcc') or shutil.which('clang')
 
@@ -68,6 +70,52 @@ def test_exported_c_agrees_with_the_plain_trace(traced, tmp_path):
         for result, value in zip(results, expected):
             # Both use libm; the C compiler may fuse a*b + c.
             np.testing.assert_allclose(result.ravel(), value, rtol=1e-13, atol=1e-14)
+
+
+def long_way(q, memory, s):
+    """More steps than one function of C has; the first ones are needed in the last ones."""
+    near = q[0].less(s)
+
+    def turn(state, x):
+        return [0.5 * (state[0] + x / state[0])], x.less(0.999 * state[0] * state[0])
+
+    root = s.repeat(turn, [s + 1.0], 20, [s])[0]
+    x, y = q[0], memory[0]
+    for k in range(2 * PART_STEPS):
+        x, y = (x * 1.5 - y * y + 0.01 * k).sin(), (x + y * memory[1]).cos() * 0.9
+        if k % 97 == 0:
+            x = select(near, x, x * root)
+    return {'x': [x, select(near, y, root), q[1]], 'memory': [memory[0] + 1.0]}
+
+
+@pytest.mark.skipif(COMPILER is None, reason='no C compiler on this machine')
+def test_a_long_trace_is_several_functions_that_agree_too(tmp_path):
+    traced = trace(long_way, {'q': 2, 'memory': 2, 's': ()}, 'long_way')
+    text = traced.c_source()
+    parts = re.findall(r'^static void (long_way_part_\d+)\(', text, re.MULTILINE)
+    assert len(parts) > 2
+    for part in parts:
+        (body,) = re.findall(rf'^static void {part}\(.*?^}}', text, re.MULTILINE | re.DOTALL)
+        assert body.count('\n') < 3 * PART_STEPS
+    source, library = tmp_path / 'long.c', tmp_path / 'long.so'
+    source.write_text(text)
+    strict = ['-std=c99', '-Wall', '-Wextra', '-Wpedantic', '-Werror']
+    subprocess.run(
+        [COMPILER, *strict, '-O0', '-shared', '-fPIC', '-o', library, source, '-lm'],
+        check=True,
+        timeout=60,
+    )
+    function = ctypes.CDLL(str(library)).long_way
+    vector = np.ctypeslib.ndpointer(np.float64, flags='C_CONTIGUOUS')
+    function.argtypes = [vector, vector, ctypes.c_double, vector, vector]
+    function.restype = None
+    for q, s in (([0.3, 2.0], 0.7), ([0.9, 2.0], 0.7)):
+        results = [np.full(3, math.nan), np.full(1, math.nan)]
+        function(np.array(q), np.array([0.2, 0.4]), s, *results)
+        expected = traced.evaluate(q, [0.2, 0.4], s)
+        for result, value in zip(results, expected):
+            # Both use libm, and nothing is fused without optimization.
+            np.testing.assert_allclose(result, value, rtol=1e-12)
 
 
 def test_exported_c_says_what_it_computes(traced):

@@ -37,7 +37,7 @@ def source(robot: Robot, functions: Sequence[Function], prefix: str, writer: str
         names = ',\n    '.join(_quoted(name) for name in robot.joint_names)
         lines += [f'{_joint_names(robot, prefix)} = {{', f'    {names}', '};', '']
     for function in functions:
-        lines += [function.code.prototype, *function.code.lines, '']
+        lines += [*function.code.lines, '']
     return '\n'.join(lines)
 
 
@@ -141,7 +141,10 @@ def _meaning(function: Function, robot: Robot) -> Iterator[str]:
         yield f'  in   {c_name} {_shape(x.shape)}: {meaning}'
     for x, c_name in zip(traced.outputs, function.code.outputs, strict=True):
         yield f'  out  {c_name} {_shape(x.shape)}: {entry.results.get(x.name, entry.result)}'
-    yield f'{traced.operation_count} operations.'
+    memory = function.code.memory * 8 // 1000
+    yield f'{traced.operation_count} operations' + (
+        f', {memory} kB on the stack.' if memory else '.'
+    )
 
 
 def _shape(shape: tuple[int, ...]) -> str:
