@@ -2,7 +2,8 @@
 
 Runs in the solver's environment, with nothing but NumPy beside it. It says "ready", and for every
 line "FIRST LAST FILE.npy" it solves these targets, writes a row of wall time, processor time and q
-for each (NaN where there is no answer), and says "done".
+for each, or of several q where all solutions are asked for (NaN where there is none), and says
+"done".
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ class Problem:
         lower, upper: (nq) limits; infinite where there is none.
         timeout: s for one target.
         tolerance: m and rad, of the answer.
+        home: (4, 4) pose of the tip with all joints at zero but the locked one; for closed forms.
+        locked: index of a joint that stays at its seed; -1 for none.
+        most: how many solutions an answer may have.
     """
 
     urdf: str
@@ -48,6 +52,9 @@ class Problem:
     upper: Any
     timeout: float
     tolerance: float
+    home: Any = None
+    locked: int = -1
+    most: int = 1
 
 
 def dynamics_ros(problem: Problem) -> Solver:
@@ -59,6 +66,44 @@ def dynamics_ros(problem: Problem) -> Solver:
 
     def solve(i: int) -> Any:
         return robot.inverse_kinematics(targets[i], tip, seed, timeout=timeout).q
+
+    return solve
+
+
+def all_of_dynamics_ros(problem: Problem) -> Solver:
+    """Ours, every solution."""
+    from dynamics_ros import Robot
+
+    robot = Robot.from_urdf(problem.urdf)
+    targets, seed, tip = problem.targets, problem.seed, problem.tip
+    if problem.locked < 0:
+        return lambda i: robot.all_inverse_kinematics(targets[i], tip, seed).q
+    locked = [robot.joint_names[problem.locked]]
+    return lambda i: (
+        robot.all_inverse_kinematics(
+            targets[i], tip, seed, locked_joints=locked, max_solutions=problem.most
+        ).q
+    )
+
+
+def eaik(problem: Problem) -> Solver:
+    """Closed forms by EAIK, every solution that is none of least squares."""
+    from eaik.IK_URDF import UrdfRobot
+
+    fixed = [] if problem.locked < 0 else [(problem.locked, problem.seed[problem.locked])]
+    robot = UrdfRobot(problem.urdf, fixed)
+    if not robot.hasKnownDecomposition():
+        raise ValueError(f'no closed form: {robot.getKinematicFamily()}')
+    # Its frame is another one than the tip, and turned so that it is level at zero.
+    rest = np.zeros(len(problem.seed))
+    for joint, position in fixed:
+        rest[joint] = position
+    zero = robot.fwdKin(rest)
+    targets = [T @ np.linalg.inv(problem.home) @ zero for T in problem.targets]
+
+    def solve(i: int) -> Any:
+        answer = robot.IK(targets[i])
+        return answer.Q[~np.array(answer.is_LS, dtype=bool)]
 
     return solve
 
@@ -150,6 +195,8 @@ def ssik(problem: Problem) -> Solver:
 
 SOLVERS = {
     'dynamics_ros': dynamics_ros,
+    'dynamics_ros_all': all_of_dynamics_ros,
+    'eaik': eaik,
     'optik-py': optik_py,
     'roboticstoolbox-python': roboticstoolbox_python,
     'pytracik': pytracik,
@@ -181,7 +228,7 @@ def main(name: str, file: str) -> None:
     gc.disable()
     for line in sys.stdin:
         first, last, out = line.split()
-        rows = np.full((int(last) - int(first), 2 + len(problem.seed)), np.nan)
+        rows = np.full((int(last) - int(first), 2 + problem.most * len(problem.seed)), np.nan)
         for i in range(int(first), int(last)):
             processor, wall = time.process_time(), time.perf_counter()
             q = solve(i)
@@ -189,7 +236,8 @@ def main(name: str, file: str) -> None:
             row[0] = time.perf_counter() - wall
             row[1] = time.process_time() - processor
             if q is not None:
-                row[2:] = q
+                values = np.ravel(q)[: len(row) - 2]
+                row[2 : 2 + len(values)] = values
         np.save(out, rows)
         gc.collect()
         print('done', flush=True)

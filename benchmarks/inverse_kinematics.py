@@ -1,19 +1,18 @@
 """Suite `ik`: success and time of inverse kinematics, ours and others on the same targets.
 
-Targets are poses of uniform samples within the limits, so each has a solution. Every solver starts
-at the middle of the limits, has 5 ms, and runs in a process of its own; the processes take turns
-over pieces of the targets. Answers are checked here, by Pinocchio: within 1e-5 m and 1e-5 rad,
-inside the limits, within the time. Failures count in the times.
+Part `numeric`; the others are in `ik_branches`, `ik_unreachable` and `ik_circle`. Targets are poses
+of uniform samples within the limits, so each has a solution. Every solver starts at the middle of
+the limits, has 5 ms, and runs in a process of its own; the processes take turns over pieces of the
+targets. Answers are checked here, by Pinocchio: within 1e-5 m and 1e-5 rad, inside the limits,
+within the time. Failures count in the times.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +20,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from benchmarks import ik_branches, ik_circle, ik_unreachable
 from benchmarks.descriptions import serial_chain
+from benchmarks.ik_processes import OURS, in_turns
 from benchmarks.peers import peer_python
 from benchmarks.pinocchio_peer import PinocchioPeer
 from benchmarks.records import Goal, Record
@@ -31,11 +32,9 @@ from dynamics_ros import Robot
 Array = NDArray[np.float64]
 
 SUITE = 'ik'
-OURS = 'dynamics_ros'
 PEERS = ('optik-py', 'roboticstoolbox-python', 'pytracik', 'ssik')
 TIMEOUT = 0.005
 TOLERANCE = 1e-5
-PIECE = 100
 POSE_ROUNDING = 1e-9
 """m and rad: what a check by other formulas may differ by."""
 
@@ -63,7 +62,13 @@ class Answers:
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
-    """Measure every robot that the options ask for."""
+    """Measure every part that the options ask for, on every robot that they ask for."""
+    for name, part in PARTS.items():
+        if name in (set(options.part or ()) & set(PARTS) or PARTS):
+            yield from part(options)
+
+
+def _numeric(options: argparse.Namespace) -> Iterator[Record]:
     count = 100 if options.quick else options.targets
     pythons = {OURS: Path(sys.executable)}
     for name in PEERS:
@@ -100,91 +105,9 @@ def measure(arm: Arm, count: int, pythons: dict[str, Path]) -> dict[str, Answers
             timeout=TIMEOUT,
             tolerance=TOLERANCE,
         )
-        workers = {}
-        for solver, python in pythons.items():
-            worker = Worker(solver, python, folder)
-            if worker.answers_with('ready'):
-                workers[solver] = worker
-            else:
-                worker.stop()
-                print(f'{solver} is left out on {arm.name}: {worker.complaint()}')
-        rows: dict[str, list[Array]] = {solver: [] for solver in workers}
-        for first in range(0, count, PIECE):
-            for solver, worker in list(workers.items()):
-                piece = worker.solve(first, min(first + PIECE, count))
-                if piece is None:
-                    worker.stop()
-                    print(f'{solver} stopped on {arm.name}: {worker.complaint()}')
-                    del workers[solver], rows[solver]
-                else:
-                    rows[solver].append(piece)
-        for worker in workers.values():
-            worker.stop()
+        rows = in_turns(folder, pythons, count, arm.name)
     checker = PinocchioPeer(text, robot)
-    return {
-        solver: _checked(np.concatenate(pieces), targets, checker, arm.tip)
-        for solver, pieces in rows.items()
-    }
-
-
-class Worker:
-    """A process of `ik_worker.py`."""
-
-    def __init__(self, solver: str, python: Path, folder: Path) -> None:
-        """Start it."""
-        self._out = folder / f'{solver}.npy'
-        self._log = folder / f'{solver}.log'
-        script = Path(__file__).with_name('ik_worker.py')
-        with self._log.open('w') as log:
-            self._process = subprocess.Popen(
-                [str(python), str(script), solver, str(folder / 'problem.npz')],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                env=self._environment(solver),
-            )
-
-    @staticmethod
-    def _environment(solver: str) -> dict[str, str]:
-        """One thread each; a peer sees nothing of ours."""
-        environment = os.environ | {'OMP_NUM_THREADS': '1', 'OPENBLAS_NUM_THREADS': '1'}
-        root = str(Path(__file__).resolve().parent.parent)
-        if solver == OURS:
-            environment['PYTHONPATH'] = os.pathsep.join(
-                filter(None, (root, os.environ.get('PYTHONPATH')))
-            )
-        else:
-            environment.pop('PYTHONPATH', None)
-        return environment
-
-    def answers_with(self, word: str) -> bool:
-        """Read on until it says the word; False where it ends before."""
-        assert self._process.stdout is not None
-        return any(line.strip() == word for line in self._process.stdout)
-
-    def solve(self, first: int, last: int) -> Array | None:
-        """Rows of the targets from first to last; None where it has ended."""
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(f'{first} {last} {self._out}\n')
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            return None
-        return np.load(self._out) if self.answers_with('done') else None
-
-    def stop(self) -> None:
-        """End it."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.kill()
-        self._process.wait()
-        self._process.stdout.close()
-        self._process.stdin = None
-
-    def complaint(self) -> str:
-        """The last line of what it said to its standard error."""
-        return (self._log.read_text().strip().splitlines() or ['no message'])[-1]
+    return {solver: _checked(found, targets, checker, arm.tip) for solver, found in rows.items()}
 
 
 def _checked(rows: Array, targets: Array, checker: PinocchioPeer, tip: str) -> Answers:
@@ -225,3 +148,11 @@ def _records(arm: Arm, answers: dict[str, Answers]) -> Iterator[Record]:
             yield Record(SUITE, case, arm.name, value, unit, peer, figure(theirs), against)
         if goal is None and not answers:
             yield Record(SUITE, case, arm.name, value, unit)
+
+
+PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
+    'numeric': _numeric,
+    'analytic': ik_branches.run,
+    'unreachable': ik_unreachable.run,
+    'circle': ik_circle.run,
+}

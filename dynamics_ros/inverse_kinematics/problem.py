@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import check_positive, finite_vector, per_entry
+from ..constraints.kinds import CONTACT_ROWS
 from ..errors import InvalidArgumentError, UnknownJointError
-from .chain import HALF_TURN, UNBOUNDED, Chain, chain_of
+from .chain import HALF_TURN, UNBOUNDED, Chain, Supports, chain_of
 from .pose_error import checked_pose
 from .reach import Reach
 from .result import CONVERGED, InverseKinematicsResult
@@ -99,6 +100,7 @@ class Problem:
         frame: str | Sequence[str],
         seed: ArrayLike | None,
         wishes: Wishes,
+        supports: Mapping[str, str] | None = None,
     ) -> None:
         """Check the arguments that every search has.
 
@@ -107,7 +109,8 @@ class Problem:
         """
         frames = (frame,) if isinstance(frame, str) else tuple(frame)
         self.robot = robot
-        self.chain = chain = chain_of(robot, frames)
+        feet = _checked_supports(supports) if supports else ()
+        self.chain = chain = chain_of(robot, frames, feet)
         self.wishes = wishes
         position_tolerance, rotation_tolerance, position_only, slack, weights, locks, liked = wishes
         plain = slack is None and liked is None and not weights and not locks
@@ -123,7 +126,10 @@ class Problem:
             self.q = q = _checked_seed(seed, robot.nq)
             self.start = q[chain.q_index]
         self.in_root_link = targets
-        if robot.model.root_joint != 'fixed':
+        if feet:
+            places = [robot.forward_kinematics(self.q, name) for name, _ in feet]
+            self.targets = self.in_root_link = np.concatenate([targets, places])
+        elif robot.model.root_joint != 'fixed':
             X_0B = robot.forward_kinematics(self.q, robot.body_names[0])
             self.in_root_link = np.ascontiguousarray(np.linalg.inv(X_0B) @ targets)
         self.locked: NDArray[np.bool_] | None = None
@@ -133,9 +139,12 @@ class Problem:
             if not plain:
                 joints, tasks = self._wished()
             near, aligned = ((INSIDE * x) ** 2 for x in key[:2])
-            search = Search(chain.search, joints, tasks, near, aligned)
+            search = Search(chain.search, len(frames), joints, tasks, near, aligned)
             if plain:
                 chain.keep(key, search)
+        if feet:
+            lead = np.arange(len(self.start)) < chain.root_nq
+            self.locked = lead if self.locked is None else lead | self.locked
         self.search = search
 
     def _wished(self) -> tuple[Vector, Vector]:
@@ -148,13 +157,16 @@ class Problem:
             self.slack = np.minimum(slack, UNBOUNDED)
             tasks = tasks.copy()
             free = np.isinf(slack)
-            tasks[:, 0, free] = 0.0
-            tasks[:, 1] = np.where(free, 0.0, slack)
+            of_frames = tasks[: len(chain.frames)]
+            of_frames[:, 0, free] = 0.0
+            of_frames[:, 1] = np.where(free, 0.0, slack)
         joints, self.locked = _wished_joints(self.robot, chain, self.start, wishes)
         return joints, tasks
 
     def out_of_reach(self) -> bool:
         """Whether a target is farther away than the arm is long."""
+        if self.chain.supports:
+            return False
         margin = self.wishes.position_tolerance
         if self.slack is not NO_SLACK:
             margin += float(np.linalg.norm(self.slack[:3]))
@@ -165,10 +177,17 @@ class Problem:
         """Search from joint positions."""
         return self.search.run(start, self.in_root_link, deadline)
 
-    def restarts(self, count: int, random_seed: int) -> Iterator[Vector]:
-        """Where to begin after the seed, the same places in every call."""
+    def restarts(self, count: int, random_seed: int, *, by_place: bool = False) -> Iterator[Vector]:
+        """Where to begin after the seed, the same places in every call.
+
+        Args:
+            count: how many.
+            random_seed: of their sequence.
+            by_place: those first that are near the targets whatever their rotation.
+        """
         starts = self.chain.starts(self.robot, random_seed)
-        for positions in starts.toward(self.in_root_link, count, self.wishes.position_only):
+        place = by_place or self.wishes.position_only
+        for positions in starts.toward(self.in_root_link[: len(self.chain.frames)], count, place):
             if self.locked is not None:
                 positions = np.where(self.locked, self.start, positions)
             yield positions
@@ -179,22 +198,31 @@ class Problem:
         q = self.q.copy()
         q[chain.q_index] = positions
         check, rest = chain.check.call, (self.targets, self.slack, chain.bounds, self.start)
-        position, rotation, outside, away = check(q, *rest).tolist()
+        position, rotation, outside, away, slipped, turned = check(q, *rest).tolist()
         if away > HALF_TURN or (outside > 0.0 and chain.turning):
             positions = np.array(chain.turned_to(positions.tolist(), self.start))
             q[chain.q_index] = positions
-            position, rotation, outside, _ = check(q, *rest).tolist()
+            position, rotation, outside, _, slipped, turned = check(q, *rest).tolist()
         rotation = 0.0 if self.wishes.position_only else math.sqrt(rotation)
-        return Placed(positions, q, math.sqrt(position), rotation, outside <= 0.0)
+        allowed = outside <= 0.0
+        if chain.supports:
+            allowed &= slipped <= self.wishes.position_tolerance**2
+            allowed &= turned <= self.wishes.rotation_tolerance**2
+        return Placed(positions, q, math.sqrt(position), rotation, allowed)
+
+    def closest(self, positions: Vector, deadline: Deadline) -> Placed:
+        """As ``placed``, with the supports put back where they have slipped; else the seed."""
+        if not self.chain.supports:
+            return self.placed(positions)
+        end = self.search.of_supports().run(positions, self.in_root_link, deadline)
+        placed = self.placed(end.positions)
+        return placed if placed.allowed else self.placed(self.start)
 
     def confirmed(self, positions: Vector) -> Placed | None:
         """The solution with these positions, if it holds and is within the limits."""
         placed = self.placed(positions)
-        holds = (
-            placed.position_error <= self.wishes.position_tolerance
-            and placed.rotation_error <= self.wishes.rotation_tolerance
-            and placed.allowed
-        )
+        _, _, position, rotation, allowed = placed
+        holds = position <= self.wishes[0] and rotation <= self.wishes[1] and allowed
         return placed if holds else None
 
     def result(
@@ -238,6 +266,16 @@ def _checked_targets(
     return np.array([checked_pose('target', x, position_only=position_only) for x in poses])
 
 
+def _checked_supports(supports: Mapping[str, str]) -> Supports:
+    """Names and rows of supports."""
+    for name, kind in supports.items():
+        if kind not in CONTACT_ROWS:
+            raise InvalidArgumentError(
+                'supports', f'{kind!r} of {name!r}', f'{tuple(CONTACT_ROWS)}'
+            )
+    return tuple((name, CONTACT_ROWS[kind]) for name, kind in supports.items())
+
+
 def _checked_slack(slack: ArrayLike) -> Vector:
     values = per_entry('slack', slack, 6, least=0.0, infinite=True)
     if np.isinf(values).all():
@@ -263,7 +301,9 @@ def _wished_joints(
             )
         if name in chain.names:
             joints[2, chain.names.index(name)] /= weight
-    locked: NDArray[np.bool_] = joints[2] == 0.0
+    first = chain.root_nq
+    locked = np.zeros(len(start), dtype=bool)
+    locked[first:] = joints[2, chain.root_nv :] == 0.0
     if isinstance(wishes.posture, str):
         if wishes.posture not in POSTURES:
             raise InvalidArgumentError('posture', repr(wishes.posture), f'(nq) or {POSTURES}')
@@ -272,5 +312,6 @@ def _wished_joints(
         liked = finite_vector('posture', wishes.posture, robot.nq)[chain.q_index]
     else:
         liked = chain.centre
-    joints[4] = np.clip(liked, joints[0], joints[1])
+    of_joints = joints[:, chain.root_nv :]
+    of_joints[4] = np.clip(liked[first:], of_joints[0], of_joints[1])
     return joints, locked

@@ -31,10 +31,6 @@ APPROACH_STEPS = 200
 APPROACH_RESOLUTION = 1e-13
 """Relative gain of a step that ends a descent."""
 
-ROTATION_OF_APPROACH = 0.1
-"""Weight of the rotation in a descent. Where the place cannot be reached, a step that trades one
-for the other would give away much distance for a little angle."""
-
 APPROACH_IDLE = 2
 """So many of them in a row do."""
 
@@ -95,6 +91,7 @@ class Search:
 
     Attributes:
         kernel: ``algorithms.inverse_kinematics_search``, of m frames and n joints.
+        frames: how many of the targets are no supports.
         joints: (5, n) limits, mobility, allowance and liked positions.
         tasks: (m, 2, 6) weights and slack.
         near: square of the position error that counts as arrived [m^2].
@@ -102,9 +99,16 @@ class Search:
     """
 
     def __init__(
-        self, kernel: Kernel, joints: Vector, tasks: Vector, near: float, aligned: float
+        self,
+        kernel: Kernel,
+        frames: int,
+        joints: Vector,
+        tasks: Vector,
+        near: float,
+        aligned: float,
     ) -> None:
         """Keep the numbers."""
+        self.frames = frames
         self.kernel = kernel
         self.joints = joints
         self.tasks = tasks
@@ -112,6 +116,12 @@ class Search:
         self.aligned = aligned
         self._options = (DAMPING, 0.0, near, aligned, 0.0)
         self._settings = np.array([*self._options, SEARCH_STEPS])
+
+    def of_supports(self) -> Search:
+        """The same with nothing to do but to keep the supports."""
+        tasks = self.tasks.copy()
+        tasks[: self.frames, 0] = 0.0
+        return Search(self.kernel, self.frames, self.joints, tasks, self.near, self.aligned)
 
     def run(self, start: Vector, targets: Vector, deadline: Deadline | None) -> End:
         """Search from joint positions until arrived, too slow, or out of time.
@@ -158,19 +168,17 @@ class Search:
                 break
         return positions, progress
 
-    def approach(self, start: Vector, targets: Vector, deadline: Deadline) -> End:
+    def approach(self, start: Vector, targets: Vector, rotation: float, deadline: Deadline) -> End:
         """Descend to the closest approach, however slow: each step must gain.
-
-        Here the place comes before the orientation: the distance found is, but for a small part,
-        the least there is.
 
         Args:
             start: (n) joint positions.
             targets: (m, 4, 4) wanted poses in the root link.
+            rotation: how much a radian counts beside the chain's length.
             deadline: when to stop.
         """
         tasks = self.tasks.copy()
-        tasks[:, 0, 3:] *= ROTATION_OF_APPROACH
+        tasks[: self.frames, 0, 3:] *= rotation
 
         def step(positions: Vector, damping: float) -> tuple[Vector, float]:
             """The next positions, and the cost of these."""

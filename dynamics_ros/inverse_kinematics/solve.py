@@ -13,7 +13,7 @@ from ..arguments import check_count, check_positive
 from .analytic import closed_form_of
 from .problem import Placed, Problem, Wishes
 from .result import CONVERGED, STALLED, TIMED_OUT, UNREACHABLE, InverseKinematicsResult
-from .search import Deadline
+from .search import Deadline, End, Vector
 from .solutions import Solutions
 
 if TYPE_CHECKING:
@@ -23,10 +23,19 @@ SAME_APPROACH = 0.05
 """Descents whose final squared errors agree this well (relative) ended at one closest approach."""
 
 AGREEING = 3
-"""So many descents to the same closest approach speak for a target out of reach."""
+"""So many descents to the same closest approach speak for a target out of reach; as more of them
+do, to whatever approach, that leave the rotation free and yet come to no place near the target."""
 
-DESCENTS = 8
-"""How many of the most promising ends of searches are followed to the bottom."""
+ROTATION_OF_APPROACH = 0.1
+"""Weight of the rotation in a descent where the place can be reached, but not so turned."""
+
+ROTATION_AT_PLACE = 0.03
+"""The same where it cannot, times the distance over the chain's length: half a turn then costs less
+than half a percent of the distance."""
+
+DESCENTS, STARTS_BY_PLACE = 8, 6
+"""How many of the most promising ends of searches are followed to the bottom, and how many places
+that are near the target but for the rotation."""
 
 SEPARATION = 0.1
 """rad or m: solutions of a search that are closer in every joint count as one found twice."""
@@ -48,6 +57,7 @@ def solve(
     joint_weights: Mapping[str, float] | None = None,
     locked_joints: Collection[str] = (),
     posture: ArrayLike | str | None = None,
+    supports: Mapping[str, str] | None = None,
     timeout: float = 0.05,
     max_restarts: int = 200,
     approximate: bool = False,
@@ -57,7 +67,7 @@ def solve(
 
     The search starts at the seed, then at other places spread over the joint ranges, the same ones
     in every call, those near the target first, until one arrives. A floating or planar root keeps
-    its place.
+    its place unless there are supports.
 
     Args:
         robot: the robot.
@@ -74,6 +84,9 @@ def solve(
         locked_joints: names of joints that keep their values of the seed.
         posture: (nq) what the joints come as near to as the target lets them: 'seed' for no more
             motion than needed, 'centre' for the middle of the limits; None for no preference.
+        supports: frames that stay where the seed has them while the root moves, [RD] 2.10.5, each
+            with 'point' for its position or 'surface' for its pose. They come before the targets:
+            what is approximate keeps them.
         timeout: s, on the wall clock; setting up a robot's first problem does not count. A tenth of
             it is assured on the processor, however long other processes keep the search waiting.
         max_restarts: starts after the seed.
@@ -95,7 +108,7 @@ def solve(
         locked_joints,
         posture,
     )
-    problem = Problem(robot, target, frame, seed, wishes)
+    problem = Problem(robot, target, frame, seed, wishes, supports)
     check_positive('timeout', timeout)
     check_count('max_restarts', max_restarts, least=0)
     check_count('random_seed', random_seed, least=0)
@@ -134,19 +147,28 @@ def solve(
 
     deadline = Deadline.after(began, 1.0, timeout)
     ends.sort(key=lambda end: end.cost)
-    descents = []
-    for end in ends[:DESCENTS]:
-        descents.append(problem.search.approach(end.positions, problem.in_root_link, deadline))
-        steps += descents[-1].steps
-        if deadline.passed():
-            break
+    starts = [end.positions for end in ends[:DESCENTS]]
+    starts += problem.restarts(min(STARTS_BY_PLACE, max_restarts), random_seed, by_place=True)
+    # The place comes before the orientation, which counts where the place can be reached.
+    descents = _descents(problem, starts, 0.0, deadline)
     closest = min(descents, key=lambda end: end.cost)
+    steps += sum(end.steps for end in descents)
+    away = math.sqrt(closest.cost)
+    place_missed = away * problem.chain.length > position_tolerance
+    if not place_missed:
+        descents = _descents(problem, starts, ROTATION_OF_APPROACH, deadline)
+        closest = min(descents, key=lambda end: end.cost)
+        steps += sum(end.steps for end in descents)
     alike = sum(end.cost <= (1.0 + SAME_APPROACH) * closest.cost for end in descents)
-    if out_of_reach or alike >= AGREEING:
+    if out_of_reach or alike >= AGREEING or (place_missed and len(descents) > DESCENTS):
         reason = UNREACHABLE
     else:
         reason = STALLED if len(ends) > max_restarts else TIMED_OUT
-    placed = problem.placed(closest.positions)
+    positions = closest.positions
+    if place_missed and not position_only:
+        turned = _descents(problem, [positions], ROTATION_AT_PLACE * away, deadline)[0]
+        positions, steps = turned.positions, steps + turned.steps
+    placed = problem.closest(positions, deadline)
     return problem.result(placed, steps, reason, began, known=approximate)
 
 
@@ -235,6 +257,18 @@ def solve_all(
     found.sort(key=lambda entry: math.dist(entry[0].positions, problem.start))
     del found[max_solutions:]
     return Solutions.of_search(problem, found, began)
+
+
+def _descents(
+    problem: Problem, starts: Sequence[Vector], rotation: float, deadline: Deadline
+) -> list[End]:
+    """Where descents from some places end; at least the first one is made."""
+    found: list[End] = []
+    for positions in starts:
+        found.append(problem.search.approach(positions, problem.in_root_link, rotation, deadline))
+        if deadline.passed():
+            break
+    return found
 
 
 def _settled(problem: Problem, answer: Placed, deadline: Deadline) -> Placed:

@@ -1,0 +1,164 @@
+"""Suite `ik`, part `analytic`: all solutions, ours beside those of EAIK and of a long search.
+
+Targets are poses of uniform samples within the limits, of an arm whose seventh joint, where it has
+one, is locked. EAIK knows no limits: what counts is which of its solutions, checked by Pinocchio
+and brought within the limits by full turns, are not among ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from benchmarks.descriptions import serial_chain
+from benchmarks.ik_processes import OURS_ALL, in_turns
+from benchmarks.peers import peer_python
+from benchmarks.pinocchio_peer import PinocchioPeer
+from benchmarks.records import Goal, Record
+from benchmarks.robots import ARMS, Arm, urdf_path
+from dynamics_ros import Robot
+
+Array = NDArray[np.float64]
+
+LOCKED = {'ur5': None, 'ur10': None, 'kinova': None, 'panda': 6}
+"""Arms that EAIK solves too, and the index of the joint that is locked."""
+
+MOST = 16
+"""More solutions than any of these arms has."""
+
+REACHES = 1e-5
+"""m and rad: what a peer's solution may miss its target by."""
+
+SAME = 1e-3
+"""rad: solutions that are so near are the same one; either may be off by the tolerance."""
+
+SEARCHED = 50
+"""Targets of each arm that the long search gets, a part of the others'."""
+
+RESTARTS = 200
+NONE_LOST = Goal(0.0, of='value')
+TIME = Goal(2.0)
+"""Of arms of six joints."""
+
+
+def run(options: argparse.Namespace) -> Iterator[Record]:
+    """Measure the arms that the options ask for."""
+    count = 100 if options.quick else options.targets
+    pythons = {OURS_ALL: Path(sys.executable)}
+    if 'eaik' in options.peers and (python := peer_python('eaik')):
+        pythons['eaik'] = python
+    for arm in ARMS:
+        if arm.name in LOCKED and options.robot in arm.name:
+            searched = 5 if options.quick else SEARCHED
+            yield from _measured(arm, LOCKED[arm.name], count, searched, pythons)
+
+
+def _measured(
+    arm: Arm, locked: int | None, count: int, searched: int, pythons: dict[str, Path]
+) -> Iterator[Record]:
+    text = serial_chain(urdf_path(arm.file), arm.base, arm.tip)
+    robot = Robot.from_urdf(text)
+    rng = np.random.default_rng(0)
+    q = np.array([robot.random_configuration(rng) for _ in range(count)])
+    seed, rest = robot.neutral(), np.zeros(robot.nq)
+    if locked is not None:
+        q[:, locked] = seed[locked] = rest[locked] = q[0, locked]
+    targets = robot.forward_kinematics(q, arm.tip)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / 'chain.urdf').write_text(text)
+        np.savez(
+            folder / 'problem.npz',
+            urdf=str(folder / 'chain.urdf'),
+            base=arm.base,
+            tip=arm.tip,
+            targets=targets,
+            seed=seed,
+            lower=robot.lower_limits,
+            upper=robot.upper_limits,
+            timeout=1.0,
+            tolerance=REACHES,
+            home=robot.forward_kinematics(rest, arm.tip),
+            locked=-1 if locked is None else locked,
+            most=MOST,
+        )
+        rows = in_turns(folder, pythons, count, arm.name)
+    if OURS_ALL not in rows:
+        return
+    ours = _solutions(rows[OURS_ALL], robot.nq)
+    lost = sum(_nearest(found, x) > SAME for found, x in zip(ours, q, strict=True))
+    yield _record('targets whose own q is lost', arm, lost, '')
+    yield Record('ik', 'branches a target', arm.name, float(np.mean(list(map(len, ours)))), '')
+    micros = 1e6 * rows[OURS_ALL][:, 0]
+    if 'eaik' in rows:
+        checker = PinocchioPeer(text, robot)
+        theirs = [
+            _valid(found, target, checker, arm.tip, robot)
+            for found, target in zip(_solutions(rows['eaik'], robot.nq), targets, strict=True)
+        ]
+        lost = sum(_nearest(a, x) > SAME for a, b in zip(ours, theirs, strict=True) for x in b)
+        yield _record('branches of eaik that are lost', arm, lost, '')
+        missed = sum(_nearest(b, x) > SAME for a, b in zip(ours, theirs, strict=True) for x in a)
+        yield Record('ik', 'branches that eaik has lost', arm.name, float(missed), '')
+        peers = 1e6 * rows['eaik'][:, 0]
+        for case, figure in (('mean', np.mean), ('median', np.median)):
+            value, peer = float(figure(micros)), float(figure(peers))
+            goal = TIME if locked is None else None
+            yield Record('ik', f'all branches, {case}', arm.name, value, 'us', 'eaik', peer, goal)
+    else:
+        yield Record('ik', 'all branches, mean', arm.name, float(np.mean(micros)), 'us')
+    lost = 0
+    names = [] if locked is None else [robot.joint_names[locked]]
+    for found, target in zip(ours[:searched], targets[:searched], strict=True):
+        # A posture is a wish that closed forms do not know.
+        others = robot.all_inverse_kinematics(
+            target,
+            arm.tip,
+            seed,
+            locked_joints=names,
+            posture='seed',
+            timeout=10.0,
+            max_restarts=RESTARTS,
+            max_solutions=MOST,
+        )
+        lost += sum(_nearest(found, x) > SAME for x in others.q)
+    yield _record('branches of a search that are lost', arm, lost, '')
+
+
+def _record(case: str, arm: Arm, value: float, unit: str) -> Record:
+    return Record('ik', case, arm.name, float(value), unit, goal=NONE_LOST)
+
+
+def _solutions(rows: Array, nq: int) -> list[Array]:
+    """The solutions in each row of a worker."""
+    answers = rows[:, 2:].reshape(len(rows), -1, nq)
+    return [answer[np.isfinite(answer).all(axis=1)] for answer in answers]
+
+
+def _nearest(found: Array, q: Array) -> float:
+    """How far the nearest solution is in its worst joint, full turns not counting [rad]."""
+    turned = np.abs(np.angle(np.exp(1j * (found - q))))
+    return float(turned.max(axis=1).min(initial=np.inf))
+
+
+def _valid(found: Array, target: Array, checker: PinocchioPeer, tip: str, robot: Robot) -> Array:
+    """Solutions that reach the target and that full turns bring within the limits."""
+    kept = []
+    for q in found:
+        pose = checker.forward_kinematics(q, tip)
+        off = max(
+            np.linalg.norm(pose[:3, 3] - target[:3, 3]),
+            np.linalg.norm(pin.log3(target[:3, :3].T @ pose[:3, :3])),
+        )
+        turns = np.ceil((robot.lower_limits - q) / (2.0 * np.pi))
+        turned = np.where(np.isfinite(turns), q + 2.0 * np.pi * turns, q)
+        if off <= REACHES and np.all(turned <= robot.upper_limits):
+            kept.append(q)
+    return np.array(kept).reshape(len(kept), robot.nq)
