@@ -32,6 +32,7 @@ setup(
     extras_require={
         'llvm': ['llvmlite'],
         'qp': ['daqp'],
+        'recordings': ['rosbags', 'matplotlib'],
         'test': ['pytest', 'pytest-timeout', 'hypothesis'],
         'viewer': ['viser'],
     },
@@ -42,7 +43,8 @@ setup(
             'contact_node = dynamics_ros.nodes.entry:contact_node',
             'dynamics_node = dynamics_ros.nodes.entry:dynamics_node',
             'dynamics_ros = dynamics_ros.nodes.entry:composed',
-            'dynamics_ros_viewer = dynamics_ros.viewer.node:main',
+            'dynamics_ros_viewer = dynamics_ros.nodes.entry:dynamics_ros_viewer',
+            'estimate_bag = dynamics_ros.recordings.command:main',
             'export_kernels = dynamics_ros.export.command:main',
             'kinematics_node = dynamics_ros.nodes.entry:kinematics_node',
             'robot_simulator = dynamics_ros.nodes.entry:robot_simulator',

@@ -52,9 +52,11 @@ def constrained_least_squares(A: Array, b: Array, C: Array, d: Array) -> Array:
     if _feasible(C, d, x):
         return x
     x = np.zeros(A.shape[1])
+    size = max(float(np.linalg.norm(A, 2)) if A.size else 0.0, 1e-3)
     for weight in PROXIMAL_WEIGHTS:
         try:
-            step, active = _proximal_step(A, b - A @ x, C, d - C @ x, float(weight))
+            cost = float(weight) * size
+            step, active = _damped(A, b - A @ x, C, d - C @ x, cost)
         except InfeasibleError:
             if _feasible(C, d, x):
                 break  # rounding says so: this x satisfies them
@@ -68,6 +70,24 @@ def constrained_least_squares(A: Array, b: Array, C: Array, d: Array) -> Array:
         if np.linalg.norm(step) <= AT_REST * max(1.0, float(np.linalg.norm(x))):
             return x
     raise SingularError('least-squares problem', 'scale its rows to numbers of the same size')
+
+
+def damped_least_squares(A: Array, b: Array, C: Array, d: Array, damping: float) -> Array:
+    """The x (n) of least |A x - b|^2 + damping^2 |x|^2 subject to C x <= d.
+
+    Args:
+        A: (m, n).
+        b: (m).
+        C: (k, n).
+        d: (k); inf where there is no bound.
+        damping: above 0.
+
+    Raises:
+        InfeasibleError: no x satisfies C x <= d.
+        SingularError: the solver gave up.
+    """
+    C, d = _counting_rows(C, d)
+    return _damped(A, b, C, d, damping)[0]
 
 
 def _counting_rows(C: Array, d: Array) -> tuple[Array, Array]:
@@ -85,13 +105,12 @@ def _feasible(C: Array, d: Array, x: Array) -> bool:
     return bool((C @ x - d <= scale).all())
 
 
-def _proximal_step(
-    A: Array, b: Array, C: Array, d: Array, weight: float
+def _damped(
+    A: Array, b: Array, C: Array, d: Array, damping: float
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """The x of least |A x - b|^2 + (weight |A| |x|)^2 with C x <= d, and which rows push it."""
+    """The x of ``damped_least_squares``, and which rows push it."""
     n = A.shape[1]
-    size = max(float(np.linalg.norm(A, 2)) if A.size else 0.0, 1e-3)
-    Q, R = np.linalg.qr(np.vstack([A, weight * size * np.eye(n)]))
+    Q, R = np.linalg.qr(np.vstack([A, damping * np.eye(n)]))
     free = np.linalg.solve(R, Q[: len(A)].T @ b)
     # With y = R (x - free) the problem is: least |y| with G y >= h.
     G = -np.linalg.solve(R.T, C.T).T

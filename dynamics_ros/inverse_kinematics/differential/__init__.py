@@ -1,0 +1,26 @@
+"""Differential inverse kinematics: joint velocities for tasks in strict order, within limits."""
+
+from .limits import Limits
+from .motion import DifferentialInverseKinematics, DifferentialMotion
+from .servo import CartesianServo, ServoSettings, ServoStep
+from .tasks import (
+    CenterOfMassTask,
+    FrameTask,
+    PostureTask,
+    TwistTask,
+    VelocityTask,
+)
+
+__all__ = [
+    'CartesianServo',
+    'CenterOfMassTask',
+    'DifferentialInverseKinematics',
+    'DifferentialMotion',
+    'FrameTask',
+    'Limits',
+    'PostureTask',
+    'ServoSettings',
+    'ServoStep',
+    'TwistTask',
+    'VelocityTask',
+]

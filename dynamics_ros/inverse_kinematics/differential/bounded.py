@@ -1,0 +1,118 @@
+"""Demands in strict order on a velocity within bounds: closed form, and a QP where a bound is hit.
+
+Each level is damped least squares in what the levels before it leave free ([RD] eq. 2.220 with
+[Nakamura1986]). The bounds hold on every level, so that a later one cannot undo an earlier one by
+way of a limit ([Kanoun2011]). The QP is solved by DAQP where that is installed, else by SciPy's
+non-negative least squares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv
+
+from ...control.least_squares import damped_least_squares
+from ...errors import SingularError
+from ...linear_systems import RANK_TOLERANCE
+
+try:
+    import daqp
+except ImportError:
+    daqp = None
+
+Array = NDArray[np.float64]
+
+SOLVED = 1
+"""DAQP's word for it."""
+
+ROUNDING = 1e-10
+"""A bound that is passed by less, relative to 1 plus the bound, is kept."""
+
+
+def solve_bounded(
+    levels: Sequence[tuple[Array, Array]], lower: Array, upper: Array, damping: float
+) -> Array:
+    """The x (n) within bounds that meets each demand as well as those before it allow.
+
+    Args:
+        levels: A (m, n) and b (m) each, the most important first.
+        lower, upper: (n), inf where there is no bound; lower <= upper.
+        damping: of each level: |A x - b|^2 + damping^2 |x|^2 is least.
+    """
+    n = len(lower)
+    x, Z = np.zeros(n), None
+    if (lower > 0.0).any() or (upper < 0.0).any():
+        x = np.clip(x, lower, upper)  # a joint that has to move, come what may
+    last = len(levels) - 1
+    for i, (A, b) in enumerate(levels):
+        B = A if Z is None else A @ Z
+        left = b - A @ x if i or x.any() else b
+        z = _damped_step(B, left, damping)
+        step = z if Z is None else Z @ z
+        if not _within(x + step, lower, upper):
+            # Rounding of earlier levels must not make standing still forbidden.
+            low, high = np.minimum(lower - x, 0.0), np.maximum(upper - x, 0.0)
+            if daqp is None:
+                step = _by_least_squares(B, left, Z, low, high, damping)
+            else:
+                step = _by_daqp(B, left, Z, low, high, damping)
+        x = x + step
+        if i < last:
+            free = _null_space(B, A)
+            Z = free if Z is None else Z @ free
+            if not Z.shape[1]:
+                break
+    return np.minimum(np.maximum(x, lower), upper)
+
+
+def _damped_step(B: Array, b: Array, damping: float) -> Array:
+    """The z of least |B z - b|^2 + damping^2 |z|^2 ([RD] eq. 2.207), by the smaller product."""
+    if B.shape[0] < B.shape[1]:
+        return B.T @ _solved(_regular(B @ B.T, damping), b)
+    return _solved(_regular(B.T @ B, damping), B.T @ b)
+
+
+def _regular(product: Array, damping: float) -> Array:
+    product.flat[:: len(product) + 1] += damping * damping
+    return product
+
+
+def _solved(H: Array, h: Array) -> Array:
+    """The z of H z = h; LAPACK itself, because NumPy's checks take longer than the solution."""
+    _, z, failed = dposv(H, h)
+    if failed:
+        raise SingularError('velocity problem', 'more damping helps')
+    return z
+
+
+def _within(x: Array, lower: Array, upper: Array) -> bool:
+    return bool((x <= upper + ROUNDING).all() and (x >= lower - ROUNDING).all())
+
+
+def _by_least_squares(
+    B: Array, b: Array, Z: Array | None, low: Array, high: Array, damping: float
+) -> Array:
+    """The step (n) of least |B z - b|^2 + damping^2 |z|^2 within low <= Z z <= high."""
+    basis = np.eye(len(low)) if Z is None else Z
+    C, d = np.vstack([basis, -basis]), np.concatenate([high, -low])
+    return basis @ damped_least_squares(B, b, C, d, damping)
+
+
+def _by_daqp(B: Array, b: Array, Z: Array | None, low: Array, high: Array, damping: float) -> Array:
+    """The same."""
+    H, h = _regular(B.T @ B, damping), B.T @ b
+    rows = np.zeros((0, len(H))) if Z is None else np.ascontiguousarray(Z)
+    z, _, end, _ = daqp.solve(H, -h, rows, high, low, np.zeros(len(low), dtype=np.int32))
+    if end != SOLVED:
+        raise SingularError('velocity problem', f'DAQP ended with {end}; more damping helps')
+    return z if Z is None else Z @ z
+
+
+def _null_space(B: Array, A: Array) -> Array:
+    """Orthonormal columns that B maps to zero, the rank taken against A."""
+    _, values, Vt = np.linalg.svd(B)
+    rank = int((values > RANK_TOLERANCE * np.linalg.norm(A)).sum())
+    return Vt[rank:].T

@@ -1,0 +1,213 @@
+"""A frame led by twists or poses: within limits, slow before singularities, and stopping softly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InvalidArgumentError
+from ..pose_error import pose_error
+from .limits import Limits
+from .motion import DifferentialInverseKinematics, DifferentialMotion
+from .tasks import ROWS, TwistTask
+
+if TYPE_CHECKING:
+    from ...robot import Robot
+
+Array = NDArray[np.float64]
+
+PROBE = 1e-3
+"""Largest move of a joint [rad or m] by which is seen whether a singularity comes nearer."""
+
+STOPPED = 1e-9
+"""Velocity [rad/s or m/s] that counts as none."""
+
+
+@dataclass(frozen=True)
+class ServoSettings:
+    """How a frame is led.
+
+    Attributes:
+        follow: 'pose', 'position' or 'orientation': what of a target counts.
+        gain: how quickly the error of a pose decays [1/s].
+        linear_speed: largest of the frame [m/s].
+        angular_speed: largest of the frame [rad/s].
+        joint_velocity: largest of a joint, beside that of the description [rad/s or m/s].
+        velocity_scale: share of the velocity limits of the description that is used.
+        joint_acceleration: largest of a joint [rad/s^2 or m/s^2].
+        joint_margin: kept from the position limits [rad or m].
+        slow_condition: condition number of the Jacobian from which on motion towards a singularity
+            is slowed.
+        stop_condition: at which it ends; motion away from the singularity goes on.
+    """
+
+    follow: str = 'pose'
+    gain: float = 5.0
+    linear_speed: float = 0.5
+    angular_speed: float = 1.0
+    joint_velocity: float = math.inf
+    velocity_scale: float = 1.0
+    joint_acceleration: float = 10.0
+    joint_margin: float = 0.05
+    slow_condition: float = 30.0
+    stop_condition: float = 60.0
+
+
+@dataclass(frozen=True, eq=False)
+class ServoStep:
+    """What the joints do next.
+
+    Attributes:
+        v: (nv) within all limits.
+        speed: share of the commanded speed that is left, after the speed limits of the frame.
+        condition: number of the Jacobian; inf at a singularity.
+        near_singularity: whether the motion is slowed or stopped for it.
+        at_limit: name of each joint at a limit to the kind of limit.
+    """
+
+    v: Array
+    speed: float
+    condition: float
+    near_singularity: bool = False
+    at_limit: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing moves."""
+        return bool(np.abs(self.v).max(initial=0.0) <= STOPPED)
+
+
+class CartesianServo:
+    """Leads one frame of a robot, step by step; remembers the velocity of the last step.
+
+    Attributes:
+        robot: what moves.
+        frame: what is led.
+        v: (nv) velocity of the last step.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        frame: str,
+        settings: ServoSettings | None = None,
+        locked_joints: Collection[str] = (),
+    ) -> None:
+        """Compile what is needed.
+
+        Args:
+            robot: what moves.
+            frame: what is led.
+            settings: None is the defaults.
+            locked_joints: names of joints that do not move.
+
+        Raises:
+            InvalidArgumentError: settings that contradict each other or the robot.
+        """
+        chosen = settings or ServoSettings()
+        if chosen.follow not in ROWS:
+            raise InvalidArgumentError('follow', repr(chosen.follow), f'one of {tuple(ROWS)}')
+        if not chosen.stop_condition > chosen.slow_condition:
+            raise InvalidArgumentError(
+                'stop_condition', f'{chosen.stop_condition}', f'above {chosen.slow_condition}'
+            )
+        self.robot, self.frame, self.settings = robot, frame, chosen
+        self._rows = ROWS[chosen.follow]
+        weight = np.zeros(6)
+        weight[self._rows] = 1.0
+        self._task = TwistTask(frame, weight=weight)
+        velocity = chosen.velocity_scale * robot.velocity_limits
+        self._limits = Limits(
+            robot,
+            velocity=np.minimum(velocity, chosen.joint_velocity),
+            acceleration=chosen.joint_acceleration,
+            margin=chosen.joint_margin,
+        )
+        self._solver = DifferentialInverseKinematics(
+            robot,
+            [self._task],
+            self._limits,
+            keep_direction=True,
+            locked_joints=locked_joints,
+            base_moves=False,
+        )
+        locked = [robot.joint_v_indices[name] for name in locked_joints]
+        moving = np.ones(robot.nv, dtype=bool)
+        moving[: robot.model.root_joint_nv] = False
+        moving[locked] = False
+        columns = np.abs(robot.jacobian(robot.random_configuration(0), frame)).max(axis=0) > 0.0
+        self._columns = np.flatnonzero(moving & columns)
+        if not self._columns.size:
+            raise InvalidArgumentError('frame', f'no joint moves {frame!r}', 'one that moves')
+        self.v = np.zeros(robot.nv)
+
+    def reset(self) -> None:
+        """Begin anew from rest."""
+        self.v = np.zeros(self.robot.nv)
+
+    def follow_twist(self, q: Array, twist: Array, dt: float) -> ServoStep:
+        """The next velocity for a twist of the frame.
+
+        Args:
+            q: (nq) where the robot is, or will be when the velocity takes effect.
+            twist: (6) of the frame's origin in root axes [m/s, rad/s].
+            dt: s until the next step.
+        """
+        wanted = np.zeros(6)
+        wanted[self._rows] = twist[self._rows]
+        wanted *= self._within_speed(wanted)
+        condition = self._condition(q)
+        motion = self._toward(q, wanted, dt)
+        share = 1.0
+        if condition > self.settings.slow_condition and self._nears(q, motion.v, condition):
+            settings = self.settings
+            left = settings.stop_condition - condition
+            share = max(0.0, left / (settings.stop_condition - settings.slow_condition))
+            motion = self._toward(q, share * wanted, dt)
+        self.v = motion.v
+        return ServoStep(motion.v, share * motion.scale, condition, share < 1.0, motion.at_limit)
+
+    def follow_pose(self, q: Array, target: Array, dt: float) -> ServoStep:
+        """The next velocity towards a pose (4, 4) of the frame in the root frame."""
+        error = pose_error(target, self.robot.forward_kinematics(q, self.frame))
+        return self.follow_twist(q, min(self.settings.gain, 1.0 / dt) * error, dt)
+
+    def stop(self, q: Array, dt: float) -> ServoStep:
+        """The next velocity on the way to rest, as quickly as accelerations allow."""
+        bounds = self._limits.bounds(q, dt, self.v)
+        # A joint at rest beyond its margin stays: to stop is not to move.
+        lower = np.minimum(bounds.lower, np.maximum(self.v, 0.0))
+        upper = np.maximum(bounds.upper, np.minimum(self.v, 0.0))
+        self.v = np.minimum(np.maximum(0.0, lower), upper)
+        return ServoStep(self.v, 0.0, self._condition(q))
+
+    def _toward(self, q: Array, twist: Array, dt: float) -> DifferentialMotion:
+        self._task.twist = twist
+        return self._solver.velocity(q, dt, self.v)
+
+    def _within_speed(self, twist: Array) -> float:
+        linear, angular = np.linalg.norm(twist[:3]), np.linalg.norm(twist[3:])
+        share = 1.0
+        if linear > self.settings.linear_speed:
+            share = self.settings.linear_speed / float(linear)
+        if angular > self.settings.angular_speed:
+            share = min(share, self.settings.angular_speed / float(angular))
+        return share
+
+    def _condition(self, q: Array) -> float:
+        jacobian = self.robot.jacobian(q, self.frame)[self._rows][:, self._columns]
+        values = np.linalg.svd(jacobian, compute_uv=False)
+        least = float(values[-1])
+        return float(values[0]) / least if least > 0.0 else math.inf
+
+    def _nears(self, q: Array, v: Array, condition: float) -> bool:
+        """Whether the motion makes the condition worse."""
+        fastest = float(np.abs(v).max())
+        if fastest <= STOPPED:
+            return True
+        return self._condition(self.robot.integrate(q, (PROBE / fastest) * v)) > condition
