@@ -18,7 +18,13 @@ from dynamics_ros.nodes.simulator_parameters import SimulatorParameters
 
 DOMAIN = 66
 DOCUMENT = (Path(__file__).parents[1] / 'docs' / 'interfaces.md').read_text()
-NODES = ('kinematics_node', 'dynamics_node', 'contact_node', 'robot_simulator')
+NODES = (
+    'kinematics_node',
+    'dynamics_node',
+    'contact_node',
+    'cartesian_servo_node',
+    'robot_simulator',
+)
 OF_EVERY_NODE = re.compile(r'/(rosout|parameter_events)$')
 OF_PARAMETERS = re.compile(r'/(\w+_parameters(_atomically)?|get_parameter_types|\w+_description)$')
 
@@ -40,7 +46,8 @@ def documented(node: str, headings: str) -> set[tuple[str, str]]:
                 package, message = kind.split('/')
                 resolved = resolved if resolved.startswith('/') else f'/{resolved}'
                 found.add((resolved, f'{package}/{message}'))
-    return found
+    # The servo has one of its two ways out, by command_type.
+    return found - {('/cartesian_servo_node/joint_commands', 'std_msgs/Float64MultiArray')}
 
 
 def short(kind: str) -> str:
@@ -54,6 +61,7 @@ def graph():
     with (
         running('robot_simulator', DOMAIN),
         running('dynamics_ros', DOMAIN, {'robot_description': description()} | parameters),
+        running('cartesian_servo_node', DOMAIN),
         client(DOMAIN) as one,
     ):
         torques = one.listen(JointState, '/contact_node/external_torques')
@@ -107,6 +115,8 @@ def test_every_subscription_is_documented_with_its_type(graph):
     # The composed process has them once, and decides on the payload itself.
     assert now('dynamics_node') == {row for row in subscribed_by_all() if row[0] != '/payload'}
     assert now('kinematics_node') == now('contact_node') == set()
+    servo = documented('cartesian_servo_node', 'subscribed')
+    assert now('cartesian_servo_node') == subscribed_by_all() | servo
     assert now('robot_simulator') == documented('robot_simulator', 'subscribed')
 
 

@@ -38,6 +38,7 @@ from dynamics_ros.nodes.parameters import (
     KinematicsParameters,
     RobotParameters,
 )
+from dynamics_ros.nodes.servo_parameters import ServoParameters
 from dynamics_ros.nodes.simulator_parameters import SimulatorParameters
 
 DOMAIN = 71
@@ -51,6 +52,7 @@ PARAMETERS = {
     'kinematics_node': (KinematicsParameters, RobotParameters),
     'dynamics_node': (DynamicsParameters, RobotParameters),
     'contact_node': (ContactParameters, RobotParameters),
+    'cartesian_servo_node': (ServoParameters, RobotParameters),
     'robot_simulator': (SimulatorParameters,),
 }
 MESSAGES = {
@@ -218,8 +220,23 @@ def test_every_executable_is_one_of_the_package():
         for entry in entry_points(group='console_scripts')
         if entry.value.startswith('dynamics_ros.nodes.')
     }
-    started = {step.executable for step in [*demo(composed='false'), *demo()] if is_ours(step)}
+    steps = [*demo(composed='false'), *demo(), *processes.servo(Settings({}))]
+    started = {step.executable for step in steps if is_ours(step)}
     assert started == ours
+
+
+def test_the_servo_is_connected_to_a_controller():
+    controller = '/joint_trajectory_controller/joint_trajectory'
+    given = {'servo_frame': 'tool0', 'command_joints': 'a, b', 'command_topic': controller}
+    (process,) = processes.servo(Settings(given | {'command_type': 'position'}))
+    assert process.parameters['cartesian_servo_node'] == {
+        'frame': 'tool0',
+        'command_joints': ['a', 'b'],
+        'command_type': 'position',
+    }
+    assert ('~/joint_commands', controller) in process.remappings
+    (process,) = processes.servo(Settings({}))
+    assert not any(name.startswith('~') for name, _ in process.remappings)
 
 
 def is_ours(step: processes.Step) -> bool:
@@ -454,6 +471,7 @@ STARTED = {
     'kinematics_node.launch.py': ['kinematics_node'],
     'dynamics_node.launch.py': ['dynamics_node'],
     'contact_node.launch.py': ['contact_node'],
+    'cartesian_servo_node.launch.py': ['cartesian_servo_node'],
 }
 
 

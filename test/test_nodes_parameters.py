@@ -23,6 +23,7 @@ from dynamics_ros.nodes.parameters import (
     KinematicsParameters,
     RobotParameters,
 )
+from dynamics_ros.nodes.servo_parameters import ServoParameters
 
 DOMAIN = 51
 CONFIG = Path(__file__).parent.parent / 'config'
@@ -31,6 +32,7 @@ SECTIONS = {
     '/**/kinematics_node': KinematicsParameters,
     '/**/dynamics_node': DynamicsParameters,
     '/**/contact_node': ContactParameters,
+    '/**/cartesian_servo_node': ServoParameters,
 }
 
 

@@ -138,6 +138,33 @@ RVIZ = (
     ),
 )
 
+SERVO = (
+    Argument(
+        'servo_frame',
+        '',
+        'Frame that is led. Empty: params_file, or the end of the longest chain.',
+    ),
+    Argument(
+        'command_type',
+        '',
+        'trajectory, for a joint_trajectory_controller; position or velocity, for a '
+        'forward_command_controller. Empty: params_file, or trajectory.',
+        ('', 'trajectory', 'position', 'velocity'),
+    ),
+    Argument(
+        'command_joints',
+        '',
+        "Joints of the controller in its order, as 'shoulder,elbow'. "
+        'Empty: params_file, or all that move the frame.',
+    ),
+    Argument(
+        'command_topic',
+        '',
+        "Topic of the controller, as '/joint_trajectory_controller/joint_trajectory'. "
+        'Empty: the topic of the node.',
+    ),
+)
+
 SHARED = (*DESCRIPTION, *NAMES, *ROBOT, *PROCESS)
 """What the launch files of the nodes have in common."""
 

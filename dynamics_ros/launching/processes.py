@@ -23,6 +23,7 @@ from .temporary import temporary_yaml
 PACKAGE = 'dynamics_ros'
 COMPOSED = 'dynamics_ros'
 NODES = ('kinematics_node', 'dynamics_node', 'contact_node')
+SERVO = 'cartesian_servo_node'
 HOST = 'dynamics_node'
 """The node that has the parameters of the robot where all nodes share a process."""
 
@@ -84,6 +85,14 @@ Step = Process | Notice
 def node(settings: Settings, name: str) -> Iterator[Process]:
     """One node in a process of its own."""
     yield _of_nodes(settings, name, (name,), host=name)
+
+
+def servo(settings: Settings) -> Iterator[Process]:
+    """The node that leads a frame, connected to a controller."""
+    for process in node(settings, SERVO):
+        topic = settings['command_topic']
+        led = [(name, topic) for name in ('~/joint_trajectory', '~/joint_commands') if topic]
+        yield replace(process, remappings=[*process.remappings, *led])
 
 
 def all_nodes(settings: Settings) -> Iterator[Process]:
@@ -169,6 +178,10 @@ def _own_parameters(settings: Settings, node: str) -> dict[str, Any]:
         frames = {'frames': settings.contact_frames} if settings.contact_frames else {}
         expressed_in = settings['wrench_expressed_in']
         return frames | ({'wrench.expressed_in': expressed_in} if expressed_in else {})
+    if node == SERVO:
+        frame = {'frame': settings['servo_frame']} if settings['servo_frame'] else {}
+        joints = {'command_joints': settings.command_joints} if settings.command_joints else {}
+        return frame | joints | settings.given('command_type')
     return {}
 
 

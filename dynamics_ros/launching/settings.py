@@ -24,7 +24,7 @@ class Settings:
         root_link: of that description; '' when there is none or it cannot be read.
         tool: the frame that the nodes mean when none is configured; '' likewise.
         frames: names in the argument of that name.
-        contact_frames: likewise.
+        contact_frames, command_joints: likewise.
     """
 
     def __init__(self, values: Mapping[str, str]) -> None:
@@ -42,6 +42,7 @@ class Settings:
         self.root_link, self.tool = _landmarks(self.description)
         self.frames = _names(self['frames'])
         self.contact_frames = _names(self['contact_frames'])
+        self.command_joints = _names(self['command_joints'])
 
     def __getitem__(self, name: str) -> str:
         """The value of an argument; '' for one that this launch file does not have."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from ament_index_python.packages import get_package_share_directory
@@ -15,7 +17,8 @@ from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import Float64MultiArray, String
+from trajectory_msgs.msg import JointTrajectory
 
 from dynamics_ros_msgs.srv import ApplyWrench
 
@@ -36,6 +39,7 @@ from ..simulation import (
 )
 from .conversions import (
     NANOSECONDS,
+    float_array,
     joint_state,
     pose_stamped,
     seconds,
@@ -52,6 +56,7 @@ DEFAULT_ROBOT = 'seven_joint_arm.urdf'
 
 _QUEUE = 100  # joint states; covers a reader that stalls for 0.2 s at 500 Hz
 _LONGEST_LAG = 0.5  # s of real time that is caught up after a stall; what is beyond is dropped
+_POSITION_TIME = 0.01  # s in which a commanded position is reached
 _MOST_STEPS = 50  # per timer callback, so that services are answered while catching up
 
 
@@ -103,6 +108,13 @@ class RobotSimulator(Node):
         self.create_subscription(
             JointState, '~/effort_commands', self._on_effort_command, qos_profile_sensor_data
         )
+        for kind, name, handler in (
+            (Float64MultiArray, 'velocity_commands', self._on_velocities),
+            (Float64MultiArray, 'position_commands', self._on_positions),
+            (JointTrajectory, 'joint_trajectory', self._on_trajectory),
+        ):
+            taken = partial(self._follow, handler)
+            self.create_subscription(kind, f'~/{name}', taken, qos_profile_sensor_data)
         serve(self, ApplyWrench, '~/apply_wrench', self._on_apply_wrench, FaultLog(self))
 
         self._start_stamp = 0
@@ -188,6 +200,35 @@ class RobotSimulator(Node):
             )
         except InvalidArgumentError as error:
             self.get_logger().warning(f'effort command refused: {error}', throttle_duration_sec=5.0)
+
+    def _follow(self, handler: Callable[[Any], None], message: Any) -> None:
+        """Follow a command as a ros2_control controller of that topic does."""
+        try:
+            handler(message)
+        except InvalidArgumentError as error:
+            self.get_logger().warning(f'command refused: {error}', throttle_duration_sec=5.0)
+
+    def _on_velocities(self, message: Float64MultiArray) -> None:
+        duration = self.parameters.values.command_timeout
+        self._simulated.follow_velocities(float_array(message.data), duration)
+
+    def _on_positions(self, message: Float64MultiArray) -> None:
+        self._reach(self.robot.joint_names, message.data, _POSITION_TIME)
+
+    def _on_trajectory(self, message: JointTrajectory) -> None:
+        if not message.points:
+            raise InvalidArgumentError('points', 'none', 'at least one')
+        last = message.points[-1]
+        self._reach(message.joint_names, last.positions, seconds(last.time_from_start))
+
+    def _reach(self, names: Sequence[str], positions: Sequence[float], duration: float) -> None:
+        if not len(set(names)) == len(names) == len(positions):
+            raise InvalidArgumentError(
+                'positions',
+                f'{len(positions)} for {len(names)} names',
+                'one per name, no name twice',
+            )
+        self._simulated.follow_positions(dict(zip(names, positions, strict=True)), duration)
 
     async def _on_apply_wrench(
         self, request: ApplyWrench.Request, _response: ApplyWrench.Response

@@ -34,6 +34,7 @@ from dynamics_ros.estimation import EffortModel
 from dynamics_ros.robot import Robot
 
 from .actuators import Actuators
+from .commanded_motion import CommandedMotion
 from .motion import SmoothMotion
 
 Array = NDArray[np.float64]
@@ -119,7 +120,7 @@ class SimulatedRobot:
         self,
         robot: Robot,
         actuators: Actuators,
-        motion: SmoothMotion | None = None,
+        motion: SmoothMotion | CommandedMotion | None = None,
         q: ArrayLike | None = None,
     ) -> None:
         require_simulable(robot)
@@ -212,6 +213,42 @@ class SimulatedRobot:
         steps = max(1, round(duration * 1e9 / TIME_STEP_NS))
         self._command, self._command_end = torque, self._time + steps * TIME_STEP_NS
         self._controlled = np.where(mask & replace, 0.0, 1.0)
+
+    def follow_velocities(self, v: Array, duration: float) -> None:
+        """Have the controllers follow velocities (n) in place of the motion, then stand.
+
+        Raises:
+            InvalidArgumentError: not a finite velocity for each joint.
+        """
+        wanted = _finite('velocities', v, self.robot.nv)
+        self._commanded().move(wanted, self._time * 1e-9, duration)
+
+    def follow_positions(self, q: dict[str, float], duration: float) -> None:
+        """Have the controllers take joints to positions in so many seconds, in place of the motion.
+
+        Args:
+            q: joint name to position; the other joints stay where they are.
+            duration: s.
+
+        Raises:
+            UnknownJointError: a joint that the robot does not have, or one that follows another.
+            InvalidArgumentError: a position that is not finite.
+        """
+        motion = self._commanded()
+        wanted = motion.at(self._time * 1e-9)[0].copy()
+        for name, position in q.items():
+            if name not in self._column:
+                raise UnknownJointError('positions', name, self._column)
+            wanted[self._column[name]] = position
+        duration = max(duration, TIME_STEP_NS * 1e-9)
+        motion.reach(_finite('positions', wanted, len(wanted)), self._time * 1e-9, duration)
+
+    def _commanded(self) -> CommandedMotion:
+        """What is followed from the first such command on."""
+        if not isinstance(self.motion, CommandedMotion):
+            limits = self.robot.lower_limits, self.robot.upper_limits
+            self.motion = CommandedMotion(self._q, *limits)
+        return self.motion
 
     def step(self) -> None:
         """Go on by ``TIME_STEP_NS``."""

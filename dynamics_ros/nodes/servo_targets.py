@@ -1,0 +1,125 @@
+"""What a servo is told to do: twists and poses in frames of the model, or of tf."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+from ..errors import DynamicsRosError, UnknownFrameError
+from ..inverse_kinematics.differential import CartesianServo, ServoStep
+from .conversions import Array, pose_matrix, twist_array
+from .results import TransformError
+from .robot_context import RobotContext
+from .transforms import Transforms
+
+
+class Frames:
+    """Where the frame of a command is."""
+
+    def __init__(self, context: RobotContext, transforms: Transforms) -> None:
+        self._context = context
+        self._transforms = transforms
+
+    def pose(self, frame_id: str, q: Array) -> Array:
+        """(4, 4) in the root frame.
+
+        Raises:
+            DynamicsRosError: neither the model nor tf knows.
+        """
+        robot = self._context.required_robot()
+        root = self._context.root_frame_id()
+        if frame_id in ('', robot.root_frame, root):
+            return np.eye(4)
+        frame = self._context.frame_name(frame_id)
+        if frame in robot.frame_names:
+            return robot.forward_kinematics(q, frame)
+        try:
+            self._transforms.listen()
+            return self._transforms.pose(root, frame_id)
+        except TransformError as error:
+            unknown = UnknownFrameError('header.frame_id', frame_id, robot.frame_names)
+            raise TransformError(f'{unknown}; {error}') from None
+
+
+class TwistTarget:
+    """A velocity, in axes that may turn with the robot."""
+
+    name = 'twist_command'
+
+    def __init__(self, message: Any, frames: Frames, q: Array) -> None:
+        """Check a message.
+
+        Raises:
+            DynamicsRosError: it says nothing that could be done.
+        """
+        self._twist = twist_array(message.twist, 'twist_command.twist')
+        self._frame_id, self._frames = message.header.frame_id, frames
+        self.received = time.monotonic()
+        frames.pose(self._frame_id, q)
+
+    def step(self, servo: CartesianServo, q: Array, dt: float) -> ServoStep:
+        """The next velocity."""
+        R = self._frames.pose(self._frame_id, q)[:3, :3]
+        twist = np.concatenate([R @ self._twist[:3], R @ self._twist[3:]])
+        return servo.follow_twist(q, twist, dt)
+
+
+class PoseTarget:
+    """A pose; one that is given in a frame of the robot stays where that was when it came."""
+
+    name = 'pose_command'
+
+    def __init__(self, message: Any, frames: Frames, q: Array) -> None:
+        """Check a message.
+
+        Raises:
+            DynamicsRosError: it says nothing that could be done.
+        """
+        pose = pose_matrix(message.pose, 'pose_command.pose')
+        self._target = np.ascontiguousarray(frames.pose(message.header.frame_id, q) @ pose)
+        self.received = time.monotonic()
+
+    def step(self, servo: CartesianServo, q: Array, dt: float) -> ServoStep:
+        """The next velocity."""
+        return servo.follow_pose(q, self._target, dt)
+
+
+Target = TwistTarget | PoseTarget
+
+
+class Targets:
+    """The target in force: the newest that made sense.
+
+    Attributes:
+        problem: why the last command was not taken, and the one before it ended; '' when it was.
+    """
+
+    def __init__(self, frames: Frames) -> None:
+        self._frames = frames
+        self._target: Target | None = None
+        self.problem = ''
+
+    def take(self, kind: type[TwistTarget] | type[PoseTarget], message: Any, q: Array) -> None:
+        """Follow a command from now on, or nothing if it makes no sense."""
+        try:
+            self._target = kind(message, self._frames, q)
+            self.problem = ''
+        except DynamicsRosError as error:
+            self.drop(f'{kind.name} refused: {error}')
+
+    def drop(self, problem: str) -> None:
+        """Follow nothing until the next command."""
+        self._target, self.problem = None, problem
+
+    def fresh(self, timeout: float) -> Target | None:
+        """The target, unless it is older than a time [s]."""
+        if self._target is not None and self.age() > timeout:
+            self._target = None
+        return self._target
+
+    def age(self) -> float:
+        """Seconds since the target came; inf without one."""
+        return math.inf if self._target is None else time.monotonic() - self._target.received

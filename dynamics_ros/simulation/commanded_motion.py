@@ -1,0 +1,47 @@
+"""What the joint controllers follow when somebody commands velocities or positions."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class CommandedMotion:
+    """A motion as ``SmoothMotion`` is, made up of commands as they come.
+
+    Each command holds until the next one or its end; then the joints stay where they are. Times
+    are simulated [s].
+    """
+
+    def __init__(self, q: Array, lower: Array, upper: Array) -> None:
+        """Begin at rest.
+
+        Args:
+            q: (n) where.
+            lower, upper: (n) limits of the positions; what is commanded ends there.
+        """
+        self._q, self._v = q.copy(), np.zeros(len(q))
+        self._lower, self._upper = lower, upper
+        self._began = self._end = 0.0
+
+    def at(self, t: float) -> tuple[Array, Array]:
+        """Position and velocity (n each)."""
+        gone = min(max(t, self._began), self._end) - self._began
+        q = np.clip(self._q + gone * self._v, self._lower, self._upper)
+        return q, self._v if t < self._end else np.zeros(len(q))
+
+    def move(self, v: Array, t: float, duration: float) -> None:
+        """Velocities (n) from now on, for a while."""
+        self._begin(t, duration)
+        self._v = v.copy()
+
+    def reach(self, q: Array, t: float, duration: float) -> None:
+        """Positions (n) to be reached after a while, and kept."""
+        self._begin(t, duration)
+        self._v = (q - self._q) / duration
+
+    def _begin(self, t: float, duration: float) -> None:
+        self._q, _ = self.at(t)
+        self._began, self._end = t, t + duration

@@ -1,0 +1,9 @@
+"""Twists or poses of a frame in, joint commands out: cartesian_servo_node alone."""
+
+from dynamics_ros.launching import arguments, processes
+from dynamics_ros.launching.actions import launch_description
+
+
+def generate_launch_description():
+    """One node in a process of its own."""
+    return launch_description(arguments.SHARED + arguments.SERVO, processes.servo)

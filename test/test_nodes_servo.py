@@ -1,0 +1,359 @@
+"""cartesian_servo_node leads the simulated arm: how far, how straight, and when it stops."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PoseStamped, TwistStamped
+from numpy.testing import assert_allclose
+from ros_harness import client, description, running
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool
+from trajectory_msgs.msg import JointTrajectory
+
+from dynamics_ros import Robot
+from dynamics_ros.nodes.conversions import pose_message, twist_message
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 82
+SERVO = '/cartesian_servo_node'
+TIP = 'tool0'
+
+ROBOT = Robot.from_urdf(description())
+NAMES = list(ROBOT.joint_names)
+
+# The simulated joints follow what they are sent as real ones do: within some milliseconds at the
+# speeds here, which is some millimetres; and commands go out at 200 Hz on a machine that is busy.
+NEAR = 5e-3
+
+# A condition number of 30 is met within the reach of the arm; tests of other things are not of it.
+FREE = {'singularity.slow_condition': 1e6, 'singularity.stop_condition': 1e7}
+
+CONNECTIONS = {
+    'trajectory': ('joint_trajectory', 'joint_trajectory'),
+    'position': ('joint_commands', 'position_commands'),
+    'velocity': ('joint_commands', 'velocity_commands'),
+}
+
+
+class Arm:
+    """The simulated arm under the servo, and what it says."""
+
+    def __init__(self, ros):
+        self.ros = ros
+        self.states = ros.listen(JointState, '/joint_states', 200)
+        self.statuses = ros.listen(DiagnosticStatus, f'{SERVO}/status', 100)
+        ros.wait_for(lambda: self.states)
+        self.wait_for_status('waiting for a command')
+
+    @property
+    def q(self):
+        return np.array(self.states[-1].position)
+
+    @property
+    def speed(self):
+        return np.abs(self.states[-1].velocity).max()
+
+    @property
+    def pose(self):
+        return ROBOT.forward_kinematics(self.q, TIP)
+
+    @property
+    def status(self):
+        return self.statuses[-1].message
+
+    def wait_for_status(self, words, **options):
+        del self.statuses[:]
+        self.ros.wait_for(lambda: self.statuses and words in self.status, **options)
+
+    def send_twist(self, twist, frame_id=''):
+        message = TwistStamped(twist=twist_message(np.array(twist)))
+        message.header.frame_id = frame_id
+        self.ros.publish(f'{SERVO}/twist_command', message)
+
+    def send_pose(self, matrix, frame_id=''):
+        message = PoseStamped(pose=pose_message(matrix))
+        message.header.frame_id = frame_id
+        self.ros.publish(f'{SERVO}/pose_command', message)
+
+    def lead(self, seconds, twist, frame_id=''):
+        """Send a twist again and again until so much simulated time has passed."""
+        began = stamp(self.states[-1])
+        self.ros.wait_for(
+            lambda: stamp(self.states[-1]) - began > seconds,
+            meanwhile=lambda: self.send_twist(twist, frame_id),
+        )
+
+    def rest(self):
+        self.wait_for_status('waiting for a command')
+        # Slower than a hundredth of what any test moves at.
+        self.ros.wait_for(lambda: self.speed < 2e-3)
+
+
+def stamp(message):
+    return message.header.stamp.sec + message.header.stamp.nanosec * 1e-9
+
+
+def start(kind='trajectory', domain=DOMAIN, **parameters):
+    """Contexts of the simulator and the servo, connected."""
+    ours, theirs = CONNECTIONS[kind]
+    given = {'command_type': kind, **FREE, **parameters}
+    if kind != 'trajectory':
+        given.setdefault('command_joints', NAMES)
+    return (
+        running('robot_simulator', domain, {'motion': False}),
+        running(
+            'cartesian_servo_node',
+            domain,
+            given,
+            remaps={f'~/{ours}': f'/robot_simulator/{theirs}'},
+        ),
+    )
+
+
+@pytest.fixture(scope='module')
+def processes():
+    simulator, servo = start()
+    with simulator, servo as process:
+        yield process
+
+
+@pytest.fixture
+def arm(processes):
+    with client(DOMAIN) as one:
+        found = Arm(one)
+        found.rest()
+        yield found
+
+
+def test_it_is_quiet_until_it_is_told_something(arm):
+    commands = arm.ros.listen(JointTrajectory, '/robot_simulator/joint_trajectory', 100)
+    count = len(arm.states)
+    arm.ros.wait_for(lambda: len(arm.states) > count + 200)
+    assert commands == []
+    arm.ros.wait_for_status('cartesian_servo_node', 'publishing')
+
+
+def led_for(commands):
+    """Seconds for which the servo moved the arm, on a busy machine less than it was asked for."""
+    points = [message.points[0] for message in commands]
+    return sum(point.time_from_start.nanosec * 1e-9 for point in points if any(point.velocities))
+
+
+@pytest.mark.parametrize('frame_id', ['', TIP])
+def test_a_twist_moves_the_tip_by_what_it_says(arm, frame_id):
+    before = arm.pose
+    direction = np.array([0.0, 0.6, -0.8]) if frame_id == '' else np.array([0.0, 0.0, -1.0])
+    along = before[:3, :3] @ direction if frame_id else direction
+    speed = 0.05
+    commands = arm.ros.listen(JointTrajectory, '/robot_simulator/joint_trajectory', 1000)
+    arm.lead(1.0, [*(speed * direction), 0.0, 0.0, 0.0], frame_id)
+    arm.rest()
+    moved = arm.pose[:3, 3] - before[:3, 3]
+    seconds = led_for(commands)
+    # Never longer than asked for and until the last command is stale; half of that at least.
+    assert 0.6 < seconds < 1.25 + 0.2
+    # Getting under way and stopping take some hundredths of a second.
+    assert along @ moved == pytest.approx(speed * seconds, abs=0.05 * speed + 1e-3)
+    assert np.linalg.norm(moved - along * (along @ moved)) < NEAR
+    assert_allclose(arm.pose[:3, :3], before[:3, :3], atol=NEAR)
+    arm.lead(1.0, [*(-speed * direction), 0.0, 0.0, 0.0], frame_id)
+    arm.rest()
+
+
+def test_a_pose_is_reached(arm):
+    target = arm.pose
+    turn = np.array([[0.0, -0.2, 0.1], [0.2, 0.0, 0.0], [-0.1, 0.0, 0.0]])
+    u, _, vt = np.linalg.svd(np.eye(3) + turn)
+    target[:3, :3] = (u @ vt) @ target[:3, :3]
+    target[:3, 3] += [-0.05, 0.06, -0.08]
+    home = arm.pose
+
+    def there(wanted):
+        return np.abs(arm.pose - wanted).max() < 1e-3 and arm.speed < 5e-3
+
+    for wanted in (target, home):
+        arm.ros.wait_for(
+            lambda wanted=wanted: there(wanted), meanwhile=lambda w=wanted: arm.send_pose(w)
+        )
+
+
+def test_a_pose_in_a_frame_of_the_tool_is_where_that_was(arm):
+    before = arm.pose
+    offset = np.eye(4)
+    offset[2, 3] = -0.03
+    arm.send_pose(offset, TIP)
+    began = stamp(arm.states[-1])
+    arm.ros.wait_for(lambda: stamp(arm.states[-1]) - began > 0.2)
+    arm.rest()
+    moved = before[:3, :3].T @ (arm.pose[:3, 3] - before[:3, 3])
+    # One command: it approaches for the timeout and stops on the way, never beyond.
+    assert -0.03 - NEAR < moved[2] < -0.01
+
+
+def test_it_stops_when_commands_cease_and_says_nothing_more(arm):
+    commands = arm.ros.listen(JointTrajectory, '/robot_simulator/joint_trajectory', 100)
+    arm.lead(0.3, [0.0, 0.05, 0.0, 0.0, 0.0, 0.0])
+    arm.rest()
+    assert commands[-1].joint_names == NAMES
+    assert_allclose(commands[-1].points[0].velocities, 0.0, atol=1e-9)
+    later = len(arm.states)
+    arm.ros.wait_for(lambda: len(arm.states) > later + 50)  # what was on its way has come
+    count = len(commands)
+    arm.ros.wait_for(lambda: len(arm.states) > later + 150)
+    assert len(commands) == count
+    # Softly: no step of velocity above what the acceleration allows in the longest step there is.
+    speeds = np.array([m.points[0].velocities for m in commands])
+    assert np.abs(np.diff(speeds, axis=0)).max() < 10.0 * 2.0 / 200.0 + 1e-6
+    arm.lead(0.3, [0.0, -0.05, 0.0, 0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ('twist', 'frame_id', 'words'),
+    [
+        ([math.nan, 0, 0, 0, 0, 0], '', 'not finite'),
+        ([0.05, 0, 0, 0, 0, 0], 'nowhere', 'nowhere'),
+    ],
+)
+def test_nonsense_halts_it_with_the_reason(arm, twist, frame_id, words):
+    arm.lead(0.2, [0.0, 0.02, 0.0, 0.0, 0.0, 0.0])
+    arm.wait_for_status(words, meanwhile=lambda: arm.send_twist(twist, frame_id))
+    arm.wait_for_status('halted', meanwhile=lambda: arm.send_twist(twist, frame_id))
+    arm.ros.wait_for(lambda: arm.speed < 2e-3)
+    arm.ros.wait_for_status('cartesian_servo_node', words)
+    arm.lead(0.2, [0.0, -0.02, 0.0, 0.0, 0.0, 0.0])
+    arm.rest()
+
+
+def test_a_pose_without_a_unit_quaternion_halts_it(arm):
+    message = PoseStamped()
+    message.pose.orientation.w = 0.5
+    arm.wait_for_status(
+        'quaternion', meanwhile=lambda: arm.ros.publish(f'{SERVO}/pose_command', message)
+    )
+    arm.lead(0.1, [0.0] * 6)
+    arm.rest()
+
+
+def test_while_paused_it_follows_nothing(arm):
+    assert arm.ros.call(SetBool, f'{SERVO}/pause', SetBool.Request(data=True)).success
+    before = arm.q
+    arm.lead(0.4, [0.0, 0.05, 0.0, 0.0, 0.0, 0.0])
+    assert_allclose(arm.q, before, atol=1e-3)
+    arm.wait_for_status('paused')
+    assert arm.ros.call(SetBool, f'{SERVO}/pause', SetBool.Request(data=False)).success
+    arm.wait_for_status('waiting for a command')
+
+
+def test_no_limit_is_passed_however_long_it_is_led_there(arm):
+    margin = 0.05
+    # Down and outwards without end: the arm has to end at its limits.
+    arm.wait_for_status(
+        'at the limit',
+        meanwhile=lambda: arm.send_twist([0.0, 0.0, 0.0, 0.0, 0.0, 1.0], TIP),
+    )
+    arm.lead(1.0, [0.0, 0.0, 0.0, 0.0, 0.0, 1.0], TIP)
+    arm.rest()
+    positions = np.array([m.position for m in arm.states])
+    assert (positions > ROBOT.lower_limits + 0.5 * margin).all()
+    assert (positions < ROBOT.upper_limits - 0.5 * margin).all()
+    # And leave them again.
+    arm.lead(1.0, [0.0, 0.0, 0.0, 0.0, 0.0, -1.0], TIP)
+    arm.rest()
+
+
+def test_it_is_well_after_all_this(arm, processes):
+    assert processes.alive
+    assert 'Traceback' not in processes.printed and 'callback raised' not in processes.printed
+
+
+@pytest.mark.parametrize('kind', ['position', 'velocity'])
+def test_arrays_lead_the_arm_as_well(kind):
+    simulator, servo = start(kind, DOMAIN + 1)
+    with simulator, servo, client(DOMAIN + 1) as one:
+        arm = Arm(one)
+        commands = one.listen(Float64MultiArray, f'/robot_simulator/{CONNECTIONS[kind][1]}', 100)
+        before = arm.pose
+        arm.lead(1.0, [0.0, 0.05, 0.0, 0.0, 0.0, 0.0])
+        arm.rest()
+        moved = arm.pose[:3, 3] - before[:3, 3]
+        # For as long as it was led, and until the target was stale; less on a busy machine.
+        assert 0.5 * 0.05 < moved[1] < 0.05 * (1.25 + 0.2)
+        assert np.abs(moved[[0, 2]]).max() < NEAR
+        assert len(commands[-1].data) == len(NAMES)
+
+
+def test_an_array_needs_its_order():
+    simulator, servo = start('velocity', DOMAIN + 1, command_joints=[])
+    with simulator, servo, client(DOMAIN + 1) as one:
+        one.wait_for_status('cartesian_servo_node', 'command_joints')
+
+
+def test_it_slows_down_towards_a_singularity_and_stops_before_it():
+    thresholds = {'singularity.slow_condition': 15.0, 'singularity.stop_condition': 25.0}
+    simulator, servo = start('trajectory', DOMAIN + 1, **thresholds)
+    with simulator, servo, client(DOMAIN + 1) as one:
+        arm = Arm(one)
+        outwards = arm.pose[:3, 3] - ROBOT.forward_kinematics(arm.q, 'upper_arm_link')[:3, 3]
+        outwards *= 0.1 / np.linalg.norm(outwards)
+        twist = [*outwards, 0.0, 0.0, 0.0]
+        arm.wait_for_status('near a singularity', meanwhile=lambda: arm.send_twist(twist))
+        arm.lead(4.0, twist)
+        reached = arm.pose[:3, 3]
+        arm.lead(0.5, twist)
+        assert np.linalg.norm(arm.pose[:3, 3] - reached) < NEAR
+        assert np.linalg.cond(ROBOT.jacobian(arm.q, TIP)) < 40.0
+        # Away from it there is nothing to slow down for.
+        arm.ros.wait_for(
+            lambda: np.linalg.norm(arm.pose[:3, 3] - reached) > 0.03,
+            meanwhile=lambda: arm.send_twist([-x for x in twist]),
+        )
+
+
+def test_it_stops_when_joint_states_fail_to_come():
+    domain = DOMAIN + 1
+    parameters = {'robot_description': description(), **FREE}
+    with running('cartesian_servo_node', domain, parameters), client(domain) as one:
+        commands = one.listen(JointTrajectory, f'{SERVO}/joint_trajectory', 100)
+        statuses = one.listen(DiagnosticStatus, f'{SERVO}/status', 100)
+        q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
+        twist = TwistStamped(twist=twist_message(np.array([0.0, 0.05, 0.0, 0.0, 0.0, 0.0])))
+
+        def send_both():
+            one.publish_joint_state(one.joint_state(NAMES, q, np.zeros(7)))
+            one.publish(f'{SERVO}/twist_command', twist)
+
+        one.wait_for(lambda: len(commands) > 30, meanwhile=send_both)
+        del statuses[:]
+        one.wait_for(
+            lambda: statuses and 'joint states' in statuses[-1].message,
+            meanwhile=lambda: one.publish(f'{SERVO}/twist_command', twist),
+        )
+        one.wait_for(lambda: np.abs(commands[-1].points[0].velocities).max() < 1e-9)
+        assert statuses[-1].level == DiagnosticStatus.WARN
+
+
+def test_it_stops_when_the_robot_does_not_follow():
+    domain = DOMAIN + 1
+    parameters = {'robot_description': description(), 'following_tolerance': 0.05, **FREE}
+    with running('cartesian_servo_node', domain, parameters), client(domain) as one:
+        statuses = one.listen(DiagnosticStatus, f'{SERVO}/status', 100)
+        q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
+        twist = TwistStamped(twist=twist_message(np.array([0.0, 0.2, 0.0, 0.0, 0.0, 0.0])))
+
+        def stand_still_whatever_it_says():
+            one.publish_joint_state(one.joint_state(NAMES, q, np.zeros(7)))
+            one.publish(f'{SERVO}/twist_command', twist)
+
+        one.wait_for(
+            lambda: statuses and 'from where it was sent' in statuses[-1].message,
+            meanwhile=stand_still_whatever_it_says,
+        )
