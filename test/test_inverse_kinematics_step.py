@@ -126,7 +126,8 @@ def test_at_the_target_the_pull_to_a_posture_moves_no_hand():
 
 def search_of(robot, tolerance=1e-5):
     chain = chain_of(robot, (TOOL,))
-    return Search(chain.search, chain.joint_rows, chain.tasks[0], tolerance**2, tolerance**2)
+    near = tolerance**2
+    return Search(chain.search, 1, chain.joint_rows, chain.tasks[0], near, near)
 
 
 def test_the_loop_makes_the_steps_that_single_steps_make(ur5):

@@ -8,7 +8,7 @@ from ..model import Frame, Model
 from ..spatial import Scalar, log_matrix, transform_of_rows
 from ..spatial.scalar import repeat, where_less
 from .forward_kinematics import frame_pose
-from .inverse_kinematics_step import clipped, inverse_kinematics_step, larger
+from .inverse_kinematics_step import Support, clipped, inverse_kinematics_step, larger
 
 Values = Sequence[Scalar]
 
@@ -38,6 +38,7 @@ def inverse_kinematics_search(
     joints: Sequence[Values],
     tasks: Sequence[Sequence[Values]],
     settings: Values,
+    supports: Sequence[Support] = (),
 ) -> dict[str, list[Scalar]]:
     """Steps from joint positions until the frames arrive, progress ends, or there were enough.
 
@@ -45,18 +46,21 @@ def inverse_kinematics_search(
     both results can be the arguments of a search that goes on.
 
     Args:
-        model, frames, targets, joints, tasks: as for ``inverse_kinematics_step``.
-        positions: (n) of the moving coordinates; they are first brought within the limits.
+        model, frames, targets, joints, tasks, supports: as for ``inverse_kinematics_step``.
+        positions: as ``x`` there; joints are first brought within the limits.
         progress: (PROGRESS) so far.
         settings: (SETTINGS) damping and pull of a step; squares of the position and rotation error
             that count as arrived; the move, over its allowance, below which no further step is
             made; the most steps in all.
 
     Returns:
-        positions (n) and progress (PROGRESS).
+        positions and progress (PROGRESS).
     """
-    lower, upper = joints[0], joints[1]
-    start = [clipped(x, a, b) for x, a, b in zip(positions, lower, upper, strict=True)]
+    lead = len(model.joints[0].q_indices) if supports else 0
+    skip = len(model.joints[0].v_indices) if supports else 0
+    start = list(positions[:lead])
+    for x, low, high in zip(positions[lead:], joints[0][skip:], joints[1][skip:], strict=True):
+        start.append(clipped(x, low, high))
 
     def turn(
         state: list[Scalar],
@@ -67,7 +71,8 @@ def inverse_kinematics_search(
     ) -> tuple[list[Scalar], Scalar]:
         damping, pull, near, aligned, settled, most = settings
         x, (least, idle, steps) = state[: len(start)], state[-3:]
-        step = inverse_kinematics_step(model, frames, x, targets, joints, tasks, damping, pull)
+        problem = (targets, joints, tasks, damping, pull)
+        step = inverse_kinematics_step(model, frames, x, *problem, supports)
         away = where_less(near, step.position, 1.0, where_less(aligned, step.rotation, 1.0, 0.0))
         bound = GAIN * least
         least = where_less(step.cost, bound, step.cost, least)
@@ -92,6 +97,7 @@ def inverse_kinematics_check(
     coordinates: Sequence[int],
     bounds: Sequence[Values],
     near: Values,
+    supports: Sequence[Support] = (),
 ) -> list[Scalar]:
     """How far a configuration is from the targets and the limits, found apart from a search.
 
@@ -102,19 +108,25 @@ def inverse_kinematics_check(
         model: the robot.
         frames: m frames.
         q: (nq).
-        targets: (m, 4, 4) their poses in the root frame.
-        slack: (6) as for a step.
+        targets: (m, 4, 4) their poses in the root frame; of supports more of them.
+        slack: (6) as for a step, of the frames.
         coordinates: indices into q of the n moving coordinates.
         bounds: (3, n) rows of lower limit, upper limit, and 1 for a joint that may turn fully.
         near: (n) positions.
+        supports: frames that keep their places.
 
     Returns:
         Squared position error and squared rotation error of the worst frame [m^2, rad^2]; how far
-        beyond its limits a joint is at most; how far a joint that may turn fully is from ``near``.
+        beyond its limits a joint is at most; how far a joint that may turn fully is from ``near``;
+        squared errors of the worst support, as of the frames.
     """
     position: Scalar = 0.0
     rotation: Scalar = 0.0
-    for frame, rows in zip(frames, targets, strict=True):
+    slipped: Scalar = 0.0
+    turned: Scalar = 0.0
+    wanted = [(frame, 6, slack) for frame in frames]
+    wanted += [(frame, count, [0.0] * 6) for frame, count in supports]
+    for i, ((frame, count, slack), rows) in enumerate(zip(wanted, targets, strict=True)):
         X_0T, X_0F = transform_of_rows(rows), frame_pose(model, q, frame)
         R_T0 = X_0T.rotation.T
         linear = R_T0 @ (X_0T.translation - X_0F.translation)
@@ -122,12 +134,18 @@ def inverse_kinematics_check(
         missing = [*linear, *angular]
         beyond = [y - clipped(y, -s, s) for y, s in zip(missing, slack, strict=True)]
         squares = [y * y for y in beyond]
-        position = larger(position, squares[0] + squares[1] + squares[2])
-        rotation = larger(rotation, squares[3] + squares[4] + squares[5])
+        linear_square = squares[0] + squares[1] + squares[2]
+        angular_square = squares[3] + squares[4] + squares[5]
+        if i < len(frames):
+            position = larger(position, linear_square)
+            rotation = larger(rotation, angular_square)
+        else:
+            slipped = larger(slipped, linear_square)
+            turned = larger(turned, angular_square if count == 6 else 0.0)
     outside: Scalar = 0.0
     away: Scalar = 0.0
     for place, lower, upper, turning, value in zip(coordinates, *bounds, near, strict=True):
         x = q[place]
         outside = larger(outside, larger(lower - x, x - upper))
         away = larger(away, turning * larger(x - value, value - x))
-    return [position, rotation, outside, away]
+    return [position, rotation, outside, away, slipped, turned]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..algorithms.inverse_kinematics_step import moving_coordinates
 from ..errors import InvalidArgumentError, UnknownFrameError
-from ..model import Joint
+from ..model import ROOT, Joint
 from .reach import Reach, reach_of
 from .search import Search
 from .starts import Starts
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 Index = slice | NDArray[np.intp]
+Supports = tuple[tuple[str, int], ...]
+
+ROOT_SLIDES = {'floating': [True] * 3 + [False] * 3, 'planar': [True, True, False]}
+"""Which velocities of a root joint are lengths a second."""
 
 TURN = 2.0 * math.pi
 HALF_TURN = math.pi
@@ -46,11 +50,16 @@ UNBOUNDED = 1e9
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """The n one-coordinate joints that move frames; the root joint is not among them.
+    """The n one-coordinate joints that move frames.
+
+    The root joint is among them, in front, where supports are kept: then names and lists of
+    velocities begin with its velocities, all others with its coordinates.
 
     Attributes:
         frames: names of the frames.
-        names: (n) names of the joints.
+        supports: names of frames that keep their place, with 3 rows for a point and 6 for a pose.
+        root_nq, root_nv: how many coordinates and velocities are of the root joint.
+        names: (n) names of the joints, empty for velocities of the root joint.
         q_index: their places in q.
         v_index: their places in v, the columns of a Jacobian.
         lower: (n) lower limits [rad or m], -inf where there is none.
@@ -69,6 +78,9 @@ class Chain:
     """
 
     frames: tuple[str, ...]
+    supports: Supports
+    root_nq: int
+    root_nv: int
     names: tuple[str, ...]
     q_index: Index
     v_index: Index
@@ -99,7 +111,13 @@ class Chain:
         turning = list(self.turning)
         lower[turning], upper[turning] = -UNBOUNDED, UNBOUNDED
         unit = np.where(self.slides, self.length, 1.0)
-        return np.array([lower, upper, unit**2, 1.0 / (LARGEST_STEP * unit), self.centre])
+        rows = np.zeros((5, len(unit)))
+        rows[0], rows[1] = -UNBOUNDED, UNBOUNDED
+        rows[2], rows[3] = unit**2, 1.0 / (LARGEST_STEP * unit)
+        rows[:, self.root_nv :][[0, 1, 4]] = np.array([lower, upper, self.centre])[
+            :, self.root_nq :
+        ]
+        return rows
 
     @cached_property
     def bounds(self) -> Vector:
@@ -112,10 +130,10 @@ class Chain:
     @cached_property
     def tasks(self) -> tuple[Vector, Vector]:
         """The ``tasks`` of a step (m, 2, 6): of whole poses, and of positions alone."""
-        whole = np.zeros((len(self.frames), 2, 6))
+        whole = np.zeros((len(self.frames) + len(self.supports), 2, 6))
         whole[:, 0] = [1.0 / self.length] * 3 + [1.0] * 3
         positions = whole.copy()
-        positions[:, 0, 3:] = 0.0
+        positions[: len(self.frames), 0, 3:] = 0.0
         return whole, positions
 
     def starts(self, robot: Robot, random_seed: int) -> Starts:
@@ -167,10 +185,12 @@ class Chain:
         return max(differences)
 
 
-_chains: WeakKeyDictionary[Robot, dict[tuple[str, ...], Chain]] = WeakKeyDictionary()
+_chains: WeakKeyDictionary[Robot, dict[tuple[tuple[str, ...], Supports], Chain]] = (
+    WeakKeyDictionary()
+)
 
 
-def chain_of(robot: Robot, frames: tuple[str, ...]) -> Chain:
+def chain_of(robot: Robot, frames: tuple[str, ...], supports: Supports = ()) -> Chain:
     """The chain that moves frames; found once for a robot and kept as long as it lives.
 
     Raises:
@@ -180,20 +200,29 @@ def chain_of(robot: Robot, frames: tuple[str, ...]) -> Chain:
     chains = _chains.get(robot)
     if chains is None:
         chains = _chains.setdefault(robot, {})
-    chain = chains.get(frames)
+    chain = chains.get((frames, supports))
     if chain is None:
-        chain = chains[frames] = _find_chain(robot, frames)
+        chain = chains[frames, supports] = _find_chain(robot, frames, supports)
     return chain
 
 
-def _find_chain(robot: Robot, frames: tuple[str, ...]) -> Chain:
+def _find_chain(robot: Robot, frames: tuple[str, ...], supports: Supports) -> Chain:
     model = robot.model
+    for name, _ in supports:
+        if name not in model.frame_indices:
+            raise UnknownFrameError('supports', name, robot.frame_names)
+    if supports and model.root_joint == 'fixed':
+        expected = "a root joint that moves: root_joint='floating' or 'planar'"
+        raise InvalidArgumentError('supports', 'the root joint is fixed', expected)
     for name in frames or ('',):
         if name not in model.frame_indices:
             raise UnknownFrameError('frame', name, robot.frame_names)
-        if not moving_coordinates(model, [model.frame(name)]):
+        frame = model.frame(name)
+        moved = frame.body != ROOT if supports else bool(moving_coordinates(model, [frame]))
+        if not moved:
             raise InvalidArgumentError('frame', f'no joint moves {name!r}', 'a frame that can move')
-    coordinates = moving_coordinates(model, [model.frame(name) for name in frames])
+    placed = [*frames, *(name for name, _ in supports)]
+    coordinates = moving_coordinates(model, [model.frame(name) for name in placed])
     q_index = np.array([q for q, _ in coordinates], dtype=np.intp)
     v_index = np.array([v for _, v in coordinates], dtype=np.intp)
     by_place = {place: name for name, place in robot.joint_q_indices.items()}
@@ -207,10 +236,32 @@ def _find_chain(robot: Robot, frames: tuple[str, ...]) -> Chain:
     middle = 0.5 * (np.where(bounded, lower, 0.0) + np.where(bounded, upper, 0.0))
     centre = np.clip(middle, lower, upper)
     sampled = _sampled(lower, upper, turning, slides, centre)
+    names = [by_place[q] for q, _ in coordinates]
+    root = model.joints[0]
+    root_nq, root_nv = (len(root.q_indices), len(root.v_indices)) if supports else (0, 0)
+    if supports:
+        # In front the root joint, without limits; starts leave it where it is.
+        at_rest = np.array(root.kind.neutral())
+        free = np.full(root_nq, np.inf)
+        names = [''] * root_nv + names
+        q_index = np.concatenate([np.array(root.q_indices, dtype=np.intp), q_index])
+        v_index = np.concatenate([np.array(root.v_indices, dtype=np.intp), v_index])
+        lower, upper = np.concatenate([-free, lower]), np.concatenate([free, upper])
+        turning = np.concatenate([np.zeros(root_nq, dtype=bool), turning])
+        linear = np.array([ROOT_SLIDES[root.kind.name]]).ravel()
+        slides = np.concatenate([linear, slides])
+        centre = np.concatenate([at_rest, centre])
+        sampled = np.hstack([np.array([at_rest, at_rest]), sampled])
+    kernels = (*frames, '', *(str(x) for support in supports for x in support))
+    if not supports:
+        kernels = frames
     starts = Starts(robot, frames, q_index, sampled, 0)
     return Chain(
         frames=frames,
-        names=tuple(by_place[q] for q, _ in coordinates),
+        supports=supports,
+        root_nq=root_nq,
+        root_nv=root_nv,
+        names=tuple(names),
         q_index=_compact(q_index),
         v_index=_compact(v_index),
         lower=lower,
@@ -221,8 +272,8 @@ def _find_chain(robot: Robot, frames: tuple[str, ...]) -> Chain:
         sampled=sampled,
         reaches=tuple(reach_of(model, frame) for frame in frames),
         length=starts.spread,
-        search=robot.kernel('inverse_kinematics_search', *frames),
-        check=robot.kernel('inverse_kinematics_check', *frames),
+        search=robot.kernel('inverse_kinematics_search', *kernels),
+        check=robot.kernel('inverse_kinematics_check', *kernels),
         _starts={0: starts},
     )
 
