@@ -19,6 +19,7 @@ from benchmarks.dynamics_cases import CASES
 from benchmarks.inverse_kinematics import measure
 from benchmarks.records import KEYS, Goal, Record, markdown, write_json
 from benchmarks.robots import ARMS, SUBJECTS, urdf_path
+from benchmarks.sweeps import SWEEPS
 from benchmarks.timing import Effort, interleaved
 from dynamics_ros import Robot
 
@@ -75,6 +76,16 @@ def test_the_growth_with_the_number_of_joints_is_plotted(tmp_path):
     assert plot.read_bytes().startswith(b'\x89PNG')
 
 
+def test_recursions_are_put_beside_sweeps_that_compute_the_same(tmp_path):
+    out = tmp_path / 'figures.json'
+    arguments = ['dynamics', '--quick', '--robot', 'ur5', '--part', 'sweeps', '--peers', 'none']
+    assert main([*arguments, '--json', str(out)]) == 0
+    ratios = {(x['case'], x['unit']): x['ratio'] for x in figures_of(out)}
+    assert len(ratios) == 2 * len(SWEEPS)
+    assert ratios['inverse_dynamics_derivatives, ops', 'ops'] < 1.0
+    assert ratios['inverse_dynamics_derivatives', 'us'] > 0.0
+
+
 def test_accuracy_writes_an_error_for_each_quantity(tmp_path):
     out = tmp_path / 'figures.json'
     arguments = ['accuracy', '--quick', '--robot', 'double_pendulum_simple', '--json', str(out)]
@@ -105,6 +116,36 @@ def test_our_inverse_kinematics_is_checked_on_targets_within_reach():
     assert answers.success.shape == answers.micros.shape == (20,)
     assert answers.success.mean() > 0.5
     assert (answers.micros > 0.0).all()
+
+
+def quick_look(part, tmp_path):
+    """Figures of a part of suite `ik` on ur5, without peers."""
+    out = tmp_path / 'figures.json'
+    arguments = ['ik', '--quick', '--robot', 'ur5', '--part', part, '--peers', 'none']
+    assert main([*arguments, '--json', str(out)]) == 0
+    return {x['case']: x['value'] for x in figures_of(out)}
+
+
+def test_branches_are_held_against_what_a_long_search_finds(tmp_path):
+    values = quick_look('analytic', tmp_path)
+    assert values['targets whose own q is lost'] == 0.0
+    assert values['branches of a search that are lost'] == 0.0
+    assert 1.0 < values['branches a target'] <= 8.0
+    assert values['all branches, mean'] > 0.0
+
+
+def test_targets_out_of_reach_are_held_against_a_search_of_another_kind(tmp_path):
+    values = quick_look('unreachable', tmp_path)
+    assert values['out of reach: said so'] == 100.0
+    assert 0.99 < values['out of reach: distance over least'] < 1.1
+    assert values['out of reach: mean time'] > 0.0
+
+
+def test_a_circle_counts_poses_that_are_lost_and_jumps(tmp_path):
+    values = quick_look('circle', tmp_path)
+    assert values['circle: poses lost'] == 0.0
+    assert values['circle: jumps of joints'] == 0.0
+    assert 0.0 < values['circle: speed over its limit'] <= 1.0
 
 
 def test_a_solver_that_cannot_be_started_is_left_out_with_its_reason(capsys):
