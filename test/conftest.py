@@ -24,6 +24,7 @@ PEERS = {
     'mujoco': ('mujoco',),
     'mpmath': ('mpmath',),
     'hypothesis': ('hypothesis',),
+    'selenium': ('selenium', 'viser'),
     'benchmarks': ('pinocchio', 'mujoco', 'example-robot-data'),
 }
 """Imported name to the modules or distributions that have to be installed for it."""

@@ -6,8 +6,11 @@ import argparse
 import json
 import math
 import os
+import socket
 import sys
+import threading
 import time
+import webbrowser
 from contextlib import closing
 
 from dynamics_ros.errors import DynamicsRosError
@@ -18,6 +21,9 @@ from .processes import ChildError, Children
 
 SHORTEST = 5.0
 """s that a round needs."""
+
+VIEWER_START = 2.0
+"""s after which a browser is sent to the page."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -31,6 +37,8 @@ def main(arguments: list[str] | None = None) -> int:
             os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
             with Children() as running:
                 running.start('robot_simulator', {'robot_simulator': {'robot_description': urdf}})
+                if options.viewer:
+                    _show(running)
                 return _demonstrate(urdf, running, options, domain.number, began)
     except (DynamicsRosError, ChildError, DomainError) as error:
         return _fail(str(error), options)
@@ -66,6 +74,19 @@ def _demonstrate(
     return 1 if report.failures else 0
 
 
+def _show(running: Children) -> None:
+    """Serve a page with the robot, and open it where there is a browser."""
+    with socket.socket() as free:
+        free.bind(('127.0.0.1', 0))
+        port = free.getsockname()[1]
+    running.start('dynamics_ros_viewer', {'dynamics_ros_viewer': {'port': port}})
+    address = f'http://localhost:{port}'
+    print(f'the page is at {address}', flush=True)
+    opening = threading.Timer(VIEWER_START, webbrowser.open, (address,))
+    opening.daemon = True
+    opening.start()
+
+
 def _fail(failure: str, options: argparse.Namespace) -> int:
     print(f'demo: {failure}', file=sys.stderr, flush=True)
     if options.json:
@@ -86,6 +107,9 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         help=f'seconds from the first output on, at least {SHORTEST:g}; without it until Ctrl-C',
     )
     parser.add_argument('--robot', metavar='FILE', help='another robot, URDF or xacro')
+    parser.add_argument(
+        '--viewer', action='store_true', help='a page that shows it; needs the Python package viser'
+    )
     parser.add_argument('--json', action='store_true', help='one JSON object as the last line')
     return parser.parse_args(arguments)
 

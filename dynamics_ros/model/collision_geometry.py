@@ -49,30 +49,45 @@ def read_collision_geometry(source: str | os.PathLike[str]) -> CollisionGeometry
     Raises:
         ModelError: the description is no XML, or the file cannot be read.
     """
-    base = None
-    if isinstance(source, str) and source.lstrip('\ufeff \t\r\n')[:1] in ('<', ''):
-        text: str | bytes = source
-    else:
-        base = Path(source).parent
-        try:
-            text = Path(source).read_bytes()
-        except OSError as error:
-            raise ModelError(
-                f'file {str(source)!r}', f'cannot be read: {error.strerror}'
-            ) from error
+    document, base = read_document(source)
     found: dict[str, Array] = {}
     problems: list[str] = []
-    for link in read_xml(text).children('link'):
+    for link in document.children('link'):
         parts = []
         for collision in link.children('collision'):
             try:
-                shape = _shape(collision.required_child('geometry'), base)
-                parts.append(_placed(shape, read_origin(collision)))
+                parts.append(surface(collision, base))
             except ModelError as error:
                 problems.append(str(error))
         if parts:
             found[link.name()] = np.concatenate(parts)
     return CollisionGeometry(found, tuple(problems))
+
+
+def read_document(source: str | os.PathLike[str]) -> tuple[Element, Path | None]:
+    """The XML of a description, and the folder that relative mesh paths start from.
+
+    Args:
+        source: URDF XML text, or the path of a file.
+
+    Raises:
+        ModelError: the description is no XML, or the file cannot be read.
+    """
+    if isinstance(source, str) and source.lstrip('\ufeff \t\r\n')[:1] in ('<', ''):
+        return read_xml(source), None
+    try:
+        return read_xml(Path(source).read_bytes()), Path(source).parent
+    except OSError as error:
+        raise ModelError(f'file {str(source)!r}', f'cannot be read: {error.strerror}') from error
+
+
+def surface(element: Element, base: Path | None) -> Array:
+    """The triangles (n, 3, 3) of a ``collision`` or ``visual`` element, in the link frame [m].
+
+    Raises:
+        ModelError: the shape is malformed, unknown, or its mesh cannot be read.
+    """
+    return _placed(_shape(element.required_child('geometry'), base), read_origin(element))
 
 
 def _shape(geometry: Element, base: Path | None) -> Array:

@@ -19,35 +19,40 @@ def _end_at_once(_number: int, _frame: Any) -> NoReturn:
 def _run(module: str) -> NoReturn:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _end_at_once)
-    import_module(f'dynamics_ros.nodes.{module}').main()
+    import_module(f'dynamics_ros.{module}').main()
     raise AssertionError('main ends the process')
 
 
 def cartesian_servo_node() -> NoReturn:
     """Run the node."""
-    _run('cartesian_servo_node')
+    _run('nodes.cartesian_servo_node')
 
 
 def contact_node() -> NoReturn:
     """Run the node."""
-    _run('contact_node')
+    _run('nodes.contact_node')
 
 
 def dynamics_node() -> NoReturn:
     """Run the node."""
-    _run('dynamics_node')
+    _run('nodes.dynamics_node')
 
 
 def composed() -> NoReturn:
     """Run the three nodes in one process."""
-    _run('composed')
+    _run('nodes.composed')
 
 
 def kinematics_node() -> NoReturn:
     """Run the node."""
-    _run('kinematics_node')
+    _run('nodes.kinematics_node')
 
 
 def robot_simulator() -> NoReturn:
     """Run the simulated robot."""
-    _run('robot_simulator')
+    _run('nodes.robot_simulator')
+
+
+def dynamics_ros_viewer() -> NoReturn:
+    """Serve the page."""
+    _run('viewer.node')

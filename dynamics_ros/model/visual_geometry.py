@@ -1,0 +1,84 @@
+"""What a description says links look like: coloured triangles in link frames."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ModelError
+from .collision_geometry import read_document, surface
+from .hardened_xml import Element
+
+Array = NDArray[np.float64]
+Color = tuple[float, float, float]
+
+GREY = (0.7, 0.7, 0.7)
+"""Of what has no colour."""
+
+
+@dataclass(frozen=True, eq=False)
+class Visual:
+    """A shape of a link.
+
+    Attributes:
+        link: name of the link.
+        triangles: (n, 3, 3) corners in the link frame [m].
+        color: red, green and blue, 0 to 1.
+    """
+
+    link: str
+    triangles: Array
+    color: Color
+
+
+def read_visual_geometry(
+    source: str | os.PathLike[str],
+) -> tuple[tuple[Visual, ...], tuple[str, ...]]:
+    """Read what links look like; a link whose looks cannot be read has its collision shapes.
+
+    Args:
+        source: URDF XML text, or the path of a file, to which relative mesh paths refer.
+
+    Returns:
+        The shapes, and what could not be read, each with the reason.
+
+    Raises:
+        ModelError: the description is no XML, or the file cannot be read.
+    """
+    document, base = read_document(source)
+    palette = {
+        material.name(): _own_color(material, GREY) for material in document.children('material')
+    }
+    found: list[Visual] = []
+    problems: list[str] = []
+    for link in document.children('link'):
+        for tag in ('visual', 'collision'):
+            before = len(found)
+            for element in link.children(tag):
+                try:
+                    triangles = surface(element, base)
+                    found.append(Visual(link.name(), triangles, _color(element, palette)))
+                except ModelError as error:
+                    problems.append(str(error))
+            if len(found) > before:
+                break
+    return tuple(found), tuple(problems)
+
+
+def _color(element: Element, palette: dict[str, Color]) -> Color:
+    """The colour of a material that the element has, or names."""
+    material = element.child('material')
+    if material is None:
+        return GREY
+    return _own_color(material, palette.get(material.name(), GREY))
+
+
+def _own_color(material: Element, otherwise: Color) -> Color:
+    color = material.child('color')
+    if color is None:
+        return otherwise
+    red, green, blue, _ = color.numbers('rgba', 4)
+    return red, green, blue

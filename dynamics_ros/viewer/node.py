@@ -1,0 +1,262 @@
+"""dynamics_ros_viewer: a page on localhost with the robot and the markers of the nodes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rclpy.executors import Executor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from visualization_msgs.msg import Marker, MarkerArray
+
+from dynamics_ros_msgs.msg import ContactState
+
+from ..errors import DynamicsRosError, InvalidArgumentError
+from ..model.visual_geometry import read_visual_geometry
+from ..nodes.conversions import pose_matrix, pose_numbers, vector_array
+from ..nodes.declaration import ParameterSet, parameter
+from ..nodes.executor import Application, run
+from ..robot import Robot
+
+if TYPE_CHECKING:
+    from .scene import Color, Scene
+
+NAME = 'dynamics_ros_viewer'
+
+SMALLEST_ROBOT = 0.1
+"""m; the camera does not come nearer."""
+
+STATES = {
+    ContactState.NONE: 'no contact',
+    ContactState.CONTACT: 'contact',
+    ContactState.COLLISION: 'collision',
+}
+
+LEVELS = {
+    DiagnosticStatus.OK: 'ok',
+    DiagnosticStatus.WARN: '**warning**',
+    DiagnosticStatus.ERROR: '**error**',
+    DiagnosticStatus.STALE: '**stale**',
+}
+
+
+@dataclass(frozen=True)
+class ViewerParameters:
+    """Parameters of the viewer; all are fixed at start."""
+
+    host: str = parameter(
+        '127.0.0.1', 'Address to serve the page on; 0.0.0.0 for all networks', read_only=True
+    )
+    port: float = parameter(
+        8080.0,
+        'Port of the page; the next free one when it is taken',
+        minimum=1024.0,
+        maximum=65535.0,
+        read_only=True,
+    )
+    rate: float = parameter(
+        20.0, 'Pictures per second', unit='Hz', minimum=0.1, maximum=100.0, read_only=True
+    )
+    robot_description: str = parameter(
+        '', 'URDF as XML text. Empty: wait for the topic', read_only=True
+    )
+    marker_topics: tuple[str, ...] = parameter(
+        ('kinematics_node/markers', 'contact_node/markers'),
+        'Topics of visualization_msgs/MarkerArray',
+        read_only=True,
+    )
+    contact_topic: str = parameter(
+        'contact_node/contact_state', 'Topic of dynamics_ros_msgs/ContactState', read_only=True
+    )
+
+
+class Viewer:
+    """Draws what the topics say, at a rate of its own: the newest message of each counts."""
+
+    def __init__(self, node: Node, scene: Scene, values: ViewerParameters) -> None:
+        self.node = node
+        self.scene = scene
+        self._robot: Robot | None = None
+        self._q = np.zeros(0)
+        self._visible: dict[str, int] = {}
+        self._moved: dict[str, float] = {}
+        self._markers: dict[str, Marker] = {}
+        self._contact: ContactState | None = None
+        self._lines: dict[str, str] = {}
+        self._problem = ''
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        if values.robot_description:
+            self.show(values.robot_description)
+        else:
+            node.create_subscription(
+                String, 'robot_description', lambda message: self.show(message.data), latched
+            )
+        newest = QoSProfile(depth=1, reliability=qos_profile_sensor_data.reliability)
+        node.create_subscription(JointState, 'joint_states', self._on_joint_state, newest)
+        for topic in values.marker_topics:
+            node.create_subscription(MarkerArray, topic, self._on_markers(topic), 10)
+        node.create_subscription(ContactState, values.contact_topic, self._on_contact, 10)
+        node.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
+        node.create_timer(1.0 / values.rate, self.draw)
+
+    def start(self, _executor: Executor) -> None:
+        """Say where the page is."""
+        self.node.get_logger().info(f'the page is at http://localhost:{self.scene.port}')
+
+    def show(self, urdf: str) -> None:
+        """Show another robot; a description that cannot be read leaves the old one."""
+        try:
+            robot = Robot.from_urdf(urdf)
+            visuals, missing = read_visual_geometry(urdf)
+        except DynamicsRosError as error:
+            self._problem = f'robot_description refused: {error}'
+            self.node.get_logger().warning(self._problem)
+            return
+        for problem in missing:
+            self.node.get_logger().warning(f'not shown: {problem}')
+        self._problem = ''
+        self._robot, self._q = robot, robot.neutral()
+        links = dict.fromkeys(visual.link for visual in visuals)
+        self._visible = {link: robot.frame_names.index(link) for link in links}
+        poses = robot.all_frames(self._q)
+        reach = np.linalg.norm(poses[:, :3, 3], axis=1).max(initial=0.0)
+        self.scene.show_robot(visuals, max(float(reach), SMALLEST_ROBOT))
+        self._place_links()
+
+    def draw(self) -> None:
+        """Bring the page up to date."""
+        moved, self._moved = self._moved, {}
+        if moved and self._robot is not None:
+            for name, position in moved.items():
+                index = self._robot.joint_q_indices.get(name)
+                if index is not None:
+                    self._q[index] = position
+        markers, self._markers = self._markers, {}
+        with self.scene.together():
+            if moved:
+                self._place_links()
+            for name, marker in markers.items():
+                self._draw_marker(name, marker)
+        self.scene.show_text(self._summary())
+
+    def _place_links(self) -> None:
+        if self._robot is not None and self._visible:
+            poses = self._robot.all_frames(self._q)
+            for link, (x, y, z, qx, qy, qz, qw) in zip(
+                self._visible, pose_numbers(poses[list(self._visible.values())]), strict=True
+            ):
+                self.scene.move_link(link, (x, y, z), (qw, qx, qy, qz))
+
+    def _summary(self) -> str:
+        lines = []
+        if self._problem:
+            lines.append(self._problem)
+        if self._robot is None:
+            lines.append('waiting for robot_description')
+        else:
+            lines.append(f'**{self._robot.name}**')
+        contact = self._contact
+        if contact is not None:
+            state = STATES.get(contact.state, '')
+            where = f' at {contact.link}' if contact.link and contact.state else ''
+            latched = ', latched until reset' if contact.collision_latched else ''
+            lines.append(f'**{state}**{where}{latched}')
+        return '\n\n'.join([*lines, *(self._lines[name] for name in sorted(self._lines))])
+
+    def _draw_marker(self, name: str, marker: Marker) -> None:
+        if marker.action != Marker.ADD:
+            self.scene.remove(name)
+            return
+        X = self._frame_pose(marker.header.frame_id)
+        if X is None:
+            return
+        X = X @ pose_matrix(marker.pose, 'marker.pose')
+        points = np.array([vector_array(point, 'point') for point in marker.points]).reshape(-1, 3)
+        points = points @ X[:3, :3].T + X[:3, 3]
+        color = _color(marker.color)
+        if marker.type == Marker.ARROW and len(points) == 2:
+            self.scene.show_arrow(name, points, color, marker.scale.x)
+        elif marker.type == Marker.LINE_LIST and len(points) >= 2:
+            colors = [_color(one) for one in marker.colors[::2]] or [color] * (len(points) // 2)
+            self.scene.show_lines(name, points.reshape(-1, 2, 3), colors, marker.scale.x)
+        elif marker.type == Marker.SPHERE:
+            self.scene.show_sphere(name, X[:3, 3], marker.scale.x, color)
+        elif marker.type == Marker.TEXT_VIEW_FACING:
+            self.scene.show_label(name, X[:3, 3], marker.text)
+
+    def _frame_pose(self, frame: str) -> np.ndarray | None:
+        """(4, 4) pose of a frame in the root frame; None where it is not of this robot."""
+        if self._robot is None:
+            return None
+        if frame in ('', self._robot.root_frame):
+            return np.eye(4)
+        if frame not in self._robot.frame_names:
+            return None
+        return self._robot.forward_kinematics(self._q, frame)
+
+    def _on_joint_state(self, message: JointState) -> None:
+        if len(message.name) == len(message.position):
+            finite = np.isfinite(message.position)
+            self._moved.update(
+                (name, value)
+                for name, value, known in zip(message.name, message.position, finite, strict=True)
+                if known
+            )
+
+    def _on_markers(self, topic: str) -> Callable[[MarkerArray], None]:
+        def keep(message: MarkerArray) -> None:
+            for marker in message.markers:
+                self._markers[f'{topic}/{marker.ns}/{marker.id}'] = marker
+
+        return keep
+
+    def _on_contact(self, message: ContactState) -> None:
+        self._contact = message
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            level = LEVELS.get(status.level, '')
+            self._lines[status.name] = f'{status.name}: {level}, {status.message}'
+
+
+def _color(color: object) -> Color:
+    red, green, blue = (float(getattr(color, name)) for name in 'rgb')
+    return red, green, blue
+
+
+def build() -> Application:
+    """The viewer.
+
+    Raises:
+        InvalidArgumentError: the page cannot be served, or what draws it is not installed.
+    """
+    node = Node(NAME)
+    values = ParameterSet(node, ViewerParameters).values
+    try:
+        from .scene import Scene
+    except ImportError as missing:
+        raise InvalidArgumentError(
+            NAME, f'{missing.name} is not installed', 'pip install viser'
+        ) from missing
+    try:
+        scene = Scene(values.host, int(values.port), 'dynamics_ros')
+    except OSError as error:
+        raise InvalidArgumentError('host', str(error), 'an address of this machine') from error
+    viewer = Viewer(node, scene, values)
+    return Application([node], viewer)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the node."""
+    run(build, arguments)
+
+
+if __name__ == '__main__':
+    main(sys.argv[1:])

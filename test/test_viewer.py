@@ -1,0 +1,136 @@
+"""dynamics_ros_viewer in a real browser: the robot, its frames, a push, and what the nodes say."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from builtin_interfaces.msg import Duration
+from geometry_msgs.msg import Vector3, Wrench
+from PIL import Image
+from ros_harness import LATCHED, Client, client, description, running
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from std_msgs.msg import String
+
+from dynamics_ros_msgs.msg import Result
+from dynamics_ros_msgs.srv import ApplyWrench
+
+BROWSER = shutil.which('chromium') or shutil.which('google-chrome')
+DRIVER = shutil.which('chromedriver')
+
+pytestmark = [
+    pytest.mark.ros,
+    pytest.mark.skipif(
+        not (BROWSER and DRIVER), reason='needs chromium and chromedriver (Debian: chromium-driver)'
+    ),
+]
+
+DOMAIN = 69
+
+SWITCHES = (
+    *('--headless=new', '--no-sandbox', '--disable-quic', '--no-first-run', '--disable-sync'),
+    *('--disable-background-networking', '--disable-component-update', '--window-size=900,600'),
+    # No graphics card is needed.
+    *('--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'),
+)
+
+PATIENCE = 60.0
+"""Seconds; drawing without a graphics card takes some of them on a busy machine."""
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Iterator[Any]:
+    """A browser; its profile is a new one."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for switch in (*SWITCHES, f'--user-data-dir={tmp_path}'):
+        options.add_argument(switch)
+    browser = webdriver.Chrome(options=options, service=Service(DRIVER))
+    try:
+        yield browser
+    finally:
+        browser.quit()
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(('127.0.0.1', 0))
+        return free.getsockname()[1]
+
+
+def text_of(browser: Any) -> str:
+    return str(browser.find_element(By.TAG_NAME, 'body').text)
+
+
+def picture(browser: Any) -> np.ndarray:
+    """(height, width, 3) of the middle of the page, where the robot is; 0 to 255."""
+    image = Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert('RGB')
+    width, height = image.size
+    box = (int(0.3 * width), int(0.2 * height), int(0.7 * width), int(0.8 * height))
+    return np.asarray(image.crop(box), dtype=float)
+
+
+def dark(image: np.ndarray) -> float:
+    """Share of the pixels that are dark: parts of the arm are; ground, sky, shadows are not."""
+    return float((image.max(axis=2) < 100.0).mean())
+
+
+def wait(watcher: Client, condition: Any) -> Any:
+    return watcher.wait_for(condition, period=0.5, patience=PATIENCE)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_the_page_shows_the_robot_and_a_push(page: Any) -> None:
+    port = free_port()
+    with (
+        running('robot_simulator', DOMAIN),
+        running('dynamics_ros', DOMAIN),
+        running('dynamics_ros_viewer', DOMAIN, {'port': port}) as viewer,
+        client(DOMAIN) as watcher,
+    ):
+        wait(watcher, lambda: 'the page is at' in viewer.printed)
+        page.get(f'http://localhost:{port}')
+        wait(watcher, lambda: 'seven_joint_arm' in text_of(page))
+        wait(watcher, lambda: 'no contact' in text_of(page))
+        wait(watcher, lambda: 'kinematics_node: outputs: ok' in text_of(page))
+        wait(watcher, lambda: dark(picture(page)) > 0.002)
+
+        push = ApplyWrench.Request(frame='tool0', duration=Duration(sec=60))
+        push.wrench = Wrench(force=Vector3(y=8.0, z=-15.0))
+        assert watcher.call(ApplyWrench, '/robot_simulator/apply_wrench', push).result.code == (
+            Result.SUCCESS
+        )
+        wait(watcher, lambda: 'contact at ' in text_of(page))
+        first = picture(page)
+        # It moves.
+        wait(watcher, lambda: np.abs(picture(page) - first).max() > 60.0)
+
+
+@pytest.mark.timeout(120)
+def test_a_bad_description_is_told_on_the_page_and_the_next_good_one_shown(page: Any) -> None:
+    port = free_port()
+    with (
+        running('dynamics_ros_viewer', DOMAIN, {'port': port}) as viewer,
+        client(DOMAIN) as watcher,
+    ):
+        wait(watcher, lambda: 'the page is at' in viewer.printed)
+        page.get(f'http://localhost:{port}')
+        wait(watcher, lambda: 'waiting for robot_description' in text_of(page))
+        assert dark(picture(page)) < 0.0005
+        watcher.publish('/robot_description', String(data='<robot'), LATCHED)
+        wait(watcher, lambda: 'robot_description refused' in text_of(page))
+        watcher.publish('/robot_description', String(data=description()), LATCHED)
+        wait(watcher, lambda: 'seven_joint_arm' in text_of(page))
+        assert 'refused' not in text_of(page)
