@@ -58,7 +58,7 @@ def run(subjects: Sequence[Subject], effort: Effort) -> Iterator[Record]:
             ours = robot.kernel(case, *((subject.frame, REFERENCE) if framed else ()))
             inputs = {x.name: x.shape for x in ours.trace.inputs}
             swept = _fewest(partial(function, robot.model, subject.frame), inputs, case)
-            counts = ours.operation_count, swept.operation_count
+            counts = float(ours.operation_count), float(swept.operation_count)
             record = Record('dynamics', f'{case}, ops', subject.name, counts[0], 'ops')
             yield replace(record, peer='sweep', peer_value=counts[1])
             if max(counts) > TIMED:
