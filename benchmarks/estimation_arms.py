@@ -20,6 +20,7 @@ from scipy.stats import chi2
 from benchmarks.estimation_world import EPOCH, PERIOD, Faults, Motion, PushedArm, Sample
 from benchmarks.records import Goal, Record
 from benchmarks.robots import SUBJECTS
+from benchmarks.timing import wait_until_compiled
 from dynamics_ros.estimation import ContactState, WrenchEstimator
 from dynamics_ros.nodes.contact_pipeline import ContactPipeline
 from dynamics_ros.nodes.parameters import ContactParameters
@@ -97,6 +98,7 @@ class Setting:
         values = replace(defaults, frames=(self.arm.frame,), effort=effort)
         pipeline = ContactPipeline(self.arm.robot, values, self.arm.frame)
         pipeline.compile()
+        wait_until_compiled()
         return pipeline
 
 

@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from benchmarks.estimation_arms import NOTHING, PUSH, Setting, constant
+from benchmarks.timing import wait_until_compiled
 from dynamics_ros.estimation import ContactState, EffortVerdict
 from dynamics_ros.nodes.contact_pipeline import ContactPipeline
 from dynamics_ros.nodes.conversions import JointValues
@@ -47,6 +48,7 @@ class Feed:
         self.values = replace(values, observer=replace(values.observer, **observer))
         self.pipeline = ContactPipeline(robot, self.values, frame)
         self.pipeline.compile()
+        wait_until_compiled()
         self.buffer = StateBuffer(robot, (), joint_timeout=1.0)
         self.names = robot.joint_names
         self.published = []

@@ -133,10 +133,9 @@ class WrenchEstimator:
         self.change_noise(effort_noise, momentum_gain)
 
     def compile(self) -> None:
-        """Have the kernels made, which is done at the first estimate else, and wait for them."""
+        """Have the kernel made, which is done at the first estimate else."""
         name = 'contact_wrench' if len(self._frames) == 1 else 'contact_system'
         self._kernel = self._robot.kernel(name, str(self._rows), *self._options)
-        self._kernel.wait()
 
     def change_noise(self, effort_noise: ArrayLike, momentum_gain: ArrayLike) -> None:
         """Go on with other noise, given as at the start."""
@@ -146,6 +145,11 @@ class WrenchEstimator:
         self._momentum_gain = per_entry('momentum_gain', momentum_gain, self._robot.nv, least=0.0)
         self._noise = noise
         self._everything = self._joints(None)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the kernel is machine code, if it can be; before, an estimate takes longer."""
+        return self._kernel is not None and self._kernel.ready
 
     @property
     def frames(self) -> tuple[str, ...]:

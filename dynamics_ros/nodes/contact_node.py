@@ -165,6 +165,9 @@ class Contact(Part):
         if not show and not any(wrench or detailed for wrench, detailed in due):
             return
         estimates = pipeline.wrenches(state, external.values)
+        if not estimates:
+            self.caution = pipeline.caution
+            return
         for estimate, outputs, (wrench_due, detailed_due) in zip(
             estimates, self._wrench_outputs, due, strict=True
         ):

@@ -137,7 +137,13 @@ class ContactPipeline:
         return ExternalTorques(values, self.detector.update(stamp, values, state.stale_mask, v))
 
     def wrenches(self, state: RobotState, external: Array) -> tuple[WrenchEstimate, ...]:
-        """The wrench at each contact frame, without the joints that are stale."""
+        """The wrench at each contact frame, without the joints that are stale.
+
+        Empty until the kernel is compiled: plain Python would not keep up with joint states.
+        """
+        if not self._estimator.ready:
+            self.caution = self.caution or 'wrenches follow as soon as their kernel is compiled'
+            return ()
         return self._estimator.estimate(state.q, external, state.stale_mask)
 
     def reset(self) -> None:
@@ -148,14 +154,10 @@ class ContactPipeline:
         self.tare.restart()
 
     def compile(self) -> None:
-        """Have the kernels made."""
+        """Have the kernels made; a large one may follow later."""
         robot = self.robot
-        for kernel in (
-            robot.kernel('observer_step', self.observer.kind, self.values.effort.sampling),
-            robot.kernel('mass_matrix'),
-            robot.kernel('gravity'),
-        ):
-            kernel.wait()
+        robot.kernel('observer_step', self.observer.kind, self.values.effort.sampling)
+        robot.kernel('gravity')
         self._estimator.compile()
         self._reckon_with_noise()
 
