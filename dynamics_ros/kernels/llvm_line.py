@@ -138,6 +138,8 @@ class _Line:
             operation, operands = trace.nodes[position]
             if operation in (SIN, COS):
                 self.turned_results.setdefault(int(operands[0]), []).append(position)
+        found = [constant(x) for node in trace.nodes for x in node.operands if type(x) is float]
+        self.constants = {text: place for place, text in enumerate(dict.fromkeys(found))}
         self.lines: list[str] = []
         self.known: set[tuple[str, int]] = set()
 
@@ -223,6 +225,26 @@ class _Line:
                 self.load(name, '%memory', self.slots[half, source])
         return name
 
+    def load_constant(self, value: float) -> str:
+        """Return the name of a constant, after making it known to this part."""
+        place = self.constants[constant(value)]
+        name = f'%k{place}'
+        if ('k', place) not in self.known:
+            self.known.add(('k', place))
+            scalar = name if self.lanes == 1 else f'{name}.s'
+            self.lines += [
+                self.dialect.element(f'{name}.p', 'double', '%constants', place),
+                f'  {scalar} = load double, {self.double} {name}.p, align 8, !invariant.load !{{}}',
+            ]
+            if self.lanes > 1:
+                mask = vector(self.lanes, 'i32')
+                self.lines += [
+                    f'  {name}.i = insertelement {self.kind} undef, double {scalar}, i64 0',
+                    f'  {name} = shufflevector {self.kind} {name}.i, {self.kind} undef, '
+                    f'{mask} zeroinitializer',
+                ]
+        return name
+
     def compute(self, position: int) -> None:
         operation, operands = self.trace.nodes[position]
         if isinstance(operation, Loop):
@@ -234,7 +256,9 @@ class _Line:
             loop, place = operands
             self.load(result, '%memory', self.slots['l', int(loop)] + int(place))
         else:
-            texts = [self.value(x) for x in operands]
+            texts = [
+                self.value(x) if isinstance(x, int) else self.load_constant(x) for x in operands
+            ]
             self.lines += [
                 '  ' + x.format(*texts, result=result, **self.format) for x in operation.llvm
             ]
@@ -313,13 +337,14 @@ class _Line:
         several = len(self.parts) > 1
         typed = parameters(self.trace, self.dialect, 'noalias')
         memory = f'{self.pointer} noalias %memory'
-        texts = self.loop_functions()
+        texts = self.table() + self.loop_functions()
         for number, part in enumerate(self.parts):
             self.lines = []
             self.known = set()
             if not several:
                 self.allocate()
             self.typed_arrays()
+            self.find_constants()
             for result, (output, element) in self.ready[number]:
                 self.store(self.value(result), f'%o{output}', element, f'%r{output}.{element}')
             for step in part:
@@ -359,6 +384,31 @@ class _Line:
     def allocate(self) -> None:
         if self.memory:
             self.lines.append(f'  %memory = alloca {self.kind}, i64 {self.memory}, align 64')
+
+    def table(self) -> list[str]:
+        """Return the constants as an array."""
+        if not self.constants:
+            return []
+        values = ', '.join(f'double {x}' for x in self.constants)
+        kind = f'[{len(self.constants)} x double]'
+        return [f'@{self.name}.constants = private constant {kind} [{values}]']
+
+    def find_constants(self) -> None:
+        """Make a pointer to the constants that LLVM does not see through.
+
+        It would address each of them on its own, by an instruction of ten bytes.
+        """
+        if not self.constants:
+            return
+        kind = f'[{len(self.constants)} x double]'
+        pointer = self.dialect.pointer(self.double)
+        table = f'{self.dialect.pointer(kind)} @{self.name}.constants'
+        self.lines += [
+            f'  %constants.0 = getelementptr {kind}, {table}, i64 0, i64 0',
+            f'  %constants.p = alloca {self.double}',
+            f'  store volatile {self.double} %constants.0, {pointer} %constants.p',
+            f'  %constants = load volatile {self.double}, {pointer} %constants.p',
+        ]
 
     def typed_arrays(self) -> None:
         """Name the arrays as arrays of this kind of number."""

@@ -18,7 +18,7 @@ from dynamics_ros.kernels.operations import COS, INPUT, SIN
 
 T = TypeVar('T')
 
-PART_STEPS = 500
+PART_STEPS = 2000
 """Steps of a part; less costs loads and stores, more costs compile time."""
 
 
