@@ -146,18 +146,26 @@ class InverseKinematicsService:
         if position_only and quaternion_is_zero(pose.orientation):
             pose.orientation.w = 1.0
         matrix = pose_matrix(pose, f'{name}.pose')
-        frame_id = message.header.frame_id
+        carried, carrier = await self.place(
+            robot, message.header.frame_id, f'{name}.header.frame_id'
+        )
+        return Target(known, carried @ matrix, carrier)
+
+    async def place(self, robot: Robot, frame_id: str, name: str) -> tuple[Array, str]:
+        """Where a frame is: pose (4, 4) in another one, and the name of that, '' for the root.
+
+        Raises:
+            TransformError: neither the model nor tf knows.
+        """
         if frame_id in ('', robot.root_frame, self._context.root_frame_id()):
-            return Target(known, matrix, '')
+            return np.eye(4), ''
         carrier = self._context.frame_name(frame_id)
         if carrier in robot.frame_names:
-            return Target(known, matrix, carrier)
+            return np.eye(4), carrier
         try:
-            carried = await self._from_tf(robot, frame_id)
+            return await self._from_tf(robot, frame_id), ''
         except TransformError as error:
-            text = f'{name}.header.frame_id: unknown frame {frame_id!r}: {error}'
-            raise TransformError(text) from None
-        return Target(known, carried @ matrix, '')
+            raise TransformError(f'{name}: unknown frame {frame_id!r}: {error}') from None
 
     async def _from_tf(self, robot: Robot, frame_id: str) -> Array:
         """Pose (4, 4) of a foreign frame in the root frame."""

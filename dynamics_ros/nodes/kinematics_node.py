@@ -33,6 +33,7 @@ from .conversions import (
 )
 from .declaration import ParameterSet
 from .inverse_kinematics_service import InverseKinematicsService
+from .moveit_services import MoveItServices
 from .outputs import FrameOutputs, Output, rate_of, topic_names
 from .parameters import KinematicsParameters
 from .part import Part, known_frames
@@ -81,6 +82,10 @@ class Kinematics(Part):
         self._markers = Output(node, MarkerArray, '~/markers')
         self._tf = _tf_output(node) if self.parameters.values.publish_tf else None
         self._searches = InverseKinematicsService(node, context, self.parameters)
+        self.moveit = MoveItServices(
+            node, context, self.parameters, self._searches, lambda: self._configured_frames()[0]
+        )
+        self.moveit.offer()
         for kind, name, handler in (
             (ComputeForwardKinematics, 'compute_forward_kinematics', self._forward_kinematics),
             (ComputeInverseKinematics, 'compute_inverse_kinematics', self._searches.answer),

@@ -157,6 +157,17 @@ class KinematicsParameters:
         'Publish the pose of every link in the root frame to /tf. Not beside a '
         'robot_state_publisher of the same robot: a link would have two parents',
     )
+    group_name: str = parameter(
+        '',
+        'Name of the group that compute_ik answers for: the chain to the first of frames. Empty: '
+        'whatever a request calls it',
+    )
+    avoid_collisions_policy: str = parameter(
+        'error',
+        'What a request of compute_ik with avoid_collisions gets, of a node that knows no '
+        'collisions: an error, or a solution as if it had not asked',
+        choices=('error', 'ignore'),
+    )
     markers: MarkerParameters = field(default_factory=MarkerParameters)
     inverse_kinematics: InverseKinematicsParameters = field(
         default_factory=InverseKinematicsParameters
