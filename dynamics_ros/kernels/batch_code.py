@@ -41,7 +41,7 @@ class BatchCode:
         self._trace = trace
         self._platform = platform
         self._compile_later = compile_later
-        self._scratch_size = platform.processor.lanes * llvm_batch.scratch_size(trace)
+        self._scratch_size = 0
         self._wanted = platform.processor.lanes > 1
         self._lock = threading.Lock()
         self._code: llvm_compiler.MachineCode | None = None
@@ -63,6 +63,7 @@ class BatchCode:
     def _compile(self) -> None:
         dialect, processor = self._platform
         ir = llvm_batch.emit(self._trace, dialect, processor)
+        self._scratch_size = processor.lanes * llvm_batch.scratch_size(self._trace)
         prototype = ctypes.CFUNCTYPE(
             ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
         )

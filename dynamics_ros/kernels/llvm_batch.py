@@ -3,14 +3,17 @@
 ``i64 @batch(i64 states, addresses, strides, scratch)`` is what the function of this name in
 `llvm_source` is, with a scratch memory of ``scratch_size`` vectors, aligned to a vector. It stops
 at the first block of states with one that is refused.
+
+The scratch memory holds the constants among the results, the inputs, and each computed result
+once; results take their numbers from these.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 from dynamics_ros.kernels import llvm_line, llvm_rows, llvm_runtime
-from dynamics_ros.kernels.llvm_dialect import Dialect
+from dynamics_ros.kernels.llvm_dialect import Dialect, constant, splat, vector
 from dynamics_ros.kernels.llvm_source import (
     array_names,
     array_setup,
@@ -18,37 +21,92 @@ from dynamics_ros.kernels.llvm_source import (
     row_address,
     with_declarations,
 )
+from dynamics_ros.kernels.operations import INPUT
 from dynamics_ros.kernels.processor import Processor
+from dynamics_ros.kernels.trace import Trace, Variable
 
-if TYPE_CHECKING:
-    from dynamics_ros.kernels.trace import Trace
+
+@dataclass(frozen=True)
+class _Scratch:
+    """What is where in the scratch memory, in vectors.
+
+    Attributes:
+        constants: the first is 0, which `llvm_rows` wants.
+        inputs: where each input begins.
+        values: where the computed results begin.
+        computed: the positions of these.
+        places: of each result the place of its vector.
+        size: of all.
+    """
+
+    constants: list[float]
+    inputs: list[int]
+    values: int
+    computed: list[int]
+    places: list[int]
+    size: int
+
+    @classmethod
+    def of(cls, trace: Trace) -> _Scratch:
+        found = [x for x in trace.results if not isinstance(x, int)]
+        # By their text, which keeps -0.0 from 0.0.
+        constants = list({repr(x): x for x in (0.0, *map(float, found))}.values())
+        place_of: dict[int | str, int] = {repr(x): i for i, x in enumerate(constants)}
+        inputs = []
+        size = len(constants)
+        for variable in trace.inputs:
+            inputs.append(size)
+            size += variable.size
+        values, computed = size, []
+        for position in dict.fromkeys(x for x in trace.results if isinstance(x, int)):
+            operation, operands = trace.nodes[position]
+            if operation is INPUT:
+                place_of[position] = inputs[int(operands[0])] + int(operands[1])
+            else:
+                place_of[position] = size
+                computed.append(position)
+                size += 1
+        keys = [x if isinstance(x, int) else repr(float(x)) for x in trace.results]
+        return cls(constants, inputs, values, computed, [place_of[x] for x in keys], size)
 
 
 def scratch_size(trace: Trace) -> int:
     """Return the number of vectors that a call needs."""
-    return sum(x.size for x in (*trace.inputs, *trace.outputs))
+    return _Scratch.of(trace).size
 
 
 def emit(trace: Trace, dialect: Dialect, processor: Processor) -> str:
     """Return the module; it calls functions of `llvm_runtime` and libm."""
+    scratch = _Scratch.of(trace)
+    values = (Variable('values', (len(scratch.computed),)),) if scratch.computed else ()
+    computing = replace(trace, outputs=values, results=tuple(scratch.computed))
+    lanes = processor.lanes
+    entries = ', '.join(f'i32 {8 * lanes * x}' for x in scratch.places)
     sections = [
-        f'; {trace.name}: {trace.operation_count} operations, {processor.lanes} states a vector',
-        llvm_line.emit(trace, 'states', dialect, processor, processor.lanes),
-        *required_function(trace, dialect, processor, processor.lanes),
-        _batch_function(trace, dialect, processor.lanes),
+        f'; {trace.name}: {trace.operation_count} operations, {lanes} states a vector',
+        llvm_line.emit(computing, 'states', dialect, processor, lanes),
+        *required_function(trace, dialect, processor, lanes),
+        f'@places = private constant [{len(scratch.places)} x i32] [{entries}]',
+        _batch_function(trace, scratch, dialect, lanes),
     ]
-    return with_declarations(sections, dialect, processor, processor.lanes)
+    return with_declarations(sections, dialect, processor, lanes)
 
 
-def _batch_function(trace: Trace, dialect: Dialect, lanes: int) -> str:
-    byte, double = dialect.pointer('i8'), dialect.pointer('double')
+def _batch_function(trace: Trace, scratch: _Scratch, dialect: Dialect, lanes: int) -> str:
+    byte, double, entry = (dialect.pointer(x) for x in ('i8', 'double', 'i32'))
+    kind = vector(lanes)
     names = array_names(trace)
-    variables = (*trace.inputs, *trace.outputs)
     lines = array_setup(trace, dialect)
-    place = 0
-    for name, variable in zip(names, variables):
+    for i, value in enumerate(scratch.constants):
+        number = splat(constant(value), lanes)
+        lines += [
+            dialect.element(f'%c{i}.d', 'double', '%scratch', i * lanes),
+            f'  %c{i} = bitcast {double} %c{i}.d to {dialect.pointer(kind)}',
+            f'  store {kind} {number}, {dialect.pointer(kind)} %c{i}, align 8',
+        ]
+    for name, place in zip(names, scratch.inputs):
         lines.append(dialect.element(f'%{name}', 'double', '%scratch', place * lanes))
-        place += variable.size
+    lines.append(dialect.element('%values', 'double', '%scratch', scratch.values * lanes))
     lines += [
         '  br label %head',
         'head:',
@@ -70,28 +128,34 @@ def _batch_function(trace: Trace, dialect: Dialect, lanes: int) -> str:
         )
         flags.append(f'%{name}.good')
     inputs = ', '.join(f'{double} %{x}' for x in names[: len(trace.inputs)])
-    everything = ', '.join(f'{double} %{x}' for x in names)
     if trace.requirements:
         lines.append(f'  %met = call i1 @meets({inputs})')
         flags.append('%met')
     lines += _branch(flags, 'inputs', 'compute')
-    lines += ['compute:', f'  call void @states({everything})']
+    pointers = [*names[: len(trace.inputs)], *(['values'] if scratch.computed else [])]
+    both = ', '.join(f'{double} %{x}' for x in pointers)
+    lines += ['compute:', f'  call void @states({both})']
     flags = []
     if trace.finite_results is not None:
-        for name, variable in zip(names[len(trace.inputs) :], trace.outputs):
-            lines.append(
-                f'  %{name}.good = call i1 @{llvm_runtime.FINITE}({double} %{name}, '
-                f'i64 {variable.size * lanes})'
-            )
-            flags.append(f'%{name}.good')
+        lines.append(
+            f'  %good = call i1 @{llvm_runtime.FINITE}({double} %values, '
+            f'i64 {len(scratch.computed) * lanes})'
+        )
+        flags.append('%good')
     lines += _branch(flags, 'outputs', 'write')
     lines.append('write:')
+    table = f'[{len(scratch.places)} x i32]'
+    first = 0
     for name, variable in zip(names[len(trace.inputs) :], trace.outputs):
         lines += row_address(name, dialect, '%i')
-        lines.append(
+        lines += [
+            f'  %{name}.places = getelementptr {table}, {dialect.pointer(table)} @places, '
+            f'i64 0, i64 {first}',
             f'  call void @{llvm_rows.scatter_name(lanes)}({byte} %{name}.byte, '
-            f'i64 %{name}.stride, i64 %last, i64 {variable.size}, {double} %{name})'
-        )
+            f'i64 %{name}.stride, i64 %last, i64 {variable.size}, {double} %scratch, '
+            f'{entry} %{name}.places)',
+        ]
+        first += variable.size
     lines += [
         '  %next = add i64 %i, %rows',
         '  br label %head',

@@ -1,17 +1,21 @@
 """States between rows in memory and vectors, in LLVM IR.
 
-Many states are rows of numbers; a vector holds the same number of several states. Blocks of up to
-four columns are loaded row by row and transposed in registers, which takes two shuffles a vector.
-Rows that do not exist repeat the last one, so a block need not be full: what is computed for them
-is equal, and is stored to the same place.
+Many states are rows of numbers; a vector holds the same number of several states. Blocks of some
+columns are loaded row by row and transposed in registers, which takes two or three shuffles a
+vector. Rows that do not exist repeat the last one, so a block need not be full: what is computed
+for them is equal, and is stored to the same place.
+
+The columns of results are anywhere in memory: a table says where. So an entry that a symmetric
+matrix has twice is computed, kept and checked once, and the zeros of a sparse one are one vector,
+the first: blocks of nothing but it are stored as they are.
 """
 
 from __future__ import annotations
 
 from dynamics_ros.kernels.llvm_dialect import Dialect, suffix, vector
 
-BLOCK = 4
-"""Columns that are transposed together."""
+WIDEST = 8
+"""Most columns that are transposed together: a line of memory."""
 
 GATHER_AHEAD = 2
 SCATTER_AHEAD = 1
@@ -31,10 +35,16 @@ def scatter_name(lanes: int) -> str:
 def signatures(lanes: int, dialect: Dialect) -> list[str]:
     """Return result, name and types: (rows, stride in bytes, rows - 1, columns, vectors).
 
-    The function from rows to vectors returns whether all numbers are finite.
+    The function from rows to vectors returns whether all numbers are finite. That from vectors to
+    rows takes a table as well: of each column the place in bytes, behind the vectors; the vector
+    at place 0 is zero.
     """
-    types = f'({dialect.pointer("i8")}, i64, i64, i64, {dialect.pointer("double")})'
-    return [f'i1 @{gather_name(lanes)}{types}', f'void @{scatter_name(lanes)}{types}']
+    byte, double = dialect.pointer('i8'), dialect.pointer('double')
+    shared = f'{byte}, i64, i64, i64, {double}'
+    return [
+        f'i1 @{gather_name(lanes)}({shared})',
+        f'void @{scatter_name(lanes)}({shared}, {dialect.pointer("i32")})',
+    ]
 
 
 def declaration(dialect: Dialect) -> str:
@@ -97,7 +107,6 @@ class _Rows:
         self.lines.append(f'  call void @{name}({self.byte} {ahead}, i32 {writes}, i32 3, i32 1)')
 
     def text(self) -> str:
-        width = min(BLOCK, self.lanes)
         name = gather_name(self.lanes) if self.gathers else scatter_name(self.lanes)
         result = 'i1' if self.gathers else 'void'
         for lane in range(self.lanes):
@@ -106,55 +115,61 @@ class _Rows:
             offset = self.emit(f'mul i64 {row}, %stride')
             first = self.emit(f'getelementptr i8, {self.byte} %base, i64 {offset}')
             self.lines.append(f'  %row{lane} = bitcast {self.byte} {first} to {self.double}')
-        # Whole blocks; the last one may overlap the one before it; single columns where there are
-        # too few for a block.
+        if not self.gathers:
+            self.lines.append(f'  %zero = bitcast {self.double} %vectors to {self.byte}')
         self.lines += [
-            f'  %narrow = icmp slt i64 %columns, {width}',
-            f'  %end = sub i64 %columns, {width}',
-            '  br i1 %narrow, label %single.head, label %wide',
-            'wide:',
-            '  %j = phi i64 [ 0, %entry ], [ %j.next, %wide.more ]',
+            '  %some = icmp sgt i64 %columns, 0',
+            '  br i1 %some, label %w0, label %none',
         ]
-        self.phi('%seen', '%entry', '%wide.more')
-        self.move(width, '%j', '%seen')
-        self.lines += [
-            f'  %j.step = add i64 %j, {width}',
-            '  %j.over = icmp sgt i64 %j.step, %end',
-            '  %j.next = select i1 %j.over, i64 %end, i64 %j.step',
-            '  %j.done = icmp eq i64 %j, %end',
-            '  br i1 %j.done, label %wide.done, label %wide.more',
-            'wide.more:',
-            '  br label %wide',
-            'wide.done:',
-        ]
-        self.result('%seen.next')
-        self.lines += [
-            'single.head:',
-            '  %i = phi i64 [ 0, %entry ], [ %i.next, %single.body ]',
-        ]
-        self.phi('%seen1', '%entry', '%single.body')
-        self.lines += [
-            '  %i.more = icmp slt i64 %i, %columns',
-            '  br i1 %i.more, label %single.body, label %single.done',
-            'single.body:',
-        ]
-        self.move(1, '%i', '%seen1')
-        self.lines += ['  %i.next = add i64 %i, 1', '  br label %single.head', 'single.done:']
-        self.result('%seen1')
+        widths = self.widths()
+        for i, width in enumerate(widths):
+            self.blocks(width, f'w{i}', f'w{i + 1}')
+        # There are none of width 0.
+        self.lines += [f'w{len(widths)}:', '  unreachable', 'none:']
+        self.result('zeroinitializer')
         body = '\n'.join(self.lines)
+        table = '' if self.gathers else f', {self.dialect.pointer("i32")} %table'
         return (
             f'define {result} @{name}({self.byte} %base, i64 %stride, i64 %last, i64 %columns, '
-            f'{self.double} %vectors) nounwind {{\nentry:\n{body}\n}}\n'
+            f'{self.double} %vectors{table}) nounwind {{\nentry:\n{body}\n}}\n'
         )
 
-    # What is NaN or infinite times zero is NaN, and the sum of these keeps it.
+    def widths(self) -> list[int]:
+        """Return the widths of blocks, the widest first; a row takes the first that fits it."""
+        return sorted({min(WIDEST, self.lanes), self.lanes // 2, 1}, reverse=True)
 
-    def phi(self, name: str, first: str, again: str) -> None:
+    def blocks(self, width: int, label: str, narrower: str) -> None:
+        """Move all columns in blocks of a width, the last one over the one before it."""
+        j, seen = f'%{label}.j', f'%{label}.seen'
+        self.lines += [
+            f'{label}:',
+            f'  %{label}.end = sub i64 %columns, {width}',
+            f'  %{label}.fits = icmp sge i64 %{label}.end, 0',
+            f'  br i1 %{label}.fits, label %{label}.block, label %{narrower}',
+            f'{label}.block:',
+            f'  {j} = phi i64 [ 0, %{label} ], [ {j}.next, %{label}.more ]',
+        ]
         if self.gathers:
             self.lines.append(
-                f'  {name} = phi {vector(self.lanes)} [ zeroinitializer, {first} ], '
-                f'[ {name}.next, {again} ]'
+                f'  {seen} = phi {vector(self.lanes)} [ zeroinitializer, %{label} ], '
+                f'[ {seen}.next, %{label}.more ]'
             )
+            self.gather(width, j, seen)
+        else:
+            self.scatter(width, j, label)
+        self.lines += [
+            f'  {j}.step = add i64 {j}, {width}',
+            f'  {j}.over = icmp sgt i64 {j}.step, %{label}.end',
+            f'  {j}.next = select i1 {j}.over, i64 %{label}.end, i64 {j}.step',
+            f'  {j}.done = icmp eq i64 {j}, %{label}.end',
+            f'  br i1 {j}.done, label %{label}.done, label %{label}.more',
+            f'{label}.more:',
+            f'  br label %{label}.block',
+            f'{label}.done:',
+        ]
+        self.result(f'{seen}.next')
+
+    # What is NaN or infinite times zero is NaN, and the sum of these keeps it.
 
     def note(self, values: list[str], seen: str) -> None:
         kind = vector(self.lanes)
@@ -177,27 +192,56 @@ class _Rows:
         good = self.emit(f'icmp eq i{lanes} {bits}, -1')
         self.lines.append(f'  ret i1 {good}')
 
-    def move(self, width: int, column: str, seen: str) -> None:
-        """Move some columns from rows to vectors or back."""
+    def gather(self, width: int, column: str, seen: str) -> None:
+        """Move some columns from rows to vectors."""
         start = self.emit(f'mul i64 {column}, {self.lanes}')
-        if self.gathers:
-            rows = []
+        rows = []
+        for lane in range(self.lanes):
+            rows.append(self.load(f'%row{lane}', column, width))
+            self.prefetch(f'%row{lane}', column, GATHER_AHEAD)
+        columns = self.transposed(rows, width)
+        self.note(columns, seen)
+        for k, value in enumerate(columns):
+            index = self.emit(f'add i64 {start}, {k * self.lanes}')
+            self.store(value, '%vectors', index, self.lanes)
+
+    def scatter(self, width: int, column: str, label: str) -> None:
+        """Move some columns from vectors to rows."""
+        kind, number = vector(width, 'i32'), self.dialect.pointer('i32')
+        first = self.emit(f'getelementptr i32, {number} %table, i64 {column}')
+        entry = self.emit(f'bitcast {number} {first} to {self.dialect.pointer(kind)}')
+        places = self.emit(f'load {kind}, {self.dialect.pointer(kind)} {entry}, align 4')
+        if width == self.lanes and width > 1:
+            same = self.emit(f'icmp eq {kind} {places}, zeroinitializer')
+            bits = self.emit(f'bitcast {vector(width, "i1")} {same} to i{width}')
+            empty = self.emit(f'icmp eq i{width} {bits}, -1')
+            self.lines += [
+                f'  br i1 {empty}, label %{label}.zeros, label %{label}.full',
+                f'{label}.zeros:',
+            ]
             for lane in range(self.lanes):
-                rows.append(self.load(f'%row{lane}', column, width))
-                self.prefetch(f'%row{lane}', column, GATHER_AHEAD)
-            columns = self.transposed(rows, width)
-            self.note(columns, seen)
-            for k, value in enumerate(columns):
-                index = self.emit(f'add i64 {start}, {k * self.lanes}')
-                self.store(value, '%vectors', index, self.lanes)
-        else:
-            columns = []
-            for k in range(width):
-                index = self.emit(f'add i64 {start}, {k * self.lanes}')
-                columns.append(self.load('%vectors', index, self.lanes))
-            for lane, value in enumerate(self.transposed_back(columns, width)):
-                self.store(value, f'%row{lane}', column, width)
-                self.prefetch(f'%row{lane}', column, SCATTER_AHEAD)
+                self.store_row(lane, 'zeroinitializer', column, width)
+            self.lines += [f'  br label %{label}.next', f'{label}.full:']
+        columns = []
+        pointer = self.dialect.pointer(vector(self.lanes))
+        for k in range(width):
+            place = places
+            if width > 1:
+                place = self.emit(f'extractelement {kind} {places}, i64 {k}')
+            offset = self.emit(f'zext i32 {place} to i64')
+            byte = self.emit(f'getelementptr i8, {self.byte} %zero, i64 {offset}')
+            where = self.emit(f'bitcast {self.byte} {byte} to {pointer}')
+            columns.append(
+                self.emit(f'load {vector(self.lanes)}, {pointer} {where}, align {8 * self.lanes}')
+            )
+        for lane, value in enumerate(self.transposed_back(columns, width)):
+            self.store_row(lane, value, column, width)
+        if width == self.lanes and width > 1:
+            self.lines += [f'  br label %{label}.next', f'{label}.next:']
+
+    def store_row(self, lane: int, value: str, column: str, width: int) -> None:
+        self.store(value, f'%row{lane}', column, width)
+        self.prefetch(f'%row{lane}', column, SCATTER_AHEAD)
 
     def transposed(self, rows: list[str], width: int) -> list[str]:
         """Return the columns of rows of some width."""
