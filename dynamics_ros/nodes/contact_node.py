@@ -138,6 +138,11 @@ class Contact(Part):
 
     # --- topics ---------------------------------------------------------------------------------
 
+    def follow(self, state: RobotState) -> None:
+        """Run the estimators: a gap would start them anew."""
+        if self._pipeline is not None:
+            self._pipeline.update(state)
+
     def update(self, state: RobotState) -> None:
         """Run the estimators, whoever listens: they live on having seen every state."""
         pipeline = self._pipeline

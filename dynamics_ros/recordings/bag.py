@@ -1,0 +1,137 @@
+"""Recordings in rosbag2 files (sqlite3 or mcap), through the Python package rosbags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from ament_index_python.packages import get_package_share_directory
+from rclpy.serialization import serialize_message
+
+from ..errors import DynamicsRosError
+
+try:
+    from rosbags.highlevel import AnyReader, AnyReaderError
+    from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
+    from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+except ImportError as error:
+    MISSING: str = f'recordings need the Python package rosbags (pip install rosbags): {error}'
+else:
+    MISSING = ''
+
+OUR_MESSAGES = 'dynamics_ros_msgs'
+VERSION: Final = 9
+"""Of the metadata: what ROS 2 Jazzy and later write, and all later ones read."""
+
+
+class RecordingError(DynamicsRosError):
+    """A recording that cannot be read or written."""
+
+
+def require_rosbags() -> None:
+    """Refuse to go on without rosbags.
+
+    Raises:
+        RecordingError: it is not installed.
+    """
+    if MISSING:
+        raise RecordingError(MISSING)
+
+
+class Recording:
+    """A rosbag2 that is read; a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        """Look at what is in it.
+
+        Raises:
+            RecordingError: there is none, or rosbags is missing.
+        """
+        require_rosbags()
+        self._path = path
+        if not path.exists():
+            raise RecordingError(f'{path}: there is no such recording')
+        try:
+            store = get_typestore(Stores.ROS2_KILTED)
+            self._reader = AnyReader([path], default_typestore=store)
+            self._reader.open()
+        except (AnyReaderError, OSError, ValueError) as error:
+            raise RecordingError(f'{path}: cannot be read: {error}') from error
+
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._reader.close()
+
+    @property
+    def storage(self) -> str:
+        """'mcap' or 'sqlite3'."""
+        mcap = self._path.suffix == '.mcap' or any(self._path.glob('*.mcap'))
+        return 'mcap' if mcap else 'sqlite3'
+
+    def topics(self, kind: str) -> list[str]:
+        """Names of the topics of a type, such as ``sensor_msgs/msg/JointState``."""
+        return sorted({c.topic for c in self._reader.connections if c.msgtype == kind})
+
+    def count(self, topics: list[str]) -> int:
+        """How many messages there are on some topics."""
+        return sum(c.msgcount for c in self._reader.connections if c.topic in topics)
+
+    def messages(self, topics: list[str]) -> Iterator[tuple[str, int, bytes]]:
+        """Topic, time of recording [ns] and bytes of each message, in the order of recording.
+
+        Raises:
+            RecordingError: the file ends in the middle, or is damaged.
+        """
+        wanted = [c for c in self._reader.connections if c.topic in topics]
+        try:
+            for connection, time, data in self._reader.messages(connections=wanted):
+                yield connection.topic, time, data
+        except (AnyReaderError, OSError, ValueError) as error:
+            raise RecordingError(f'{self._path}: is damaged: {error}') from error
+
+
+class RecordingWriter:
+    """A rosbag2 that is written; a context manager."""
+
+    def __init__(self, path: Path, storage: str) -> None:
+        """Begin a new recording.
+
+        Args:
+            path: of a folder that is not there yet.
+            storage: 'mcap' or 'sqlite3'.
+
+        Raises:
+            RecordingError: it is there already, or rosbags is missing.
+        """
+        require_rosbags()
+        plugin = StoragePlugin.MCAP if storage == 'mcap' else StoragePlugin.SQLITE3
+        try:
+            self._writer = Writer(path, version=VERSION, storage_plugin=plugin)
+            self._writer.open()
+        except (WriterError, OSError) as error:
+            raise RecordingError(f'{path}: cannot be written: {error}') from error
+        self._store = get_typestore(Stores.ROS2_KILTED)
+        for file in sorted(Path(get_package_share_directory(OUR_MESSAGES), 'msg').glob('*.msg')):
+            name = f'{OUR_MESSAGES}/msg/{file.stem}'
+            self._store.register(get_types_from_msg(file.read_text(), name))
+        self._connections: dict[str, Any] = {}
+
+    def __enter__(self) -> RecordingWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.close()
+
+    def write(self, topic: str, kind: type, time: int, message: Any) -> None:
+        """Add a message (an object or its bytes) of a class, recorded at a time [ns]."""
+        connection = self._connections.get(topic)
+        if connection is None:
+            package, part = kind.__module__.split('.')[:2]
+            name = f'{package}/{part}/{kind.__name__}'
+            connection = self._writer.add_connection(topic, name, typestore=self._store)
+            self._connections[topic] = connection
+        raw = isinstance(message, bytes | bytearray | memoryview)
+        self._writer.write(connection, time, bytes(message) if raw else serialize_message(message))
