@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
 import rclpy
+from rclpy.action import ActionServer
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
@@ -151,6 +152,9 @@ def dispose(executor: Executor, nodes: Sequence[Node]) -> None:
     """
     for node in nodes:
         executor.remove_node(node)
+        for entity in list(node.waitables):
+            if isinstance(entity, ActionServer):
+                entity.destroy()  # which destroy_node forgets
         node.destroy_node()
     # Last: the events executor holds on to what its nodes subscribe to until then.
     executor.shutdown()
