@@ -95,7 +95,8 @@ class ContactDetector:
         self._acceleration_term = per_entry(
             'acceleration_term', acceleration_term, robot.nv, least=0.0
         )
-        self._dynamic = bool(self._velocity_term.any() or self._acceleration_term.any())
+        self._follows_acceleration = bool(self._acceleration_term.any())
+        self._dynamic = self._follows_acceleration or bool(self._velocity_term.any())
         self._contact = _Debounced(robot.nv, debounce)
         self._collision = _Debounced(robot.nv, debounce)
         self.change_thresholds(contact_thresholds, collision_thresholds)
@@ -178,13 +179,14 @@ class ContactDetector:
 
     def _follow(self, v: Vector, interval: float) -> None:
         """Raise the thresholds with the motion."""
-        if self._velocity is not None and interval > 0.0:
-            difference = (v - self._velocity) / interval
-            share = -np.expm1(-interval / ACCELERATION_TIME)
-            self._acceleration += share * (difference - self._acceleration)
-        self._velocity = v
         added = self._velocity_term * np.abs(v)
-        added += self._acceleration_term * np.abs(self._acceleration)
+        if self._follows_acceleration:
+            if self._velocity is not None and interval > 0.0:
+                difference = (v - self._velocity) / interval
+                share = -np.expm1(-interval / ACCELERATION_TIME)
+                self._acceleration += share * (difference - self._acceleration)
+            added += self._acceleration_term * np.abs(self._acceleration)
+        self._velocity = v
         for part, constant in zip((self._contact, self._collision), self._constants, strict=True):
             part.thresholds = constant + added
 

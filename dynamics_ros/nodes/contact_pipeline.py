@@ -104,7 +104,9 @@ class ContactPipeline:
             if ours.observer == theirs.observer:
                 self.observer = other.observer
                 self.observer.change_robot(self.robot)
-            if other.effort_check.report is not None:
+            report = other.effort_check.report
+            if report is not None and not report.advice:
+                # What looked odd may have been the payload that is known now.
                 self.effort_check = other.effort_check
         if ours.tare == theirs.tare:
             self.tare = other.tare
@@ -134,7 +136,8 @@ class ContactPipeline:
                 self.effort_check.add(stamp, state.q, v, state.effort)
         self._say_what_to_know(observer)
         values = raw - self.tare.offset
-        return ExternalTorques(values, self.detector.update(stamp, values, state.stale_mask, v))
+        ignored = state.stale_mask if state.stale else None
+        return ExternalTorques(values, self.detector.update(stamp, values, ignored, v))
 
     def wrenches(self, state: RobotState, external: Array) -> tuple[WrenchEstimate, ...]:
         """The wrench at each contact frame, without the joints that are stale.
@@ -144,7 +147,8 @@ class ContactPipeline:
         if not self._estimator.ready:
             self.caution = self.caution or 'wrenches follow as soon as their kernel is compiled'
             return ()
-        return self._estimator.estimate(state.q, external, state.stale_mask)
+        ignored = state.stale_mask if state.stale else None
+        return self._estimator.estimate(state.q, external, ignored)
 
     def reset(self) -> None:
         """Unlatch a collision and start the observer anew; the tare stays."""
