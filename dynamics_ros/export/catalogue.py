@@ -163,7 +163,9 @@ def key_of(text: str, model: Model) -> Key:
     name, *options = text.split(':')
     entry = CATALOGUE.get(name)
     if entry is None:
-        raise InvalidArgumentError('kernels', f'no kernel {name!r}', f'one of {", ".join(usages())}')
+        raise InvalidArgumentError(
+            'kernels', f'no kernel {name!r}', f'one of {", ".join(usages())}'
+        )
     if entry.reference and len(options) == 1:
         options.append(DEFAULT_REFERENCE)
     expected = len(options) if entry.wrenches or entry.prescribed else entry.frame + entry.reference

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import threading
+import weakref
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import lru_cache
@@ -37,17 +38,20 @@ class MachineCode:
     """Compiled functions; they stay in memory as long as this object."""
 
     def __init__(self, engine: Any, functions: Sequence[str]) -> None:
-        self._engine = engine
         self._addresses = {name: engine.get_function_address(name) for name in functions}
-
-    def __del__(self) -> None:
-        # LLVM does one thing at a time, and nobody should wait for it to throw something away.
-        if background.is_busy():
-            background.submit(0, self._engine.close)
+        # Held there and not here: a collector that found both in one cycle would end the engine
+        # while another thread does.
+        weakref.finalize(self, _discard, engine).atexit = False
 
     def address(self, function: str) -> int:
         """Return the address of a function."""
         return int(self._addresses[function])
+
+
+def _discard(engine: Any) -> None:
+    # LLVM does one thing at a time, and nobody should wait for it to throw something away.
+    if background.is_busy():
+        background.submit(0, engine.close)
 
 
 def load() -> Any:
