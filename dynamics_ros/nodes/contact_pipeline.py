@@ -53,6 +53,7 @@ class ContactPipeline:
         joint_names: joints of one coordinate; joint_indices: index into v of each.
         observer, tare, detector: with their state, which survives a change that does not concern
             them.
+        feet: contacts of feet; None where none are named.
         effort_check: whether efforts look like what they are configured to be.
         silence: why nothing came of the last state; empty when something did.
         caution: what to know about what came of it; empty when all is well.
@@ -74,6 +75,7 @@ class ContactPipeline:
         self._static: TorqueObserver | None = None
         self._estimator = estimators.wrench_estimator(robot, values, self.frames)
         self.detector = estimators.detector(robot, values)
+        self.feet = estimators.feet(robot, values)
         self.effort_check = EffortCheck(
             robot, self.observer.effort_model, max_velocity=values.tare.max_velocity
         )
@@ -163,6 +165,8 @@ class ContactPipeline:
         robot.kernel('observer_step', self.observer.kind, self.values.effort.sampling)
         robot.kernel('gravity')
         self._estimator.compile()
+        if self.feet is not None:
+            self.feet.compile()
         self._reckon_with_noise()
 
     def _unusable(self, state: RobotState) -> str:
