@@ -8,11 +8,20 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 
-from benchmarks import estimation_arms, estimation_cost
+from benchmarks import (
+    estimation_arms,
+    estimation_contacts,
+    estimation_cost,
+    estimation_feet,
+    estimation_payload,
+)
 from benchmarks.records import Record
 
 PARTS: tuple[Callable[[argparse.Namespace], Iterator[Record]], ...] = (
     estimation_arms.run,
+    estimation_contacts.run,
+    estimation_payload.run,
+    estimation_feet.run,
     estimation_cost.run,
 )
 
