@@ -120,6 +120,12 @@ class FootContactEstimator:
         self._threshold = force_threshold
         self.reset()
 
+    def compile(self) -> None:
+        """Have the kernels made, which otherwise takes place in the first call."""
+        q, zero = self._robot.neutral(), np.zeros(self._robot.nv)
+        self._wrenches.estimate(q, zero)
+        self._normal_speeds(q, zero)
+
     def reset(self) -> None:
         """Forget which feet are in contact."""
         self._in_contact = np.zeros(len(self.feet), dtype=bool)

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InvalidArgumentError, UnknownFrameError
-from ..estimation import OBSERVERS, ContactDetector, EffortModel, TorqueObserver, WrenchEstimator
+from ..estimation import (
+    OBSERVERS,
+    ContactDetector,
+    EffortModel,
+    FootContactEstimator,
+    TorqueObserver,
+    WrenchEstimator,
+)
 from ..estimation.thresholds import (
     by_effort_limit,
     external_torque_noise,
@@ -95,9 +102,7 @@ def observer(robot: Robot, values: ContactParameters, kind: str) -> TorqueObserv
     )
 
 
-def effort_model(
-    robot: Robot, values: ContactParameters | IdentificationParameters
-) -> EffortModel:
+def effort_model(robot: Robot, values: ContactParameters | IdentificationParameters) -> EffortModel:
     """What reported efforts mean."""
     effort, friction = values.effort, values.friction
     model = EffortModel.from_robot(
@@ -158,6 +163,21 @@ def wrench_estimator(
         force_only=wrench.force_only,
         length_scale=wrench.length_scale,
         singular_threshold=wrench.singular_threshold,
+    )
+
+
+def feet(robot: Robot, values: ContactParameters) -> FootContactEstimator | None:
+    """An estimator of the feet; None where none are named."""
+    given = values.feet
+    if not given.frames:
+        return None
+    return FootContactEstimator(
+        robot,
+        given.frames,
+        effort_noise=per_velocity(robot, values.effort.noise, 'effort.noise'),
+        friction=given.friction,
+        normal=given.normal,
+        force_threshold=given.force_threshold or None,
     )
 
 

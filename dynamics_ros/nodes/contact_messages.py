@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import Vector3, WrenchStamped
 
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench
+from dynamics_ros_msgs.msg import FootContacts as FootContactsMessage
 
-from ..estimation import ContactLocation, WrenchEstimate
+from ..estimation import ContactLocation, FootContacts, WrenchEstimate
 from .contact_pipeline import ContactPipeline, ExternalTorques
 from .conversions import header, wrench_stamped
 from .state import RobotState
@@ -24,6 +25,18 @@ ESTIMATE_NUMBERS = ('wrench', 'reference_point', 'covariance', 'singular_values'
 """Fields of the messages that are new for every state."""
 
 NOWHERE = np.zeros(3)
+
+
+FEET_NUMBERS = ('forces', 'probabilities', 'friction_violations')
+
+
+class FeetKey(NamedTuple):
+    """What else is in the contacts of feet."""
+
+    frame_id: str
+    feet: tuple[str, ...]
+    in_contact: tuple[bool, ...]
+    degraded: bool
 
 
 class StateKey(NamedTuple):
@@ -78,6 +91,30 @@ def state_parts(
     )
     thresholds = detector.contact_thresholds[order], detector.collision_thresholds[order]
     return key, (external.values[order], *thresholds, *_numbers_of(place))
+
+
+def feet_parts(
+    contacts: FootContacts, state: RobotState, frame_id: str
+) -> tuple[FeetKey, tuple[Any, ...]]:
+    """Key and numbers of the contacts of feet, in the root frame of that id."""
+    standing = tuple(contacts.in_contact.tolist())
+    degraded = bool(contacts.degraded or state.stale)
+    key = FeetKey(frame_id, contacts.feet, standing, degraded)
+    return key, (contacts.forces.ravel(), contacts.probabilities, contacts.friction_violations)
+
+
+def empty_feet(key: FeetKey) -> FootContactsMessage:
+    """Contacts of feet without their numbers."""
+    zeros = [0.0] * len(key.feet)
+    return FootContactsMessage(
+        header=header(Time(), key.frame_id),
+        feet=list(key.feet),
+        forces=[Vector3() for _ in key.feet],
+        probabilities=zeros,
+        in_contact=list(key.in_contact),
+        friction_violations=zeros,
+        degraded=key.degraded,
+    )
 
 
 def estimate_parts(

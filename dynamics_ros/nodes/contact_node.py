@@ -14,7 +14,7 @@ from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
-from dynamics_ros_msgs.msg import ExternalWrench
+from dynamics_ros_msgs.msg import ExternalWrench, FootContacts
 
 from ..errors import DynamicsRosError, InvalidArgumentError
 from ..estimation import ContactLocation, ContactState, WrenchEstimate
@@ -22,11 +22,14 @@ from ..robot import Robot
 from . import markers
 from .contact_messages import (
     ESTIMATE_NUMBERS,
+    FEET_NUMBERS,
     STATE_NUMBERS,
     empty_estimate,
+    empty_feet,
     empty_state,
     empty_wrench,
     estimate_parts,
+    feet_parts,
     state_parts,
 )
 from .contact_pipeline import ContactPipeline, ExternalTorques
@@ -74,6 +77,7 @@ class Contact(Part):
         self._wrench_outputs: list[tuple[Output, Output]] = []
         self._torques = Output(node, JointState, '~/external_torques')
         self._state = Output(node, ContactStateMessage, '~/contact_state')
+        self._feet = Output(node, FootContacts, '~/foot_contacts')
         self._markers = Output(node, MarkerArray, '~/markers')
         self._frame_outputs = FrameOutputs(
             node, {'wrench': WrenchStamped, 'estimate': ExternalWrench}
@@ -109,8 +113,8 @@ class Contact(Part):
         self._place.adopt(prepared)
 
     def outputs(self) -> list[Output]:
-        """External torques, contact state, wrenches, estimates, markers."""
-        return [self._torques, self._state, *self._frame_outputs.all(), self._markers]
+        """External torques, contact state, feet, wrenches, estimates, markers."""
+        return [self._torques, self._state, self._feet, *self._frame_outputs.all(), self._markers]
 
     def details(self) -> dict[str, str]:
         """What the observer has seen, and the tare."""
@@ -160,6 +164,11 @@ class Contact(Part):
             self._torques.send(state, pipeline.joint_names, empty_efforts, ('effort',), torques)
         if self._state.due(now, rate_of(rates.contact_state, general)):
             self._publish_state(pipeline, state, external, place)
+        feet = pipeline.feet
+        if feet is not None and self._feet.due(now, rate_of(rates.foot_contacts, general)):
+            contacts = feet.update(state.q, state.v, external.values, state.stale_mask)
+            feet_key, feet_numbers = feet_parts(contacts, state, self.context.root_frame_id())
+            self._feet.send(state, feet_key, empty_feet, FEET_NUMBERS, *feet_numbers)
         # Whether anybody wants what is the dearest of all to compute.
         wrench_rate, estimate_rate = (rate_of(x, general) for x in (rates.wrench, rates.estimate))
         due = [

@@ -414,6 +414,23 @@ class LocationParameters:
 
 
 @dataclass(frozen=True)
+class FeetParameters:
+    """The feet of a robot with root_joint floating, of which ~/foot_contacts tells."""
+
+    frames: tuple[str, ...] = parameter((), 'Frames of the feet. Empty: the topic is not published')
+    friction: float = parameter(0.6, 'Coefficient of the friction cone', minimum=0.0)
+    normal: tuple[float, ...] = parameter(
+        (0.0, 0.0, 1.0), 'Of the ground, in the frame of odom, upward', sizes=(3,)
+    )
+    force_threshold: float = parameter(
+        0.0,
+        'Normal force that is a contact; 0: 3 % of an even share of the weight',
+        unit='N',
+        minimum=0.0,
+    )
+
+
+@dataclass(frozen=True)
 class TareParameters:
     """Taking the present external torques for zero."""
 
@@ -449,6 +466,7 @@ class ContactRates:
 
     external_torques: float = output_rate('~/external_torques')
     contact_state: float = output_rate('~/contact_state')
+    foot_contacts: float = output_rate('~/foot_contacts')
     wrench: float = output_rate('~/<frame>/wrench, each')
     estimate: float = output_rate('~/<frame>/estimate, each')
 
@@ -469,5 +487,6 @@ class ContactParameters:
     wrench: WrenchParameters = field(default_factory=WrenchParameters)
     thresholds: ContactThresholdParameters = field(default_factory=ContactThresholdParameters)
     location: LocationParameters = field(default_factory=LocationParameters)
+    feet: FeetParameters = field(default_factory=FeetParameters)
     tare: TareParameters = field(default_factory=TareParameters)
     markers: ArrowParameters = field(default_factory=ArrowParameters)

@@ -1,0 +1,89 @@
+"""Feet of a legged robot in contact_node: which stand, on what forces."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from nav_msgs.msg import Odometry
+from rclpy.qos import qos_profile_sensor_data
+from ros_harness import client, running
+
+from benchmarks.robots import urdf_path
+from dynamics_ros import Robot
+from dynamics_ros.estimation import EffortModel
+from dynamics_ros_msgs.msg import FootContacts
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 93
+FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
+TEXT = urdf_path('anymal').read_text()
+ROBOT = Robot.from_urdf(TEXT, root_joint='floating')
+
+
+def standing(feet):
+    """Configuration, joint torques and forces of a robot that stands on some feet."""
+    q = ROBOT.neutral()
+    for name, index in zip(ROBOT.joint_names, range(7, ROBOT.nq), strict=True):
+        sign = 1.0 if name[1] == 'F' else -1.0
+        q[index] = {'HAA': 0.0, 'HFE': 0.6 * sign, 'KFE': -1.2 * sign}[name[-3:]]
+    J = np.vstack([ROBOT.jacobian(q, foot)[:3] for foot in feet])
+    gravity = ROBOT.gravity(q)
+    found = np.linalg.lstsq(J[:, :6].T, gravity[:6], rcond=None)[0]
+    tau = gravity - J.T @ found
+    return q, tau[6:], found.reshape(-1, 3)
+
+
+@pytest.fixture(scope='module')
+def ros():
+    parameters = {
+        'robot_description': TEXT,
+        'root_joint': 'floating',
+        'feet': {'frames': list(FEET), 'friction': 0.01},
+        'location': {'enabled': False},
+    }
+    with running('contact_node', DOMAIN, parameters), client(DOMAIN) as one:
+        yield one
+
+
+def test_feet_that_carry_are_in_contact_and_the_others_not(ros):
+    contacts = ros.listen(FootContacts, '/contact_node/foot_contacts')
+    q, effort, forces = standing(FEET)
+    friction = EffortModel.from_robot(ROBOT).friction_torque(np.zeros(ROBOT.nv))
+    assert not friction.any()
+
+    def tell():
+        state = ros.joint_state(ROBOT.joint_names, q[7:], np.zeros(12), effort, step=0.01)
+        base = Odometry(child_frame_id='base')
+        base.header.stamp = state.header.stamp
+        base.header.frame_id = 'odom'
+        base.pose.pose.orientation.w = 1.0
+        ros.publish('/odom', base, qos_profile_sensor_data)
+        ros.publish_joint_state(state)
+
+    def settled():
+        if not contacts:
+            return False
+        found = np.array([[f.x, f.y, f.z] for f in contacts[-1].forces])
+        return np.allclose(found, forces, atol=0.1)
+
+    ros.wait_for(settled, meanwhile=tell)
+    message = contacts[-1]
+    assert message.feet == list(FEET)
+    assert message.header.frame_id == 'odom'
+    assert all(message.in_contact)
+    assert min(message.probabilities) > 0.99
+    assert not message.degraded
+    # With next to no friction each tangential force is one too many.
+    tangential = np.linalg.norm(forces[:, :2], axis=1)
+    expected = np.maximum(tangential - 0.01 * forces[:, 2], 0.0)
+    np.testing.assert_allclose(message.friction_violations, expected, atol=0.1)
+
+
+def test_a_foot_that_does_not_exist_is_refused_with_its_name(ros):
+    result = ros.set_parameter('contact_node', 'feet.frames', ['LF_FOOT', 'NOSE'])
+    assert not result.successful
+    assert 'NOSE' in result.reason
