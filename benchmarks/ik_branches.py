@@ -18,7 +18,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from benchmarks.descriptions import serial_chain
-from benchmarks.ik_processes import OURS_ALL, in_turns
+from benchmarks.ik_processes import OURS_ALL, in_turns, write_problem
 from benchmarks.peers import peer_python
 from benchmarks.pinocchio_peer import PinocchioPeer
 from benchmarks.records import Goal, Record
@@ -43,6 +43,10 @@ SEARCHED = 50
 """Targets of each arm that the long search gets, a part of the others'."""
 
 RESTARTS = 200
+FINE = 1e-9
+"""m and rad: what the search may miss a target by. Next to a singular configuration a coarser one
+has solutions everywhere along a line."""
+
 NONE_LOST = Goal(0.0, of='value')
 TIME = Goal(2.0)
 """Of arms of six joints."""
@@ -73,16 +77,13 @@ def _measured(
     targets = robot.forward_kinematics(q, arm.tip)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / 'chain.urdf').write_text(text)
-        np.savez(
-            folder / 'problem.npz',
-            urdf=str(folder / 'chain.urdf'),
-            base=arm.base,
-            tip=arm.tip,
+        write_problem(
+            folder,
+            text,
+            robot,
+            arm,
             targets=targets,
             seed=seed,
-            lower=robot.lower_limits,
-            upper=robot.upper_limits,
             timeout=1.0,
             tolerance=REACHES,
             home=robot.forward_kinematics(rest, arm.tip),
@@ -124,6 +125,8 @@ def _measured(
             seed,
             locked_joints=names,
             posture='seed',
+            position_tolerance=FINE,
+            rotation_tolerance=FINE,
             timeout=10.0,
             max_restarts=RESTARTS,
             max_solutions=MOST,

@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from benchmarks.robots import Arm
+from dynamics_ros import Robot
 
 Array = NDArray[np.float64]
 
@@ -16,6 +20,29 @@ OURS, OURS_ALL = 'dynamics_ros', 'dynamics_ros_all'
 
 PIECE = 100
 """Targets that a process solves before the next one has its turn."""
+
+
+def write_problem(folder: Path, text: str, robot: Robot, arm: Arm, **fields: Any) -> None:
+    """Write what a process reads.
+
+    Args:
+        folder: where to.
+        text: the chain as URDF.
+        robot: the same, for its limits.
+        arm: for its first and last link.
+        fields: the other fields of ``ik_worker.Problem``.
+    """
+    urdf = folder / 'chain.urdf'
+    urdf.write_text(text)
+    np.savez(
+        folder / 'problem.npz',
+        urdf=str(urdf),
+        base=arm.base,
+        tip=arm.tip,
+        lower=robot.lower_limits,
+        upper=robot.upper_limits,
+        **fields,
+    )
 
 
 def in_turns(folder: Path, pythons: dict[str, Path], count: int, name: str) -> dict[str, Array]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from benchmarks import ik_branches, ik_circle, ik_unreachable
 from benchmarks.descriptions import serial_chain
-from benchmarks.ik_processes import OURS, in_turns
+from benchmarks.ik_processes import OURS, in_turns, write_problem
 from benchmarks.peers import peer_python
 from benchmarks.pinocchio_peer import PinocchioPeer
 from benchmarks.records import Goal, Record
@@ -92,16 +92,13 @@ def measure(arm: Arm, count: int, pythons: dict[str, Path]) -> dict[str, Answers
     seed[bounded] = 0.5 * (lower[bounded] + upper[bounded])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / 'chain.urdf').write_text(text)
-        np.savez(
-            folder / 'problem.npz',
-            urdf=str(folder / 'chain.urdf'),
-            base=arm.base,
-            tip=arm.tip,
+        write_problem(
+            folder,
+            text,
+            robot,
+            arm,
             targets=targets,
             seed=seed,
-            lower=lower,
-            upper=upper,
             timeout=TIMEOUT,
             tolerance=TOLERANCE,
         )

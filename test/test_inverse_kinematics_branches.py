@@ -149,6 +149,27 @@ def test_what_a_closed_form_does_not_know_is_left_to_a_search(ur5):
     assert locked is not None
 
 
+def test_where_a_locked_joint_spoils_the_closed_form_a_search_answers():
+    panda = Robot.from_urdf(urdf_path('panda'))
+    rng = np.random.default_rng(4)
+    for position, has_branches in ((0.0, False), (1.5, True)):
+        q = panda.random_configuration(rng)
+        # At zero, axes 5 and 7 are parallel: nowhere else.
+        q[5] = position
+        target = panda.forward_kinematics(q, 'panda_hand')
+        wishes = {'locked_joints': ['panda_joint6']}
+        problem = Problem(panda, target, 'panda_hand', q, Wishes(**wishes))
+        branches, hopeless = closed_form_of(problem).solutions(problem, 0.0, most=16)
+        assert bool(branches) == has_branches
+        assert not hopeless
+        seed = q.copy()
+        seed[:5] += 0.1
+        seed = np.clip(seed, panda.lower_limits, panda.upper_limits)
+        result = panda.inverse_kinematics(target, 'panda_hand', seed, **wishes, timeout=5.0)
+        assert result.success
+        assert result.q[5] == q[5]
+
+
 def test_an_arm_on_a_moving_base_and_with_other_joints_keeps_what_is_not_its_own():
     rng = np.random.default_rng(3)
     text = urdf_of_axes(random_axes(rng, 'spherical', 'parallel_23'), rng)

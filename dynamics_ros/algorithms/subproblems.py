@@ -15,10 +15,10 @@ from ..spatial.scalar import sqrt, where_less
 INDIFFERENT = 1e-24
 """Squared lever [m^2, or of unit vectors] below which a turn changes nothing but rounding."""
 
-BRACKETING = 16
+BRACKETING = 24
 """Steps to the root of a bracketed cubic: Newton's where they stay inside, else halvings."""
 
-REFINING = 2
+REFINING = 4
 """Newton steps for a point on a circle, which is right to half of the digits at least."""
 
 FLAT = 1e-26
