@@ -295,10 +295,12 @@ def _searched(model: Model, names: Sequence[str]) -> _Searched:
     pairs = zip(names[split + 1 :: 2], names[split + 2 :: 2], strict=True)
     supports = [Support(model.frame(name), int(rows)) for name, rows in pairs]
     moving = moving_coordinates(model, [*frames, *(support.frame for support in supports)])
-    root = model.joints[0]
-    lead = list(root.q_indices) if supports else []
-    velocities = len(moving) + (len(root.v_indices) if supports else 0)
-    return _Searched(frames, supports, [*lead, *(place for place, _ in moving)], velocities)
+    coordinates, velocities = [place for place, _ in moving], len(moving)
+    if supports:
+        root = model.joints[0]
+        coordinates[:0] = root.q_indices
+        velocities += len(root.v_indices)
+    return _Searched(frames, supports, coordinates, velocities)
 
 
 def _inverse_kinematics_search(model: Model, *names: str) -> Definition:

@@ -40,6 +40,11 @@ class InverseKinematicsResults:
     elapsed: float
 
 
+def _axes(value: ArrayLike) -> int:
+    """How many axes there are; NumPy takes longer to say so."""
+    return value.ndim if isinstance(value, np.ndarray) else np.ndim(value)
+
+
 def solve_each(
     robot: Robot,
     target: ArrayLike,
@@ -60,7 +65,7 @@ def solve_each(
         InvalidArgumentError: as `solve`, and leading axes that do not broadcast.
     """
     own = 2 if isinstance(frame, str) else 3
-    if np.ndim(target) <= own and (seed is None or np.ndim(seed) <= 1):
+    if _axes(target) <= own and (seed is None or _axes(seed) <= 1):
         return solve(robot, target, frame, seed, **options)
     targets = np.asarray(target)
     seeds = robot.neutral()[:0] if seed is None else np.asarray(seed)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import le
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -150,11 +149,6 @@ class Chain:
     def _limits(self) -> tuple[list[float], list[float]]:
         return self.lower.tolist(), self.upper.tolist()
 
-    def allows(self, positions: list[float]) -> bool:
-        """Whether all joints are within their limits."""
-        lower, upper = self._limits
-        return all(map(le, lower, positions)) and all(map(le, positions, upper))
-
     def turned_to(self, positions: list[float], seed: Vector) -> list[float]:
         """The same pose with every turning joint on the allowed turn that is nearest the seed.
 
@@ -236,7 +230,7 @@ def _find_chain(robot: Robot, frames: tuple[str, ...], supports: Supports) -> Ch
     middle = 0.5 * (np.where(bounded, lower, 0.0) + np.where(bounded, upper, 0.0))
     centre = np.clip(middle, lower, upper)
     sampled = _sampled(lower, upper, turning, slides, centre)
-    names = [by_place[q] for q, _ in coordinates]
+    names, options = [by_place[q] for q, _ in coordinates], frames
     root = model.joints[0]
     root_nq, root_nv = (len(root.q_indices), len(root.v_indices)) if supports else (0, 0)
     if supports:
@@ -248,13 +242,10 @@ def _find_chain(robot: Robot, frames: tuple[str, ...], supports: Supports) -> Ch
         v_index = np.concatenate([np.array(root.v_indices, dtype=np.intp), v_index])
         lower, upper = np.concatenate([-free, lower]), np.concatenate([free, upper])
         turning = np.concatenate([np.zeros(root_nq, dtype=bool), turning])
-        linear = np.array([ROOT_SLIDES[root.kind.name]]).ravel()
-        slides = np.concatenate([linear, slides])
+        slides = np.concatenate([ROOT_SLIDES[root.kind.name], slides])
         centre = np.concatenate([at_rest, centre])
         sampled = np.hstack([np.array([at_rest, at_rest]), sampled])
-    kernels = (*frames, '', *(str(x) for support in supports for x in support))
-    if not supports:
-        kernels = frames
+        options = (*frames, '', *(str(x) for support in supports for x in support))
     starts = Starts(robot, frames, q_index, sampled, 0)
     return Chain(
         frames=frames,
@@ -272,8 +263,8 @@ def _find_chain(robot: Robot, frames: tuple[str, ...], supports: Supports) -> Ch
         sampled=sampled,
         reaches=tuple(reach_of(model, frame) for frame in frames),
         length=starts.spread,
-        search=robot.kernel('inverse_kinematics_search', *kernels),
-        check=robot.kernel('inverse_kinematics_check', *kernels),
+        search=robot.kernel('inverse_kinematics_search', *options),
+        check=robot.kernel('inverse_kinematics_check', *options),
         _starts={0: starts},
     )
 

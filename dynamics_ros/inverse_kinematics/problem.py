@@ -221,8 +221,11 @@ class Problem:
     def confirmed(self, positions: Vector) -> Placed | None:
         """The solution with these positions, if it holds and is within the limits."""
         placed = self.placed(positions)
-        _, _, position, rotation, allowed = placed
-        holds = position <= self.wishes[0] and rotation <= self.wishes[1] and allowed
+        holds = (
+            placed.position_error <= self.wishes.position_tolerance
+            and placed.rotation_error <= self.wishes.rotation_tolerance
+            and placed.allowed
+        )
         return placed if holds else None
 
     def result(
