@@ -213,24 +213,23 @@ def contact_wrenches(
     # P = V diag(1/d) V^T G W^2 takes torques to wrenches.
     squares = each(lambda w: w * w, system.weights)
     along = product(transposed(scaled_columns(V, inverse)), scaled_columns(system.G, squares))
+    P = product(V, along)
+    found = product(P, [[x] for x in system.torque])
+    scatter = beside(
+        scaled_columns(P, system.own_noise),
+        product(P, system.momentum_noise),
+        scaled_columns(V, unknown),
+    )
+    missed = product(scaled_columns(V, missing), transposed(V))
     wrenches, covariances, flags = [], [], []
     for index, lever in enumerate(arms):
         own = slice(index * rows, (index + 1) * rows)
-        V_i = V[own]
-        P = product(V_i, along)
-        scatter = beside(
-            scaled_columns(P, system.own_noise),
-            product(P, system.momentum_noise),
-            scaled_columns(V_i, unknown),
-        )
-        missed = product(scaled_columns(V_i, missing), transposed(V))
         arm = [x / length for x in lever]
-        move = like(_move(arm, rows), V)
+        move = _move(arm, rows)
         in_units = like(_units(length, move), V)
-        wrench = product(in_units, product(P, [[x] for x in system.torque]))
-        wrenches.append([x for (x,) in wrench])
-        covariances.append(times_transposed(product(in_units, scatter)))
-        flags.append(_flags(missed, own, move, like(_move([-x for x in arm], rows), V)))
+        wrenches.append([x for (x,) in product(in_units, found[own])])
+        covariances.append(times_transposed(product(in_units, scatter[own])))
+        flags.append(_flags(missed[own], own, arm))
     singular = descending(each(lambda s: sqrt(where_less(s, 0.0, 0.0, s)), values))
     return wrenches, covariances, flags, singular
 
@@ -250,20 +249,22 @@ def _units(length: Scalar, move: Matrix) -> list[list[Scalar]]:
     return [[x * (1.0 if i < 3 else length) for x in row] for i, row in enumerate(move)]
 
 
-def _flags(missed: Matrix, own: slice, move: Matrix, back: Matrix) -> list[Scalar]:
+def _flags(missed: Matrix, own: slice, arm: Values) -> list[Scalar]:
     """What is observable about the reference point, and whether anything is degraded.
 
     Args:
         missed: (3 or 6, N) part of a unit wrench of each contact that is missed in this one.
         own: its columns of this contact.
-        move, back: to the reference point and from it.
+        arm: from the frame's origin to the reference point, in length scales.
     """
     rows = len(missed)
     degraded: Scalar = 0.0
     for square in squared_lengths(missed):
         degraded = where_less(DAMPED * DAMPED, square, 1.0, degraded)
     if rows == 6:
-        missed = product(move, missed)
+        # To the reference point: what is missed there of a wrench that is given there.
+        missed = product(like(_move(arm, 6), missed), missed)
+        back = like(_move([-x for x in arm], 6), missed)
         before, after = slice(0, own.start), slice(own.stop, None)
         there = product(columns(missed, own), back)
         missed = beside(columns(missed, before), there, columns(missed, after))
