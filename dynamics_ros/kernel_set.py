@@ -69,6 +69,7 @@ class KernelSet:
     Attributes:
         model: whose kernels.
         backend: 'llvm', 'python' or 'auto'.
+        names: of the kernels that are there, as ``info`` has them.
         calls: the kernels that are compiled for good, as functions of their inputs.
         shortened: the keys for which all that `shortcut` can do is done.
     """
@@ -85,6 +86,7 @@ class KernelSet:
         self.backend = backend
         self.calls: dict[Key, Callable[..., Any]] = {}
         self.shortened: set[Key] = set()
+        self.names: set[str] = set()
         self._kernels: dict[Key, Kernel] = {}
         self._named: dict[str, NamedCalls] = {}
         self._lock = threading.Lock()
@@ -108,10 +110,14 @@ class KernelSet:
 
     def kernel(self, key: Key) -> Kernel:
         """The kernel itself, compiled now if it is the first time; raises as ``call`` does."""
+        kernel = self._kernels.get(key)
+        if kernel is not None:
+            return kernel  # who needs this one does not wait while another is traced
         with self._lock:
             kernel = self._kernels.get(key)
             if kernel is None:
                 kernel = self._kernels[key] = self._compile(key)
+                self.names.add(_told(key))
             return kernel
 
     def shortcut(self, key: Key, slow_path: Callable[..., Any]) -> Callable[..., Any] | None:
@@ -151,7 +157,7 @@ class KernelSet:
         # Without the lock, which is held while a kernel is traced: whoever asks should not wait.
         kernels = sorted(self._kernels.copy().items())
         return {
-            f'{key[0]}({", ".join(key[1:])})': KernelInfo(
+            _told(key): KernelInfo(
                 kernel.backend, kernel.operation_count, kernel.compile_seconds
             )
             for key, kernel in kernels
@@ -182,6 +188,11 @@ class KernelSet:
                     1.0 + UNIT_QUATERNION_TOLERANCE,
                     partial(_no_unit_quaternion, name),
                 )
+
+
+def _told(key: Key) -> str:
+    """A key in one word, as users see it."""
+    return f'{key[0]}({", ".join(key[1:])})'
 
 
 def _no_unit_quaternion(name: str, squared: float) -> InvalidArgumentError:

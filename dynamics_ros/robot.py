@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -144,6 +144,10 @@ class Robot(ConstrainedMotion):
     def kernels(self) -> dict[str, KernelInfo]:
         """What has been compiled so far: 'name(options)' to how it runs."""
         return self._kernel_set.info()
+
+    def has_kernels(self, names: Iterable[str]) -> bool:
+        """Whether all of these, named as in ``kernels``, have been compiled so far."""
+        return self._kernel_set.names.issuperset(names)
 
     def kernel(self, name: str, *options: str) -> Kernel:
         """The compiled function of a name, for callers that keep their own arrays."""

@@ -22,13 +22,13 @@ from tf2_msgs.msg import TFMessage
 
 from dynamics_ros.nodes import cdr, forms
 from dynamics_ros.nodes.cdr import JointStateReader, LayoutError, MalformedMessageError, Template
-from dynamics_ros.nodes.contact_node import (
+from dynamics_ros.nodes.contact_messages import (
     ESTIMATE_NUMBERS,
     STATE_NUMBERS,
     EstimateKey,
     StateKey,
-    _empty_estimate,
-    _empty_state,
+    empty_estimate,
+    empty_state,
 )
 from dynamics_ros.nodes.conversions import (
     empty_efforts,
@@ -203,7 +203,7 @@ def test_garbage_is_never_more_than_refused():
 
 # --- what goes out ------------------------------------------------------------------------------
 
-KEY = StateKey('base', 1, 'wrist', True, ('a', 'bcd', 'ef'))
+KEY = StateKey('base', 1, 'wrist', True, 'wrist', True, ('a', 'bcd', 'ef'))
 ESTIMATE = EstimateKey(
     'map', 'tool', (True, False) * 3, True, 6, ('a', 'bcd', 'ef'), ('odom', 'bcd')
 )
@@ -220,8 +220,8 @@ FORMS = {
         ('transforms.transform',),
         (63,),
     ),
-    'state': (_empty_state(KEY), STATE_NUMBERS, None),
-    'estimate': (_empty_estimate(ESTIMATE), ESTIMATE_NUMBERS, None),
+    'state': (empty_state(KEY), STATE_NUMBERS, None),
+    'estimate': (empty_estimate(ESTIMATE), ESTIMATE_NUMBERS, None),
 }
 KINDS = {
     'pose': PoseStamped,

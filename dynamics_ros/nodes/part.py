@@ -54,6 +54,9 @@ class Part(ABC):
     def update(self, state: RobotState) -> None:
         """Publish what follows from a new state."""
 
+    def follow(self, state: RobotState) -> None:  # noqa: B027 - most parts remember nothing
+        """Take in a state that is not answered, because newer ones wait."""
+
     @abstractmethod
     def outputs(self) -> list[Output]:
         """Every publisher that depends on the state."""

@@ -107,7 +107,7 @@ class RequestKernels:
         """
         needed = frozenset(kernels)
         home = self._home(robot, needed)
-        made = needed <= home.kernels.keys()
+        made = home.has_kernels(needed)
         if made and worker is None:
             return function(home)
         thread = worker if made and worker is not None else self._worker
@@ -120,6 +120,8 @@ class RequestKernels:
             self._warm_up.release(executor)
 
     def _home(self, robot: Robot, needed: frozenset[str]) -> Robot:
+        if robot.has_kernels(needed):
+            return robot
         # Those without options are few, and soon there anyway.
         if all(name.endswith('()') for name in needed - robot.kernels.keys()):
             return robot

@@ -86,7 +86,7 @@ def requested_state(
     base_given = _base_given(context.buffer, state, base_pose, base_twist)
     velocity_known = effort_known = True
     if len(named) == len(context.buffer.joint_names):
-        q, v, effort = robot.neutral(), np.zeros(robot.nv), np.zeros(robot.nv)
+        q, v, effort = context.buffer.neutral.copy(), np.zeros(robot.nv), np.zeros(robot.nv)
         context.buffer.copy_base(q, v)
         stamp = state.header.stamp
     else:
@@ -215,17 +215,28 @@ def _checked(state: JointState, buffer: StateBuffer, argument: str) -> tuple[str
 
 
 def _base_given(buffer: StateBuffer, state: JointState, pose: Pose, twist: Twist | None) -> bool:
-    left_alone = quaternion_is_zero(pose.orientation) or (pose == NOT_GIVEN and not state.name)
+    left_alone = quaternion_is_zero(pose.orientation) or (not state.name and _is_default(pose))
     if left_alone:
         vector_array(pose.position, 'base_pose.position')
         return False
     if not buffer.has_base:
-        if pose != NOT_GIVEN or (twist is not None and twist != Twist()):
+        if not _is_default(pose) or (twist is not None and any(_components(twist))):
             raise InvalidArgumentError(
                 'base_pose', 'given for a robot whose base is fixed', 'none, or a moving root_joint'
             )
         return False
     return True
+
+
+def _is_default(pose: Pose) -> bool:
+    """Whether a pose is what a client leaves that knows nothing of a moving base."""
+    place, turn = pose.position, pose.orientation
+    return (turn.w, turn.x, turn.y, turn.z, place.x, place.y, place.z) == (1.0, *6 * (0.0,))
+
+
+def _components(twist: Twist) -> tuple[float, ...]:
+    v, w = twist.linear, twist.angular
+    return v.x, v.y, v.z, w.x, w.y, w.z
 
 
 def _fill(

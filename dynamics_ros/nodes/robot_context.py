@@ -323,8 +323,7 @@ class RobotContext:
             self._warn_refused('joint_states', refusal)
             return
         self.joint_states.tick()
-        if answer:
-            self._publish(buffer.state())
+        self._tell(buffer.state(), answer)
 
     def _refuse_bytes(self, error: MalformedMessageError) -> None:
         refusal = RefusedMessage('malformed bytes', str(error))
@@ -332,15 +331,15 @@ class RobotContext:
             self.buffer.refused[refusal.kind] += 1
         self._warn_refused('joint_states', refusal)
 
-    def _publish(self, state: RobotState | None) -> None:
-        """Have the parts publish what follows from a new state."""
+    def _tell(self, state: RobotState | None, answer: bool = True) -> None:
+        """Have the parts publish what follows from a new state, or only take it in."""
         if state is None:
             return
         first = self.state is None
         self.state = state
         for part in self._parts:
             if not part.problem:
-                self._guarded(part, part.update, state)
+                self._guarded(part, part.update if answer else part.follow, state)
         if first:
             self._notify()
 
@@ -356,7 +355,7 @@ class RobotContext:
         if not self.buffer.joint_names:
             # The pose is all there is to know of a body without joints.
             self.joint_states.tick()
-            self._publish(self.buffer.state())
+            self._tell(self.buffer.state())
 
     def _warn_refused(self, topic: str, refusal: RefusedMessage) -> None:
         # Not rclpy's throttle: it looks up the caller's source for every message it drops.

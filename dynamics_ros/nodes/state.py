@@ -123,6 +123,9 @@ class StateBuffer:
     A message is taken or refused as a whole; ``refused`` counts the reasons. A velocity or effort
     that is not a number (drivers write NaN for what they do not measure) leaves that of its joint
     unknown, and is counted too.
+
+    Attributes:
+        neutral: (nq) the configuration in which every joint transform is the identity.
     """
 
     def __init__(self, robot: Robot, ignored_names: Iterable[str], joint_timeout: float) -> None:
@@ -143,7 +146,8 @@ class StateBuffer:
         self._resolutions = {self._resolution.names: self._resolution}
         self._base_nq = model.root_joint_nq
         self._base_nv = model.root_joint_nv
-        self._q = robot.neutral()
+        self.neutral = robot.neutral()
+        self._q = self.neutral.copy()
         self._v = np.zeros(robot.nv)
         self._effort = np.zeros(robot.nv)
         size = len(single)
