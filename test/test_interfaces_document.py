@@ -25,8 +25,8 @@ NODES = (
     'cartesian_servo_node',
     'robot_simulator',
 )
-OF_EVERY_NODE = re.compile(r'/(rosout|parameter_events)$')
-OF_PARAMETERS = re.compile(r'/(\w+_parameters(_atomically)?|get_parameter_types|\w+_description)$')
+OF_EVERY_NODE = re.compile(r'/(rosout|parameter_events)$|/_action/')
+OF_PARAMETERS = re.compile(r'/_action/|/(\w+_parameters(_atomically)?|get_parameter_types|\w+_description)$')
 
 
 def section(title: str) -> str:
@@ -93,6 +93,19 @@ def test_every_topic_and_service_of_a_node_is_documented_with_its_type(graph, no
             if node == 'dynamics_node':
                 told.add(('/payload', 'dynamics_ros_msgs/Payload'))
         assert running_now == told
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize('node', NODES)
+def test_every_action_is_documented_with_its_type(graph, node):
+    ending = '/_action/feedback'
+    running_now = {
+        (name.removesuffix(ending), short(kind).removesuffix('_FeedbackMessage'))
+        for name, kinds in graph.get_publisher_names_and_types_by_node(node, '/')
+        for kind in kinds
+        if name.endswith(ending)
+    }
+    assert running_now == documented(node, 'action')
 
 
 def subscribed_by_all() -> set[tuple[str, str]]:

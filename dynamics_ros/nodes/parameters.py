@@ -221,6 +221,12 @@ class EffortParameters:
         minimum=1e-9,
         may_be_infinite=True,
     )
+
+
+@dataclass(frozen=True)
+class ContactEffortParameters(EffortParameters):
+    """The same, and what thresholds and covariances follow from."""
+
     velocity_noise: tuple[float, ...] = parameter(
         (0.001,),
         'Standard deviation of one reported velocity',
@@ -481,7 +487,7 @@ class ContactParameters:
     )
     publish_rate: float = parameter(0.0, PUBLISH_RATE, unit='Hz', minimum=0.0)
     publish_rates: ContactRates = field(default_factory=ContactRates)
-    effort: EffortParameters = field(default_factory=EffortParameters)
+    effort: ContactEffortParameters = field(default_factory=ContactEffortParameters)
     friction: FrictionParameters = field(default_factory=FrictionParameters)
     observer: ObserverParameters = field(default_factory=ObserverParameters)
     wrench: WrenchParameters = field(default_factory=WrenchParameters)
