@@ -27,8 +27,9 @@ class ClosedForm(NamedTuple):
     Attributes:
         kernel: ``algorithms.analytic_solutions``.
         exact: whether a target that no branch reaches is out of reach for sure. Of an arm that its
-            description rounds, a branch may be missed near a singular configuration; and where a
-            joint is locked at a special place, other axes may be parallel than elsewhere.
+            description rounds, a branch may be missed near a singular configuration, of a quartic
+            one of two roots that are close; and where a joint is locked at a special place, other
+            axes may be parallel than elsewhere.
     """
 
     kernel: Kernel
@@ -94,7 +95,8 @@ def _find(problem: Problem, locked: tuple[str, ...]) -> ClosedForm | None:
     if arm is None:
         return None
     kernel = robot.kernel('analytic_inverse_kinematics', frames[0], *locked)
-    closed_form = ClosedForm(kernel, arm.error < EXACT and not locked)
+    exact = arm.error < EXACT and arm.geometry.case != 'skew' and not locked
+    closed_form = ClosedForm(kernel, exact)
     # Making it must not eat up the time of a problem; and its answers are the same from the first.
     kernel.wait()
     closed_form.solutions(problem, 0.0, most=1)
