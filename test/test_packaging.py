@@ -17,13 +17,15 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent
 MESSAGES = ROOT / 'dynamics_ros_msgs'
-INTERFACES = sorted(MESSAGES.glob('msg/*.msg')) + sorted(MESSAGES.glob('srv/*.srv'))
+INTERFACES = sorted(p for kind in ('msg', 'srv', 'action') for p in MESSAGES.glob(f'{kind}/*'))
+PARTS = {'.msg': (), '.srv': ('Request', 'Response'), '.action': ('Goal', 'Result', 'Feedback')}
 SERVICES = [path.stem for path in INTERFACES if path.suffix == '.srv']
 EXECUTABLES = [
     'cartesian_servo_node',
     'contact_node',
     'dynamics_node',
     'dynamics_ros',
+    'estimate_bag',
     'export_kernels',
     'kinematics_node',
     'robot_simulator',
@@ -82,7 +84,7 @@ def test_every_file_that_has_a_version_has_the_same():
 
 def test_every_package_that_is_imported_is_a_declared_dependency():
     # What the package does without where it is missing.
-    optional = {'llvmlite', 'moveit_msgs'}
+    optional = {'llvmlite', 'matplotlib', 'moveit_msgs', 'rosbags'}
     keys = {name: f'python3-{name}' for name in ('numpy', 'scipy', 'yaml')}
     declared = {dependency.name for dependency in parse_package(str(ROOT)).exec_depends}
     undeclared = {
@@ -146,7 +148,7 @@ def test_every_folder_of_python_files_is_a_package():
 def test_the_interface_is_generated_and_default_constructs(path):
     module = importlib.import_module(f'dynamics_ros_msgs.{path.parent.name}')
     kind = getattr(module, path.stem)
-    for part in [kind.Request, kind.Response] if path.suffix == '.srv' else [kind]:
+    for part in [getattr(kind, name) for name in PARTS[path.suffix]] or [kind]:
         assert part() == part()
 
 
