@@ -20,11 +20,12 @@ class Effort:
 
     Attributes:
         repeats: of each statement; the median counts.
-        slice_seconds: that one statement runs before the next one has its turn.
+        slice_seconds: that one statement runs before the next one has its turn; less than what a
+            system gives a process at a time, so that most turns are not interrupted.
     """
 
-    repeats: int = 31
-    slice_seconds: float = 0.004
+    repeats: int = 101
+    slice_seconds: float = 0.001
 
 
 QUICK = Effort(repeats=5, slice_seconds=0.001)
@@ -87,8 +88,8 @@ def interleaved(
 
 
 def _loops(timer: timeit.Timer, seconds: float) -> int:
-    """How many runs take about as long as wanted."""
+    """How many runs take about as long as wanted, when nothing comes in between."""
     loops = 1
-    while (taken := timer.timeit(loops)) < 0.3 * seconds:
+    while (taken := min(timer.repeat(3, loops))) < 0.3 * seconds:
         loops *= 4
     return max(1, round(loops * seconds / taken))

@@ -21,7 +21,15 @@ from dynamics_ros.kernels.operations import (
     Operation,
 )
 from dynamics_ros.kernels.processor import Processor
-from dynamics_ros.kernels.schedule import Angles, Step, cut, part_count, steps
+from dynamics_ros.kernels.schedule import (
+    BATCH_PART_STEPS,
+    PART_STEPS,
+    Angles,
+    Step,
+    cut,
+    part_count,
+    steps,
+)
 
 if TYPE_CHECKING:
     from dynamics_ros.kernels.trace import Trace
@@ -121,7 +129,8 @@ class _Line:
             else:
                 ready.append((result, place))
         # They are most of a sparse matrix, so that all parts have to share them.
-        count = part_count(len(ordered) + len(ready))
+        size = PART_STEPS if lanes == 1 else BATCH_PART_STEPS
+        count = part_count(len(ordered) + len(ready), size)
         self.parts = cut(ordered, count)
         self.ready = cut(ready, count)
         self.slots: dict[tuple[str, int], int] = {}

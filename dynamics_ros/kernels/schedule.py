@@ -18,8 +18,12 @@ from dynamics_ros.kernels.operations import COS, INPUT, SIN
 
 T = TypeVar('T')
 
-PART_STEPS = 2000
-"""Steps of a part; less costs loads and stores, more costs compile time."""
+PART_STEPS = 500
+"""Steps of a part; less costs loads and stores, more costs compile time, and run time where the
+code is large."""
+
+BATCH_PART_STEPS = 2000
+"""The same for vectors, which are larger to load and store."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ def steps(nodes: Sequence[Instruction], width: int) -> list[Step]:
     return ordered
 
 
-def part_count(steps_of_all_kinds: int, size: int = PART_STEPS) -> int:
+def part_count(steps_of_all_kinds: int, size: int) -> int:
     """Return the number of parts for so many steps."""
     return max(1, -(-steps_of_all_kinds // size))
 
