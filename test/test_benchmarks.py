@@ -107,6 +107,10 @@ def test_estimates_are_held_against_pushes_of_known_size(tmp_path, capsys):
     assert values['fast motion with noise: RMS'] < 0.5
     assert values['step found, with noise: worst'] <= 10.0
     assert values['masses +10 %, tared: push at rest'] < 0.1 * values['masses +10 %: push at rest']
+    assert values['contact, without noise: right link'] > 80.0
+    assert values['contact, without noise: point off, median'] < 30.0
+    assert values['payload, motion, without noise: mass off'] < 1.0
+    assert values['payload, postures, with noise: centre of mass off'] < 5.0
     assert values['cost of observer and wrench'] > 0.0
     assert 'goals are met' in capsys.readouterr().out
 
