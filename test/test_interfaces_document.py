@@ -26,7 +26,9 @@ NODES = (
     'robot_simulator',
 )
 OF_EVERY_NODE = re.compile(r'/(rosout|parameter_events)$|/_action/')
-OF_PARAMETERS = re.compile(r'/_action/|/(\w+_parameters(_atomically)?|get_parameter_types|\w+_description)$')
+OF_PARAMETERS = re.compile(
+    r'/_action/|/(\w+_parameters(_atomically)?|get_parameter_types|\w+_description)$'
+)
 
 
 def section(title: str) -> str:

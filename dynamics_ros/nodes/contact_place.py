@@ -77,9 +77,9 @@ class ContactPlace:
             surfaces, told = self._surfaces, self._told
             if made_of != self._made_of:
                 surfaces, told = _surfaces(pipeline.robot, *made_of)
-            locator = ContactLocator(
-                pipeline.robot, surfaces, noise=noise, friction=settings.friction
-            )
+            # A twin: kernels for every link are this thread's own, and go with it.
+            twin = pipeline.robot.with_gravity(tuple(pipeline.robot.model.gravity))
+            locator = ContactLocator(twin, surfaces, noise=noise, friction=settings.friction)
             locator.compile()
             return locator, surfaces, told
 
