@@ -34,7 +34,7 @@ Array = NDArray[np.float64]
 
 SUITE = 'dynamics'
 STATES = 10_000
-BATCH_EFFORT = Effort(repeats=7, slice_seconds=0.0)
+BATCH_EFFORT = Effort(repeats=15, slice_seconds=0.0)
 WRITING = 'np.copyto(np.empty(shape), 1.0)'
 """What the memory takes for an array like the result, with nothing computed: no call that gives its
 answer as an array of its own can be faster."""
