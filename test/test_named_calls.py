@@ -133,7 +133,8 @@ class TestLife:
         gc.collect()
         after = [sys.getrefcount(x) for x in watched]
         assert all(abs(b - a) <= 10 for a, b in zip(before, after)), (before, after)
-        assert abs(sys.getallocatedblocks() - blocks) < 100
+        # A block that is lost in each call would make a thousand; other threads have theirs.
+        assert abs(sys.getallocatedblocks() - blocks) < 500
 
     def test_a_method_taken_from_a_robot_outlives_it(self, arm, plain):
         q, frame = state(arm), arm.frame_names[-1]
