@@ -114,15 +114,8 @@ def compile_module(ir: str, functions: Sequence[str]) -> MachineCode:
         functions: the functions whose addresses will be asked for.
     """
     binding = load()
-    target = binding.Target.from_default_triple()
-    options = {
-        'cpu': binding.get_host_cpu_name(),
-        'features': binding.get_host_cpu_features().flatten(),
-        'opt': 2,
-        'codemodel': 'jitdefault',
-    }
+    target, options, versions = _target()
     machine = target.create_target_machine(jit=True, **options)
-    versions = f'{binding.llvm_version_info} {_llvmlite_version()} {target.triple}'
     name = object_cache.key(ir, versions, repr(options))
     code = object_cache.read(name)
     if code is None:
@@ -135,6 +128,20 @@ def compile_module(ir: str, functions: Sequence[str]) -> MachineCode:
         engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return MachineCode(engine, functions)
+
+
+@lru_cache(maxsize=1)
+def _target() -> tuple[Any, dict[str, Any], str]:
+    """Return what is compiled for, with which options, and by which versions of what."""
+    binding = load()
+    target = binding.Target.from_default_triple()
+    options = {
+        'cpu': binding.get_host_cpu_name(),
+        'features': binding.get_host_cpu_features().flatten(),
+        'opt': 2,
+        'codemodel': 'jitdefault',
+    }
+    return target, options, f'{binding.llvm_version_info} {_llvmlite_version()} {target.triple}'
 
 
 def _llvmlite_version() -> str:
