@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import InvalidArgumentError
+from .kernels.arguments import FLOAT64, broadcast
+
+FLOAT = np.dtype(np.float64)
 
 ORTHOGONALITY = 1e-6
 """How far R R^T may be from the identity: a tenth of the default tolerance of a solution."""
@@ -49,15 +53,40 @@ def check_count(argument: str, value: int, least: int) -> None:
         raise InvalidArgumentError(argument, repr(value), f'a whole number, {least} or more')
 
 
+def real_array(argument: str, value: ArrayLike, expected: str) -> NDArray[np.float64]:
+    """An array of any shape; what would lose something as a float, as complex numbers, is refused.
+
+    Args:
+        argument: its name.
+        value: numbers.
+        expected: what would be right.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    if type(value) is np.ndarray and value.dtype is FLOAT64:
+        return value
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        array = np.asarray(None)
+    if array.dtype.kind not in 'biuf':
+        raise InvalidArgumentError(argument, 'not an array of real numbers', expected)
+    return array.astype(np.float64, copy=False)
+
+
 def finite_vector(argument: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
     """A vector of finite numbers; the caller's own array where it is one already.
 
     Raises:
         InvalidArgumentError: naming the argument.
     """
-    vector = _of_shape(argument, value, (size,))
-    # The sum of squares is finite exactly when all entries are, and far quicker to ask.
-    if not math.isfinite(vector @ vector):
+    if type(value) is np.ndarray and value.dtype is FLOAT and value.shape == (size,):
+        vector = value
+    else:
+        vector = _of_shape(argument, value, (size,))
+    # The sum is finite when all entries are, unless they overflow, and far quicker to ask.
+    if not math.isfinite(sum(vector.tolist())) and not np.isfinite(vector).all():
         raise InvalidArgumentError(argument, 'NaN or infinite entries', 'finite numbers')
     return vector
 
@@ -77,16 +106,45 @@ def finite_arrays(argument: str, value: ArrayLike, shape: tuple[int, ...]) -> ND
     Raises:
         InvalidArgumentError: naming the argument.
     """
-    expected = f'shape (..., {", ".join(str(size) for size in shape)})'
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidArgumentError(argument, 'not an array of numbers', expected) from None
-    if array.shape[-len(shape) :] != shape:
-        raise InvalidArgumentError(argument, f'shape {array.shape}', expected)
+    array = _over_leading_axes(argument, value, shape)
     if not np.isfinite(array).all():
         raise InvalidArgumentError(argument, 'NaN or infinite entries', 'finite numbers')
     return array
+
+
+def real_vectors(argument: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
+    """One vector or many: shape (..., size); NaN and infinite entries may be in it.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    return _over_leading_axes(argument, value, (size,))
+
+
+def _over_leading_axes(
+    argument: str, value: ArrayLike, shape: tuple[int, ...]
+) -> NDArray[np.float64]:
+    expected = f'shape (..., {", ".join(str(size) for size in shape)})'
+    array = real_array(argument, value, expected)
+    if array.shape[-len(shape) :] != shape:
+        raise InvalidArgumentError(argument, f'shape {array.shape}', expected)
+    return array
+
+
+def finite_together(**arguments: tuple[Any, ...]) -> list[NDArray[np.float64]]:
+    """Arrays of finite numbers whose leading axes broadcast.
+
+    Args:
+        arguments: by name, the value followed by its own axes: ``v=(v, 7)`` is of (..., 7).
+
+    Raises:
+        InvalidArgumentError: naming the argument, or all of them where they do not go together.
+    """
+    own = {name: tuple(axes) for name, (_, *axes) in arguments.items()}
+    arrays = [finite_arrays(name, arguments[name][0], axes) for name, axes in own.items()]
+    leading = [x.shape[: x.ndim - len(axes)] for x, axes in zip(arrays, own.values(), strict=True)]
+    broadcast(arguments, leading)
+    return arrays
 
 
 def finite_matrix(argument: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
@@ -117,10 +175,7 @@ def per_entry(
         InvalidArgumentError: naming the argument.
     """
     expected = f'a number or shape ({size},)'
-    try:
-        entries = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidArgumentError(argument, 'not an array of numbers', expected) from None
+    entries = real_array(argument, value, expected)
     if entries.shape not in ((), (size,)):
         raise InvalidArgumentError(argument, f'shape {entries.shape}', expected)
     allowed = ~np.isnan(entries) if infinite else np.isfinite(entries)
@@ -154,10 +209,7 @@ def rigid_pose(
 
 
 def _of_shape(argument: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidArgumentError(argument, 'not an array of numbers', f'shape {shape}') from None
+    array = real_array(argument, value, f'shape {shape}')
     if array.shape != shape:
         raise InvalidArgumentError(argument, f'shape {array.shape}', f'shape {shape}')
     return array

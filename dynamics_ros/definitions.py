@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from . import external_wrenches
 from .algorithms import centroidal, configuration, energy, forward_kinematics, torque_observer
 from .algorithms.analytic_solutions import analytic_solutions, solvable_arm
 from .algorithms.contact_wrench import (
@@ -164,7 +165,7 @@ def _with_wrenches(algorithm: Callable[..., list[Scalar]], third: str) -> Callab
             return algorithm(model, q, v, x, external)
 
         inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, third: model.nv}
-        inputs |= {f'external_wrench_{i}': 6 for i in range(len(frames))}
+        inputs |= {f'{external_wrenches.INPUT}{i}': 6 for i in range(len(frames))}
         return Definition(inputs, function)
 
     return make

@@ -157,9 +157,7 @@ class KernelSet:
         # Without the lock, which is held while a kernel is traced: whoever asks should not wait.
         kernels = sorted(self._kernels.copy().items())
         return {
-            _told(key): KernelInfo(
-                kernel.backend, kernel.operation_count, kernel.compile_seconds
-            )
+            _told(key): KernelInfo(kernel.backend, kernel.operation_count, kernel.compile_seconds)
             for key, kernel in kernels
         }
 

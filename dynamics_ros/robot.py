@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .algorithms import configuration
-from .arguments import boolean_mask, check_not_negative, finite_matrix, finite_vector
+from .arguments import boolean_mask, check_not_negative, finite_matrix, finite_vector, real_vectors
 from .definitions import Key, define
 from .errors import InvalidArgumentError
+from .external_wrenches import Wrenches, frames_and_wrenches, with_frames
 from .inverse_kinematics import Solutions, solve_all, solve_each
 from .kernel_set import DEFAULT_REFERENCE, KernelInfo, KernelSet
 from .kernels import Kernel
@@ -23,7 +24,6 @@ from .robot_constraints import ConstrainedMotion
 from .spatial import Inertia, Matrix3, Vector3
 
 Array = NDArray[np.float64]
-Wrenches = Mapping[str, ArrayLike]
 
 DEFAULT_GRAVITY = (0.0, 0.0, -9.81)
 
@@ -272,8 +272,7 @@ class Robot(ConstrainedMotion):
         """
         if external_wrenches is None:
             return self._run(('inverse_dynamics',), q, v, a)
-        frames, wrenches = _frames_and_wrenches(external_wrenches)
-        return self._run(('inverse_dynamics', *frames), q, v, a, *wrenches)
+        return self._under_wrenches('inverse_dynamics', external_wrenches, q, v, a)
 
     def gravity(self, q: ArrayLike) -> Array:
         """g (..., nv): the torques that hold the robot at rest against gravity."""
@@ -313,8 +312,7 @@ class Robot(ConstrainedMotion):
         """
         if external_wrenches is None:
             return self._run(('forward_dynamics',), q, v, tau)
-        frames, wrenches = _frames_and_wrenches(external_wrenches)
-        return self._run(('forward_dynamics', *frames), q, v, tau, *wrenches)
+        return self._under_wrenches('forward_dynamics', external_wrenches, q, v, tau)
 
     def hybrid_dynamics(
         self,
@@ -338,7 +336,8 @@ class Robot(ConstrainedMotion):
         mask = boolean_mask('prescribed', prescribed, self.nv)
         key = ('hybrid_dynamics', *(str(k) for k in np.flatnonzero(mask)))
         # What is not read may be anything, NaN too.
-        given, known = np.where(mask, a, 0.0), np.where(mask, 0.0, tau)
+        given = np.where(mask, real_vectors('a', a, self.nv), 0.0)
+        known = np.where(mask, 0.0, real_vectors('tau', tau, self.nv))
         accelerations, torques = self._run(key, q, v, given, known)
         return accelerations, torques
 
@@ -438,6 +437,13 @@ class Robot(ConstrainedMotion):
         """
         return solve_all(self, target, frame, seed, **options)
 
+    def _under_wrenches(self, name: str, external_wrenches: Wrenches, *arrays: ArrayLike) -> Any:
+        frames, wrenches = frames_and_wrenches(external_wrenches)
+        try:
+            return self._run((name, *frames), *arrays, *wrenches)
+        except InvalidArgumentError as error:
+            raise with_frames(error, frames) from None
+
     def _run(self, key: Key, *arrays: ArrayLike) -> Any:
         try:
             call = self._calls.get(key) or self._kernel_set.call(key)
@@ -465,15 +471,6 @@ def _per_velocity(joints: Sequence[Joint], value: Callable[[Joint], float]) -> A
     values = np.array([value(joint) for joint in joints for _ in joint.v_indices], dtype=float)
     values.setflags(write=False)
     return values
-
-
-def _frames_and_wrenches(wrenches: Wrenches) -> tuple[tuple[str, ...], tuple[ArrayLike, ...]]:
-    if not isinstance(wrenches, Mapping):
-        problem = f'a {type(wrenches).__name__}'
-        raise InvalidArgumentError(
-            'external_wrenches', problem, 'a mapping from frame names to wrenches (..., 6)'
-        )
-    return tuple(wrenches), tuple(wrenches.values())
 
 
 def _payload_inertia(mass: float, center_of_mass: ArrayLike, inertia: ArrayLike | None) -> Inertia:

@@ -401,7 +401,17 @@ def test_a_soft_contact_is_a_spring_and_a_damper():
         (lambda robot, q: robot.contact_forces(q, q, q, 7), 'contacts: 7'),
         (lambda robot, q: robot.contact_forces(q, q, [1.0], 'tip'), 'tau: shape'),
         (lambda robot, q: robot.contact_forces(q, q, q * np.nan, 'tip'), 'tau: NaN'),
+        (lambda robot, q: robot.contact_forces(q, q, q + 0.5j, 'tip'), 'tau: not an array of real'),
+        (lambda robot, q: robot.constrained_inverse_dynamics(q, q, q + 0.5j, 'tip'), 'a: not an'),
+        (lambda robot, q: robot.impact(q, q + 0.5j, 'tip'), 'v: not an array of real'),
         (lambda robot, q: robot.impact(q, q, 'tip', 1.5), 'restitution: 1.5'),
+        (lambda robot, q: robot.impact(q, q, 'tip', 'all'), 'restitution: not an array'),
+        (lambda robot, q: robot.impact(q, q, 'tip', [[0.1], [0.1, 0.2]]), 'restitution: not an'),
+        (lambda robot, q: robot.impact(q, q, 'tip', [0.1, 0.2]), r'restitution: \[0.1, 0.2\]'),
+        (
+            lambda robot, q: impact_energy_loss(robot, q, q, 'tip', [0.1, 0.2, 0.3]),
+            r'restitution: .* expected a number in \[0, 1\]$',
+        ),
         (
             lambda robot, q: robot.constrained_inverse_dynamics(q, q, q, 'tip', criterion='none'),
             "criterion: 'none'",
@@ -417,3 +427,23 @@ def test_wrong_arguments_are_named(wrong, said):
     robot = Robot.from_urdf(planar_arm((0.5, 0.4)), backend='python')
     with pytest.raises(InvalidArgumentError, match=said):
         wrong(robot, np.array([0.3, 0.4]))
+
+
+@pytest.mark.parametrize(
+    'call',
+    [
+        lambda robot, q, v: robot.constrained_forward_dynamics(q, q, v, 'tip'),
+        lambda robot, q, v: robot.constrained_inverse_dynamics(q, q, v, 'tip'),
+        lambda robot, q, v: robot.impact(q, v, 'tip'),
+        lambda robot, q, v: robot.operational_space(q, v, 'tip', rows=(0, 1)),
+        lambda robot, q, v: consistent_acceleration(robot, q, q, v, 'tip'),
+        lambda robot, q, v: constrained_hybrid_dynamics(robot, q, q, v, q, [True, False], 'tip'),
+        lambda robot, q, v: constraint_bias(robot, q, v, 'tip'),
+        lambda robot, q, v: impact_energy_loss(robot, q, v, 'tip'),
+        lambda robot, q, v: soft_contact_forces(robot, q, v, 'tip', np.zeros((1, 3)), 1.0, 1.0),
+    ],
+)
+def test_leading_axes_that_do_not_go_together_are_named(call):
+    robot = Robot.from_urdf(planar_arm((0.5, 0.4)), backend='python')
+    with pytest.raises(InvalidArgumentError, match=r'leading axes .*\(2,\).*\(3,\)'):
+        call(robot, np.full((2, 2), 0.3), np.full((3, 2), 0.4))

@@ -166,6 +166,34 @@ def test_a_pose_error_is_the_shortest_turn(panda):
     )
 
 
+def test_pose_errors_broadcast_and_refuse_what_is_no_pose(panda):
+    poses = panda.forward_kinematics(np.array([HOME, HOME + 0.1, HOME - 0.2]), 'panda_hand')
+    together = pose_error(poses, poses[0])
+    assert_close(together, np.array([pose_error(pose, poses[0]) for pose in poses]))
+    assert (together[0] == 0.0).all()
+    for wrong, said in (
+        (poses + 0.5j, 'pose: dtype complex128'),
+        (poses[:, :3], r'pose: shape \(3, 3, 4\)'),
+        (poses * np.nan, 'pose: nan'),
+        (poses[:2], r'target, pose: leading axes \(3,\), \(2,\)'),
+    ):
+        with pytest.raises(InvalidArgumentError, match=said):
+            pose_error(poses, wrong)
+
+
+@pytest.mark.parametrize(
+    'call',
+    [
+        lambda robot, one, other: joint_impedance(robot, one, other, HOME, HOME, 1.0, 1.0),
+        lambda robot, one, other: inverse_dynamics_control(robot, HOME, one, HOME, other, 1.0, 1.0),
+        lambda robot, one, other: motion_torques(robot, one, HOME, 'panda_hand', other[..., :6]),
+    ],
+)
+def test_leading_axes_that_do_not_go_together_are_named(panda, call):
+    with pytest.raises(InvalidArgumentError, match=r'leading axes .*\(2,\).*\(3,\)'):
+        call(panda, np.array([HOME, HOME]), np.array([HOME, HOME, HOME]))
+
+
 @pytest.mark.parametrize('rows', [(0, 1, 2), (3, 4, 5), (0, 1, 2, 3, 4, 5)])
 def test_a_trajectory_is_caught_up_with_and_followed(panda, rows):
     frame, step, gain = 'panda_hand', 0.01, 5.0

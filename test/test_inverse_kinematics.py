@@ -159,6 +159,7 @@ def test_a_joint_of_two_turns_takes_the_one_nearest_the_seed_that_its_limits_all
     for seed in (q, other_turn):
         # 0.01 rad off: the solver has to move and comes back to the seed's own turn.
         result = ur5.inverse_kinematics(target, 'tool0', seed + 0.01)
+        # Not the other turn, 6 rad away; the search ends within 1e-5 of the target.
         assert result.q == pytest.approx(seed, abs=1e-3)
         assert within_limits(ur5, result.q)
 
@@ -223,6 +224,7 @@ def test_all_eight_postures_of_a_six_joint_arm_are_told_apart(ur5):
     results = ur5.all_inverse_kinematics(target, 'tool0', q, timeout=2.0)
     # Shoulder left or right, elbow up or down, wrist flipped or not.
     assert len(results) == 8
+    # The tolerance of the target, 1e-5, over the least singular value of this posture.
     assert results[0].q == pytest.approx(q, abs=1e-4)
     distances = [np.linalg.norm(result.q - q) for result in results]
     assert distances == sorted(distances)
@@ -278,6 +280,22 @@ def test_targets_of_several_frames_broadcast_too(panda):
 def test_leading_axes_have_to_fit(panda):
     with pytest.raises(InvalidArgumentError, match='leading axes'):
         panda.inverse_kinematics(np.tile(GOOD, (2, 1, 1)), 'panda_hand', np.zeros((3, 8)))
+
+
+@pytest.mark.parametrize(
+    ('target', 'seed', 'said'),
+    [
+        ([[1.0, 0.0], [0.0]], None, 'target: not an array of real numbers'),
+        (np.eye(4) + 0.5j, None, 'target: not an array of real numbers'),
+        (np.eye(4)[None] + 0.5j, None, 'target: not an array of real numbers'),
+        (np.eye(4), [[1.0, 0.0], [0.0]], 'seed: not an array of real numbers'),
+        (np.eye(4), np.zeros(8) + 0.5j, 'seed: not an array of real numbers'),
+        (np.eye(4), np.zeros((2, 7)), r'seed: shape \(7,\)'),
+    ],
+)
+def test_targets_and_seeds_are_arrays_of_numbers(panda, target, seed, said):
+    with pytest.raises(InvalidArgumentError, match=said):
+        panda.inverse_kinematics(target, 'panda_hand', seed)
 
 
 GOOD = np.eye(4)

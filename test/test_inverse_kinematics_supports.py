@@ -16,7 +16,7 @@ from dynamics_ros.algorithms.inverse_kinematics_step import (
     moving_coordinates,
 )
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
-from dynamics_ros.inverse_kinematics.pose_error import pose_error
+from dynamics_ros.pose_error import pose_error
 
 TOLERANCE = 1e-5
 """Default of the solver [m, rad]."""

@@ -216,7 +216,22 @@ def test_methods_may_be_called_from_several_threads(arm):
             ['(2', '(3'],
         ),
         (lambda robot, q: robot.jacobian(q, 'tool0', 'body'), ['reference', 'body', 'world']),
-        (lambda robot, q: robot.inverse_dynamics(q, q, q, {'tool0': [1.0]}), ['wrench', '6']),
+        (
+            lambda robot, q: robot.inverse_dynamics(q, q, q, {'tool0': [1.0]}),
+            ["external_wrenches['tool0']", '6'],
+        ),
+        (
+            lambda robot, q: robot.forward_dynamics(
+                q, q, q, {'elbow_link': np.zeros(6), 'tool0': np.full(6, np.nan)}
+            ),
+            ["external_wrenches['tool0']", 'nan', 'finite'],
+        ),
+        (
+            lambda robot, q: robot.inverse_dynamics(
+                np.zeros((2, 7)), q, q, {'tool0': np.zeros((3, 6))}
+            ),
+            ["external_wrenches['tool0']", '(2', '(3'],
+        ),
         (lambda robot, q: robot.with_gravity((0, 0)), ['gravity', 'three']),
         (lambda robot, q: robot.with_gravity((0, 0, np.nan)), ['gravity', 'finite']),
         (lambda robot, q: robot.with_payload('tool0', -1.0), ['mass', '-1.0', '0 or more']),
@@ -226,6 +241,18 @@ def test_methods_may_be_called_from_several_threads(arm):
             ['inertia', 'positive'],
         ),
         (lambda robot, q: robot.hybrid_dynamics(q, q, q, q, [1] * 7), ['prescribed', 'booleans']),
+        (
+            lambda robot, q: robot.hybrid_dynamics(q, q, [[0.0], [0.0, 1.0]], q, [True] * 7),
+            ['a: not an array of real numbers', '(..., 7)'],
+        ),
+        (
+            lambda robot, q: robot.hybrid_dynamics(q, q, q, np.zeros(6), [True] * 7),
+            ['tau', '(6,)', '(..., 7)'],
+        ),
+        (
+            lambda robot, q: robot.hybrid_dynamics(q, q, 'fast', q, [True] * 7),
+            ['a: not an array of real numbers'],
+        ),
     ],
 )
 def test_wrong_arguments_are_named_with_what_is_expected(arm, call, words):

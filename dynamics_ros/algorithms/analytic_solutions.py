@@ -15,7 +15,7 @@ from .configuration import neutral
 from .forward_kinematics import frame_pose
 from .inverse_kinematics_step import moving_coordinates
 from .jacobian import jacobian_columns
-from .linear import solve
+from .linear import dot, solve
 from .six_axis_geometry import Geometry, arm_of, geometry_of
 from .subproblems import Turn
 
@@ -200,12 +200,12 @@ def _polished(arm: SolvableArm, x: Values, target: Transform) -> list[Scalar]:
     e = [*(target.translation - X_0F.translation), *turned]
     columns = jacobian_columns(arm.model, q, arm.frame, 'local_world_aligned')
     J = [columns[arm.coordinates[i][1]].components() for i in arm.free]
-    M = [[_dot([c[i] for c in J], [c[j] for c in J]) for j in range(6)] for i in range(6)]
+    M = [[dot([c[i] for c in J], [c[j] for c in J]) for j in range(6)] for i in range(6)]
     for i in range(6):
         M[i][i] = M[i][i] + DAMPING
     y = solve(M, e)
-    d = [_dot(column, y) for column in J]
-    taken = where_less(_dot(d, d), LARGEST_STEP * LARGEST_STEP, 1.0, 0.0)
+    d = [dot(column, y) for column in J]
+    taken = where_less(dot(d, d), LARGEST_STEP * LARGEST_STEP, 1.0, 0.0)
     moved = list(x)
     for i, step in zip(arm.free, d, strict=True):
         moved[i] = x[i] + taken * step
@@ -257,7 +257,7 @@ def _ranked(
             repeats = where_less(_chord(branch.x, other.x, free), separation**2, 1.0, 0.0)
             off = off + repeats * where_less(other.off, 0.5, 1.0, 0.0)
         moves = [branch.x[i] - near[i] for i in free]
-        key = where_less(off, 0.5, _dot(moves, moves), NOWHERE)
+        key = where_less(off, 0.5, dot(moves, moves), NOWHERE)
         row = [branch.position, branch.rotation, *branch.x]
         said = [where_less(key, NOWHERE, a, b) for a, b in zip(row, nothing, strict=True)]
         entries.append([key, *said])
@@ -293,10 +293,3 @@ def _comparisons(count: int) -> list[tuple[int, int]]:
             k //= 2
         p *= 2
     return pairs
-
-
-def _dot(a: Values, b: Values) -> Scalar:
-    result: Scalar = 0.0
-    for x, y in zip(a, b, strict=True):
-        result = result + x * y
-    return result

@@ -16,7 +16,7 @@ from ..spatial.scalar import where_less
 from .configuration import neutral
 from .forward_kinematics import frame_pose
 from .jacobian import jacobian_columns
-from .linear import Factors, factorize, solve_factorized
+from .linear import Factors, dot, factorize, solve_factorized
 
 Values = Sequence[Scalar]
 
@@ -141,12 +141,12 @@ def inverse_kinematics_step(
         J += [[counted[i] * twist[i] for twist in turned] for i in range(count)]
         errors += [counted[i] * beyond[i] for i in range(count)]
         seen = [where_less(0.0, w, y, 0.0) for w, y in zip(weight, beyond[:count])]
-        position = larger(position, _dot(seen[:3], seen[:3]))
-        rotation = larger(rotation, _dot(seen[3:], seen[3:]))
-    cost = _dot(e, e) + _dot(c, c)
+        position = larger(position, dot(seen[:3], seen[:3]))
+        rotation = larger(rotation, dot(seen[3:], seen[3:]))
+    cost = dot(e, e) + dot(c, c)
 
     # Joints that take part.
-    downhill = [_dot([row[k] for row in [*A, *C]], [*e, *c]) for k in range(n)]
+    downhill = [dot([row[k] for row in [*A, *C]], [*e, *c]) for k in range(n)]
     inside = [
         where_less(
             downhill[k],
@@ -162,18 +162,18 @@ def inverse_kinematics_step(
     # d = z + W C^T (C W C^T + damping)^-1 (c - C z), z the way to what is liked; then, with A that
     # the supports leave, d + W A^T (A W A^T + damping)^-1 (e - A d).
     if supports:
-        floor = damping * _dot(c, c) + DAMPING_FLOOR
+        floor = damping * dot(c, c) + DAMPING_FLOOR
         WC, factors = _weighted(C, W, floor)
-        kept = solve_factorized(factors, [y - _dot(row, d) for y, row in zip(c, C, strict=True)])
-        missed = [y - _dot(row, d) for y, row in zip(e, A, strict=True)]
+        kept = solve_factorized(factors, [y - dot(row, d) for y, row in zip(c, C, strict=True)])
+        missed = [y - dot(row, d) for y, row in zip(e, A, strict=True)]
         d = _plus(d, WC, kept)
-        e = [y - _dot([_dot(row, w) for w in WC], kept) for y, row in zip(missed, A, strict=True)]
+        e = [y - dot([dot(row, w) for w in WC], kept) for y, row in zip(missed, A, strict=True)]
         A = [
-            _plus(row, C, [-y for y in solve_factorized(factors, [_dot(row, w) for w in WC])])
+            _plus(row, C, [-y for y in solve_factorized(factors, [dot(row, w) for w in WC])])
             for row in A
         ]
     else:
-        e = [y - _dot(row, d) for y, row in zip(e, A, strict=True)]
+        e = [y - dot(row, d) for y, row in zip(e, A, strict=True)]
     WA, factors = _weighted(A, W, damping * cost + DAMPING_FLOOR)
     d = _plus(d, WA, solve_factorized(factors, e))
 
@@ -196,7 +196,7 @@ def _weighted(
     """The rows W A^T, and A W A^T + damping factorized."""
     WA = [[w * y for w, y in zip(W, row, strict=True)] for row in A]
     count = len(A)
-    M = [[_dot(WA[max(i, j)], A[min(i, j)]) for j in range(count)] for i in range(count)]
+    M = [[dot(WA[max(i, j)], A[min(i, j)]) for j in range(count)] for i in range(count)]
     for i in range(count):
         M[i][i] = M[i][i] + damping
     return WA, factorize(M)
@@ -204,7 +204,7 @@ def _weighted(
 
 def _plus(values: Values, rows: Sequence[Values], factors: Values) -> list[Scalar]:
     """Values plus a sum of rows times factors."""
-    return [x + _dot([row[k] for row in rows], factors) for k, x in enumerate(values)]
+    return [x + dot([row[k] for row in rows], factors) for k, x in enumerate(values)]
 
 
 def _missing(X_0T: Transform, X_0F: Transform) -> list[Scalar]:
@@ -219,13 +219,6 @@ def _missing(X_0T: Transform, X_0F: Transform) -> list[Scalar]:
 def _turned(R: Matrix3, column: Motion) -> list[Scalar]:
     linear: Vector3 = R @ column.linear
     return [*linear, *(R @ column.angular)]
-
-
-def _dot(a: Values, b: Values) -> Scalar:
-    result: Scalar = 0.0
-    for x, y in zip(a, b, strict=True):
-        result = result + x * y
-    return result
 
 
 def _absolute(x: Scalar) -> Scalar:

@@ -113,7 +113,7 @@ def inverse_of(factors: Factors) -> list[list[Scalar]]:
     W = _inverse_of_lower(factors[0])
     n = len(inverse)
     scaled = [[x * y for x, y in zip(row, inverse, strict=True)] for row in W]
-    lower = [[_sum_of_products(scaled[i], W[j]) for j in range(i + 1)] for i in range(n)]
+    lower = [[dot(scaled[i], W[j]) for j in range(i + 1)] for i in range(n)]
     return [[lower[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
 
 
@@ -124,9 +124,9 @@ def solve_columns(factors: Factors, right: Matrix) -> list[list[Scalar]]:
     transposed = list(zip(*W, strict=True))
     columns = []
     for column in zip(*right, strict=True):
-        y = [_sum_of_products(row, column) for row in transposed]
+        y = [dot(row, column) for row in transposed]
         y = [value * factor for value, factor in zip(y, inverse, strict=True)]
-        columns.append([_sum_of_products(row, y) for row in W])
+        columns.append([dot(row, y) for row in W])
     return [list(row) for row in zip(*columns, strict=True)]
 
 
@@ -134,12 +134,13 @@ def _inverse_of_lower(L: Matrix) -> list[list[Scalar]]:
     """The inverse of a lower triangular matrix whose unit diagonal is left out, with its own."""
     W: list[list[Scalar]] = []
     for i, row in enumerate(L):
-        above = [-_sum_of_products(row[j:i], [x[j] for x in W[j:]]) for j in range(i)]
+        above = [-dot(row[j:i], [x[j] for x in W[j:]]) for j in range(i)]
         W.append([*above, 1.0, *([0.0] * (len(L) - i - 1))])
     return W
 
 
-def _sum_of_products(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+    """The sum of the products of two rows."""
     total: Scalar = 0.0
     for x, y in zip(a, b, strict=True):
         total = total + x * y

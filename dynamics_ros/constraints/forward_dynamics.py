@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import boolean_mask, finite_vectors
+from ..arguments import boolean_mask, finite_together
 from ..linear_systems import Array, apply, transposed
 from .jacobian import constraint_bias, constraint_jacobian
 from .kinds import Constraints
@@ -45,7 +45,7 @@ def constrained_forward_dynamics(
         InfeasibleError: constraints that contradict each other.
         SingularError: a joint moves nothing that has mass or inertia.
     """
-    tau = finite_vectors('tau', tau, robot.nv)
+    q, v, tau = finite_together(q=(q, robot.nq), v=(v, robot.nv), tau=(tau, robot.nv))
     force = tau - robot.nonlinear_effects(q, v)
     J = constraint_jacobian(robot, q, contacts)
     target = -constraint_bias(robot, q, v, contacts)
@@ -93,8 +93,9 @@ def constrained_hybrid_dynamics(
     """
     given = boolean_mask('prescribed', prescribed, robot.nv)
     free = ~given
-    known_a = np.where(given, finite_vectors('a', a, robot.nv), 0.0)
-    known_tau = np.where(free, finite_vectors('tau', tau, robot.nv), 0.0)
+    n = robot.nv
+    q, v, a, tau = finite_together(q=(q, robot.nq), v=(v, n), a=(a, n), tau=(tau, n))
+    known_a, known_tau = np.where(given, a, 0.0), np.where(free, tau, 0.0)
     # Torques of the known part alone: the rest is what the free accelerations and forces add.
     with_known = robot.inverse_dynamics(q, v, known_a)
     M = robot.mass_matrix(q)

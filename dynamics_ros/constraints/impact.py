@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import finite_vectors
+from ..arguments import finite_together, real_array
 from ..errors import InvalidArgumentError
 from ..linear_systems import Array, apply, pseudo_inverse, transposed
 from .jacobian import constraint_jacobian
@@ -43,7 +43,7 @@ def impact(
         InvalidArgumentError: a restitution outside [0, 1].
         InfeasibleError: rows that depend on each other with different restitution.
     """
-    v = finite_vectors('v', v, robot.nv)
+    q, v = finite_together(q=(q, robot.nq), v=(v, robot.nv))
     J = constraint_jacobian(robot, q, contacts)
     factor = _checked_restitution(restitution, J.shape[-2])
     M = robot.mass_matrix(q)
@@ -70,18 +70,20 @@ def impact_energy_loss(
     Raises:
         InvalidArgumentError: a restitution outside [0, 1].
     """
+    q, v = finite_together(q=(q, robot.nq), v=(v, robot.nv))
     J = constraint_jacobian(robot, q, contacts)
-    velocity = apply(J, finite_vectors('v', v, robot.nv))
-    factor = _checked_restitution(float(restitution), J.shape[-2])
+    velocity = apply(J, v)
+    factor = _checked_restitution(restitution)
     _, W = whitened(robot.mass_matrix(q), J)
     # r-dot^T Lambda r-dot = |W^+T r-dot|^2, and holds for rows that depend on each other too.
     push = apply(transposed(pseudo_inverse(W)), velocity)
     return np.asarray(0.5 * (1.0 - factor**2) * np.square(push).sum(axis=-1))[()]
 
 
-def _checked_restitution(restitution: ArrayLike, rows: int) -> Array:
-    factor = np.asarray(restitution, dtype=float)
+def _checked_restitution(restitution: ArrayLike, rows: int | None = None) -> Array:
+    """One number, or one a row where there may be more."""
+    expected = 'a number in [0, 1]' + ('' if rows is None else f', or {rows} of them')
+    factor = real_array('restitution', restitution, expected)
     if factor.shape not in ((), (rows,)) or not ((factor >= 0.0) & (factor <= 1.0)).all():
-        expected = f'a number in [0, 1], or {rows} of them'
         raise InvalidArgumentError('restitution', f'{factor.tolist()}', expected)
     return factor

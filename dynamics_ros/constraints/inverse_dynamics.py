@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import boolean_mask, finite_vectors
+from ..arguments import boolean_mask, finite_together
 from ..errors import InvalidArgumentError
 from ..linear_systems import Array, apply, largest_singular_value, pseudo_inverse, transposed
 from .jacobian import constraint_bias, constraint_jacobian
@@ -56,7 +56,7 @@ def constrained_inverse_dynamics(
     if criterion not in CRITERIA:
         raise InvalidArgumentError('criterion', repr(criterion), f'one of {CRITERIA}')
     active = actuated_mask(robot, actuated)
-    a = finite_vectors('a', a, robot.nv)
+    q, v, a = finite_together(q=(q, robot.nq), v=(v, robot.nv), a=(a, robot.nv))
     J = constraint_jacobian(robot, q, contacts)
     bias = constraint_bias(robot, q, v, contacts)
     size = largest_singular_value(J)
@@ -101,11 +101,11 @@ def consistent_acceleration(
     Raises:
         InfeasibleError: constraints that contradict each other.
     """
+    q, v, a = finite_together(q=(q, robot.nq), v=(v, robot.nv), a=(a, robot.nv))
     M = robot.mass_matrix(q)
     J = constraint_jacobian(robot, q, contacts)
     target = -constraint_bias(robot, q, v, contacts)
-    force = apply(M, finite_vectors('a', a, robot.nv))
-    return solve_constrained(M, J, force, target, 'no acceleration keeps all constraints')[0]
+    return solve_constrained(M, J, apply(M, a), target, 'no acceleration keeps all constraints')[0]
 
 
 def actuated_mask(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import finite_vectors
+from ..arguments import finite_together, finite_vectors
 from ..linear_systems import Array, largest_singular_value, pseudo_inverse, rank, transposed
 from .kinds import Constraints, constraint_list
 from .solve import whitened
@@ -41,7 +41,7 @@ def constraint_bias(robot: Robot, q: ArrayLike, v: ArrayLike, contacts: Constrai
         robot, q, contacts: as for ``constraint_jacobian``.
         v: (..., nv).
     """
-    q, v = finite_vectors('q', q, robot.nq), finite_vectors('v', v, robot.nv)
+    q, v = finite_together(q=(q, robot.nq), v=(v, robot.nv))
     parts = [constraint.bias(robot, q, v) for constraint in constraint_list(contacts)]
     parts.append(np.zeros(0))
     shapes = (part.shape[:-1] for part in parts)

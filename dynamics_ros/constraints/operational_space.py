@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import finite_vectors
+from ..arguments import finite_together
 from ..errors import InvalidArgumentError, RankDeficientError
 from ..linear_systems import Array, apply, rank, transposed
 from .solve import whitened
@@ -41,7 +41,7 @@ def operational_space(
     chosen = list(rows)
     if not chosen or len(set(chosen)) < len(chosen) or not set(chosen) <= set(ALL_ROWS):
         raise InvalidArgumentError('rows', repr(rows), f'different numbers of {ALL_ROWS}')
-    v = finite_vectors('v', v, robot.nv)
+    q, v = finite_together(q=(q, robot.nq), v=(v, robot.nv))
     J = robot.jacobian(q, frame)[..., chosen, :]
     bias = robot.frame_acceleration(q, v, np.zeros(robot.nv), frame)[..., chosen]
     g = robot.gravity(q)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import check_not_negative, finite_arrays, finite_vectors
+from ..arguments import check_not_negative, finite_together, finite_vectors
 from ..errors import InvalidArgumentError
 from ..linear_systems import Array, apply
 from .jacobian import constraint_jacobian
@@ -65,9 +65,10 @@ def soft_contact_forces(
         raise InvalidArgumentError('contacts', 'a surface', 'contacts of the kind "point"')
     check_not_negative('stiffness', stiffness)
     check_not_negative('damping', damping)
-    stretch = contact_positions(robot, q, points) - finite_arrays(
-        'anchors', anchors, (len(points), 3)
+    q, v, anchors = finite_together(
+        q=(q, robot.nq), v=(v, robot.nv), anchors=(anchors, len(points), 3)
     )
-    velocity = apply(constraint_jacobian(robot, q, points), finite_vectors('v', v, robot.nv))
+    stretch = contact_positions(robot, q, points) - anchors
+    velocity = apply(constraint_jacobian(robot, q, points), v)
     stacked = stretch.reshape(*stretch.shape[:-2], 3 * len(points))
     return np.asarray(-stiffness * stacked - damping * velocity)

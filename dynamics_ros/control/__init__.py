@@ -1,9 +1,9 @@
 """Control by the model: kinematic, joint by joint, at an end effector, and of the whole body."""
 
+from ..pose_error import pose_error
 from .hierarchy import HierarchySolution, Level, solve_hierarchy
 from .joint_space import inverse_dynamics_control, joint_impedance, oscillator_gains
 from .kinematic import (
-    pose_error,
     support_consistent_velocity,
     tracking_twist,
     trajectory_velocity,

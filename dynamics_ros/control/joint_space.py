@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import check_not_negative, check_positive, finite_vectors, per_entry
+from ..arguments import (
+    check_not_negative,
+    check_positive,
+    finite_together,
+    finite_vectors,
+    per_entry,
+)
 from ..linear_systems import Array
 
 if TYPE_CHECKING:
@@ -89,5 +95,10 @@ def _feedback(
 ) -> Array:
     k_p = per_entry('stiffness', stiffness, robot.nv, least=0.0)
     k_d = per_entry('damping', damping, robot.nv, least=0.0)
-    rate = finite_vectors('target_v', target_v, robot.nv) - finite_vectors('v', v, robot.nv)
-    return np.asarray(k_p * robot.difference(q, target_q) + k_d * rate)
+    q, v, target_q, target_v = finite_together(
+        q=(q, robot.nq),
+        v=(v, robot.nv),
+        target_q=(target_q, robot.nq),
+        target_v=(target_v, robot.nv),
+    )
+    return np.asarray(k_p * robot.difference(q, target_q) + k_d * (target_v - v))

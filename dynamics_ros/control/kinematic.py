@@ -8,32 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import finite_arrays, finite_vectors
+from ..arguments import finite_together
 from ..constraints import Constraints, constraint_jacobian
-from ..linear_systems import Array, transposed
-from ..spatial import log_matrix
+from ..linear_systems import Array
+from ..pose_error import pose_error
 from .tasks import Task, solve_prioritized, solve_task
 
 if TYPE_CHECKING:
     from ..robot import Robot
-
-
-def pose_error(target: ArrayLike, pose: ArrayLike) -> Array:
-    """What is missing to a pose (..., 6), as a small motion in root axes ([RD] eq. 2.251, 2.256).
-
-    The rotation part is the rotation vector of the shortest turn, not a difference of parameters.
-
-    Args:
-        target, pose: (..., 4, 4) in the root frame.
-
-    Returns:
-        Position error [m], then rotation error [rad], of length at most pi.
-    """
-    wanted = finite_arrays('target', target, (4, 4))
-    present = finite_arrays('pose', pose, (4, 4))
-    turn = log_matrix(wanted[..., :3, :3] @ transposed(present[..., :3, :3]))
-    shift = wanted[..., :3, 3] - present[..., :3, 3]
-    return np.concatenate([shift, turn], axis=-1)
 
 
 def tracking_twist(
@@ -51,10 +33,11 @@ def tracking_twist(
         position_gain, rotation_gain: how quickly errors decay [1/s]; at a fixed time step they
             must stay below 2 / step.
     """
-    gains = np.repeat([position_gain, rotation_gain], 3)
-    return np.asarray(
-        finite_vectors('target_twist', target_twist, 6) + gains * pose_error(target, pose)
+    target, pose, target_twist = finite_together(
+        target=(target, 4, 4), pose=(pose, 4, 4), target_twist=(target_twist, 6)
     )
+    gains = np.repeat([position_gain, rotation_gain], 3)
+    return np.asarray(target_twist + gains * pose_error(target, pose))
 
 
 def trajectory_velocity(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import boolean_mask, finite_arrays, finite_vectors
+from ..arguments import boolean_mask, finite_arrays, finite_together
 from ..constraints import operational_space
 from ..linear_systems import Array, apply, transposed
-from .kinematic import pose_error
+from ..pose_error import pose_error
 
 if TYPE_CHECKING:
     from ..robot import Robot
@@ -32,7 +32,10 @@ def tracking_acceleration(
         target_twist, twist: (..., 6) in root axes.
         stiffness, damping: [1/s^2], [1/s].
     """
-    rate = finite_vectors('target_twist', target_twist, 6) - finite_vectors('twist', twist, 6)
+    target, pose, target_twist, twist = finite_together(
+        target=(target, 4, 4), pose=(pose, 4, 4), target_twist=(target_twist, 6), twist=(twist, 6)
+    )
+    rate = target_twist - twist
     return np.asarray(stiffness * pose_error(target, pose) + damping * rate)
 
 
@@ -59,8 +62,10 @@ def motion_torques(
     Raises:
         RankDeficientError: the joints cannot move the frame in all rows.
     """
+    q, v, wanted = finite_together(
+        q=(q, robot.nq), v=(v, robot.nv), acceleration=(acceleration, len(rows))
+    )
     Lambda, mu, p = operational_space(robot, q, v, frame, rows)
-    wanted = finite_vectors('acceleration', acceleration, len(rows))
     J = robot.jacobian(q, frame)[..., list(rows), :]
     return apply(transposed(J), apply(Lambda, wanted) + mu + p)
 
@@ -102,8 +107,15 @@ def operational_space_torques(
     Raises:
         RankDeficientError: the joints cannot move the frame in all six directions.
     """
+    q, v, acceleration, wrench, rotation = finite_together(
+        q=(q, robot.nq),
+        v=(v, robot.nv),
+        acceleration=(acceleration, 6),
+        wrench=(wrench, 6),
+        rotation=(rotation, 3, 3),
+    )
     Lambda, mu, p = operational_space(robot, q, v, frame)
     S_M, S_F = selection_matrices(free, rotation)
-    motion = apply(Lambda @ S_M, finite_vectors('acceleration', acceleration, 6))
-    push = apply(S_F, finite_vectors('wrench', wrench, 6))
+    motion = apply(Lambda @ S_M, acceleration)
+    push = apply(S_F, wrench)
     return apply(transposed(robot.jacobian(q, frame)), motion - push + mu + p)

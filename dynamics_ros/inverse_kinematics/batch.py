@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arguments import real_array
 from ..errors import InvalidArgumentError
 from .result import InverseKinematicsResult
 from .solve import solve
@@ -40,9 +41,11 @@ class InverseKinematicsResults:
     elapsed: float
 
 
-def _axes(value: ArrayLike) -> int:
+def _axes(argument: str, value: ArrayLike) -> int:
     """How many axes there are; NumPy takes longer to say so."""
-    return value.ndim if isinstance(value, np.ndarray) else np.ndim(value)
+    if isinstance(value, np.ndarray):
+        return value.ndim
+    return real_array(argument, value, 'an array of one shape').ndim
 
 
 def solve_each(
@@ -65,7 +68,7 @@ def solve_each(
         InvalidArgumentError: as `solve`, and leading axes that do not broadcast.
     """
     own = 2 if isinstance(frame, str) else 3
-    if _axes(target) <= own and (seed is None or _axes(seed) <= 1):
+    if _axes('target', target) <= own and (seed is None or _axes('seed', seed) <= 1):
         return solve(robot, target, frame, seed, **options)
     targets = np.asarray(target)
     seeds = robot.neutral()[:0] if seed is None else np.asarray(seed)

@@ -15,7 +15,7 @@ from ..arguments import check_positive, finite_vector, per_entry
 from ..constraints.kinds import CONTACT_ROWS
 from ..errors import InvalidArgumentError, UnknownJointError
 from .chain import HALF_TURN, UNBOUNDED, Chain, Supports, chain_of
-from .pose_error import checked_pose
+from .checked_pose import checked_pose
 from .reach import Reach
 from .result import CONVERGED, InverseKinematicsResult
 from .search import INSIDE, Deadline, End, Search

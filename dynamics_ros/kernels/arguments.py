@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -70,12 +70,22 @@ def leading_shape(variables: Sequence[Variable], arrays: Sequence[Array]) -> tup
         return ()
     if all(shape == shapes[0] for shape in shapes):
         return shapes[0]
+    return broadcast([x.name for x in variables], shapes)
+
+
+def broadcast(names: Iterable[str], shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """Return the broadcast shape of leading axes.
+
+    Raises:
+        InvalidArgumentError: they do not broadcast; it names the arguments.
+    """
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
-        names = ', '.join(x.name for x in variables)
         raise InvalidArgumentError(
-            names, f'leading axes {", ".join(map(str, shapes))}', 'leading axes that broadcast'
+            ', '.join(names),
+            f'leading axes {", ".join(map(str, shapes))}',
+            'leading axes that broadcast',
         ) from None
 
 

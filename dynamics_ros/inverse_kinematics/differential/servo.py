@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import check_positive, finite_vector
 from ...errors import InvalidArgumentError
-from ..pose_error import pose_error
+from ...pose_error import pose_error
 from .limits import Limits
 from .motion import DifferentialInverseKinematics, DifferentialMotion
 from .tasks import ROWS, TwistTask
@@ -112,6 +113,9 @@ class CartesianServo:
         chosen = settings or ServoSettings()
         if chosen.follow not in ROWS:
             raise InvalidArgumentError('follow', repr(chosen.follow), f'one of {tuple(ROWS)}')
+        for name in ('gain', 'linear_speed', 'angular_speed', 'slow_condition'):
+            if not getattr(chosen, name) > 0.0:
+                raise InvalidArgumentError(name, f'{getattr(chosen, name)}', 'a positive number')
         if not chosen.stop_condition > chosen.slow_condition:
             raise InvalidArgumentError(
                 'stop_condition', f'{chosen.stop_condition}', f'above {chosen.slow_condition}'
@@ -159,7 +163,7 @@ class CartesianServo:
             dt: s until the next step.
         """
         wanted = np.zeros(6)
-        wanted[self._rows] = twist[self._rows]
+        wanted[self._rows] = finite_vector('twist', twist, 6)[self._rows]
         wanted *= self._within_speed(wanted)
         condition = self._condition(q)
         motion = self._toward(q, wanted, dt)
@@ -174,6 +178,7 @@ class CartesianServo:
 
     def follow_pose(self, q: Array, target: Array, dt: float) -> ServoStep:
         """The next velocity towards a pose (4, 4) of the frame in the root frame."""
+        check_positive('dt', dt)
         error = pose_error(target, self.robot.forward_kinematics(q, self.frame))
         return self.follow_twist(q, min(self.settings.gain, 1.0 / dt) * error, dt)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_count, check_positive, finite_vector, per_entry, rigid_pose
 from ...errors import InvalidArgumentError, UnknownFrameError
-from ..pose_error import pose_error
+from ...pose_error import pose_error
 
 if TYPE_CHECKING:
     from ...robot import Robot
@@ -22,6 +22,26 @@ DEFAULT_GAIN = 10.0
 """1/s: an error falls to a third in a tenth of a second."""
 
 ROWS = {'pose': slice(0, 6), 'position': slice(0, 3), 'orientation': slice(3, 6)}
+
+
+class CheckedVector:
+    """An attribute of finite numbers, checked whenever it is set: NaN would become a command."""
+
+    def __init__(self, size: int, *, optional: bool = False) -> None:
+        """Of so many numbers; None is one of its values where it is optional."""
+        self._size = size
+        self._optional = optional
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, task: VelocityTask | None, owner: type | None = None) -> Any:
+        return self if task is None else task.__dict__[self._name]
+
+    def __set__(self, task: VelocityTask, value: ArrayLike | None) -> None:
+        if value is not None or not self._optional:
+            value = finite_vector(self._name, cast('ArrayLike', value), self._size)
+        task.__dict__[self._name] = value
 
 
 class VelocityTask(ABC):
@@ -69,6 +89,8 @@ class FrameTask(VelocityTask):
         feedforward: (6) velocity of the target, linear then angular, in the axes of the root
             frame and as seen from ``relative_to``.
     """
+
+    feedforward = CheckedVector(6)
 
     def __init__(
         self,
@@ -143,6 +165,8 @@ class TwistTask(VelocityTask):
         twist: (6) linear then angular [m/s, rad/s].
     """
 
+    twist = CheckedVector(6)
+
     def __init__(
         self,
         frame: str,
@@ -162,7 +186,7 @@ class TwistTask(VelocityTask):
         """
         super().__init__(frame, weight, priority, 6)
         self.frame, self.reference = frame, reference
-        self.twist = finite_vector('twist', twist, 6)
+        self.twist = twist
 
     def check(self, robot: Robot) -> None:
         """Refuse a frame that the robot does not have."""
@@ -180,6 +204,9 @@ class CenterOfMassTask(VelocityTask):
         target: (3) in the root frame [m]; None: where it is.
         feedforward: (3) velocity of the target [m/s].
     """
+
+    target = CheckedVector(3, optional=True)
+    feedforward = CheckedVector(3)
 
     def __init__(
         self,
@@ -199,7 +226,7 @@ class CenterOfMassTask(VelocityTask):
         check_positive('gain', gain)
         super().__init__('centre of mass', weight, priority, 3)
         self.gain = float(gain)
-        self.target = None if target is None else finite_vector('target', target, 3)
+        self.target = target
         self.feedforward = np.zeros(3)
 
     def check(self, robot: Robot) -> None:

@@ -1,4 +1,4 @@
-"""How far a pose is from its target, found apart from the search."""
+"""Targets as a user gives them, checked in one call of machine code."""
 
 from __future__ import annotations
 
@@ -12,25 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import ORTHOGONALITY, rigid_pose
 from ..kernels import Kernel, trace
-from ..spatial import Matrix3, Scalar, log_matrix, transform_of_rows
+from ..spatial import Matrix3, Scalar, transform_of_rows
 from ..spatial.scalar import sqrt, where_less
-
-
-def pose_error(target: NDArray[np.float64], pose: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What is missing to the target, as a small motion at the frame's origin in root axes.
-
-    The rotation part is the rotation vector of the relative rotation, [RD] eq. 2.251, the shortest
-    way, which the geometric Jacobian maps from joint space ([RD] eq. 2.255).
-
-    Args:
-        target: (4, 4) wanted pose in the root frame.
-        pose: (4, 4) present pose in the root frame.
-
-    Returns:
-        (6) position error [m], rotation error [rad].
-    """
-    error: NDArray[np.float64] = _error_kernel().call(target, pose)
-    return error
 
 
 def checked_pose(
@@ -49,17 +32,6 @@ def checked_pose(
     if _rigid_defect()(value) <= ORTHOGONALITY:
         return value  # type: ignore[return-value]
     return np.ascontiguousarray(rigid_pose(argument, value))
-
-
-@cache
-def _error_kernel() -> Kernel:
-    return Kernel(trace(_pose_error, {'target': (4, 4), 'pose': (4, 4)}, 'pose_error'))
-
-
-def _pose_error(target: Sequence[Any], pose: Sequence[Any]) -> list[Scalar]:
-    X_0T, X_0F = transform_of_rows(target), transform_of_rows(pose)
-    rotation = log_matrix(X_0T.rotation @ X_0F.rotation.T)
-    return [*(X_0T.translation - X_0F.translation), *rotation]
 
 
 @cache
