@@ -315,6 +315,26 @@ def test_a_bad_inverse_kinematics_request_gets_its_code(ros, change, code):
     assert not response.solution.name
 
 
+def test_more_frames_than_there_are_are_refused_before_the_outputs_have_to_wait(ros):
+    service = '/kinematics_node/compute_forward_kinematics'
+    request = ComputeForwardKinematics.Request(frames=['tool0'] * 100_000)
+    response = ros.call(ComputeForwardKinematics, service, request)
+    assert response.result.code == Result.INVALID_ARGUMENT
+    assert '100000 frames' in response.result.message
+    every = ComputeForwardKinematics.Request(frames=list(ROBOT.frame_names))
+    every.state = ros.joint_state(NAMES, Q, V)
+    response = ros.call(ComputeForwardKinematics, service, every)
+    assert len(response.poses) == len(ROBOT.frame_names)
+    request = ComputeInverseKinematics.Request(
+        frame='tool0', other_frames=['tool0'] * 1000, other_targets=[PoseStamped()] * 1000
+    )
+    response = ros.call(
+        ComputeInverseKinematics, '/kinematics_node/compute_inverse_kinematics', request
+    )
+    assert response.result.code == Result.INVALID_ARGUMENT
+    assert '1000 frames' in response.result.message
+
+
 def test_frames_can_be_changed_while_running_and_unknown_ones_are_refused(ros):
     refused = ros.set_parameter('kinematics_node', 'frames', ['nose'])
     assert not refused.successful

@@ -34,7 +34,7 @@ from dynamics_ros.nodes.robot_context import RobotContext
 
 pytestmark = pytest.mark.ros
 
-DOMAIN = 83
+DOMAIN = 84
 PATIENCE = 20.0
 ROBOT = Robot.from_urdf(description())
 NAMES = list(ROBOT.joint_names)

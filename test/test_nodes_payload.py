@@ -18,6 +18,7 @@ from dynamics_ros import Robot
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros_msgs.action import IdentifyPayload
 from dynamics_ros_msgs.msg import Payload, Result
+from dynamics_ros_msgs.srv import SetGravity, SetPayload
 
 pytestmark = pytest.mark.ros
 
@@ -32,6 +33,12 @@ LOADED = ROBOT.with_payload(FRAME, MASS, CENTER)
 FRICTION = EffortModel.from_robot(ROBOT)
 PERIOD = 0.004
 """s between two stamps; the test sends them as fast as it can."""
+
+ROBOT_OF_ONE_JOINT = """<robot name="one"><link name="base"/><link name="arm"><inertial>
+<mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/>
+</inertial></link><joint name="JOINT" type="continuous"><parent link="base"/>
+<child link="arm"/><axis xyz="0 1 0"/></joint></robot>
+"""
 
 
 @pytest.fixture(scope='module')
@@ -136,6 +143,7 @@ def test_a_second_goal_at_the_same_time_is_aborted_and_says_why(ros, actions):
         ({'frame': 'nose'}, Result.UNKNOWN_FRAME, 'nose'),
         ({'frame': ROBOT.root_frame}, Result.INVALID_ARGUMENT, 'no joint feels'),
         ({'duration': -1.0}, Result.INVALID_ARGUMENT, 'duration'),
+        ({'duration': np.nan}, Result.INVALID_ARGUMENT, 'duration'),
         ({'duration': 1e6}, Result.INVALID_ARGUMENT, 'duration'),
     ],
 )
@@ -145,6 +153,33 @@ def test_a_goal_that_cannot_be_is_aborted_with_its_reason(ros, actions, goal, co
     assert answer.status == GoalStatus.STATUS_ABORTED
     assert answer.result.result.code == code
     assert text in answer.result.result.message
+
+
+def test_another_payload_or_gravity_ends_a_goal_and_the_outputs_go_on(ros, actions):
+    states = motion(ros)
+    handle = accepted(ros, actions, states, duration=60.0)
+    gravity = SetGravity.Request()
+    gravity.gravity.vector.z = -9.8
+    assert ros.call(SetGravity, '/dynamics_node/set_gravity', gravity).result.code == Result.SUCCESS
+    answer = result_of(ros, handle, states)
+    assert answer.status == GoalStatus.STATUS_ABORTED
+    assert 'changed during the watch' in answer.result.result.message
+
+
+def test_another_robot_ends_a_goal_and_the_outputs_go_on(ros, actions):
+    states = motion(ros)
+    torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+    # The payload of an earlier test is at a frame that the other robot does not have.
+    assert ros.call(SetPayload, '/dynamics_node/set_payload').result.code == Result.SUCCESS
+    one_joint = ROBOT_OF_ONE_JOINT.replace('JOINT', NAMES[0])
+    handle = accepted(ros, actions, states, duration=60.0)
+    assert ros.set_parameter('dynamics_node', 'robot_description', one_joint).successful
+    answer = result_of(ros, handle, states)
+    assert answer.status == GoalStatus.STATUS_ABORTED
+    assert 'changed during the watch' in answer.result.result.message
+    ros.wait_for(lambda: torques and torques[-1].name == NAMES[:1], meanwhile=lambda: next(states))
+    assert ros.set_parameter('dynamics_node', 'robot_description', description()).successful
+    ros.wait_for(lambda: torques[-1].name == NAMES, meanwhile=lambda: next(states))
 
 
 def test_without_joint_states_it_ends_and_says_so(ros, actions):

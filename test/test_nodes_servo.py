@@ -270,6 +270,24 @@ def test_no_limit_is_passed_however_long_it_is_led_there(arm):
     arm.rest()
 
 
+@pytest.mark.parametrize(
+    ('name', 'value', 'reason'),
+    [
+        ('frame', 'nowhere', 'frame: unknown frame'),
+        ('command_joints', ['nobody'], 'nobody'),
+        ('command_type', 'velocity', 'command_joints'),
+    ],
+)
+def test_a_parameter_that_does_not_fit_the_robot_is_refused_and_the_old_one_stays(
+    arm, name, value, reason
+):
+    answer = arm.ros.set_parameter('cartesian_servo_node', name, value)
+    assert not answer.successful
+    assert reason in answer.reason
+    arm.lead(0.2, [0.0, 0.02, 0.0, 0.0, 0.0, 0.0])
+    arm.rest()
+
+
 def test_it_is_well_after_all_this(arm, processes):
     assert processes.alive
     assert 'Traceback' not in processes.printed and 'callback raised' not in processes.printed

@@ -15,7 +15,7 @@ from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from std_srvs.srv import SetBool
 
-from ..errors import InvalidArgumentError
+from ..errors import DynamicsRosError, InvalidArgumentError
 from ..inverse_kinematics.differential import CartesianServo, ServoSettings, ServoStep
 from ..robot import Robot
 from .conversions import Array
@@ -59,7 +59,7 @@ class Servo(Part):
     def __init__(self, node: Node, context: RobotContext) -> None:
         super().__init__(node, context)
         self.parameters = ParameterSet(node, ServoParameters)
-        self.parameters.add_check(_check)
+        self.parameters.add_check(self._check_robot)
         _check(self.parameters.values)
         self.parameters.add_listener(self._changed)
         self._prepared: Prepared | None = None
@@ -88,9 +88,7 @@ class Servo(Part):
     def prepare(self, robot: Robot, default_frame: str) -> Prepared:
         """Check frame and joints, and compile the kernels."""
         values = self.parameters.values
-        asked = (values.frame,) if values.frame else ()
-        (frame,) = known_frames(robot, asked, default_frame)
-        joints = commanded_joints(robot, frame, values.command_joints, values.command_type)
+        frame, joints = _selected(robot, values, default_frame)
         others = [name for name in robot.joint_v_indices if name not in joints]
         servo = CartesianServo(robot, frame, _settings(values), others)
         q = robot.neutral()
@@ -116,6 +114,11 @@ class Servo(Part):
         self.silence = self.stale_silence(state) or self._targets.problem
         if not state.stale:
             self._state, self._state_time = state, time.monotonic()
+
+    def _check_robot(self, values: ServoParameters) -> None:
+        _check(values)
+        if self.context.robot is not None and self.context.built is not None:
+            _selected(self.context.robot, values, self.context.built.default_frame)
 
     def _changed(self, names: frozenset[str]) -> None:
         values = self.parameters.values
@@ -167,8 +170,12 @@ class Servo(Part):
         if target is None:
             step, doing = self._prepared.servo.stop(q, dt), 'stopping'
         else:
-            step, doing = target.step(self._prepared.servo, q, dt), f'following {target.name}'
-            self._moved = now
+            doing, self._moved = f'following {target.name}', now
+            try:
+                step = target.step(self._prepared.servo, q, dt)
+            except DynamicsRosError as error:  # tf no longer knows its frame
+                self._targets.drop(f'{target.name} ended: {error}')
+                step, doing = self._prepared.servo.stop(q, dt), 'stopping'
         self._go(q, step, dt)
         self._last = step
         if target is None and not step.stopped:
@@ -254,6 +261,19 @@ def _described(doing: str, step: ServoStep) -> str:
     if stuck:
         notes.append(f'at the limit of {", ".join(stuck)}')
     return '; '.join([doing, *notes])
+
+
+def _selected(
+    robot: Robot, values: ServoParameters, default_frame: str
+) -> tuple[str, tuple[str, ...]]:
+    """The frame that is led and the joints that are commanded.
+
+    Raises:
+        DynamicsRosError: the robot does not have them.
+    """
+    asked = (values.frame,) if values.frame else ()
+    (frame,) = known_frames(robot, asked, default_frame, 'frame')
+    return frame, commanded_joints(robot, frame, values.command_joints, values.command_type)
 
 
 def _settings(values: ServoParameters) -> ServoSettings:

@@ -29,7 +29,13 @@ from .conversions import (
 )
 from .declaration import ParameterSet
 from .parameters import KinematicsParameters
-from .request_state import RequestedState, requested_state, required_frame, with_positions
+from .request_state import (
+    RequestedState,
+    check_count,
+    requested_state,
+    required_frame,
+    with_positions,
+)
 from .results import SearchError, TransformError, success
 from .robot_context import RobotContext
 from .search import Outcome, Search, Target
@@ -88,6 +94,7 @@ class InverseKinematicsService:
         if len(request.other_frames) != len(request.other_targets):
             problem = f'{len(request.other_targets)} for {len(request.other_frames)} other_frames'
             raise InvalidArgumentError('other_targets', problem, 'one for each')
+        check_count(robot, len(request.other_frames), 'other_frames')
         for i, (frame, pose) in enumerate(
             zip(request.other_frames, request.other_targets, strict=True)
         ):

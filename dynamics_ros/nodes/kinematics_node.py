@@ -26,6 +26,7 @@ from ..robot import Robot
 from . import markers
 from .conversions import (
     float_sequence,
+    index_of,
     pose_numbers,
     pose_stamped,
     transform_stamped,
@@ -34,11 +35,11 @@ from .conversions import (
 from .declaration import ParameterSet
 from .inverse_kinematics_service import InverseKinematicsService
 from .moveit_services import MoveItServices
-from .outputs import FrameOutputs, Output, rate_of, topic_names
+from .outputs import FrameOutputs, Output, topic_names
 from .parameters import KinematicsParameters
 from .part import Part, known_frames
 from .request_kernels import kernel
-from .request_state import requested_state, required_frame, velocity_names
+from .request_state import check_count, requested_state, required_frame, velocity_names
 from .results import serve
 from .robot_context import RobotContext
 from .search import warm_up
@@ -78,9 +79,11 @@ class Kinematics(Part):
         self.parameters.add_listener(self._changed)
         self._prepared: Prepared | None = None
         self._topics: list[tuple[str, Output, Output]] = []
-        self._frame_outputs = FrameOutputs(node, {'pose': PoseStamped, 'twist': TwistStamped})
-        self._markers = Output(node, MarkerArray, '~/markers')
-        self._tf = _tf_output(node) if self.parameters.values.publish_tf else None
+        self._frame_outputs = FrameOutputs(
+            node, {'pose': PoseStamped, 'twist': TwistStamped}, context.outbox
+        )
+        self._markers = Output(node, MarkerArray, '~/markers', outbox=context.outbox)
+        self._tf = self._tf_output() if self.parameters.values.publish_tf else None
         self._searches = InverseKinematicsService(node, context, self.parameters)
         self.moveit = MoveItServices(
             node, context, self.parameters, self._searches, lambda: self._configured_frames()[0]
@@ -106,9 +109,7 @@ class Kinematics(Part):
             robot.frame_velocity(q, v, frame, values.twist_reference)
         names = robot.frame_names
         others = [i for i, name in enumerate(names) if name != robot.root_frame]
-        # A slice takes no copy; frames that are not in one row are an oddity.
-        first, last = (others[0], others[-1] + 1) if others else (0, 0)
-        moving = slice(first, last) if last - first == len(others) else others
+        moving = index_of(others)
         if values.publish_tf and others:
             pose_numbers(robot.all_frames(q)[moving])
         return Prepared(robot, frames, tuple(names[i] for i in others), moving)
@@ -151,9 +152,12 @@ class Kinematics(Part):
         if 'publish_tf' in names:
             if self._tf is not None:
                 self._tf.close()
-            self._tf = _tf_output(self.node) if self.parameters.values.publish_tf else None
+            self._tf = self._tf_output() if self.parameters.values.publish_tf else None
         if names & {'frames', 'twist_reference', 'publish_tf'}:
             self.context.rebuild(NAME)
+
+    def _tf_output(self) -> Output:
+        return Output(self.node, _tf_message_type(), '/tf', outbox=self.context.outbox)
 
     # --- topics ---------------------------------------------------------------------------------
 
@@ -166,12 +170,12 @@ class Kinematics(Part):
         now, values = time.monotonic(), self.parameters.values
         rates, root = values.publish_rates, self.context.root_frame_id()
         for frame, pose, twist in self._topics:
-            if pose.due(now, rate_of(rates.pose, values.publish_rate)):
+            if pose.due(now, rates.pose, values.publish_rate):
                 matrix = prepared.robot.forward_kinematics(state.q, frame)
                 pose.send(state, root, _empty_pose, ('pose',), pose_numbers(matrix))
-            if twist.due(now, rate_of(rates.twist, values.publish_rate)):
+            if twist.due(now, rates.twist, values.publish_rate):
                 self._publish_twist(prepared.robot, state, frame, twist)
-        if self._tf is not None and self._tf.due(now, rate_of(rates.tf, values.publish_rate)):
+        if self._tf is not None and self._tf.due(now, rates.tf, values.publish_rate):
             self._publish_tf(prepared, state, root)
         if self._markers.due(now, values.markers.rate):
             self._publish_markers(prepared, state)
@@ -189,7 +193,8 @@ class Kinematics(Part):
         prefix = self.context.parameters.values.frame_prefix
         poses = prepared.robot.all_frames(state.q)[prepared.moving]
         key = (root, prefix, prepared.children)
-        self._tf.send(state, key, _empty_tf, ('transforms.transform',), pose_numbers(poses))
+        numbers = pose_numbers(poses).ravel()
+        self._tf.send(state, key, _empty_tf, ('transforms.transform',), numbers)
 
     def _publish_markers(self, prepared: Prepared, state: RobotState) -> None:
         settings = self.parameters.values.markers
@@ -214,6 +219,7 @@ class Kinematics(Part):
         reference = _reference(request.reference)
         state = requested_state(self.context, request.state, request.base_pose, request.base_twist)
         robot = state.robot
+        check_count(robot, len(request.frames), 'frames')
         frames = [
             required_frame(self.context, robot, frame, 'frames') for frame in request.frames
         ] or self._configured_frames()
@@ -283,10 +289,6 @@ def _tf_message_type() -> Any:
     except ImportError:
         return None
     return TFMessage
-
-
-def _tf_output(node: Node) -> Output:
-    return Output(node, _tf_message_type(), '/tf')
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

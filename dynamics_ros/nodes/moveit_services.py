@@ -20,7 +20,7 @@ from .declaration import ParameterSet
 from .inverse_kinematics_service import InverseKinematicsService, failed_search, solution
 from .parameters import KinematicsParameters
 from .request_kernels import kernel
-from .request_state import NOT_GIVEN, RequestedState, requested_state
+from .request_state import NOT_GIVEN, RequestedState, check_count, requested_state
 from .results import (
     SERVICE_QOS,
     FaultLog,
@@ -89,6 +89,9 @@ class MoveItServices:
         try:
             from moveit_msgs.srv import GetPositionFK, GetPositionIK
         except ImportError:
+            self._node.get_logger().debug(
+                'compute_fk and compute_ik are not offered: moveit_msgs is not installed'
+            )
             return False
         for kind, name, handler in (
             (GetPositionFK, 'compute_fk', self.forward_kinematics),
@@ -125,6 +128,7 @@ class MoveItServices:
     async def _forward_kinematics(self, request: Any, response: Any) -> None:
         state = self._state(request.robot_state)
         robot = state.robot
+        check_count(robot, len(request.fk_link_names), 'fk_link_names')
         links = [self._link(robot, name) for name in request.fk_link_names]
         if not links:
             raise MoveItError(Code.INVALID_LINK_NAME, 'fk_link_names: empty; expected a link')
@@ -149,6 +153,7 @@ class MoveItServices:
         self._check_wishes(request)
         seed = self._state(request.robot_state)
         robot = seed.robot
+        check_count(robot, len(request.pose_stamped_vector), 'pose_stamped_vector')
         targets = [
             await self._searches.target(robot, pose, self._link(robot, link), name=name)
             for link, pose, name in self._asked(request)

@@ -82,13 +82,15 @@ class Part(ABC):
         return f'no news for longer than joint_timeout of: {", ".join(state.stale)}'
 
 
-def known_frames(robot: Robot, frames: tuple[str, ...], default: str) -> tuple[str, ...]:
-    """The frames that are configured, or the default.
+def known_frames(
+    robot: Robot, frames: tuple[str, ...], default: str, parameter: str = 'frames'
+) -> tuple[str, ...]:
+    """The frames that a parameter configures, or the default.
 
     Raises:
         UnknownFrameError: the robot does not have one of them.
     """
     for frame in frames:
         if frame not in robot.frame_names:
-            raise UnknownFrameError('frames', frame, robot.frame_names)
+            raise UnknownFrameError(parameter, frame, robot.frame_names)
     return frames or (default,)

@@ -18,6 +18,7 @@ from dynamics_ros_msgs.msg import Payload
 
 from ..errors import DynamicsRosError, InvalidArgumentError
 from ..estimation import PayloadEstimate, PayloadIdentifier
+from ..robot import Robot
 from .contact_estimators import effort_model, per_velocity
 from .conversions import header, inertia_message
 from .parameters import IdentificationParameters
@@ -46,18 +47,22 @@ class _Watch:
 
     Attributes:
         handle: of the action server.
+        robot: that was in force when it began.
         identifier: takes the samples.
         begin, end: of the watch, on the monotonic clock [s].
         over: done when the watch is.
         reported: time of the last feedback.
+        problem: why it cannot go on; '' while it can.
     """
 
     handle: Any
+    robot: Robot
     identifier: PayloadIdentifier
     begin: float
     end: float
     over: Future[None]
     reported: float
+    problem: str = ''
 
 
 class PayloadAction:
@@ -102,6 +107,12 @@ class PayloadAction:
         watch = self._watch
         if watch is None or state.effort_missing or state.velocity_missing or state.stale:
             return
+        if self._context.robot is not watch.robot:
+            # The samples so far are of another model, or of other gravity.
+            watch.problem = 'the robot, its payload or gravity was changed during the watch'
+            if not watch.over.done():
+                watch.over.set_result(None)
+            return
         watch.identifier.add(state.time, state.q, state.v, state.effort)
 
     async def _execute(self, handle: Any) -> Any:
@@ -135,6 +146,8 @@ class PayloadAction:
             self._watch = None
         if handle.is_cancel_requested:
             return None
+        if watch.problem:
+            raise DynamicsRosError(watch.problem)
         # In the thread: kernels may have to be made, and a long watch has many samples.
         executor = self._context.executor
         assert executor is not None
@@ -163,7 +176,7 @@ class PayloadAction:
         )
         now = time.monotonic()
         over: Future[None] = Future(executor=self._context.executor)
-        self._watch = _Watch(handle, identifier, now, now + duration, over, now)
+        self._watch = _Watch(handle, robot, identifier, now, now + duration, over, now)
         self._timer.reset()
         return self._watch
 

@@ -187,6 +187,17 @@ def required_frame(context: RobotContext, robot: Robot, frame_id: str, argument:
     return frame
 
 
+def check_count(robot: Robot, count: int, argument: str) -> None:
+    """Refuse requests for more frames than there are: the outputs would wait for the answer.
+
+    Raises:
+        InvalidArgumentError: so many cannot all differ.
+    """
+    most = len(robot.frame_names)
+    if count > most:
+        raise InvalidArgumentError(argument, f'{count} frames', f'at most the {most} of the robot')
+
+
 def _required(values: Array | None, what: str) -> Array:
     if values is None:
         raise NoStateError(f'the latest joint state has no {what} of some joints')
