@@ -22,9 +22,10 @@ DOMAIN = 68
 
 POLICY = ET.parse(Path(__file__).parent.parent / 'config' / 'sros2_policy.xml').getroot()
 
-NODES, ROBOT, OPERATOR = '/dynamics_ros', '/dynamics_ros/robot', '/dynamics_ros/operator'
+NODES, ROBOT = '/dynamics_ros', '/dynamics_ros/robot'
+LEADER, OPERATOR = '/dynamics_ros/leader', '/dynamics_ros/operator'
 MEMBERS = {
-    NODES: ('kinematics_node', 'dynamics_node', 'contact_node'),
+    NODES: ('kinematics_node', 'dynamics_node', 'contact_node', 'cartesian_servo_node'),
     ROBOT: ('robot_simulator',),
 }
 
@@ -65,6 +66,7 @@ def watcher() -> Iterator[Client]:
     }
     with (
         running('dynamics_ros', DOMAIN, switched_on),
+        running('cartesian_servo_node', DOMAIN, {'robot_description': description()}),
         running('robot_simulator', DOMAIN, {'robot_description': description()}),
         client(DOMAIN) as one,
     ):
@@ -106,6 +108,29 @@ def test_the_operator_can_call_every_service_and_offers_none_of_them(watcher: Cl
         for name, _ in services:
             assert may(OPERATOR, 'services', 'request', name)
             assert not may(OPERATOR, 'services', 'reply', name)
+
+
+def test_actions_are_executed_by_the_nodes_and_called_by_the_operator(watcher: Client) -> None:
+    ending = '/_action/status'
+    watcher.wait_for(lambda: _has_own_topics(watcher, 'dynamics_node'))
+    actions = {
+        name.removesuffix(ending)
+        for node in MEMBERS[NODES]
+        for name, _ in watcher.node.get_publisher_names_and_types_by_node(node, '/')
+        if name.endswith(ending)
+    }
+    assert actions == allowed(NODES, 'actions', 'execute') == allowed(OPERATOR, 'actions', 'call')
+    assert not allowed(OPERATOR, 'actions', 'execute')
+
+
+@pytest.mark.parametrize('command', ['twist_command', 'pose_command'])
+def test_only_the_leader_leads(command: str) -> None:
+    topic = f'/cartesian_servo_node/{command}'
+    assert may(LEADER, 'topics', 'publish', topic)
+    assert may(NODES, 'topics', 'subscribe', topic)
+    assert not may(OPERATOR, 'topics', 'publish', topic)
+    assert not may(LEADER, 'topics', 'publish', '/cartesian_servo_node/joint_trajectory')
+    assert not may(LEADER, 'services', 'request', '/cartesian_servo_node/set_parameters')
 
 
 def test_commands_for_the_robot_come_from_the_nodes_or_the_robot_itself() -> None:
