@@ -31,6 +31,7 @@ setup(
     install_requires=['setuptools', 'numpy', 'scipy', 'PyYAML'],
     extras_require={
         'llvm': ['llvmlite'],
+        'meshes': ['trimesh'],
         'qp': ['daqp'],
         'recordings': ['rosbags', 'matplotlib'],
         'test': ['pytest', 'pytest-timeout', 'hypothesis'],

@@ -14,6 +14,17 @@ from pathlib import Path
 
 import pytest
 
+try:
+    from hypothesis import HealthCheck, settings
+except ImportError:  # the files that need it are left out
+    pass
+else:
+    # A busy machine may take any time for one example.
+    settings.register_profile(
+        'busy', deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+    )
+    settings.load_profile('busy')
+
 HERE = Path(__file__).parent
 
 # What is tested is what is compiled now, not what an earlier run has left behind.

@@ -5,16 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from dynamics_ros.spatial import quaternion_exp
-
-# A busy machine may take any time for one example.
-settings.register_profile(
-    'spatial', deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile('spatial')
 
 components = st.floats(-10.0, 10.0, allow_subnormal=False)
 vectors = st.tuples(components, components, components).map(np.array)

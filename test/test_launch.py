@@ -222,7 +222,8 @@ def test_every_executable_is_one_of_the_package():
     }
     steps = [*demo(composed='false'), *demo(), *processes.servo(Settings({}))]
     started = {step.executable for step in steps if is_ours(step)}
-    assert started == ours
+    # A page to look on, which a person starts.
+    assert started == ours - {'dynamics_ros_viewer'}
 
 
 def test_the_servo_is_connected_to_a_controller():

@@ -25,11 +25,24 @@ EXECUTABLES = [
     'contact_node',
     'dynamics_node',
     'dynamics_ros',
+    'dynamics_ros_viewer',
     'estimate_bag',
     'export_kernels',
     'kinematics_node',
     'robot_simulator',
 ]
+OPTIONAL = {
+    'daqp': 'bounded least squares are solved by SciPy',
+    'llvmlite': 'kernels run as Python; a log line says so',
+    'matplotlib': 'estimate_bag writes no plot; a log line says so',
+    'moveit_msgs': 'compute_fk and compute_ik are not offered',
+    'rosbags': 'estimate_bag ends with the reason',
+    'tf2_ros': 'targets in frames of tf are refused with the reason',
+    'trimesh': 'meshes other than STL are left out with the reason',
+    'viser': 'dynamics_ros_viewer ends with the reason',
+}
+"""What the package does without, and what happens where it is missing."""
+
 DATA_FILES = sorted(
     str(path.relative_to(ROOT))
     for folder in ('launch', 'config', 'urdf')
@@ -83,8 +96,6 @@ def test_every_file_that_has_a_version_has_the_same():
 
 
 def test_every_package_that_is_imported_is_a_declared_dependency():
-    # What the package does without where it is missing.
-    optional = {'llvmlite', 'matplotlib', 'moveit_msgs', 'rosbags'}
     keys = {name: f'python3-{name}' for name in ('numpy', 'scipy', 'yaml')}
     declared = {dependency.name for dependency in parse_package(str(ROOT)).exec_depends}
     undeclared = {
@@ -92,13 +103,55 @@ def test_every_package_that_is_imported_is_a_declared_dependency():
         for folder in ('dynamics_ros', 'launch')
         for path in (ROOT / folder).rglob('*.py')
         for name in imported_packages(path)
-        if name not in optional and keys.get(name, name) not in declared
+        if name not in OPTIONAL and keys.get(name, name) not in declared
     }
     assert undeclared == set()
 
 
+def test_the_viewer_says_what_it_needs_and_ends():
+    program = (
+        "import sys; sys.modules['viser'] = None; "
+        'from dynamics_ros.viewer.node import main; main([])'
+    )
+    done = subprocess.run(
+        [sys.executable, '-c', program], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1
+    assert 'viser is not installed; expected pip install viser' in done.stderr
+    assert 'Traceback' not in done.stderr
+
+
+def test_without_tf2_ros_only_frames_of_the_model_are_known(monkeypatch):
+    from dynamics_ros.nodes.results import TransformError
+    from dynamics_ros.nodes.transforms import Transforms
+
+    monkeypatch.setitem(sys.modules, 'tf2_ros', None)
+    with pytest.raises(TransformError, match='tf2_ros is not installed'):
+        Transforms(None).listen()
+
+
+def test_without_matplotlib_there_is_no_plot_and_a_log_line(monkeypatch, tmp_path, caplog):
+    from dynamics_ros.recordings.plot import plot
+
+    for name in ('matplotlib', 'matplotlib.figure', 'matplotlib.backends.backend_agg'):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert not plot(None, tmp_path / 'plot.png')
+    assert 'matplotlib is not installed' in caplog.text
+
+
+def test_without_trimesh_a_mesh_that_is_no_stl_is_named(monkeypatch, tmp_path):
+    from dynamics_ros.errors import ModelError
+    from dynamics_ros.model.mesh_file import read_mesh
+
+    monkeypatch.setitem(sys.modules, 'trimesh', None)
+    path = tmp_path / 'part.dae'
+    path.write_text('<COLLADA/>')
+    with pytest.raises(ModelError, match='needs the Python package trimesh'):
+        read_mesh(path)
+
+
 def imported_packages(path: Path) -> set[str]:
-    names = set()
+    names = set(re.findall(r"import_module\('(\w+)'\)", path.read_text()))
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}

@@ -40,6 +40,9 @@ JOINT_STATE, ODOMETRY, DESCRIPTION = (
 WIDTH = 40
 """Characters of the progress bar."""
 
+INTERRUPTED = 130
+"""Exit code, as shells have it for SIGINT."""
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; 0 when estimates were written."""
@@ -50,6 +53,9 @@ def main(arguments: list[str] | None = None) -> int:
     except DynamicsRosError as error:
         print(f'estimate_bag: {error}', file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print('\nestimate_bag: interrupted; what is written so far is incomplete', file=sys.stderr)
+        return INTERRUPTED
     print(_told(summary))
     return 0
 
