@@ -302,6 +302,13 @@ class TestErrors:
         with pytest.raises(ValueError, match='0 turns'):
             trace(lambda x: repeat(lambda s: (s, True), [x], 0), {'x': ()}, 'function')
 
+    @pytest.mark.parametrize('limit', [1.5, None, '3'])
+    def test_of_a_limit_that_is_no_whole_number(self, limit):
+        with pytest.raises(TypeError):
+            repeat(lambda state: (state, True), [1.0], limit)
+        with pytest.raises(TypeError):
+            trace(lambda x: repeat(lambda s: (s, True), [x], limit), {'x': ()}, 'function')
+
     @pytest.mark.parametrize('backend', ['float', 'symbol'])
     def test_of_a_state_that_changes_its_length(self, backend):
         def function(x):

@@ -188,6 +188,18 @@ class TestTrust:
         assert TWICE in compiled
         assert file.read_bytes() == whole
 
+    def test_a_file_of_another_name(self, folder, compiled):
+        twice()
+        (file,) = folder.iterdir()
+        code = object_cache.read(file.stem)
+        other = object_cache.key('another module')
+        file.rename(folder / (other + object_cache.SUFFIX))
+        assert object_cache.read(other) is None
+        compiled.clear()
+        assert twice() == 42
+        assert TWICE in compiled
+        assert object_cache.read(file.stem) == code is not None
+
 
 class TestNoPlace:
     """Compiling goes on where nothing can be kept."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -36,6 +37,7 @@ def add_loop(
         captured: what else the body needs: numbers, expressions or nested lists of them. Of the
             expressions of the graph it can use no others.
     """
+    limit = operator.index(limit)
     if limit < 1:
         raise ValueError(f'a loop of {limit} turns; at least one is expected')
     places: dict[int, int] = {}

@@ -3,8 +3,8 @@
 What is loaded here is run, so files are only taken from a folder that belongs to this user and that
 nobody else can write to, and only files of which the same is true. Both are looked at through open
 descriptors, so that nothing can be exchanged between looking and reading. Each file begins with a
-digest of the rest: one that is damaged is as good as none. A cache that cannot be used is never an
-error.
+digest of its name and the rest: one that is damaged or renamed is as good as none. A cache that
+cannot be used is never an error.
 
 The environment variable ``DYNAMICS_ROS_CACHE=off`` turns it off.
 """
@@ -71,12 +71,12 @@ def read(name: str) -> bytes | None:
         return None
     size = DIGEST().digest_size
     code = content[size:]
-    return code if DIGEST(code).digest() == content[:size] else None
+    return code if _digest(name, code) == content[:size] else None
 
 
 def write(name: str, code: bytes) -> None:
     """Keep the machine code of a key, if that can be done."""
-    content = DIGEST(code).digest() + code
+    content = _digest(name, code) + code
     temporary = f'{name}.{os.getpid()}.{os.urandom(4).hex()}'
     try:
         with _opened(make=True) as directory:
@@ -93,6 +93,11 @@ def write(name: str, code: bytes) -> None:
             _keep_small(directory)
     except OSError as reason:
         _log.info('compiled kernels are not kept: %s', reason)
+
+
+def _digest(name: str, code: bytes) -> bytes:
+    """Return what a file begins with: under another name its code is as good as damaged."""
+    return DIGEST(name.encode() + code).digest()
 
 
 @contextmanager
