@@ -67,6 +67,9 @@ class ViewerParameters:
     robot_description: str = parameter(
         '', 'URDF as XML text. Empty: wait for the topic', read_only=True
     )
+    frame_prefix: str = parameter(
+        '', 'Before every frame of the robot in markers, as of the nodes', read_only=True
+    )
     marker_topics: tuple[str, ...] = parameter(
         ('kinematics_node/markers', 'contact_node/markers'),
         'Topics of visualization_msgs/MarkerArray',
@@ -83,6 +86,9 @@ class Viewer:
     def __init__(self, node: Node, scene: Scene, values: ViewerParameters) -> None:
         self.node = node
         self.scene = scene
+        self._frame_prefix = values.frame_prefix
+        self._refused: set[str] = set()
+        self._drawn: set[str] = set()
         self._robot: Robot | None = None
         self._q = np.zeros(0)
         self._visible: dict[str, int] = {}
@@ -143,7 +149,10 @@ class Viewer:
             if moved:
                 self._place_links()
             for name, marker in markers.items():
-                self._draw_marker(name, marker)
+                try:
+                    self._draw_marker(name, marker)
+                except DynamicsRosError as error:
+                    self._refuse(name, error)
         self.scene.show_text(self._summary())
 
     def _place_links(self) -> None:
@@ -170,10 +179,19 @@ class Viewer:
             lines.append(f'**{state}**{where}{latched}')
         return '\n\n'.join([*lines, *(self._lines[name] for name in sorted(self._lines))])
 
+    def _refuse(self, name: str, error: DynamicsRosError) -> None:
+        """Leave a marker out; said once, as markers come again and again."""
+        self.scene.remove(name)
+        if name not in self._refused:
+            self._refused.add(name)
+            self.node.get_logger().warning(f'not shown: marker {name}: {error}')
+
     def _draw_marker(self, name: str, marker: Marker) -> None:
         if marker.action != Marker.ADD:
             self.scene.remove(name)
+            self._drawn.discard(name)
             return
+        self._drawn.add(name)
         X = self._frame_pose(marker.header.frame_id)
         if X is None:
             return
@@ -195,6 +213,7 @@ class Viewer:
         """(4, 4) pose of a frame in the root frame; None where it is not of this robot."""
         if self._robot is None:
             return None
+        frame = frame.removeprefix(self._frame_prefix)
         if frame in ('', self._robot.root_frame):
             return np.eye(4)
         if frame not in self._robot.frame_names:
@@ -213,7 +232,14 @@ class Viewer:
     def _on_markers(self, topic: str) -> Callable[[MarkerArray], None]:
         def keep(message: MarkerArray) -> None:
             for marker in message.markers:
-                self._markers[f'{topic}/{marker.ns}/{marker.id}'] = marker
+                space = f'{topic}/{marker.ns}/'
+                if marker.action == Marker.DELETEALL:
+                    gone = space if marker.ns else f'{topic}/'
+                    for name in self._drawn | set(self._markers):
+                        if name.startswith(gone):
+                            self._markers[name] = marker
+                else:
+                    self._markers[f'{space}{marker.id}'] = marker
 
         return keep
 
