@@ -53,6 +53,14 @@ def test_every_launch_file_of_the_commands_exists():
         assert (ROOT / 'launch' / file).is_file()
 
 
+def test_every_executable_is_in_the_readme():
+    programs = re.findall(r"'(\w+) = dynamics_ros\.", (ROOT / 'setup.py').read_text())
+    assert len(programs) > 5
+    nodes = README[README.index('## Nodes') :]
+    for program in programs:
+        assert f'`{program}' in nodes, program
+
+
 @pytest.mark.parametrize('document', DOCUMENTS, ids=lambda path: path.name)
 def test_every_document_that_is_named_exists(document):
     text = document.read_text()
