@@ -11,11 +11,13 @@ from scipy.optimize import lsq_linear
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.inverse_kinematics.differential import (
+    CartesianServo,
     CenterOfMassTask,
     DifferentialInverseKinematics,
     FrameTask,
     Limits,
     PostureTask,
+    ServoSettings,
     TwistTask,
     bounded,
 )
@@ -291,3 +293,54 @@ def test_what_is_wrong_is_named(arm, make, named):
 def test_unknown_frames_are_refused_with_those_there_are(arm, task):
     with pytest.raises(UnknownFrameError, match='nose'):
         DifferentialInverseKinematics(arm, [task])
+
+
+@pytest.mark.parametrize(
+    ('task', 'attribute', 'size'),
+    [
+        (TwistTask(TIP), 'twist', 6),
+        (FrameTask(TIP), 'feedforward', 6),
+        (CenterOfMassTask(), 'feedforward', 3),
+        (CenterOfMassTask(), 'target', 3),
+    ],
+)
+@pytest.mark.parametrize('wrong', ['short', 'nan', 'text', 'complex'])
+def test_what_is_set_between_two_steps_is_checked(arm, task, attribute, size, wrong):
+    """A NaN that got through would be a velocity of every joint."""
+    good = np.full(size, 0.1)
+    setattr(task, attribute, good)
+    values = {
+        'short': good[:-1],
+        'nan': good * np.nan,
+        'text': 'fast',
+        'complex': good + 1.0j,
+    }
+    with pytest.raises(InvalidArgumentError, match=attribute):
+        setattr(task, attribute, values[wrong])
+    assert getattr(task, attribute) is good
+    assert np.isfinite(DifferentialInverseKinematics(arm, [task]).velocity(Q, DT).v).all()
+
+
+@pytest.mark.parametrize(
+    ('call', 'named'),
+    [
+        (lambda servo: servo.follow_twist(Q, np.full(6, np.nan), DT), 'twist'),
+        (lambda servo: servo.follow_twist(Q, np.zeros(3), DT), 'twist'),
+        (lambda servo: servo.follow_twist(Q, np.zeros(6), 0.0), 'dt'),
+        (lambda servo: servo.follow_pose(Q, np.eye(4), 0.0), 'dt'),
+        (lambda servo: servo.follow_pose(Q, np.full((4, 4), np.nan), DT), 'target'),
+    ],
+)
+def test_a_servo_goes_on_after_a_command_that_is_refused(arm, call, named):
+    servo = CartesianServo(arm, TIP)
+    with pytest.raises(InvalidArgumentError, match=named):
+        call(servo)
+    assert servo.v.tolist() == [0.0] * 7
+    assert np.isfinite(servo.follow_twist(Q, np.full(6, 0.01), DT).v).all()
+
+
+@pytest.mark.parametrize('name', ['gain', 'linear_speed', 'angular_speed', 'slow_condition'])
+@pytest.mark.parametrize('value', [0.0, -1.0, np.nan])
+def test_a_servo_refuses_settings_that_are_not_positive(arm, name, value):
+    with pytest.raises(InvalidArgumentError, match=name):
+        CartesianServo(arm, TIP, ServoSettings(**{name: value}))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import per_entry
+from ...arguments import check_positive, per_entry
 from ...errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ class Limits:
             margin: one number or one each, kept from the position limits [rad or m].
             approach: largest share of the way to a limit in one step, above 0 and at most 1.
         """
-        if not 0.0 < approach <= 1.0:
+        check_positive('approach', approach)
+        if approach > 1.0:
             raise InvalidArgumentError('approach', f'{approach}', 'above 0 and at most 1')
         base = robot.model.root_joint_nv
         count = robot.nv - base
