@@ -101,8 +101,8 @@ def inverse_kinematics_check(
 ) -> list[Scalar]:
     """How far a configuration is from the targets and the limits, found apart from a search.
 
-    The rotation error is the rotation vector of the relative rotation, [RD] eq. 2.251, in the axes
-    of the root; a search has it in those of the target.
+    The rotation error is the rotation vector of the relative rotation, [RD] eq. 2.251, found in the
+    axes of the root and turned into those of the target, in which a search finds it.
 
     Args:
         model: the robot.
