@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -20,7 +22,10 @@ ACCELERATION_TIME = 0.02
 """Time constant of the acceleration that thresholds follow [s]: differences of velocities are
 noisy."""
 
-NEVER = np.iinfo(np.int64).max
+NOBODY = (-1, -1)
+"""No joint feels a contact, none a collision."""
+
+NEVER = sys.maxsize
 """Begin of something that does not go on."""
 
 
@@ -97,8 +102,7 @@ class ContactDetector:
         )
         self._follows_acceleration = bool(self._acceleration_term.any())
         self._dynamic = self._follows_acceleration or bool(self._velocity_term.any())
-        self._contact = _Debounced(robot.nv, debounce)
-        self._collision = _Debounced(robot.nv, debounce)
+        self._above = _Debounced((2, robot.nv), debounce)
         self.change_thresholds(contact_thresholds, collision_thresholds)
         self._release = round(release * 1e9)
         self._links = _links_behind(robot)
@@ -110,12 +114,12 @@ class ContactDetector:
     @property
     def contact_thresholds(self) -> Vector:
         """(nv) in force at the last sample; inf where a joint is not watched [Nm or N]."""
-        return self._contact.thresholds
+        return self._thresholds[0]
 
     @property
     def collision_thresholds(self) -> Vector:
         """(nv) the same for collisions."""
-        return self._collision.thresholds
+        return self._thresholds[1]
 
     def change_thresholds(self, contact: ArrayLike, collision: ArrayLike) -> None:
         """Go on with other constants, as at the start; contacts and timers stay."""
@@ -126,10 +130,9 @@ class ContactDetector:
                 ('collision_thresholds', collision),
             )
         ]
-        for values in constants:
-            values[: self._base_nv] = np.inf
-        self._constants = constants
-        self._contact.thresholds, self._collision.thresholds = constants
+        # One row for contacts and one for collisions.
+        self._thresholds = self._constants = np.array(constants)
+        self._constants[:, : self._base_nv] = np.inf
 
     @property
     def report(self) -> ContactReport:
@@ -170,11 +173,12 @@ class ContactDetector:
         if velocity is not None:
             self._follow(velocity, (stamp - self._stamp) * 1e-9)
         self._stamp = stamp
-        touching = self._contact.lasting(stamp, magnitude)
-        colliding = self._collision.lasting(stamp, magnitude)
-        if self._contact.running or self._collision.running:
+        lasting = self._above.lasting(stamp, magnitude > self._thresholds)
+        if self._above.running:
             self._quiet_since = stamp
-        self._report = self._next(touching, colliding)
+        elif self._report.state is ContactState.NONE:
+            return self._report
+        self._report = self._next(*lasting)
         return self._report
 
     def _follow(self, v: Vector, interval: float) -> None:
@@ -187,21 +191,23 @@ class ContactDetector:
                 self._acceleration += share * (difference - self._acceleration)
             added += self._acceleration_term * np.abs(self._acceleration)
         self._velocity = v
-        for part, constant in zip((self._contact, self._collision), self._constants, strict=True):
-            part.thresholds = constant + added
+        self._thresholds = self._constants + added
 
-    def _next(
-        self, touching: NDArray[np.intp] | None, colliding: NDArray[np.intp] | None
-    ) -> ContactReport:
+    def _next(self, touching: int, colliding: int) -> ContactReport:
+        """What follows from the last joints that feel a contact and a collision; -1 for none."""
         now = self._report
         if now.collision_latched:
             return now
-        if colliding is not None:
-            last = max(colliding[-1], -1 if touching is None else touching[-1])
-            return ContactReport(ContactState.COLLISION, self._links[last], True, self._stamp)
-        if touching is not None:
-            since = now.since if now.state is ContactState.CONTACT else self._stamp
-            return ContactReport(ContactState.CONTACT, self._links[touching[-1]], False, since)
+        if colliding >= 0:
+            link = self._links[max(colliding, touching)]
+            return ContactReport(ContactState.COLLISION, link, True, self._stamp)
+        if touching >= 0:
+            link, since = self._links[touching], self._stamp
+            if now.state is ContactState.CONTACT:
+                if now.link == link:
+                    return now
+                since = now.since
+            return ContactReport(ContactState.CONTACT, link, False, since)
         quiet = self._stamp - self._quiet_since >= self._release
         if now.state is ContactState.CONTACT and quiet:
             return ContactReport(ContactState.NONE, '', False, self._stamp)
@@ -212,35 +218,48 @@ class ContactDetector:
         self._quiet_since = stamp
         self._velocity = None
         self._acceleration = np.zeros(len(self._links))
-        self._contact.restart()
-        self._collision.restart()
+        self._above.restart()
 
 
 class _Debounced:
-    """Which joints have been above their thresholds without a break for some time."""
+    """Which joints have been above their thresholds without a break for some time.
 
-    def __init__(self, size: int, duration: float) -> None:
-        self.thresholds = np.full(size, np.inf)
+    Attributes:
+        running: whether one is above one of them.
+    """
+
+    def __init__(self, shape: tuple[int, int], duration: float) -> None:
         self._duration = round(duration * 1e9)
-        self._since = np.full(size, NEVER)
-        self.running = False
+        self._shape = shape
+        self.restart()
 
     def restart(self) -> None:
         """Forget since when."""
-        self._since.fill(NEVER)
+        rows, columns = self._shape
+        self._since = [[NEVER] * columns for _ in range(rows)]
         self.running = False
 
-    def lasting(self, stamp: int, magnitude: Vector) -> NDArray[np.intp] | None:
-        """Their indices, ascending; None when there are none, which is usual and quick."""
-        above = magnitude > self.thresholds
-        if not above.any():
+    def lasting(self, stamp: int, above: NDArray[np.bool_]) -> Sequence[int]:
+        """The last of them in each row (2, nv); -1 when there is none, which is usual and quick."""
+        if not np.count_nonzero(above):
             if self.running:
                 self.restart()
-            return None
+            return NOBODY
         self.running = True
-        self._since = np.where(above, np.minimum(self._since, stamp), NEVER)
-        lasting = np.flatnonzero(stamp - self._duration >= self._since)
-        return lasting if len(lasting) else None
+        # Some dozen numbers: Python's are quicker than NumPy's.
+        last, begin = [], stamp - self._duration
+        for since, row in zip(self._since, above.tolist()):
+            found = -1
+            for i, is_above in enumerate(row):
+                if not is_above:
+                    since[i] = NEVER
+                    continue
+                if since[i] > stamp:
+                    since[i] = stamp
+                if since[i] <= begin:
+                    found = i
+            last.append(found)
+        return last
 
 
 def _links_behind(robot: Robot) -> list[str]:

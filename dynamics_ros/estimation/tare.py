@@ -73,14 +73,14 @@ class Tare:
         self._window = round(window * 1e9)
         self._max_velocity = max_velocity
         self._max_deviation = max_deviation
-        self._samples: deque[tuple[int, Vector, float]] = deque()
-        self._offset = np.zeros(size)
+        self._samples: deque[tuple[int, Vector, Vector]] = deque()
+        self._offset = _unchanging(np.zeros(size))
         self._history: list[Vector] = []
 
     @property
     def offset(self) -> Vector:
-        """(nv) to be subtracted from the external torque [Nm or N]."""
-        return self._offset.copy()
+        """(nv) to be subtracted from the external torque, read-only [Nm or N]."""
+        return self._offset
 
     def add(self, stamp: int, external_torque: ArrayLike, v: ArrayLike) -> None:
         """Remember a sample.
@@ -94,12 +94,13 @@ class Tare:
             InvalidArgumentError: a wrong shape or NaN.
         """
         torque = finite_vector('external_torque', external_torque, self._size).copy()
-        speed = float(np.abs(finite_vector('v', v, self._size)).max())
-        if self._samples and stamp < self._samples[-1][0]:
+        velocity = finite_vector('v', v, self._size).copy()
+        samples = self._samples
+        if samples and stamp < samples[-1][0]:
             self.restart()
-        self._samples.append((stamp, torque, speed))
-        while stamp - self._samples[0][0] > self._window:
-            self._samples.popleft()
+        samples.append((stamp, torque, velocity))
+        while stamp - samples[0][0] > self._window:
+            samples.popleft()
 
     def take(self) -> TareResult:
         """Make the mean of the last window the offset, unless the robot moved or it was noisy."""
@@ -113,7 +114,7 @@ class Tare:
                 f'at least {FEWEST_SAMPLES} over {self._window * 1e-9:.2f} s are needed',
                 duration,
             )
-        fastest = max(speed for _, _, speed in self._samples)
+        fastest = float(np.abs([velocity for _, _, velocity in self._samples]).max())
         if fastest > self._max_velocity:
             limit = f'at most {self._max_velocity:g}'
             return self._refused('moving', f'moved at {fastest:.3g} rad/s; {limit}', duration)
@@ -125,7 +126,7 @@ class Tare:
                 'noisy', f'standard deviation of {deviation:.3g} Nm; {limit}', duration
             )
         self._history.append(self._offset)
-        self._offset = torques.mean(axis=0)
+        self._offset = _unchanging(torques.mean(axis=0))
         message = f'averaged {len(self._samples)} samples over {duration:.2f} s'
         return TareResult(True, '', message, self.offset, len(self._samples), duration)
 
@@ -138,7 +139,7 @@ class Tare:
 
     def clear(self) -> None:
         """Offset zero and nothing to undo."""
-        self._offset = np.zeros(self._size)
+        self._offset = _unchanging(np.zeros(self._size))
         self._history.clear()
 
     def restart(self) -> None:
@@ -147,3 +148,8 @@ class Tare:
 
     def _refused(self, reason: str, message: str, duration: float) -> TareResult:
         return TareResult(False, reason, message, self.offset, len(self._samples), duration)
+
+
+def _unchanging(vector: Vector) -> Vector:
+    vector.flags.writeable = False
+    return vector

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -249,7 +248,7 @@ class Template:
         self._doubles = np.frombuffer(self._buffer, np.float64, (len(data) + 4) // 8)
         places = [_places(found, path) for path in paths]
         self.paths = tuple(paths)
-        self._puts = [_put(self._doubles, place) for place in places]
+        self._targets = [_target(self._doubles, place) for place in places]
         self._check(type(prototype), data, places)
         self._stamp = struct.Struct('=iI').pack_into
 
@@ -258,13 +257,14 @@ class Template:
 
         Args:
             seconds, nanoseconds: of every header in it.
-            values: an array or a number for each of the paths.
+            values: an array (n) or a number for each of the paths.
         """
+        buffer, stamp = self._buffer, self._stamp
         for at in self._stamps:
-            self._stamp(self._buffer, at, seconds, nanoseconds)
-        for put, value in zip(self._puts, values):
-            put(value)
-        return bytes(self._message)
+            stamp(buffer, at, seconds, nanoseconds)
+        for (numbers, where), value in zip(self._targets, values):
+            numbers[where] = value
+        return self._message.tobytes()
 
     def _check(self, kind: Any, data: bytes, places: Sequence[Sequence[int]]) -> None:
         """Have the middleware read what is written here."""
@@ -312,12 +312,12 @@ def _places(found: Sequence[tuple[str, str, int]], path: str) -> list[int]:
     return places
 
 
-def _put(doubles: Array, places: Sequence[int]) -> Callable[[Any], None]:
-    """A function that writes numbers at these places."""
+def _target(doubles: Array, places: Sequence[int]) -> tuple[Array, Any]:
+    """An array and what to index it with, to write numbers at these places."""
     first, count = places[0], len(places)
     if list(places) == list(range(first, first + count)):
-        return partial(doubles[first : first + count].__setitem__, slice(None))
-    return partial(doubles.put, np.array(places))
+        return doubles[first : first + count], ...
+    return doubles, np.array(places)
 
 
 def _fields(message: Any) -> tuple[list[tuple[str, str, int]], int]:

@@ -121,11 +121,12 @@ def estimate_parts(
     pipeline: ContactPipeline, state: RobotState, estimate: WrenchEstimate, frame_id: str
 ) -> tuple[EstimateKey, tuple[Any, ...]]:
     """Key and numbers of an estimate, expressed in the frame of that id."""
+    *observable, degraded = estimate.marks
     key = EstimateKey(
         frame_id,
         estimate.frame,
-        tuple(estimate.observable.tolist()),
-        bool(estimate.degraded or state.stale),
+        tuple(observable),
+        degraded or bool(state.stale),
         len(estimate.singular_values),
         pipeline.joint_names,
         state.stale,

@@ -39,7 +39,7 @@ from .conversions import (
     header,
 )
 from .declaration import ParameterSet
-from .outputs import FrameOutputs, Output, rate_of, topic_names
+from .outputs import FrameOutputs, Output, topic_names
 from .parameters import ContactParameters, ContactRates
 from .part import Part
 from .results import NoModelError
@@ -75,12 +75,12 @@ class Contact(Part):
         self._pipeline: ContactPipeline | None = None
         self._place = ContactPlace(context, lambda: self.parameters.values.location, self.faults)
         self._wrench_outputs: list[tuple[Output, Output]] = []
-        self._torques = Output(node, JointState, '~/external_torques')
-        self._state = Output(node, ContactStateMessage, '~/contact_state')
-        self._feet = Output(node, FootContacts, '~/foot_contacts')
-        self._markers = Output(node, MarkerArray, '~/markers')
+        self._torques = Output(node, JointState, '~/external_torques', outbox=context.outbox)
+        self._state = Output(node, ContactStateMessage, '~/contact_state', outbox=context.outbox)
+        self._feet = Output(node, FootContacts, '~/foot_contacts', outbox=context.outbox)
+        self._markers = Output(node, MarkerArray, '~/markers', outbox=context.outbox)
         self._frame_outputs = FrameOutputs(
-            node, {'wrench': WrenchStamped, 'estimate': ExternalWrench}
+            node, {'wrench': WrenchStamped, 'estimate': ExternalWrench}, context.outbox
         )
         for name, action in (
             ('tare', self._tare),
@@ -159,20 +159,20 @@ class Contact(Part):
         place = self._place.update(state, external)
         now, values = time.monotonic(), self.parameters.values
         rates, general = values.publish_rates, values.publish_rate
-        if self._torques.due(now, rate_of(rates.external_torques, general)):
+        root = self.context.root_frame_id()
+        if self._torques.due(now, rates.external_torques, general):
             torques = external.values[pipeline.joint_indices]
             self._torques.send(state, pipeline.joint_names, empty_efforts, ('effort',), torques)
-        if self._state.due(now, rate_of(rates.contact_state, general)):
-            self._publish_state(pipeline, state, external, place)
+        if self._state.due(now, rates.contact_state, general):
+            self._publish_state(pipeline, state, external, place, root)
         feet = pipeline.feet
-        if feet is not None and self._feet.due(now, rate_of(rates.foot_contacts, general)):
+        if feet is not None and self._feet.due(now, rates.foot_contacts, general):
             contacts = feet.update(state.q, state.v, external.values, state.stale_mask)
-            feet_key, feet_numbers = feet_parts(contacts, state, self.context.root_frame_id())
+            feet_key, feet_numbers = feet_parts(contacts, state, root)
             self._feet.send(state, feet_key, empty_feet, FEET_NUMBERS, *feet_numbers)
         # Whether anybody wants what is the dearest of all to compute.
-        wrench_rate, estimate_rate = (rate_of(x, general) for x in (rates.wrench, rates.estimate))
         due = [
-            (wrench.due(now, wrench_rate), detailed.due(now, estimate_rate))
+            (wrench.due(now, rates.wrench, general), detailed.due(now, rates.estimate, general))
             for wrench, detailed in self._wrench_outputs
         ]
         show = self._markers.due(now, values.markers.rate)
@@ -185,7 +185,8 @@ class Contact(Part):
         for estimate, outputs, (wrench_due, detailed_due) in zip(
             estimates, self._wrench_outputs, due, strict=True
         ):
-            frame_id = self._frame_id(pipeline.robot, estimate.expressed_in)
+            in_root = estimate.expressed_in == pipeline.robot.root_frame
+            frame_id = root if in_root else self.context.frame_id(estimate.expressed_in)
             if wrench_due:
                 outputs[0].send(state, frame_id, empty_wrench, ('wrench',), estimate.wrench)
             if detailed_due:
@@ -200,12 +201,11 @@ class Contact(Part):
         state: RobotState,
         external: ExternalTorques,
         place: ContactLocation | None,
+        root: str,
     ) -> None:
         known = place is not None and self._place.known(place)
         point_frame = self.context.frame_id(place.link) if place else ''
-        key, values = state_parts(
-            pipeline, external, place, known, self.context.root_frame_id(), point_frame
-        )
+        key, values = state_parts(pipeline, external, place, known, root, point_frame)
         self._state.send(state, key, empty_state, STATE_NUMBERS, *values)
 
     def _publish_markers(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..estimation import (
     ContactReport,
     EffortCheck,
@@ -17,7 +15,7 @@ from ..estimation import (
 )
 from ..robot import Robot
 from . import contact_estimators as estimators
-from .conversions import Array
+from .conversions import Array, index_of
 from .lateness import Lateness
 from .parameters import ContactParameters
 from .part import known_frames
@@ -50,7 +48,7 @@ class ContactPipeline:
 
     Attributes:
         frames: contact frames.
-        joint_names: joints of one coordinate; joint_indices: index into v of each.
+        joint_names: joints of one coordinate; joint_indices: of them in v.
         observer, tare, detector: with their state, which survives a change that does not concern
             them.
         feet: contacts of feet; None where none are named.
@@ -69,7 +67,7 @@ class ContactPipeline:
         self.values = values
         self.frames = known_frames(robot, values.frames, default_frame)
         self.joint_names = tuple(robot.joint_v_indices)
-        self.joint_indices = np.array(list(robot.joint_v_indices.values()), dtype=np.intp)
+        self.joint_indices = index_of(list(robot.joint_v_indices.values()))
         self.silence = self.caution = ''
         self.observer = estimators.observer(robot, values, values.observer.kind)
         self._static: TorqueObserver | None = None
@@ -118,11 +116,11 @@ class ContactPipeline:
     def update(self, state: RobotState) -> ExternalTorques | None:
         """Take in a state; None where nothing can be said, for the reason in ``silence``."""
         self.caution = ''
-        self.silence = self._unusable(state)
+        stamp = state.time
+        self.silence = self._unusable(state, stamp)
         if self.silence:
             return None
         observer, v = self._observer_of(state)
-        stamp = state.time
         raw = observer.update(stamp, state.q, v, state.effort)
         if observer.event in RESTARTS:
             self.tare.restart()
@@ -132,7 +130,8 @@ class ContactPipeline:
             self.silence = f'the observer has not settled since: {observer.event.value}'
             return None
         if observer.event is not ObserverEvent.DUPLICATE:
-            self._measure_interval(stamp)
+            if self._started[1]:
+                self._measure_interval(stamp)
             self.tare.add(stamp, raw, v)
             if self.effort_check.report is None:
                 self.effort_check.add(stamp, state.q, v, state.effort)
@@ -169,13 +168,13 @@ class ContactPipeline:
             self.feet.compile()
         self._reckon_with_noise()
 
-    def _unusable(self, state: RobotState) -> str:
-        """Why nothing may be estimated from a state; empty when something may."""
+    def _unusable(self, state: RobotState, stamp: int) -> str:
+        """Why nothing may be estimated from a state of that stamp; empty when something may."""
         if state.effort_missing:
             return f'no effort of {", ".join(state.effort_missing)}'
-        if not state.time:
+        if not stamp:
             return 'joint_states carry no stamp, which the observer needs'
-        late = self._lateness.late(state)
+        late = self._lateness.late(state, stamp)
         if late is None:
             return ''
         names = [name for name, i in self.robot.joint_v_indices.items() if late[i]]
@@ -203,8 +202,6 @@ class ContactPipeline:
     def _measure_interval(self, stamp: int) -> None:
         """Reckon with the noise of the true time between samples, once per start."""
         begin, count = self._started
-        if not count:
-            return
         self._started = stamp, 0
         interval = (stamp - begin) * 1e-9 / count
         if interval > 0.0 and abs(interval / self._interval - 1.0) > SAME_INTERVAL:

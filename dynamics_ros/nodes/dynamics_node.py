@@ -31,6 +31,7 @@ from .conversions import (
     accel_message,
     empty_efforts,
     float_sequence,
+    index_of,
     inertia_arrays,
     joint_state,
     point_message,
@@ -38,7 +39,7 @@ from .conversions import (
     wrench_message,
 )
 from .declaration import ParameterSet
-from .outputs import LATCHED, Output, rate_of
+from .outputs import LATCHED, Output
 from .parameters import DynamicsParameters, PayloadParameters
 from .part import Part
 from .payload_action import PayloadAction
@@ -78,13 +79,13 @@ class Prepared:
     Attributes:
         robot: the robot.
         names: the joints that gravity torques are published for.
-        indices: index into v of each of them.
+        indices: of them in v.
         command_indices: index into v of each command joint.
     """
 
     robot: Robot
     names: tuple[str, ...]
-    indices: NDArray[np.intp]
+    indices: Any
     command_indices: NDArray[np.intp]
 
 
@@ -98,7 +99,7 @@ class Dynamics(Part):
         self._check(self.parameters.values)
         self.parameters.add_listener(self._changed)
         self._prepared: Prepared | None = None
-        self._torques = Output(node, JointState, '~/gravity_torques')
+        self._torques = Output(node, JointState, '~/gravity_torques', outbox=context.outbox)
         self._commands: Output | None = None
         self._payload = Output(node, Payload, 'payload', LATCHED)
         self._announced: PayloadRequest | None = None
@@ -131,7 +132,7 @@ class Dynamics(Part):
         return Prepared(
             robot,
             tuple(indices),
-            np.array(list(indices.values()), dtype=np.intp),
+            index_of(list(indices.values())),
             np.array([indices[name] for name in commands], dtype=np.intp),
         )
 
@@ -139,7 +140,9 @@ class Dynamics(Part):
         """Have the topics of these joints, and tell the payload."""
         self._prepared = prepared
         if prepared.command_indices.size and self._commands is None:
-            self._commands = Output(self.node, Float64MultiArray, '~/gravity_commands')
+            self._commands = Output(
+                self.node, Float64MultiArray, '~/gravity_commands', outbox=self.context.outbox
+            )
         elif not prepared.command_indices.size and self._commands is not None:
             self._commands.close()
             self._commands = None
@@ -217,9 +220,9 @@ class Dynamics(Part):
             return
         prepared, now, values = self._prepared, time.monotonic(), self.parameters.values
         rates, commands = values.publish_rates, self._commands
-        torques_due = self._torques.due(now, rate_of(rates.gravity_torques, values.publish_rate))
+        torques_due = self._torques.due(now, rates.gravity_torques, values.publish_rate)
         commands_due = commands is not None and commands.due(
-            now, rate_of(rates.gravity_commands, values.publish_rate)
+            now, rates.gravity_commands, values.publish_rate
         )
         if not torques_due and not commands_due:
             return

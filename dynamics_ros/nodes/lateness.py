@@ -22,19 +22,28 @@ class Lateness:
         self._heard = np.zeros(size, dtype=np.int64)
         self._usual = np.zeros(size)
         self._last = 0
+        # The interval while all came at once; 0 while they do not.
+        self._whole = 0
 
-    def late(self, state: RobotState) -> NDArray[np.bool_] | None:
-        """(nv) which joints are late; None where none is, which is usual and quick."""
-        interval = state.time - self._last
-        self._last = state.time
+    def late(self, state: RobotState, stamp: int) -> NDArray[np.bool_] | None:
+        """(nv) which joints are late; None where none is, which is usual and quick.
+
+        Args:
+            state: the state.
+            stamp: of it [ns].
+        """
+        interval = stamp - self._last
+        self._last = stamp
         if state.ages is None:
-            if self._heard.any():
-                self._heard[:] = 0
-            # The next partial message is measured by what was usual while all came at once.
             if interval > 0:
-                self._usual.fill(interval)
+                self._whole = interval
             return None
-        heard = state.time - state.ages
+        if self._whole:
+            # This partial message is measured by what was usual while all came at once.
+            self._heard[:] = 0
+            self._usual.fill(self._whole)
+            self._whole = 0
+        heard = stamp - state.ages
         since = heard - self._heard
         news = (since > 0) & (self._heard > 0)
         # An interval counts half: a lost message does not make the next one less late.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Protocol
@@ -42,6 +41,27 @@ MOST_FORMS = 8
 """Forms that an output keeps, of those that it used last."""
 
 
+class Outbox:
+    """Messages that leave together, once all that follows from a state has been computed.
+
+    Whoever listens is woken once for all of them and not for each, which is half of what sending
+    costs; and what computes is not interrupted by answers of the middleware.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[Callable[[Any], None], Any]] = []
+
+    def put(self, publish: Callable[[Any], None], message: Any) -> None:
+        """Have a message leave with the others."""
+        self._waiting.append((publish, message))
+
+    def empty(self) -> None:
+        """Have them leave, in the order in which they came."""
+        waiting, self._waiting = self._waiting, []
+        for publish, message in waiting:
+            publish(message)
+
+
 class Output:
     """A publisher that knows whether it is worth its computation.
 
@@ -50,12 +70,30 @@ class Output:
         skipped: states that were not published because the rate of this output was reached.
     """
 
-    def __init__(self, node: Node, kind: Any, name: str, qos: QoSProfile = RELIABLE) -> None:
+    def __init__(
+        self,
+        node: Node,
+        kind: Any,
+        name: str,
+        qos: QoSProfile = RELIABLE,
+        outbox: Outbox | None = None,
+    ) -> None:
+        """Make a publisher.
+
+        Args:
+            node: the node.
+            kind: type of the messages.
+            name: of the topic.
+            qos: of the publisher.
+            outbox: where messages wait for the others; None: they leave at once.
+        """
         # No QoS event callbacks: destroying a publisher that has some can crash the events
         # executor, and a frame that is no longer configured takes its publishers with it.
         silent = PublisherEventCallbacks(use_default_callbacks=False)
         self._node = node
         self._publisher = node.create_publisher(kind, name, qos, event_callbacks=silent)
+        self._publish = self._publisher.publish
+        self._put = outbox.put if outbox is not None else _at_once
         self.published = 0
         self.skipped = 0
         self._limit = RateLimit()
@@ -68,24 +106,20 @@ class Output:
         """Fully qualified name of the topic."""
         return str(self._publisher.topic_name)
 
-    @property
-    def wanted(self) -> bool:
-        """Whether anybody listens; may be as old as ``LOOK_PERIOD``."""
-        now = time.monotonic()
-        if now >= self._look_at:
-            self._look_at = now + LOOK_PERIOD
-            self._listened_to = self._publisher.get_subscription_count() > 0
-        return self._listened_to
-
-    def due(self, now: float, rate: float) -> bool:
+    def due(self, now: float, own: float, general: float = 0.0) -> bool:
         """Whether anybody listens, and a message may be published at the time ``now`` [s].
 
         Args:
-            now: of the steady clock.
-            rate: most messages a second; 0: no limit.
+            now: of the steady clock. Whether anybody listens may be as old as ``LOOK_PERIOD``.
+            own: most messages a second; 0: no limit; negative: as all of the node.
+            general: most messages of the node a second.
         """
-        if not self.wanted:
+        if now >= self._look_at:
+            self._look_at = now + LOOK_PERIOD
+            self._listened_to = self._publisher.get_subscription_count() > 0
+        if not self._listened_to:
             return False
+        rate = general if own < 0.0 else own
         if rate <= 0.0 or self._limit.passes(now, rate):
             return True
         self.skipped += 1
@@ -93,7 +127,7 @@ class Output:
 
     def publish(self, message: Any) -> None:
         """Publish and count."""
-        self._publisher.publish(message)
+        self._put(self._publish, message)
         self.published += 1
 
     def send(
@@ -118,7 +152,8 @@ class Output:
             if len(self._forms) >= MOST_FORMS:
                 self._forms.pop(next(iter(self._forms)))
             form = self._forms[key] = make_form(prototype(key), paths)
-        self._publisher.publish(form.filled(state.seconds, state.nanoseconds, *values))
+        message = form.filled(state.seconds, state.nanoseconds, *values)
+        self._put(self._publish, message)
         self.published += 1
 
     def close(self) -> None:
@@ -126,9 +161,8 @@ class Output:
         self._node.destroy_publisher(self._publisher)
 
 
-def rate_of(own: float, general: float) -> float:
-    """The rate of an output [Hz]: its own, or where that is negative the one of the node."""
-    return general if own < 0.0 else own
+def _at_once(publish: Callable[[Any], None], message: Any) -> None:
+    publish(message)
 
 
 class RateLimit:
@@ -191,15 +225,17 @@ def topic_names(frames: Iterable[str]) -> dict[str, str]:
 class FrameOutputs:
     """The publishers of several topics for each of several frames."""
 
-    def __init__(self, node: Node, kinds: dict[str, Any]) -> None:
+    def __init__(self, node: Node, kinds: dict[str, Any], outbox: Outbox) -> None:
         """Begin without frames.
 
         Args:
             node: the node.
             kinds: last part of the topic name to its type.
+            outbox: where messages wait for the others.
         """
         self._node = node
         self._kinds = kinds
+        self._outbox = outbox
         self._outputs: dict[str, dict[str, Output]] = {}
 
     def set_frames(self, frames: Sequence[str]) -> None:
@@ -214,7 +250,7 @@ class FrameOutputs:
             if name != frame:
                 self._node.get_logger().info(f'frame {frame!r} has its topics under ~/{name}')
             self._outputs[frame] = {
-                part: Output(self._node, kind, f'~/{name}/{part}')
+                part: Output(self._node, kind, f'~/{name}/{part}', outbox=self._outbox)
                 for part, kind in self._kinds.items()
             }
 

@@ -25,7 +25,7 @@ from .conversions import JointValues, header, inertia_arrays, inertia_message
 from .declaration import ParameterSet
 from .joint_state_input import JOINT_STATE_QOS, OVERRIDABLE, JointStateInput
 from .meter import Meter
-from .outputs import LATCHED, Burst, RateLimit
+from .outputs import LATCHED, Burst, Outbox, RateLimit
 from .parameters import RobotParameters
 from .part import Part
 from .request_kernels import RequestKernels, WarmUp
@@ -62,6 +62,7 @@ class RobotContext:
         input: the joint states as they come in.
         joint_states: rate and age of those of this robot.
         executor: spins the nodes; set before it does.
+        outbox: what parts publish of a state, until all of them have.
     """
 
     def __init__(self, node: Node, *, subscribe_payload: bool) -> None:
@@ -81,6 +82,7 @@ class RobotContext:
         self.joint_states = Meter()
         self.joint_state_rate = 0.0
         self.without_model = 0
+        self.outbox = Outbox()
         self.searches = Worker('searches')
         self._warm_up = WarmUp()
         # Executors resume coroutines only after events of the middleware; guard conditions, which
@@ -340,6 +342,10 @@ class RobotContext:
         for part in self._parts:
             if not part.problem:
                 self._guarded(part, part.update if answer else part.follow, state)
+        try:
+            self.outbox.empty()
+        except Exception as error:
+            self._faults.report('publishing', error)
         if first:
             self._notify()
 
