@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_ndtr, logsumexp
 
 from ..arguments import check_positive, finite_vector, per_entry
 from ..errors import UnknownFrameError
@@ -136,6 +135,8 @@ class ContactLocator:
         for link in self._links:
             self._robot.jacobian(q, link.name, 'local')
             self._robot.forward_kinematics(q, link.name)
+        # Takes as long to import as this package: who only imports that shall not wait.
+        import scipy.special  # noqa: F401
 
     def locate(
         self, q: ArrayLike, external_torque: ArrayLike, ignored: NDArray[np.bool_] | None = None
@@ -168,7 +169,7 @@ class ContactLocator:
                 # Of many places that would do, some are free.
                 if found[index].deviation < KNOWN and robot.hides(index, *found[index].place()):
                     evidence[index] += np.log(HIDDEN)
-        probabilities = np.exp(evidence - logsumexp(evidence))
+        probabilities = np.exp(evidence - np.logaddexp.reduce(evidence))
         best = int(np.argmax(evidence))
         return found[best].location(
             {link.name: float(p) for link, p in zip(self._links, probabilities, strict=True)}
@@ -247,6 +248,8 @@ class _Pieces:
         # y^T y - b^T C^-1 b = |left|^2 + |mean|^2, without cancellation.
         misfit = np.einsum('ni,ni->n', left, left)
         quadratic = misfit + np.einsum('ni,ni->n', mean, mean)
+        from scipy.special import log_ndtr  # see compile
+
         pushes = log_ndtr(mean[:, 0] / np.sqrt(covariance[:, 0, 0]))
         determinant = np.linalg.slogdet(C)[1]
         evidence = self._log_share[selected] + pushes - 0.5 * (quadratic + determinant)
@@ -269,7 +272,7 @@ class _Posterior:
         self._link = link
         self._fine = fine
         self._explained = explained
-        self.evidence = float(logsumexp(explained.evidence))
+        self.evidence = float(np.logaddexp.reduce(explained.evidence))
 
     def place(self) -> tuple[Array, Array]:
         """The likeliest point (3) and the force there (3), in the link's frame."""

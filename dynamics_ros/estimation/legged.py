@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, log_ndtr
 
 from ..arguments import check_not_negative, check_positive, finite_vector
 from ..errors import InvalidArgumentError
@@ -122,6 +121,9 @@ class FootContactEstimator:
 
     def compile(self) -> None:
         """Have the kernels made, which otherwise takes place in the first call."""
+        # Takes as long as the rest of the package: for those who have feet.
+        import scipy.special  # noqa: F401
+
         q, zero = self._robot.neutral(), np.zeros(self._robot.nv)
         self._wrenches.estimate(q, zero)
         self._normal_speeds(q, zero)
@@ -150,6 +152,8 @@ class FootContactEstimator:
         speeds = self._normal_speeds(q, v)
         threshold = np.maximum(self._threshold, 2.0 * deviations)
         z = (forces @ n - threshold) / np.hypot(deviations, threshold / 3.0)
+        from scipy.special import expit, log_ndtr  # see compile
+
         odds = log_ndtr(z) - log_ndtr(-z) + np.log(SWING_SPEED / CONTACT_SPEED)
         odds -= 0.5 * speeds**2 * (CONTACT_SPEED**-2 - SWING_SPEED**-2)
         probabilities = expit(odds)

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import least_squares
 
 from ..algorithms.torque_observer import EFFORT_SAMPLINGS
 from ..arguments import check_positive, finite_vector, per_entry
@@ -349,6 +348,8 @@ def _possible(pi: Array, covariance: Array) -> Array:
         L = np.zeros((4, 4))
         L[_TRIANGLE] = entries
         return _parameters(back @ L @ L.T @ back)
+
+    from scipy.optimize import least_squares  # takes long to import, and is seldom needed
 
     found = least_squares(
         lambda entries: whitening @ (parameters(entries) - pi),
