@@ -194,6 +194,25 @@ def test_leading_axes_that_do_not_go_together_are_named(panda, call):
         call(panda, np.array([HOME, HOME]), np.array([HOME, HOME, HOME]))
 
 
+@pytest.mark.parametrize(
+    ('call', 'named'),
+    [
+        (lambda A, b: Task(A + 0.5j, b), 'matrix'),
+        (lambda A, b: Task(A, b + 0.5j), 'target'),
+        (lambda A, b: Task([[1.0, 2.0], [3.0]], b), 'matrix'),
+        (lambda A, b: null_space_projector(A * np.nan), 'A: NaN'),
+        (lambda A, b: damped_pseudo_inverse(b, 0.1), r'A: shape \(2,\)'),
+        (lambda A, b: weighted_pseudo_inverse('A'), 'A: not an array'),
+        (lambda A, b: weighted_pseudo_inverse(A, [1.0, 'x']), 'row_weights'),
+        (lambda A, b: solve_task(Task(A, b), np.zeros(2)), r'preferred: shape \(2,\)'),
+        (lambda A, b: solve_task(Task(A, b), np.full(3, np.nan)), 'preferred: NaN'),
+    ],
+)
+def test_matrices_and_targets_are_arrays_of_numbers(call, named):
+    with pytest.raises(InvalidArgumentError, match=named):
+        call(np.array([[1.0, 0.0, 2.0], [0.0, 1.0, 1.0]]), np.array([1.0, 2.0]))
+
+
 @pytest.mark.parametrize('rows', [(0, 1, 2), (3, 4, 5), (0, 1, 2, 3, 4, 5)])
 def test_a_trajectory_is_caught_up_with_and_followed(panda, rows):
     frame, step, gain = 'panda_hand', 0.01, 5.0

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import check_not_negative
+from ..arguments import check_not_negative, finite_vectors, real_array
 from ..errors import InvalidArgumentError
 from ..linear_systems import Array, apply, largest_singular_value, pseudo_inverse, transposed
 
@@ -31,8 +31,8 @@ class Task:
     target: Array
 
     def __post_init__(self) -> None:
-        matrix = np.asarray(self.matrix, dtype=np.float64)
-        target = np.asarray(self.target, dtype=np.float64)
+        matrix = real_array('matrix', self.matrix, 'shape (..., m, n)')
+        target = real_array('target', self.target, 'shape (..., m)')
         if matrix.ndim < 2 or target.ndim < 1 or target.shape[-1] != matrix.shape[-2]:
             problem = f'shape {target.shape} beside a matrix of shape {matrix.shape}'
             raise InvalidArgumentError('target', problem, 'one entry a row of the matrix')
@@ -57,7 +57,7 @@ def damped_pseudo_inverse(A: ArrayLike, damping: float) -> Array:
         damping: in the unit of A; 0 or more.
     """
     check_not_negative('damping', damping)
-    matrix = np.asarray(A, dtype=np.float64)
+    matrix = _matrix(A)
     if damping == 0.0:
         return pseudo_inverse(matrix)
     square = matrix @ transposed(matrix) + damping**2 * np.eye(matrix.shape[-2])
@@ -77,7 +77,7 @@ def weighted_pseudo_inverse(
         row_weights: (m), positive; None is 1.
         column_weights: (n), positive; None is 1.
     """
-    matrix = np.asarray(A, dtype=np.float64)
+    matrix = _matrix(A)
     rows = _roots_of_weights('row_weights', row_weights, matrix.shape[-2])
     columns = _roots_of_weights('column_weights', column_weights, matrix.shape[-1])
     scaled = matrix * rows[:, None] / columns
@@ -86,7 +86,7 @@ def weighted_pseudo_inverse(
 
 def null_space_projector(A: ArrayLike) -> Array:
     """N = 1 - A^+ A (..., n, n), symmetric, with A N = 0 ([RD] eq. 2.212)."""
-    matrix = np.asarray(A, dtype=np.float64)
+    matrix = _matrix(A)
     return np.asarray(np.eye(matrix.shape[-1]) - pseudo_inverse(matrix) @ matrix)
 
 
@@ -101,7 +101,7 @@ def solve_task(task: Task, preferred: ArrayLike | None = None, damping: float = 
     x = apply(damped_pseudo_inverse(task.matrix, damping), task.target)
     if preferred is None:
         return x
-    rest = np.asarray(preferred, dtype=np.float64)
+    rest = finite_vectors('preferred', preferred, task.matrix.shape[-1])
     return np.asarray(x + apply(null_space_projector(task.matrix), rest))
 
 
@@ -160,10 +160,18 @@ def _check_tasks(tasks: Sequence[Task]) -> None:
         raise InvalidArgumentError('tasks', problem, 'tasks of the same number of columns')
 
 
+def _matrix(A: ArrayLike) -> Array:
+    matrix = real_array('A', A, 'shape (..., m, n)')
+    if matrix.ndim < 2 or not np.isfinite(matrix).all():
+        problem = f'shape {matrix.shape}' if matrix.ndim < 2 else 'NaN or infinite entries'
+        raise InvalidArgumentError('A', problem, 'finite numbers of shape (..., m, n)')
+    return matrix
+
+
 def _roots_of_weights(argument: str, weights: ArrayLike | None, size: int) -> Array:
     if weights is None:
         return np.ones(size)
-    values = np.asarray(weights, dtype=np.float64)
+    values = real_array(argument, weights, f'shape ({size},)')
     if values.shape != (size,) or not (np.isfinite(values) & (values > 0.0)).all():
         raise InvalidArgumentError(argument, f'{values.tolist()}', f'{size} positive numbers')
     return np.asarray(np.sqrt(values))
