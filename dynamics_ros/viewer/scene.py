@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -32,6 +33,9 @@ class Scene:
         Raises:
             OSError: the address cannot be had.
         """
+        # Where the address is of no use viser waits for its thread for ever.
+        with socket.socket() as probe:
+            probe.bind((host, 0))
         self._server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
         self.port = self._server.get_port()
         self._server.scene.set_up_direction('+z')
