@@ -9,11 +9,12 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from arm import ARM, NAMES, ROBOT, STILL, Q
 from geometry_msgs.msg import PoseStamped, Quaternion
 from nav_msgs.msg import Odometry
 from numpy.testing import assert_allclose
 from rcl_interfaces.srv import ListParameters
-from ros_harness import LATCHED, NodeProcess, client, description, running
+from ros_harness import LATCHED, NodeProcess, client, running
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -36,11 +37,6 @@ DOMAIN = 55
 # The node calls the same Robot; a pose also goes through a quaternion and back.
 SAME = 1e-12
 
-ARM = description()
-ROBOT = Robot.from_urdf(ARM)
-NAMES = list(ROBOT.joint_names)
-Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
-STILL = np.zeros(7)
 
 LINK = '<link name="{}"><inertial><mass value="1"/><origin xyz="0.1 0 0"/>' + (
     '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>'

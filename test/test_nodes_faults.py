@@ -16,11 +16,12 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from arm import ARM, NAMES, ROBOT, STILL, Q
 from geometry_msgs.msg import PoseStamped, Quaternion
 from nav_msgs.msg import Odometry
 from numpy.testing import assert_allclose
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
-from ros_harness import LATCHED, NodeProcess, client, description, running, stamp_of
+from ros_harness import LATCHED, NodeProcess, client, running, stamp_of
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -41,11 +42,6 @@ pytestmark = pytest.mark.ros
 DOMAIN = 64
 SAME = 1e-12
 
-ARM = description()
-ROBOT = Robot.from_urdf(ARM)
-NAMES = list(ROBOT.joint_names)
-Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
-STILL = np.zeros(7)
 
 LINK = '<link name="{}"><inertial><mass value="{}"/><origin xyz="0.1 0 0"/>' + (
     '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>'

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
+from arm import ARM, NAMES, ROBOT, STILL, Q
 from geometry_msgs.msg import PoseStamped
 from numpy.testing import assert_allclose
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
-from ros_harness import client, description, running, stamp_of
+from ros_harness import client, running, stamp_of
 from sensor_msgs.msg import JointState
 
-from dynamics_ros import Robot
 from dynamics_ros.nodes.conversions import pose_matrix
 from dynamics_ros_msgs.msg import ContactState, Result
 from dynamics_ros_msgs.srv import (
@@ -35,11 +34,6 @@ pytestmark = pytest.mark.ros
 DOMAIN = 89
 SAME = 1e-12
 
-ARM = description()
-ROBOT = Robot.from_urdf(ARM)
-NAMES = list(ROBOT.joint_names)
-Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
-STILL = np.zeros(7)
 CALLS = 1000
 AT_ONCE = 5
 """Calls under way: a client that has more than its queue is deep loses some."""

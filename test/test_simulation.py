@@ -203,6 +203,7 @@ class TestLimits:
         samples = advance(simulated, 5.0)
         # The stop is a spring made for the inertia: the fall of 1 rad presses it in by little.
         assert max(sample.q[0] for sample in samples) < 0.5 + 0.05
+        # The weight at rest presses it in by less than a milliradian.
         assert samples[-1].q[0] == pytest.approx(0.5, abs=1e-3)
         assert abs(samples[-1].v[0]) < 1e-6
 
@@ -288,6 +289,7 @@ class TestControl:
         way = way - simulated.robot.forward_kinematics(start, tool)[:3, 3]
         assert 1e-4 < np.linalg.norm(way) < 0.05
         assert way @ force > 0.0
+        # The controller has had 2 s, many of its time constants, to come back.
         assert samples[-1].q == pytest.approx(start, abs=1e-3)
 
     def test_a_second_push_of_a_frame_takes_the_place_of_the_first(self):
@@ -306,6 +308,7 @@ class TestControl:
         # Held by the controller: torque over stiffness is where it comes to rest.
         assert pushed_away[1] == pytest.approx(5.0 / simulated.actuators.stiffness[1], rel=0.1)
         back = advance(simulated, 1.0)[-1].q
+        # What is left after that second, of a push that moved it by more.
         assert back == pytest.approx(start, abs=1e-3)
 
     def test_commands_replace_the_controllers_of_the_joints_they_name(self):
