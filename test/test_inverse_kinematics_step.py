@@ -15,9 +15,9 @@ from dynamics_ros.algorithms.inverse_kinematics_step import (
     inverse_kinematics_step,
 )
 from dynamics_ros.inverse_kinematics.chain import chain_of
-from dynamics_ros.pose_error import pose_error
 from dynamics_ros.inverse_kinematics.search import SEARCH_STEPS, Deadline, Search
 from dynamics_ros.inverse_kinematics.starts import SORTED, Starts
+from dynamics_ros.pose_error import pose_error
 
 TOOL = 'tool0'
 

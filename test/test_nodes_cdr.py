@@ -40,6 +40,7 @@ from dynamics_ros.nodes.conversions import (
 )
 from dynamics_ros.nodes.forms import MessageForm, make_form
 from dynamics_ros.nodes.joint_state_input import can_read_bytes
+from dynamics_ros.nodes.outputs import Outbox
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
 RNG = np.random.default_rng(3)
@@ -264,3 +265,23 @@ def test_where_the_layout_is_another_one_messages_are_published_as_objects(monke
     assert isinstance(form, forms.MessageForm)
     message = form.filled(5, 6, np.arange(7.0))
     assert (message.header.stamp.sec, message.pose.orientation.w) == (5, 6.0)
+
+
+def test_messages_of_a_state_leave_together_in_their_order_and_once():
+    sent, outbox = [], Outbox()
+    outbox.put(sent.append, 'pose')
+    outbox.put(sent.append, 'twist')
+    assert sent == []
+    outbox.empty()
+    outbox.empty()
+    assert sent == ['pose', 'twist']
+
+
+def test_a_message_that_cannot_be_sent_keeps_back_no_other_and_is_not_tried_again():
+    sent, outbox = [], Outbox()
+    outbox.put({}.__getitem__, 'pose')
+    outbox.put(sent.append, 'twist')
+    with pytest.raises(KeyError, match='pose'):
+        outbox.empty()
+    outbox.empty()
+    assert sent == ['twist']
