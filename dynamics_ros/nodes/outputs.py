@@ -44,8 +44,8 @@ MOST_FORMS = 8
 class Outbox:
     """Messages that leave together, once all that follows from a state has been computed.
 
-    Whoever listens is woken once for all of them and not for each, which is half of what sending
-    costs; and what computes is not interrupted by answers of the middleware.
+    Whoever listens is woken once for all of them and not for each, and what computes is not
+    interrupted by answers of the middleware.
     """
 
     def __init__(self) -> None:
@@ -56,10 +56,16 @@ class Outbox:
         self._waiting.append((publish, message))
 
     def empty(self) -> None:
-        """Have them leave, in the order in which they came."""
+        """Have them leave, in the order in which they came; raises what the first failure did."""
         waiting, self._waiting = self._waiting, []
+        failure: Exception | None = None
         for publish, message in waiting:
-            publish(message)
+            try:
+                publish(message)
+            except Exception as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
 
 
 class Output:
