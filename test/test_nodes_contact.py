@@ -38,7 +38,8 @@ PUSH_TORQUE = ROBOT.jacobian(Q, 'tool0').T @ PUSH
 SETTLED = 1e-6
 
 FELT = 1e-4
-"""N, Nm, m: SETTLED through the inverse of J^T, whose smallest singular value is above 0.1; and the damping."""
+"""N, Nm, m: SETTLED through the inverse of J^T, whose smallest singular value is above 0.1, and
+the damping."""
 
 
 @pytest.fixture(scope='module')
