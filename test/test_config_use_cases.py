@@ -19,6 +19,7 @@ from std_msgs.msg import Float64MultiArray
 
 from dynamics_ros import Robot
 from dynamics_ros.nodes.conversions import pose_matrix
+from dynamics_ros_msgs.msg import FootContacts
 
 pytestmark = pytest.mark.ros
 
@@ -92,10 +93,11 @@ def test_a_quadruped_floats_and_has_four_feet(tmp_path: Path) -> None:
     position, orientation = odometry.pose.pose.position, odometry.pose.pose.orientation
     position.x, position.y, position.z = x, y, z
     orientation.x, orientation.y, orientation.z, orientation.w = quaternion
+    feet = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
     node = start('quadruped.yaml', tmp_path, urdf)
     with client(DOMAIN) as one:
         try:
-            for foot in ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT'):
+            for foot in feet:
                 poses = one.listen(PoseStamped, f'/kinematics_node/{foot}/pose')
                 state = one.joint_state(robot.joint_names, q[7:], np.zeros(12), np.zeros(12))
                 odometry.header.stamp = state.header.stamp
@@ -111,5 +113,15 @@ def test_a_quadruped_floats_and_has_four_feet(tmp_path: Path) -> None:
                     robot.forward_kinematics(q, foot),
                     atol=SAME,
                 )
+            contacts = one.listen(FootContacts, '/contact_node/foot_contacts')
+
+            def go_on() -> None:
+                state = one.joint_state(robot.joint_names, q[7:], np.zeros(12), np.zeros(12))
+                odometry.header.stamp = state.header.stamp
+                one.publish('/odom', odometry)
+                one.publish_joint_state(state)
+
+            one.wait_for(lambda: contacts, meanwhile=go_on, period=0.001)
+            assert contacts[-1].feet == list(feet)
         finally:
             node.close()
