@@ -5,16 +5,13 @@ from __future__ import annotations
 import ctypes
 import math
 import re
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
+from c_library import VECTOR, compiled, needs_compiler
 
 from dynamics_ros.kernels import select, trace
 from dynamics_ros.kernels.c_source import PART_STEPS
-
-COMPILER = shutil.which('cc') or shutil.which('gcc') or shutil.which('clang')
 
 
 def everything(q, A, s, double):
@@ -46,19 +43,10 @@ def traced():
     return trace(everything, inputs, 'everything', 'all operations /* and a comment */')
 
 
-@pytest.mark.skipif(COMPILER is None, reason='no C compiler on this machine')
+@needs_compiler
 def test_exported_c_agrees_with_the_plain_trace(traced, tmp_path):
-    source, library = tmp_path / 'everything.c', tmp_path / 'everything.so'
-    source.write_text(traced.c_source())
-    strict = ['-std=c99', '-Wall', '-Wextra', '-Wpedantic', '-Werror']
-    subprocess.run(
-        [COMPILER, *strict, '-O1', '-shared', '-fPIC', '-o', library, source, '-lm'],
-        check=True,
-        timeout=60,
-    )
-    function = ctypes.CDLL(str(library)).everything
-    vector = np.ctypeslib.ndpointer(np.float64, flags='C_CONTIGUOUS')
-    function.argtypes = [vector, vector, ctypes.c_double, vector, vector, vector, vector]
+    function = compiled(traced.c_source(), tmp_path).everything
+    function.argtypes = [VECTOR, VECTOR, ctypes.c_double, VECTOR, VECTOR, VECTOR, VECTOR]
     function.restype = None
     rng = np.random.default_rng(3)
     for _ in range(20):
@@ -88,7 +76,7 @@ def long_way(q, memory, s):
     return {'x': [x, select(near, y, root), q[1]], 'memory': [memory[0] + 1.0]}
 
 
-@pytest.mark.skipif(COMPILER is None, reason='no C compiler on this machine')
+@needs_compiler
 def test_a_long_trace_is_several_functions_that_agree_too(tmp_path):
     traced = trace(long_way, {'q': 2, 'memory': 2, 's': ()}, 'long_way')
     text = traced.c_source()
@@ -97,17 +85,8 @@ def test_a_long_trace_is_several_functions_that_agree_too(tmp_path):
     for part in parts:
         (body,) = re.findall(rf'^static void {part}\(.*?^}}', text, re.MULTILINE | re.DOTALL)
         assert body.count('\n') < 3 * PART_STEPS
-    source, library = tmp_path / 'long.c', tmp_path / 'long.so'
-    source.write_text(text)
-    strict = ['-std=c99', '-Wall', '-Wextra', '-Wpedantic', '-Werror']
-    subprocess.run(
-        [COMPILER, *strict, '-O0', '-shared', '-fPIC', '-o', library, source, '-lm'],
-        check=True,
-        timeout=60,
-    )
-    function = ctypes.CDLL(str(library)).long_way
-    vector = np.ctypeslib.ndpointer(np.float64, flags='C_CONTIGUOUS')
-    function.argtypes = [vector, vector, ctypes.c_double, vector, vector]
+    function = compiled(text, tmp_path, '-O0').long_way
+    function.argtypes = [VECTOR, VECTOR, ctypes.c_double, VECTOR, VECTOR]
     function.restype = None
     for q, s in (([0.3, 2.0], 0.7), ([0.9, 2.0], 0.7)):
         results = [np.full(3, math.nan), np.full(1, math.nan)]

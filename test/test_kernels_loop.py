@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
+from c_library import VECTOR, compiled, needs_compiler
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Kernel, Requirement, trace
 from dynamics_ros.kernels.self_test import expected
 from dynamics_ros.spatial.scalar import repeat, sin, sqrt, where_less
-
-COMPILER = shutil.which('cc') or shutil.which('gcc') or shutil.which('clang')
 
 BACKENDS = ('llvm', 'python')
 
@@ -247,20 +243,11 @@ def test_machine_code_text_is_the_same_every_time():
     assert first == again
 
 
-@pytest.mark.skipif(COMPILER is None, reason='no C compiler on this machine')
+@needs_compiler
 def test_exported_c_agrees_with_the_plain_trace(tmp_path):
     traced = trace(orbit, ORBIT, 'orbit')
-    source, library = tmp_path / 'orbit.c', tmp_path / 'orbit.so'
-    source.write_text(traced.c_source())
-    strict = ['-std=c99', '-Wall', '-Wextra', '-Wpedantic', '-Werror']
-    subprocess.run(
-        [COMPILER, *strict, '-O1', '-shared', '-fPIC', '-o', library, source, '-lm'],
-        check=True,
-        timeout=60,
-    )
-    function = ctypes.CDLL(str(library)).orbit
-    vector = np.ctypeslib.ndpointer(np.float64, flags='C_CONTIGUOUS')
-    function.argtypes = [vector] * 6
+    function = compiled(traced.c_source(), tmp_path).orbit
+    function.argtypes = [VECTOR] * 6
     function.restype = None
     x, A, shift = orbit_inputs(20)
     for i in range(20):
