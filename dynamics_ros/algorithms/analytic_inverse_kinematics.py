@@ -31,9 +31,6 @@ Linear = tuple[Scalar, Scalar, Scalar]
 
 IN_PLACE = Turn(1.0, 0.0)
 
-BRANCHES = 8
-"""Each closed form gives so many, of which some may repeat others or miss the target."""
-
 
 class Task(NamedTuple):
     """What six turns shall make: a displacement v -> R v + p.
