@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
 from itertools import chain
 from pathlib import Path
@@ -63,6 +64,9 @@ MESSAGES = {
     '/contact_node/tool0/wrench': WrenchStamped,
 }
 """The topics of the interface that RViz shows of the arm, and their types."""
+
+TWO = ('left', 'right')
+"""The robots of two_robots.launch.py."""
 
 TYPES_OF_DISPLAYS = {
     'rviz_default_plugins/RobotModel': String,
@@ -399,32 +403,62 @@ def test_rviz_draws_a_robot_that_moves_in_the_frame_of_its_odometry():
 # --- for real -----------------------------------------------------------------------------------
 
 
-def hear_all_that_rviz_shows(namespace: str) -> None:
-    """Wait for a message on each topic of the configuration."""
+def hear_all_that_rviz_shows(*robots: str) -> None:
+    """Wait until each robot is on its topics, and see that it is nowhere else.
+
+    Args:
+        robots: names, each a namespace and the prefix of its frames.
+    """
     with client(DOMAIN) as ears:
-        heard = [
-            ears.listen(kind, f'{namespace}{topic}', LATCHED if kind is String else 10)
-            for topic, kind in MESSAGES.items()
-        ]
-        heard.append(ears.listen(TFMessage, '/tf', 10))
-        ears.wait_for(lambda: all(heard))
+        heard = {
+            name: [
+                ears.listen(kind, f'/{name}{topic}', LATCHED if kind is String else 10)
+                for topic, kind in MESSAGES.items()
+            ]
+            for name in robots
+        }
+        tf = ears.listen(TFMessage, '/tf', 10)
+        ears.wait_for(lambda: all(chain(*heard.values())) and owners(frames_of(tf)) == {*robots})
+        for name, received in heard.items():
+            assert owners(frames_of(chain(*received))) == {name}
+            assert f'{name}/kinematics_node: outputs' in ears.diagnostics
+
+
+def frames_of(messages: Iterable) -> Iterator[str]:
+    """The frames that messages name in headers and transforms."""
+    for message in messages:
+        for part in getattr(message, 'transforms', None) or getattr(message, 'markers', [message]):
+            if hasattr(part, 'header'):
+                yield part.header.frame_id
+            if hasattr(part, 'child_frame_id'):
+                yield part.child_frame_id
+
+
+def owners(frames: Iterable[str]) -> set[str]:
+    """The prefixes of frames."""
+    return {frame.partition('/')[0] for frame in frames}
 
 
 @pytest.mark.ros
-def test_the_processes_of_the_demo_publish_all_that_rviz_shows():
+def test_two_robots_publish_all_that_rviz_shows_and_mix_nothing():
     started = []
+    steps = [
+        step
+        for name in TWO
+        for step in demo(namespace=f'/{name}', frame_prefix=f'{name}/', rviz='false')
+    ]
     try:
-        for step in filter(is_ours, demo(namespace='/left', rviz='false')):
+        for step in filter(is_ours, steps):
             words = ['--ros-args', '-r', f'__ns:={step.namespace}']
             for file in step.all_parameter_files():
                 words += ['--params-file', file]
             started.append(NodeProcess(step.executable, DOMAIN, words))
-        hear_all_that_rviz_shows('/left')
+        hear_all_that_rviz_shows(*TWO)
     finally:
         ends = [process.end() for process in started]
         for process in started:
             process.close()
-    assert [code for code, _ in ends] == [0, 0]
+    assert [code for code, _ in ends] == [0, 0, 0, 0]
 
 
 # --- where launch is installed ------------------------------------------------------------------
@@ -445,10 +479,16 @@ def visited(path: Path, **values: str):
 
     context = LaunchContext()
     context.launch_configurations.update(values)
-    actions = []
-    for entity in found.entities:
-        actions += entity.visit(context) or []
-    return actions
+    return list(leaves(found.entities, context))
+
+
+def leaves(entities, context):
+    """The actions at the end, through all that is included."""
+    for entity in entities:
+        if hasattr(entity, 'node_executable'):
+            yield entity
+        else:
+            yield from leaves(entity.visit(context) or [], context)
 
 
 @pytest.mark.parametrize('path', LAUNCH_FILES, ids=lambda path: path.name)
@@ -467,6 +507,7 @@ def test_launch_shows_a_description_for_every_argument(path):
 
 
 STARTED = {
+    'two_robots.launch.py': ['robot_simulator', 'dynamics_ros'] * 2,
     'dynamics.launch.py': ['dynamics_ros'],
     'demo.launch.py': ['robot_simulator', 'dynamics_ros'],
     'kinematics_node.launch.py': ['kinematics_node'],
@@ -490,25 +531,31 @@ def test_launch_starts_a_process_for_each_node_on_request():
     assert names == list(processes.NODES)
 
 
+def test_launch_leaves_the_simulators_out_where_robots_are_real():
+    path = ROOT / 'launch' / 'two_robots.launch.py'
+    robots = visited(path, simulated='false', namespace='cell', frame_prefix='cell_')
+    assert [robot.node_executable for robot in robots] == ['dynamics_ros'] * 2
+
+
 @pytest.mark.ros
-def test_launch_runs_the_demo_and_ends_it_with_an_interrupt():
+def test_launch_runs_two_robots_and_ends_them_with_an_interrupt():
     pytest.importorskip('launch_ros')
     occupy(DOMAIN)
     program = (
         'import sys; from launch import LaunchService; from launch.actions import '
         'IncludeLaunchDescription as Include; service = LaunchService(); '
         'service.include_launch_description(Include(sys.argv[1], launch_arguments='
-        '[("namespace", "left"), ("rviz", "false")])); sys.exit(service.run())'
+        '[("rviz", "false")])); sys.exit(service.run())'
     )
     launch = subprocess.Popen(
-        [sys.executable, '-c', program, str(ROOT / 'launch' / 'demo.launch.py')],
+        [sys.executable, '-c', program, str(ROOT / 'launch' / 'two_robots.launch.py')],
         env={**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
     try:
-        hear_all_that_rviz_shows('/left')
+        hear_all_that_rviz_shows(*TWO)
         launch.send_signal(signal.SIGINT)
         printed, _ = launch.communicate(timeout=PATIENCE)
     finally:
@@ -516,3 +563,4 @@ def test_launch_runs_the_demo_and_ends_it_with_an_interrupt():
         launch.wait()
     assert launch.returncode == 0, printed
     assert 'process has died' not in printed
+    assert printed.count('process has finished cleanly') == 4
