@@ -15,11 +15,13 @@ from typing import NoReturn, Protocol
 import rclpy
 from rclpy.action import ActionServer
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from ..errors import DynamicsRosError
+from . import command_line
 
 FOREVER = 1e8
 """Seconds; much more overflows the events executor's deadline."""
@@ -72,11 +74,15 @@ def _until_a_signal(build: Callable[[], Application], arguments: Sequence[str] |
     signal.set_wakeup_fd(tell)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
+    given = sys.argv[1:] if arguments is None else arguments
+    if command_line.wants_help(given):
+        print(command_line.usage(), end='')
+        return 0
     try:
         try:
+            command_line.check(given)
             rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-        except RuntimeError as error:
-            # rcl names the argument it cannot read in its last line.
+        except (DynamicsRosError, RuntimeError) as error:
             print(f'cannot start: {error}', file=sys.stderr)
             return 1
         try:
@@ -96,10 +102,13 @@ def _run(build: Callable[[], Application], told: int) -> int:
     except DynamicsRosError as error:
         print(f'cannot start: {error}', file=sys.stderr)
         return 1
-    except Exception:
+    except Exception as error:
         if not rclpy.ok():  # a signal came before the nodes were there
             return 0
-        raise
+        if not isinstance(error, rclpy_implementation.RCLError):
+            raise
+        print(f'cannot start: {error}', file=sys.stderr)
+        return 1
     executor = make_executor()
     for node in application.nodes:
         executor.add_node(node)

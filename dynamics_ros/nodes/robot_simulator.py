@@ -47,7 +47,7 @@ from .conversions import (
     wrench_array,
     wrench_stamped,
 )
-from .declaration import ParameterSet
+from .declaration import ParameterSet, warn_of_undeclared
 from .executor import Application, run
 from .results import FaultLog, serve
 from .simulator_parameters import SimulatorParameters
@@ -117,6 +117,7 @@ class RobotSimulator(Node):
             self.create_subscription(kind, f'~/{name}', taken, qos_profile_sensor_data)
         serve(self, ApplyWrench, '~/apply_wrench', self._on_apply_wrench, FaultLog(self))
 
+        warn_of_undeclared(self)
         self._start_stamp = 0
         self._start_time = 0.0
         self.get_logger().info(

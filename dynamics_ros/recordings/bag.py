@@ -21,6 +21,7 @@ else:
     MISSING = ''
 
 OUR_MESSAGES = 'dynamics_ros_msgs'
+METADATA = 'metadata.yaml'
 VERSION: Final = 9
 """Of the metadata: what ROS 2 Jazzy and later write, and all later ones read."""
 
@@ -52,6 +53,8 @@ class Recording:
         self._path = path
         if not path.exists():
             raise RecordingError(f'{path}: there is no such recording')
+        if path.is_dir() and not (path / METADATA).is_file():
+            raise RecordingError(f'{path}: no recording of rosbag2, which has a {METADATA}')
         try:
             store = get_typestore(Stores.ROS2_KILTED)
             self._reader = AnyReader([path], default_typestore=store)

@@ -19,6 +19,7 @@ from ..model.collision_geometry import read_collision_geometry
 from ..model.tool_frame import tool_frame
 from ..model.urdf import read_urdf
 from ..nodes.contact_pipeline import ContactPipeline
+from ..nodes.declaration import declared, undeclared
 from ..nodes.parameters import (
     ContactParameters,
     DynamicsParameters,
@@ -37,6 +38,8 @@ JOINT_STATE, ODOMETRY, DESCRIPTION = (
     *('sensor_msgs/msg/JointState', 'nav_msgs/msg/Odometry'),
     'std_msgs/msg/String',
 )
+LOG = logging.getLogger(__name__)
+
 WIDTH = 40
 """Characters of the progress bar."""
 
@@ -69,6 +72,9 @@ def estimate(options: argparse.Namespace) -> Summary:
     values = _parameters(options, 'contact_node')
     settings = settings_of(ContactParameters, values)
     general = settings_of(RobotParameters, values)
+    known = [item.name for kind in (ContactParameters, RobotParameters) for item in declared(kind)]
+    for name in values.keys() - known:
+        LOG.warning(undeclared(name, known))
     carried = settings_of(DynamicsParameters, _parameters(options, 'dynamics_node')).payload
     with Recording(options.bag) as recording:
         source = (
@@ -163,7 +169,7 @@ def _locator(
         return None
     geometry = read_collision_geometry(description)
     for problem in geometry.problems[:1]:
-        logging.getLogger('dynamics_ros.recordings').warning('contacts there: %s', problem)
+        LOG.warning('contacts there: %s', problem)
     surfaces = sample_surfaces(geometry.triangles, settings.location.resolution)
     noise = pipeline.detector.contact_thresholds / settings.thresholds.sigmas
     return ContactLocator(robot, surfaces, noise=noise, friction=settings.location.friction)

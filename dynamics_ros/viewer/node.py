@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -21,7 +22,7 @@ from dynamics_ros_msgs.msg import ContactState
 from ..errors import DynamicsRosError, InvalidArgumentError
 from ..model.visual_geometry import read_visual_geometry
 from ..nodes.conversions import pose_matrix, pose_numbers, vector_array
-from ..nodes.declaration import ParameterSet, parameter
+from ..nodes.declaration import ParameterSet, parameter, warn_of_undeclared
 from ..nodes.executor import Application, run
 from ..robot import Robot
 
@@ -52,7 +53,9 @@ class ViewerParameters:
     """Parameters of the viewer; all are fixed at start."""
 
     host: str = parameter(
-        '127.0.0.1', 'Address to serve the page on; 0.0.0.0 for all networks', read_only=True
+        '127.0.0.1',
+        'Address of the page: this machine only. 0.0.0.0: all networks, for everybody there',
+        read_only=True,
     )
     port: float = parameter(
         8080.0,
@@ -86,6 +89,7 @@ class Viewer:
     def __init__(self, node: Node, scene: Scene, values: ViewerParameters) -> None:
         self.node = node
         self.scene = scene
+        self._host = values.host
         self._frame_prefix = values.frame_prefix
         self._refused: set[str] = set()
         self._drawn: set[str] = set()
@@ -99,7 +103,7 @@ class Viewer:
         self._problem = ''
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         if values.robot_description:
-            self.show(values.robot_description)
+            self._show(values.robot_description)
         else:
             node.create_subscription(
                 String, 'robot_description', lambda message: self.show(message.data), latched
@@ -113,18 +117,26 @@ class Viewer:
         node.create_timer(1.0 / values.rate, self.draw)
 
     def start(self, _executor: Executor) -> None:
-        """Say where the page is."""
-        self.node.get_logger().info(f'the page is at http://localhost:{self.scene.port}')
+        """Say where the page is, and who can see it."""
+        if is_local(self._host):
+            self.node.get_logger().info(f'the page is at http://localhost:{self.scene.port}')
+        else:
+            self.node.get_logger().warning(
+                f'the page is at port {self.scene.port} of {self._host} for everybody who reaches '
+                'that address, unencrypted and without a password'
+            )
 
     def show(self, urdf: str) -> None:
         """Show another robot; a description that cannot be read leaves the old one."""
         try:
-            robot = Robot.from_urdf(urdf)
-            visuals, missing = read_visual_geometry(urdf)
+            self._show(urdf)
         except DynamicsRosError as error:
             self._problem = f'robot_description refused: {error}'
             self.node.get_logger().warning(self._problem)
-            return
+
+    def _show(self, urdf: str) -> None:
+        robot = Robot.from_urdf(urdf)
+        visuals, missing = read_visual_geometry(urdf)
         for problem in missing:
             self.node.get_logger().warning(f'not shown: {problem}')
         self._problem = ''
@@ -252,6 +264,14 @@ class Viewer:
             self._lines[status.name] = f'{status.name}: {level}, {status.message}'
 
 
+def is_local(host: str) -> bool:
+    """Whether a page that is served on this address is seen on this machine only."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:  # a name
+        return host == 'localhost'
+
+
 def _color(color: object) -> Color:
     red, green, blue = (float(getattr(color, name)) for name in 'rgb')
     return red, green, blue
@@ -262,6 +282,7 @@ def build() -> Application:
 
     Raises:
         InvalidArgumentError: the page cannot be served, or what draws it is not installed.
+        ModelError: the parameter robot_description is no robot.
     """
     node = Node(NAME)
     values = ParameterSet(node, ViewerParameters).values
@@ -276,6 +297,7 @@ def build() -> Application:
     except OSError as error:
         raise InvalidArgumentError('host', str(error), 'an address of this machine') from error
     viewer = Viewer(node, scene, values)
+    warn_of_undeclared(node)
     return Application([node], viewer)
 
 
