@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import fcntl
+import importlib.util
 import os
 import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 # Tests talk to nobody but themselves. Set before the middleware reads it.
@@ -31,7 +33,7 @@ from sensor_msgs.msg import JointState
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
-PATIENCE = 20.0
+PATIENCE = 40.0
 """Seconds until a wait is given up: far more than anything here takes, on a busy machine too."""
 
 
@@ -100,18 +102,36 @@ class NodeProcess:
         return self._log.read()
 
     def end(self, by: signal.Signals = signal.SIGINT) -> tuple[int, float]:
-        """Send a signal; the exit code, and how many seconds the end took."""
+        """Send a signal; the exit code, and how many seconds the end took.
+
+        Those are not counted for which a busy machine kept its threads waiting for a processor.
+        """
         _running[:] = [process for process in _running if process is not self]
         started = time.monotonic()
+        before = self._kept_waiting()
+        after = dict(before)
         if self.alive:
             self._process.send_signal(by)
-        try:
-            code = self._process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-            raise
-        return code, time.monotonic() - started
+        while True:
+            try:
+                code = self._process.wait(0.02)
+                break
+            except subprocess.TimeoutExpired:
+                after |= self._kept_waiting()
+                if time.monotonic() - started > PATIENCE:
+                    self._process.kill()
+                    self._process.wait()
+                    raise
+        kept = sum(seconds - before.get(thread, 0.0) for thread, seconds in after.items())
+        return code, time.monotonic() - started - kept
+
+    def _kept_waiting(self) -> dict[str, float]:
+        """Seconds that each thread was ready to run and did not, where the kernel tells."""
+        found = {}
+        for file in Path(f'/proc/{self.pid}/task').glob('*/schedstat'):
+            with suppress(OSError):  # it has ended
+                found[file.parent.name] = 1e-9 * int(file.read_text().split()[1])
+        return found
 
     def wait(self) -> int:
         """Wait until it ends by itself; the exit code."""
@@ -130,6 +150,7 @@ def running(
     *,
     namespace: str = '',
     remaps: Mapping[str, str] | None = None,
+    enclave: str = '',
 ) -> Iterator[NodeProcess]:
     """Run an executable until the block ends; parameters go to every node of the process."""
     with tempfile.TemporaryDirectory() as folder:
@@ -142,6 +163,8 @@ def running(
             arguments += ['-r', f'__ns:={namespace}']
         for old, new in (remaps or {}).items():
             arguments += ['-r', f'{old}:={new}']
+        if enclave:
+            arguments += ['--enclave', enclave]
         process = NodeProcess(name, domain, arguments)
         _running.append(process)
         try:
@@ -156,17 +179,19 @@ def running(
 class Client:
     """A node that publishes, listens and calls, and waits for what comes of it."""
 
-    def __init__(self, domain: int) -> None:
+    def __init__(self, domain: int, name: str = 'test_client', enclave: str = '') -> None:
         occupy(domain)
         self._context = rclpy.Context()
-        rclpy.init(context=self._context, domain_id=domain)
-        self.node = Node('test_client', context=self._context)
+        arguments = ['--ros-args', '--enclave', enclave] if enclave else []
+        rclpy.init(args=arguments, context=self._context, domain_id=domain)
+        self.node = Node(name, context=self._context)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
         self._publishers: dict[str, Any] = {}
         self._clients: dict[str, Any] = {}
         self._stamp = 1_000_000_000_000
         self.diagnostics: dict[str, DiagnosticStatus] = {}
+        self._reported: dict[str, Time] = {}
         self.node.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, 100)
 
     def close(self) -> None:
@@ -177,6 +202,7 @@ class Client:
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
             self.diagnostics[status.name] = status
+            self._reported[status.name] = message.header.stamp
 
     # --- waiting --------------------------------------------------------------------------------
 
@@ -224,6 +250,17 @@ class Client:
         """The diagnostic values of a node."""
         return {pair.key: pair.value for pair in self.status(name).values}
 
+    def reported_at(self, name: str) -> int:
+        """When a node last told its diagnostics, on its clock [ns]; 0: not yet."""
+        stamp = self._reported.get(f'{name}: outputs', Time())
+        return stamp.sec * 10**9 + stamp.nanosec
+
+    def wait_for_report(self, name: str, **options: Any) -> dict[str, str]:
+        """The diagnostic values of a node that has told them after now."""
+        now = self.node.get_clock().now().nanoseconds
+        self.wait_for(lambda: self.reported_at(name) > now, **options)
+        return self.values(name)
+
     def wait_for_status(self, name: str, text: str, **options: Any) -> DiagnosticStatus:
         """Wait until the diagnostics of a node say something."""
         self.wait_for(lambda: text in self.status(name).message, **options)
@@ -239,9 +276,18 @@ class Client:
 
     def publish(self, topic: str, message: Any, qos: Any = 10) -> None:
         """Publish on a topic."""
+        self._publisher(topic, message, qos).publish(message)
+
+    def deliver(self, topic: str, message: Any, qos: Any = 10) -> None:
+        """Publish once, when there is somebody who reads it."""
+        publisher = self._publisher(topic, message, qos)
+        self.wait_for(publisher.get_subscription_count)
+        publisher.publish(message)
+
+    def _publisher(self, topic: str, message: Any, qos: Any) -> Any:
         if topic not in self._publishers:
             self._publishers[topic] = self.node.create_publisher(type(message), topic, qos)
-        self._publishers[topic].publish(message)
+        return self._publishers[topic]
 
     def next_stamp(self, step: float = 0.001) -> Time:
         """A stamp that is a step later than the one before."""
@@ -278,6 +324,34 @@ class Client:
             meanwhile=lambda: self.publish_joint_state(message, topic),
         )
 
+    def time_for(
+        self,
+        count: int,
+        received: list[Any],
+        state: Callable[[], JointState],
+        period: float,
+    ) -> float:
+        """Publish joint states, one a period [s], until so many answers to them have come.
+
+        Returns:
+            s from sending the first that was answered to reading the last answer: no less than
+            there was between their being published, however busy the machine is.
+        """
+        sent: dict[tuple[int, int], float] = {}
+        received.clear()
+
+        def send() -> None:
+            message = state()
+            sent[message.header.stamp.sec, message.header.stamp.nanosec] = time.monotonic()
+            self.publish_joint_state(message)
+
+        def answered() -> list[float]:
+            stamps = ((m.header.stamp.sec, m.header.stamp.nanosec) for m in received)
+            return [sent[stamp] for stamp in stamps if stamp in sent]
+
+        self.wait_for(lambda: len(answered()) >= count, meanwhile=send, period=period)
+        return time.monotonic() - answered()[0]
+
     # --- services and parameters ----------------------------------------------------------------
 
     def call(self, kind: Any, name: str, request: Any = None) -> Any:
@@ -295,6 +369,10 @@ class Client:
             period=ASK_AGAIN,
         )
         return done.result()
+
+    def ask(self, name: str, request: Any) -> Any:
+        """Send a request to a service that ``call`` has had a response of; the future."""
+        return self._clients[name].call_async(request)
 
     def set_parameter(self, node: str, name: str, value: Any) -> Any:
         """Set a parameter of a node; the result with its reason."""
@@ -317,9 +395,9 @@ class Client:
 
 
 @contextmanager
-def client(domain: int) -> Iterator[Client]:
+def client(domain: int, name: str = 'test_client', enclave: str = '') -> Iterator[Client]:
     """A client until the block ends."""
-    one = Client(domain)
+    one = Client(domain, name, enclave)
     try:
         yield one
     finally:
@@ -329,6 +407,16 @@ def client(domain: int) -> Iterator[Client]:
 def stamp_of(nanoseconds: int) -> Time:
     """A stamp of integer nanoseconds."""
     return Time(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
+
+
+@contextmanager
+def tf2_for_nodes() -> Iterator[None]:
+    """Nodes that start in this block find tf2_ros: a stand-in where it is not installed."""
+    with pytest.MonkeyPatch.context() as patch:
+        if importlib.util.find_spec('tf2_ros') is None:
+            paths = [str(Path(__file__).parent / 'stand_ins'), os.environ.get('PYTHONPATH', '')]
+            patch.setenv('PYTHONPATH', os.pathsep.join(filter(None, paths)))
+        yield
 
 
 def description(name: str = 'seven_joint_arm.urdf') -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import os
@@ -18,7 +17,7 @@ pytest.importorskip('rclpy')
 
 from geometry_msgs.msg import PoseStamped
 from numpy.testing import assert_allclose
-from ros_harness import client, description, running
+from ros_harness import client, description, running, tf2_for_nodes
 from tf2_msgs.msg import TFMessage
 
 from dynamics_ros import Robot
@@ -49,17 +48,13 @@ CLIENTS = 4
 
 @pytest.fixture(scope='module')
 def node():
-    with pytest.MonkeyPatch.context() as patch:
-        if importlib.util.find_spec('tf2_ros') is None:
-            paths = [str(HERE / 'stand_ins'), os.environ.get('PYTHONPATH', '')]
-            patch.setenv('PYTHONPATH', os.pathsep.join(filter(None, paths)))
-        parameters = {
-            'robot_description': description(),
-            'frames': ['tool0'],
-            'state_timeout': 0.0,
-        }
-        with running('kinematics_node', DOMAIN, parameters) as process:
-            yield process
+    parameters = {
+        'robot_description': description(),
+        'frames': ['tool0'],
+        'state_timeout': 0.0,
+    }
+    with tf2_for_nodes(), running('kinematics_node', DOMAIN, parameters) as process:
+        yield process
 
 
 @pytest.fixture(scope='module')
@@ -197,15 +192,13 @@ def test_a_time_limit_holds_with_its_fraction_and_zero_is_the_parameter(ros, ask
 
 
 def test_searches_that_have_waited_past_their_limit_say_so(ros):
-    service = ros.node.create_client(ComputeInverseKinematics, SERVICE)
-    ros.wait_for(service.service_is_ready)
     answer(ros, asked())
     long = never()
     long.timeout.sec = 1
     long.max_restarts = 1_000_000
     short = never()
     short.timeout.nanosec = 50_000_000
-    futures = [service.call_async(request) for request in (long, long, short)]
+    futures = [ros.ask(SERVICE, request) for request in (long, long, short)]
     ros.wait_for(lambda: all(future.done() for future in futures))
     last = futures[-1].result().result
     assert last.code == Result.TIMED_OUT
@@ -287,8 +280,7 @@ def test_a_target_in_a_frame_of_another_robot_comes_through_tf(ros):
     tree = TFMessage(transforms=[transform_stamped(stamp, 'base_link', 'table', at)])
     request = asked(np.linalg.inv(at) @ TARGET)
     request.target.header.frame_id = 'table'
-    service = ros.node.create_client(ComputeInverseKinematics, SERVICE)
-    ros.wait_for(service.service_is_ready)
+    answer(ros, asked())
     futures = []
 
     def succeeded():
@@ -298,7 +290,7 @@ def test_a_target_in_a_frame_of_another_robot_comes_through_tf(ros):
     def again():
         ros.publish('/tf', tree)
         if all(future.done() for future in futures):
-            futures.append(service.call_async(request))
+            futures.append(ros.ask(SERVICE, request))
 
     found = np.array(ros.wait_for(succeeded, meanwhile=again).solution.position)
     assert_allclose(ROBOT.forward_kinematics(found, 'tool0'), TARGET, atol=REACHED)
@@ -341,13 +333,11 @@ def test_outputs_go_on_while_searches_fail():
         poses = one.listen(PoseStamped, '/kinematics_node/tool0/pose', 100)
         one.wait_for(lambda: poses)
         one.call(ComputeInverseKinematics, SERVICE, asked())
-        service = one.node.create_client(ComputeInverseKinematics, SERVICE)
-        one.wait_for(service.service_is_ready)
         futures = []
 
         def keep_asking():
             while sum(not future.done() for future in futures) < 2:
-                futures.append(service.call_async(request))
+                futures.append(one.ask(SERVICE, request))
 
         one.wait_for(lambda: any(f.done() for f in futures), meanwhile=keep_asking)
         arrivals = []

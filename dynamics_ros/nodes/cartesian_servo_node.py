@@ -17,6 +17,7 @@ from std_srvs.srv import SetBool
 
 from ..errors import DynamicsRosError, InvalidArgumentError
 from ..inverse_kinematics.differential import CartesianServo, ServoSettings, ServoStep
+from ..inverse_kinematics.differential.bounded import SUBSTITUTE
 from ..robot import Robot
 from .conversions import Array
 from .declaration import ParameterSet
@@ -71,7 +72,9 @@ class Servo(Part):
         self._paused = False
         self._said, self._said_time = '', 0.0
         self._last: ServoStep | None = None
-        self._targets = Targets(Frames(context, Transforms(node)))
+        self._targets = Targets(
+            Frames(context, Transforms(node), lambda: self.parameters.values.transform_timeout)
+        )
         self._commands = Commands(node, self.parameters.values.command_type)
         self._status = Output(node, DiagnosticStatus, '~/status')
         for kind, target in ((TwistStamped, TwistTarget), (PoseStamped, PoseTarget)):
@@ -82,6 +85,8 @@ class Servo(Part):
         # Steady: a simulated clock that stands still must not leave the robot moving.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = node.create_timer(1.0 / self.parameters.values.rate, self._tick, clock=steady)
+        if SUBSTITUTE:
+            node.get_logger().info(SUBSTITUTE)
 
     # --- the robot ------------------------------------------------------------------------------
 

@@ -82,6 +82,14 @@ class ServoParameters:
         minimum=0.01,
         maximum=10.0,
     )
+    transform_timeout: float = parameter(
+        1.0,
+        'A twist in a frame of tf ends when its transform is older than this by its stamp; static '
+        'ones have no age; inf: never',
+        unit='s',
+        minimum=0.01,
+        may_be_infinite=True,
+    )
     following_tolerance: float = parameter(
         0.2,
         'With positions and trajectories: the robot is stopped when a joint is farther than this '

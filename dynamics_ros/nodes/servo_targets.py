@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,15 +20,24 @@ from .transforms import Transforms
 class Frames:
     """Where the frame of a command is."""
 
-    def __init__(self, context: RobotContext, transforms: Transforms) -> None:
+    def __init__(
+        self, context: RobotContext, transforms: Transforms, max_age: Callable[[], float]
+    ) -> None:
+        """Ask a context and tf.
+
+        Args:
+            context, transforms: who know frames.
+            max_age: s that a transform may be old.
+        """
         self._context = context
         self._transforms = transforms
+        self._max_age = max_age
 
     def pose(self, frame_id: str, q: Array) -> Array:
         """(4, 4) in the root frame.
 
         Raises:
-            DynamicsRosError: neither the model nor tf knows.
+            DynamicsRosError: neither the model nor tf knows, or tf no longer does.
         """
         robot = self._context.required_robot()
         root = self._context.root_frame_id()
@@ -38,7 +48,7 @@ class Frames:
             return robot.forward_kinematics(q, frame)
         try:
             self._transforms.listen()
-            return self._transforms.pose(root, frame_id)
+            return self._transforms.pose(root, frame_id, max_age=self._max_age())
         except TransformError as error:
             unknown = UnknownFrameError('header.frame_id', frame_id, robot.frame_names)
             raise TransformError(f'{unknown}; {error}') from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import ModuleType
 from typing import Any
 
@@ -43,15 +44,18 @@ class Transforms:
         self._buffer = tf2_ros.Buffer()
         self._listener = tf2_ros.TransformListener(self._buffer, self._node)
 
-    def pose(self, parent: str, child: str, patience: float = 0.0) -> Array:
+    def pose(
+        self, parent: str, child: str, patience: float = 0.0, max_age: float = math.inf
+    ) -> Array:
         """Pose (4, 4) of a frame in another, the latest that tf has.
 
         Args:
             parent, child: names of the frames.
             patience: s to wait for it; only in a thread other than the executor's.
+            max_age: s by its stamp; what is static has no age.
 
         Raises:
-            TransformError: tf does not know.
+            TransformError: tf does not know, or has not heard of it for too long.
         """
         assert self._tf2 is not None, 'listen() comes first'
         try:
@@ -62,4 +66,10 @@ class Transforms:
             raise TransformError(
                 f'{child!r} is no frame of the model, and tf does not know it: {error}'
             ) from None
+        stamp = Time.from_msg(message.header.stamp).nanoseconds
+        age = (self._node.get_clock().now().nanoseconds - stamp) * 1e-9 if stamp else 0.0
+        if age > max_age:
+            raise TransformError(
+                f'tf of {child!r} is {age:.2f} s old; at most {max_age:g} s will do'
+            )
         return transform_matrix(message.transform, f'tf of {child!r}')
