@@ -86,13 +86,15 @@ def test_a_target_behind_a_limit_is_not_claimed():
 def test_a_target_out_of_reach_is_told_with_the_closest_approach():
     robot = planar_arm((-2.5, 2.5))
     target = at(3.0, 4.0)
-    result = robot.inverse_kinematics(target, 'tip_link', position_only=True)
-    assert result.reason == 'unreachable'
-    assert not result.success
-    assert np.isnan(result.q).all()
-    # 5 m away, 1.5 m long.
-    assert result.position_error == pytest.approx(3.5, rel=1e-6)
-    assert result.elapsed < 0.05
+    results = [robot.inverse_kinematics(target, 'tip_link', position_only=True) for _ in range(5)]
+    for result in results:
+        assert result.reason == 'unreachable'
+        assert not result.success
+        assert np.isnan(result.q).all()
+        # 5 m away, 1.5 m long.
+        assert result.position_error == pytest.approx(3.5, rel=1e-6)
+    # Half of the default timeout: it is not what ends the search. A busy machine may stop some.
+    assert min(result.elapsed for result in results) < 0.05
 
 
 def test_the_closest_configuration_is_given_when_asked_for():

@@ -114,7 +114,12 @@ def test_the_composed_process_has_the_services_of_all_three_nodes(ros, composed)
 
 
 def test_the_composed_process_has_one_subscription_of_the_joint_states(ros, composed):
-    ros.wait_for(lambda: ros.node.count_subscribers('/joint_states') == 1)
+    ros.wait_for(lambda: ros.node.count_subscribers('/joint_states'))
+    ros.wait_for(lambda: ros.node.count_subscribers('/robot_description'))
+    # Topics of all parts: with them, other subscriptions would have been found as well.
+    for name in ('kinematics_node', 'dynamics_node', 'contact_node'):
+        ros.wait_for(lambda name=name: ros.node.count_services(f'/{name}/list_parameters'))
+    assert ros.node.count_subscribers('/joint_states') == 1
     assert ros.node.count_subscribers('/robot_description') == 1
     assert ros.node.count_subscribers('/payload') == 0
 
@@ -173,9 +178,14 @@ def test_a_bad_description_is_refused_with_its_reason_and_the_old_one_kept(ros, 
     text, words = BAD_DESCRIPTIONS[case]
     torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
     ros.exchange(ros.joint_state(['swing'], [0.5], [0.0], [0.0]), torques)
+
+    def refused():
+        return ros.values('dynamics_node').get('refused change', '')
+
+    before = refused()  # for another reason
     ros.publish('/robot_description', String(data=text), LATCHED)
     ros.wait_for(
-        lambda: words in ros.values('dynamics_node').get('refused change', ''),
+        lambda: refused() != before and words in refused(),
         meanwhile=lambda: ros.publish_joint_state(ros.joint_state(['swing'], [0.5], [0.0], [0.0])),
     )
     ros.wait_for_status(

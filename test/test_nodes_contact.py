@@ -83,6 +83,21 @@ class Rig:
         """Publish, and wait until the node has answered; a repetition changes nothing."""
         self.ros.exchange(message, self.torques)
 
+    def wait_for_answer(self, external=STILL) -> JointState:
+        """Publish states until external torques follow from one of them: those of that one."""
+        sent = []
+
+        def send():
+            sent.append(self.message(external))
+            self.ros.publish_joint_state(sent[-1])
+
+        def answer():
+            stamps = [message.header.stamp for message in sent]
+            # What is still on its way from before does not count.
+            return next((m for m in reversed(self.torques) if m.header.stamp in stamps), None)
+
+        return self.ros.wait_for(answer, meanwhile=send)
+
     def shown(self) -> list[Marker]:
         """The latest markers."""
         return list(self.markers[-1].markers)
@@ -106,11 +121,7 @@ def rig(node):
 def at_rest(rig):
     rig.call('reset')
     # After a reset the observer settles for three time constants before anything is published.
-    before = len(rig.torques)
-    rig.ros.wait_for(
-        lambda: len(rig.torques) > before,
-        meanwhile=lambda: rig.ros.publish_joint_state(rig.message()),
-    )
+    rig.wait_for_answer()
 
 
 def test_at_rest_nothing_is_felt(rig):
@@ -172,13 +183,16 @@ def test_a_collision_is_latched_until_reset(rig):
 
 
 def test_markers_show_force_and_torque_and_name_the_touched_link(rig):
-    rig.hold(PUSH_TORQUE, samples=30)
-    del rig.markers[:]
-    rig.ros.wait_for(
-        lambda: rig.markers,
-        meanwhile=lambda: rig.ros.publish_joint_state(rig.message(PUSH_TORQUE)),
+    last = rig.hold(PUSH_TORQUE, samples=30).header.stamp
+
+    def settled():
+        shown = {marker.ns: marker for marker in rig.shown()}
+        stamp = shown['force'].header.stamp
+        return shown if (stamp.sec, stamp.nanosec) >= (last.sec, last.nanosec) else None
+
+    shown = rig.ros.wait_for(
+        settled, meanwhile=lambda: rig.ros.publish_joint_state(rig.message(PUSH_TORQUE))
     )
-    shown = {marker.ns: marker for marker in rig.markers[-1].markers}
     assert set(shown) == {'force', 'torque', 'link', 'touched_link', 'contact_force'}
     start, end = shown['force'].points
     arrow = np.array([end.x - start.x, end.y - start.y, end.z - start.z])
@@ -224,24 +238,15 @@ def test_an_effort_that_is_no_number_silences_it_with_the_reason_and_it_recovers
     published = [torque.header.stamp for torque in rig.torques]
     assert not any(message.header.stamp in published for message in sent)
     assert int(rig.ros.values(NODE)['refused: effort not finite']) > 0
-    before = len(rig.torques)
-    rig.ros.wait_for(
-        lambda: len(rig.torques) > before,
-        meanwhile=lambda: rig.ros.publish_joint_state(rig.message()),
-    )
+    rig.wait_for_answer()
 
 
 @pytest.mark.parametrize('jump', [-100.0, 100.0])
 def test_after_a_clock_jump_nothing_false_is_published(rig, jump):
     rig.hold(PUSH_TORQUE)
-    before = len(rig.torques)
     rig.ros.next_stamp(jump)
-    rig.ros.wait_for(
-        lambda: len(rig.torques) > before,
-        meanwhile=lambda: rig.ros.publish_joint_state(rig.message(PUSH_TORQUE)),
-    )
     # By then the observer has seen three time constants: 1 - exp(-3) of the push is 95 %.
-    felt = np.array(rig.torques[-1].effort) / PUSH_TORQUE
+    felt = np.array(rig.wait_for_answer(PUSH_TORQUE).effort) / PUSH_TORQUE
     assert (felt > 0.94).all() and (felt < 1.01).all()
 
 
@@ -269,6 +274,10 @@ def test_the_wrench_can_be_expressed_in_the_tool(rig):
     expected = np.concatenate((R.T @ PUSH[:3], R.T @ PUSH[3:]))
     assert_allclose(wrench_array(rig.wrenches[-1].wrench, 'wrench'), expected, atol=FELT)
     assert rig.ros.set_parameter(NODE, 'wrench.expressed_in', '').successful
+    rig.ros.wait_for(
+        lambda: rig.wrenches[-1].header.frame_id == 'base_link',
+        meanwhile=lambda: rig.ros.publish_joint_state(rig.message(PUSH_TORQUE)),
+    )
 
 
 def test_it_is_alive_and_well_after_all_this(rig, node):

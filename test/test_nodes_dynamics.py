@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -43,7 +44,11 @@ A = np.array([0.5, -0.4, 0.3, -0.2, 0.1, 0.6, -0.7])
 
 @pytest.fixture(scope='module')
 def node():
-    parameters = {'robot_description': description(), 'command_joints': COMMANDED}
+    parameters = {
+        'robot_description': description(),
+        'command_joints': COMMANDED,
+        'state_timeout': 0.0,  # however long a busy machine takes from one call to the next
+    }
     with running('dynamics_node', DOMAIN, parameters) as process:
         yield process
 
@@ -56,10 +61,17 @@ def ros(node):
         yield one
 
 
+@cache
+def torques_of(ros):
+    """The one list of gravity torques that ``in_state`` looks at."""
+    return ros.listen(JointState, '/dynamics_node/gravity_torques')
+
+
 def in_state(ros):
     """Have the node hold the state as its latest; its gravity torques there."""
-    torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
-    return np.array(ros.exchange(ros.joint_state(NAMES, Q, V, TAU), torques).effort)
+    received = torques_of(ros)
+    received.clear()
+    return np.array(ros.exchange(ros.joint_state(NAMES, Q, V, TAU), received).effort)
 
 
 def call(ros, kind, name, **fields):
@@ -103,17 +115,23 @@ def test_partial_messages_are_merged(ros):
 
 def test_no_more_than_the_publish_rate_is_published(ros):
     torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
-    assert ros.set_parameter('dynamics_node', 'publish_rate', 20.0).successful
-    sent = []
+    key = '/dynamics_node/gravity_torques not published for its rate'
 
     def send():
-        sent.append(ros.joint_state(NAMES, Q))
-        ros.publish_joint_state(sent[-1])
+        ros.publish_joint_state(ros.joint_state(NAMES, Q))
 
-    ros.wait_for(lambda: len(torques) > 10, meanwhile=send, period=0.004)
-    assert ros.set_parameter('dynamics_node', 'publish_rate', 0.0).successful
-    # 250 a second come in, 20 go out.
-    assert len(sent) > 4 * len(torques)
+    def skipped():
+        return int(ros.values('dynamics_node').get(key, 0))
+
+    assert ros.set_parameter('dynamics_node', 'publish_rate', 20.0).successful
+    try:
+        seconds = ros.time_for(12, torques, lambda: ros.joint_state(NAMES, Q), 0.004)
+        # 11 periods of 20 Hz, one of which may be short, to make up for a state that came late.
+        assert seconds > 10 / 20.0
+        # It is the limit that they waited for: states came in between.
+        ros.wait_for(lambda: skipped() >= 11, meanwhile=send)
+    finally:
+        assert ros.set_parameter('dynamics_node', 'publish_rate', 0.0).successful
 
 
 def test_inverse_dynamics(ros):
@@ -222,12 +240,27 @@ def test_gravity_can_be_turned(ros):
 
 
 def test_of_a_storm_of_changes_the_last_one_is_in_force(ros):
-    for i in range(40):
+    torques = ros.listen(JointState, '/dynamics_node/gravity_torques', 1000)
+    steps = 40
+    for i in range(1, steps + 1):
         assert ros.set_parameter('dynamics_node', 'gravity', [0.0, 0.1 * i, -9.81]).successful
+        ros.publish_joint_state(ros.joint_state(NAMES, Q))
+    # A gravity that was in force at no time before.
+    last = ROBOT.with_gravity((0.0, 0.1 * steps, -9.81)).gravity(Q)
+    ros.wait_for(lambda: abs(in_state(ros) - last).max() < SAME)
+    # It stays: none comes after a newer one, neither on the way nor in the second to come.
+    report = ros.wait_for_report('dynamics_node', meanwhile=lambda: in_state(ros))
+    assert report['gravity [m/s^2]'] == f'0 {0.1 * steps:g} -9.81'
+    assert 'refused change' not in report
+    ordinary = ROBOT.gravity(Q)
+    whole = last - ordinary
+    way = [(np.array(torque.effort) - ordinary) @ whole / (whole @ whole) for torque in torques]
+    assert (np.diff(way) > -1e-9).all()
+    assert way[-1] == pytest.approx(1.0)
+
     assert ros.set_parameter('dynamics_node', 'gravity', [0.0, 0.0, -9.81]).successful
-    ros.wait_for(lambda: abs(in_state(ros) - ROBOT.gravity(Q)).max() < SAME)
+    ros.wait_for(lambda: abs(in_state(ros) - ordinary).max() < SAME)
     ros.wait_for_status('dynamics_node', 'publishing', meanwhile=lambda: in_state(ros))
-    assert 'refused change' not in ros.values('dynamics_node')
 
 
 def bad_payload(frame: str = 'tool0', mass: float = 1.0, ixx: float = 0.0) -> SetPayload.Request:
@@ -318,6 +351,22 @@ def test_joint_states_that_cannot_be_right_are_counted_and_change_nothing(ros, m
     assert_allclose(response.gravity, ROBOT.gravity(Q), atol=SAME)
 
 
+def test_a_state_that_is_too_old_is_not_taken_for_the_latest(ros):
+    in_state(ros)
+    assert ros.set_parameter('dynamics_node', 'state_timeout', 0.01).successful
+    try:
+        ros.wait_for(
+            lambda: (
+                call(ros, ComputeDynamicsTerms, 'compute_dynamics_terms').result.code
+                == Result.STALE_STATE
+            )
+        )
+    finally:
+        assert ros.set_parameter('dynamics_node', 'state_timeout', 0.0).successful
+    response = call(ros, ComputeDynamicsTerms, 'compute_dynamics_terms')
+    assert response.result.code == Result.SUCCESS, response.result.message
+
+
 def test_joints_of_other_robots_are_counted_and_ignored(ros):
     torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
     torque = ros.exchange(ros.joint_state(['wheel', *NAMES], [math.nan, *Q]), torques)
@@ -335,8 +384,7 @@ def test_a_joint_that_stops_reporting_silences_the_node_until_it_reports_again(r
         meanwhile=lambda: ros.publish_joint_state(late),
     )
     assert all(torque.header.stamp != late.header.stamp for torque in torques)
-    in_state(ros)
-    ros.wait_for_status('dynamics_node', 'publishing')
+    ros.wait_for_status('dynamics_node', 'publishing', meanwhile=lambda: in_state(ros))
 
 
 def test_it_is_alive_and_well_after_all_this(ros, node):

@@ -213,8 +213,7 @@ def test_frames_that_are_not_configured_are_answered_from_kernels_of_their_own(r
         expected = ROBOT.jacobian(Q, frame, 'local')
         assert_allclose(np.reshape(response.jacobian, expected.shape), expected, atol=SAME)
     # One kernel for each frame would be as many more than the node has for itself.
-    kernels = {node: int(ros.values(node)['kernels']) for node in ('kinematics_node',)}
-    assert kernels['kinematics_node'] < 20
+    assert int(ros.wait_for_report('kinematics_node')['kernels']) < 20
 
 
 def test_a_robot_without_joints_is_no_reason_to_fall_silent_without_a_word(ros):
@@ -254,7 +253,7 @@ def test_a_body_without_joints_goes_where_odometry_says(ros):
 
 
 def test_a_planar_base_takes_its_place_and_turn_from_odometry(ros):
-    parameters = {'robot_description': swing(), 'root_joint': 'planar'}
+    parameters = {'robot_description': swing(), 'root_joint': 'planar', 'state_timeout': 0.0}
     with running('dynamics_ros', DOMAIN, parameters, namespace='/cart'):
         poses = ros.listen(PoseStamped, '/cart/kinematics_node/rod/pose')
         odom = Odometry(child_frame_id='base')
@@ -290,15 +289,25 @@ def test_with_simulated_time_outputs_follow_their_inputs_whatever_the_clock_does
             clock = Clock(clock=stamp)
             state = JointState(name=['swing'], position=[0.5])
             state.header.stamp = stamp
-            before = len(torques)
 
             def send(clock=clock, state=state):
                 ros.publish('/clock', clock)
                 ros.publish_joint_state(state, '/sim/joint_states')
 
-            ros.wait_for(lambda before=before: len(torques) > before + 3, meanwhile=send)
+            ros.wait_for(
+                lambda stamp=stamp: sum(t.header.stamp == stamp for t in torques) > 3,
+                meanwhile=send,
+            )
+            # What is answered later was sent later.
             assert torques[-1].header.stamp == stamp
-            ros.wait_for_status('sim/dynamics_node', 'publishing', meanwhile=send)
+            now = seconds * 10**9 + 5
+            ros.wait_for(
+                lambda now=now: (
+                    ros.reported_at('sim/dynamics_node') == now
+                    and 'publishing' in ros.status('sim/dynamics_node').message
+                ),
+                meanwhile=send,
+            )
 
 
 def test_the_file_of_all_parameters_suits_the_composed_process():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -40,7 +41,12 @@ V = np.array([0.1, 0.2, -0.3, 0.4, -0.5, 0.6, -0.7])
 
 @pytest.fixture(scope='module')
 def node():
-    parameters = {'robot_description': description(), 'frames': FRAMES, 'publish_tf': True}
+    parameters = {
+        'robot_description': description(),
+        'frames': FRAMES,
+        'publish_tf': True,
+        'state_timeout': 0.0,  # however long a busy machine takes from one test to the next
+    }
     with running('kinematics_node', DOMAIN, parameters) as process:
         yield process
 
@@ -53,11 +59,17 @@ def ros(node):
         yield one
 
 
+@cache
+def poses_of(ros):
+    """The one list of poses that ``in_state`` looks at."""
+    return ros.listen(PoseStamped, '/kinematics_node/tool0/pose')
+
+
 def in_state(ros, q=Q, v=V):
     """Have the node hold a state as its latest."""
-    ros.exchange(
-        ros.joint_state(NAMES, q, v), ros.listen(PoseStamped, '/kinematics_node/tool0/pose')
-    )
+    received = poses_of(ros)
+    received.clear()
+    ros.exchange(ros.joint_state(NAMES, q, v), received)
 
 
 def pose_of(matrix) -> PoseStamped:
@@ -96,6 +108,10 @@ def test_the_twist_reference_can_be_changed_while_running(ros):
     expected = ROBOT.frame_velocity(Q, V, 'tool0', 'local')
     assert_allclose(twist_array(twists[-1].twist, 'twist'), expected, atol=SAME)
     assert ros.set_parameter('kinematics_node', 'twist_reference', 'local_world_aligned').successful
+    ros.wait_for(
+        lambda: twists[-1].header.frame_id == 'base_link',
+        meanwhile=lambda: ros.publish_joint_state(message),
+    )
 
 
 def test_tf_has_every_link_but_the_root(ros):
@@ -125,7 +141,11 @@ def test_without_velocities_there_are_poses_but_no_twists(ros):
     twists = ros.listen(TwistStamped, '/kinematics_node/tool0/twist')
     message = ros.joint_state(NAMES, Q, [math.nan] * 7)
     ros.exchange(message, poses)
-    ros.wait_for_status('kinematics_node', 'no velocity of shoulder_yaw')
+    ros.wait_for_status(
+        'kinematics_node',
+        'no velocity of shoulder_yaw',
+        meanwhile=lambda: ros.publish_joint_state(message),
+    )
     assert all(twist.header.stamp != message.header.stamp for twist in twists)
     in_state(ros)
 
@@ -243,15 +263,14 @@ def test_a_target_out_of_reach_is_told_so_and_the_closest_given_when_asked(ros):
 def test_poses_go_on_while_inverse_kinematics_searches(ros):
     in_state(ros)
     poses = ros.listen(PoseStamped, '/kinematics_node/tool0/pose')
-    kind = ComputeInverseKinematics
+    ros.exchange(ros.joint_state(NAMES, Q, V), poses)
     target = ROBOT.forward_kinematics(Q + 0.3, 'tool0')
-    request = kind.Request(frame='tool0', target=pose_of(target))
+    assert inverse_kinematics(ros, target).result.code == Result.SUCCESS
+    request = ComputeInverseKinematics.Request(frame='tool0', target=pose_of(target))
     # Rounding keeps the search from ever arriving.
     request.position_tolerance = request.rotation_tolerance = 1e-300
-    request.timeout.sec = 2
-    searching = ros.node.create_client(
-        kind, '/kinematics_node/compute_inverse_kinematics'
-    ).call_async(request)
+    request.timeout.sec, request.max_restarts = 3, 1_000_000
+    searching = ros.ask('/kinematics_node/compute_inverse_kinematics', request)
     ros.exchange(ros.joint_state(NAMES, Q, V), poses)
     assert not searching.done()
     ros.wait_for(searching.done)
@@ -344,10 +363,11 @@ def test_frames_can_be_changed_while_running_and_unknown_ones_are_refused(ros):
     pose = ros.exchange(ros.joint_state(NAMES, Q, V), poses)
     expected = ROBOT.forward_kinematics(Q, 'wrist_link')
     assert_allclose(pose_matrix(pose.pose, 'pose'), expected, atol=SAME)
+    assert ros.set_parameter('kinematics_node', 'frames', FRAMES).successful
+    ros.wait_for(lambda: not ros.node.count_publishers('/kinematics_node/wrist_link/pose'))
 
 
 def test_it_is_alive_and_well_after_all_this(ros, node):
-    in_state(ros)
-    ros.wait_for_status('kinematics_node', 'publishing')
+    ros.wait_for_status('kinematics_node', 'publishing', meanwhile=lambda: in_state(ros))
     assert node.alive
     assert 'Traceback' not in node.printed and 'callback raised' not in node.printed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 pytest.importorskip('rclpy')
@@ -10,7 +12,7 @@ import rclpy
 from numpy.testing import assert_allclose
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from ros_harness import client, occupy, running
+from ros_harness import PATIENCE, client, occupy, running
 from sensor_msgs.msg import JointState
 from test_nodes_state import GRIPPER_ARM
 
@@ -82,12 +84,11 @@ class Rig:
         self.publisher.publish(message)
 
     def spin_until(self, condition, meanwhile=lambda: None) -> None:
-        for _ in range(500):
-            if condition():
-                return
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < deadline, 'waited in vain'
             meanwhile()
             self.executor.spin_once(timeout_sec=0.02)
-        raise AssertionError('waited in vain')
 
     def close(self) -> None:
         self.executor.shutdown()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 
 import numpy as np
 import pytest
@@ -79,10 +80,11 @@ class Arm:
         message.header.frame_id = frame_id
         self.ros.publish(f'{SERVO}/twist_command', message)
 
-    def send_pose(self, matrix, frame_id=''):
+    def send_pose(self, matrix, frame_id='', once=False):
         message = PoseStamped(pose=pose_message(matrix))
         message.header.frame_id = frame_id
-        self.ros.publish(f'{SERVO}/pose_command', message)
+        send = self.ros.deliver if once else self.ros.publish
+        send(f'{SERVO}/pose_command', message)
 
     def lead(self, seconds, twist, frame_id=''):
         """Send a twist again and again until so much simulated time has passed."""
@@ -190,9 +192,12 @@ def test_a_pose_in_a_frame_of_the_tool_is_where_that_was(arm):
     before = arm.pose
     offset = np.eye(4)
     offset[2, 3] = -0.03
-    arm.send_pose(offset, TIP)
-    began = stamp(arm.states[-1])
-    arm.ros.wait_for(lambda: stamp(arm.states[-1]) - began > 0.2)
+    count = len(arm.states)
+    arm.send_pose(offset, TIP, once=True)
+    # It has moved, and then it rests again.
+    arm.ros.wait_for(
+        lambda: any(np.abs(message.velocity).max() > 5e-3 for message in arm.states[count:])
+    )
     arm.rest()
     moved = before[:3, :3].T @ (arm.pose[:3, 3] - before[:3, 3])
     # One command: it approaches for the timeout and stops on the way, never beyond.
@@ -375,3 +380,26 @@ def test_it_stops_when_the_robot_does_not_follow():
             lambda: statuses and 'from where it was sent' in statuses[-1].message,
             meanwhile=stand_still_whatever_it_says,
         )
+
+
+def test_without_daqp_it_says_who_takes_its_place_and_keeps_to_limits(tmp_path, monkeypatch):
+    domain = DOMAIN + 1
+    (tmp_path / 'daqp.py').write_text("raise ImportError('not here')")
+    monkeypatch.setenv('PYTHONPATH', f'{tmp_path}{os.pathsep}{os.environ.get("PYTHONPATH", "")}')
+    parameters = {'robot_description': description(), 'following_tolerance': math.inf, **FREE}
+    with running('cartesian_servo_node', domain, parameters) as servo, client(domain) as one:
+        statuses = one.listen(DiagnosticStatus, f'{SERVO}/status', 100)
+        q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
+        q[-1] = ROBOT.upper_limits[-1] - 0.06
+        twist = TwistStamped(twist=twist_message(np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.5])))
+        twist.header.frame_id = TIP
+
+        def turn_into_the_limit():
+            one.publish_joint_state(one.joint_state(NAMES, q, np.zeros(7)))
+            one.publish(f'{SERVO}/twist_command', twist)
+
+        one.wait_for(
+            lambda: any('at the limit of' in message.message for message in statuses),
+            meanwhile=turn_into_the_limit,
+        )
+        assert 'daqp is not installed (pip install daqp): SciPy solves' in servo.printed

@@ -104,7 +104,7 @@ def test_a_thousand_bad_calls_get_a_thousand_reasons(ros, torques):
     answers = []
     for i in range(CALLS):
         _, name, request = kinds[i % len(kinds)]
-        future = ros._clients[name].call_async(request)
+        future = ros.ask(name, request)
         ros.wait_for(future.done)
         answers.append(future.result().result)
     assert all(answer.code < Result.FAILURE and answer.message for answer in answers)
@@ -126,7 +126,7 @@ def test_a_storm_of_parameters_ends_with_the_last_value_in_force(ros, torques):
             changed.append(Parameter('frames', value=[frame]))
         request = SetParameters.Request()
         request.parameters = [one.to_parameter_msg() for one in changed]
-        futures.append(ros._clients[name].call_async(request))
+        futures.append(ros.ask(name, request))
         if i % AT_ONCE == AT_ONCE - 1:
             ros.wait_for(
                 lambda: all(future.done() for future in futures),
@@ -135,13 +135,15 @@ def test_a_storm_of_parameters_ends_with_the_last_value_in_force(ros, torques):
     results = [future.result().results[0].successful for future in futures]
     assert not any(results[::3])
     assert all(ok for i, ok in enumerate(results) if i % 3)
-    frame = ROBOT.frame_names[2]
+    frame = ROBOT.frame_names[4]  # in force at no time before
     assert ros.set_parameter('kinematics_node', 'frames', [frame]).successful
     assert ros.set_parameter('kinematics_node', 'publish_rate', 0.0).successful
     poses = ros.listen(PoseStamped, f'/kinematics_node/{frame}/pose')
     pose = ros.exchange(at(ros), poses).pose
     expected = ROBOT.forward_kinematics(Q, frame)
     assert_allclose(pose_matrix(pose, 'pose'), expected, atol=SAME)
+    others = [f'/kinematics_node/{name}/pose' for name in set(ROBOT.frame_names) - {frame}]
+    ros.wait_for(lambda: not any(map(ros.node.count_publishers, others)))
 
 
 def test_a_publisher_that_dies_and_returns_is_taken_up_again(ros, torques):

@@ -32,7 +32,7 @@ EXECUTABLES = [
     'robot_simulator',
 ]
 OPTIONAL = {
-    'daqp': 'bounded least squares are solved by SciPy',
+    'daqp': 'bounded least squares are solved by SciPy; a log line of the servo says so',
     'llvmlite': 'kernels run as Python; a log line says so',
     'matplotlib': 'estimate_bag writes no plot; a log line says so',
     'moveit_msgs': 'compute_fk and compute_ik are not offered',
@@ -313,14 +313,14 @@ def test_setup_names_what_a_sourced_distribution_lacks(bare_machine):
 
 def test_setup_has_nothing_to_do_a_second_time():
     answer = subprocess.run(
-        [ROOT / 'scripts' / 'setup', '--test'], capture_output=True, text=True, timeout=10
+        [ROOT / 'scripts' / 'setup', '--test'], capture_output=True, text=True, timeout=60
     )
     assert (answer.returncode, answer.stdout, answer.stderr) == (0, '', '')
 
 
 def test_setup_refuses_an_unknown_argument():
     answer = subprocess.run(
-        [ROOT / 'scripts' / 'setup', '--tset'], capture_output=True, text=True, timeout=10
+        [ROOT / 'scripts' / 'setup', '--tset'], capture_output=True, text=True, timeout=60
     )
     assert answer.returncode == 1
     assert '--tset' in answer.stderr

@@ -76,11 +76,14 @@ def test_simulated_time_keeps_up_with_real_time(listener):
 def test_the_truth_has_the_stamps_of_joint_states_and_comes_by_another_road(listener):
     states = listener.listen(JointState, '/joint_states', 100)
     poses = listener.listen(PoseStamped, f'{TRUTH}/pose', 100)
-    listener.wait_for(lambda: len(states) > 200 and len(poses) > 20)
-    by_stamp = {nanoseconds(message): message for message in states}
-    pairs = [(m, by_stamp[nanoseconds(m)]) for m in poses if nanoseconds(m) in by_stamp]
-    assert len(pairs) > 10
-    for pose, state in pairs:
+
+    def pairs():
+        by_stamp = {nanoseconds(message): message for message in states}
+        return [(m, by_stamp[nanoseconds(m)]) for m in poses if nanoseconds(m) in by_stamp]
+
+    # A reader on a busy machine may lose messages of either.
+    listener.wait_for(lambda: len(states) > 200 and len(poses) > 20 and len(pairs()) > 10)
+    for pose, state in pairs():
         reference = LagrangianReference(description(), state.name)
         expected = reference.pose(np.array(state.position), 'tool0')
         position = pose.pose.position
@@ -107,12 +110,19 @@ def test_a_push_is_felt_in_the_joints_and_told_at_its_very_stamps(listener):
         force = message.wrench.force
         assert math.hypot(force.x, force.y, force.z) == pytest.approx(12.0)
         assert message.header.frame_id == 'tool0'
-    by_stamp = {nanoseconds(message): message for message in states}
-    moment = next(m for m in torques if nanoseconds(m) == nanoseconds(during[len(during) // 2]))
-    state = by_stamp[nanoseconds(moment)]
+
+    def moment():
+        """State and torques of the middle of the push, or of what a busy machine has left."""
+        at = {nanoseconds(message) for message in during[len(during) // 4 : -len(during) // 4]}
+        felt = {nanoseconds(message): message for message in torques}
+        return next(
+            ((m, felt[t]) for m in states if (t := nanoseconds(m)) in at and t in felt), None
+        )
+
+    state, torque = listener.wait_for(moment)
     reference = LagrangianReference(description(), state.name)
     J = reference.jacobian(np.array(state.position), 'tool0')
-    assert list(moment.effort) == pytest.approx(J[:3].T @ (0.0, 0.0, -12.0), abs=1e-9)
+    assert list(torque.effort) == pytest.approx(J[:3].T @ (0.0, 0.0, -12.0), abs=1e-9)
 
 
 def test_bad_requests_get_their_code_and_the_simulator_goes_on(listener, simulator):

@@ -7,23 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from pathlib import Path
-from xml.etree import ElementTree as ET
+from itertools import chain
 
 import pytest
 
 pytest.importorskip('rclpy')
 
 from ros_harness import Client, client, description, running
+from sros2_policy import LEADER, NODES, OPERATOR, ROBOT, allowed
 
 pytestmark = pytest.mark.ros
 
 DOMAIN = 68
 
-POLICY = ET.parse(Path(__file__).parent.parent / 'config' / 'sros2_policy.xml').getroot()
-
-NODES, ROBOT = '/dynamics_ros', '/dynamics_ros/robot'
-LEADER, OPERATOR = '/dynamics_ros/leader', '/dynamics_ros/operator'
 MEMBERS = {
     NODES: ('kinematics_node', 'dynamics_node', 'contact_node', 'cartesian_servo_node'),
     ROBOT: ('robot_simulator',),
@@ -36,20 +32,8 @@ ENDPOINTS = {
 }
 """What a rule is about, and what rclpy calls it."""
 
-
-def allowed(enclave: str, kind: str, action: str) -> set[str]:
-    """The full names, some with wildcards, that an enclave may use in one way."""
-    names = set()
-    for profile in POLICY.iterfind(f"enclaves/enclave[@path='{enclave}']/profiles/profile"):
-        namespace, node = profile.attrib['ns'], profile.attrib['node']
-        for rule in profile.iterfind(kind):
-            if rule.get(action) == 'ALLOW':
-                for entry in rule:
-                    name = entry.text or ''
-                    if name.startswith('~'):
-                        name = namespace + node + name[1:]
-                    names.add(name if name.startswith('/') else namespace + name)
-    return names
+STATUS = '/_action/status'
+"""End of the name of the topic that every action has."""
 
 
 def may(enclave: str, kind: str, action: str, name: str) -> bool:
@@ -62,7 +46,7 @@ def watcher() -> Iterator[Client]:
     switched_on = {
         'robot_description': description(),
         'publish_tf': True,
-        'command_joints': ['joint1'],
+        'command_joints': ['wrist_roll'],
     }
     with (
         running('dynamics_ros', DOMAIN, switched_on),
@@ -70,6 +54,16 @@ def watcher() -> Iterator[Client]:
         running('robot_simulator', DOMAIN, {'robot_description': description()}),
         client(DOMAIN) as one,
     ):
+        for node in chain.from_iterable(MEMBERS.values()):
+            # The last thing that a node makes once the robot is known, and what it has from the
+            # beginning.
+            one.wait_for(lambda node=node: _has_own_topics(one, node))
+            one.wait_for(lambda node=node: one.node.count_services(f'/{node}/list_parameters'))
+        for topic in (
+            f'/dynamics_node/identify_payload{STATUS}',
+            '/dynamics_node/gravity_commands',
+        ):
+            one.wait_for(lambda topic=topic: one.node.count_publishers(topic))
         yield one
 
 
@@ -80,15 +74,14 @@ def test_all_that_nodes_do_is_allowed(
 ) -> None:
     for node in MEMBERS[enclave]:
         ask = getattr(watcher.node, ENDPOINTS[kind, action])
-        # The last thing that a node makes once the robot is known.
-        watcher.wait_for(lambda node=node: node in watcher.node.get_node_names())
-        watcher.wait_for(lambda node=node: _has_own_topics(watcher, node))
         names = [name for name, _ in ask(node, '/')]
         denied = [name for name in names if not may(enclave, kind, action, name)]
         assert not denied, f'{node} may not {action} {denied}'
 
 
 def _has_own_topics(watcher: Client, node: str) -> bool:
+    if node not in watcher.node.get_node_names():
+        return False
     topics = watcher.node.get_publisher_names_and_types_by_node(node, '/')
     return any(name.startswith(f'/{node}/') for name, _ in topics)
 
@@ -102,22 +95,19 @@ def test_only_the_robot_says_where_its_joints_are(enclave: str, topic: str) -> N
 
 def test_the_operator_can_call_every_service_and_offers_none_of_them(watcher: Client) -> None:
     for node in MEMBERS[NODES]:
-        services = watcher.wait_for(
-            lambda node=node: watcher.node.get_service_names_and_types_by_node(node, '/')
-        )
+        services = watcher.node.get_service_names_and_types_by_node(node, '/')
+        assert services
         for name, _ in services:
             assert may(OPERATOR, 'services', 'request', name)
             assert not may(OPERATOR, 'services', 'reply', name)
 
 
 def test_actions_are_executed_by_the_nodes_and_called_by_the_operator(watcher: Client) -> None:
-    ending = '/_action/status'
-    watcher.wait_for(lambda: _has_own_topics(watcher, 'dynamics_node'))
     actions = {
-        name.removesuffix(ending)
+        name.removesuffix(STATUS)
         for node in MEMBERS[NODES]
         for name, _ in watcher.node.get_publisher_names_and_types_by_node(node, '/')
-        if name.endswith(ending)
+        if name.endswith(STATUS)
     }
     assert actions == allowed(NODES, 'actions', 'execute') == allowed(OPERATOR, 'actions', 'call')
     assert not allowed(OPERATOR, 'actions', 'execute')

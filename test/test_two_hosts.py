@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -44,6 +43,10 @@ DOMAIN = 73
 
 PATIENCE = 40.0
 """Seconds until a wait is given up."""
+
+
+QUIET_LINES = 10
+"""Lines of the watcher, a second of them."""
 
 
 def ip(*arguments: str) -> None:
@@ -122,6 +125,7 @@ class Seen:
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.now: dict[str, Any] = {'poses': 0, 'stamp': 0.0, 'status': ''}
+        self._same = 0
         self._new = threading.Condition()
         self._lines = process.stdout
         threading.Thread(target=self._read, daemon=True).start()
@@ -130,8 +134,14 @@ class Seen:
         assert self._lines is not None
         for line in self._lines:
             with self._new:
-                self.now = json.loads(line)
+                told = json.loads(line)
+                self._same = self._same + 1 if told['poses'] == self.now['poses'] else 0
+                self.now = told
                 self._new.notify_all()
+
+    def wait_for_no_more_poses(self) -> dict[str, Any]:
+        """Wait for so many lines without a new pose that there would be hundreds."""
+        return self.wait_for(lambda _: self._same > QUIET_LINES)
 
     def wait_for(self, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         with self._new:
@@ -157,10 +167,8 @@ def test_a_cable_that_is_pulled_silences_the_nodes_until_it_is_back() -> None:
 
         cable.pull()
         seen.wait_for(lambda told: 'silent: ' in told['status'])
-        before = seen.now
-        # Long enough for what was under way to have come.
-        time.sleep(1.0)
-        assert seen.now['poses'] == before['poses']
+        # Once what was under way has come, there is nothing any more.
+        before = seen.wait_for_no_more_poses()
 
         cable.plug()
         seen.wait_for(lambda told: told['poses'] > before['poses'] + 100)

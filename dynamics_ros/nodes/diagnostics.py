@@ -68,8 +68,10 @@ class Diagnostics:
 
     def _log(self, summary: tuple[bytes, str]) -> None:
         """Say once what has lasted: while starting, one reason to be silent follows the other."""
-        if summary != self._logged:
-            level, message = summary
+        level, message = summary
+        # Why something is refused the context has logged already.
+        refusal = self._context.refusal
+        if summary != self._logged and not (refusal and refusal in message):
             # Two calls: rclpy wants one severity for each place in the code.
             if level == DiagnosticStatus.OK:
                 self._node.get_logger().info(message)
