@@ -25,6 +25,11 @@ except ImportError:
 
 Array = NDArray[np.float64]
 
+SUBSTITUTE = (
+    '' if daqp else 'daqp is not installed (pip install daqp): SciPy solves where limits bind'
+)
+"""What to know where DAQP is missing; '' where it is not."""
+
 SOLVED = 1
 """DAQP's word for it."""
 

@@ -1,0 +1,77 @@
+"""Who can reach the page of dynamics_ros_viewer: this machine, unless it is told otherwise."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('viser')
+
+from ros_harness import NodeProcess, client, running
+
+from dynamics_ros.viewer.node import is_local
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 102
+ANOTHER = '127.0.0.2'
+"""Not where a page for 127.0.0.1 is, and reached without a network."""
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(('', 0))
+        return free.getsockname()[1]
+
+
+def answers(address: str, port: int) -> bool:
+    try:
+        socket.create_connection((address, port), timeout=5.0).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
+def test_by_default_only_this_machine_reaches_the_page():
+    port = free_port()
+    with running('dynamics_ros_viewer', DOMAIN, {'port': port}) as viewer, client(DOMAIN) as ros:
+        ros.wait_for(lambda: f'the page is at http://localhost:{port}' in viewer.printed)
+        assert answers('127.0.0.1', port)
+        assert not answers(ANOTHER, port)
+
+
+def test_a_page_for_all_networks_is_warned_of():
+    port = free_port()
+    parameters = {'port': port, 'host': '0.0.0.0'}
+    with running('dynamics_ros_viewer', DOMAIN, parameters) as viewer, client(DOMAIN) as ros:
+        ros.wait_for(lambda: f'port {port} of 0.0.0.0 for everybody' in viewer.printed)
+        assert 'without a password' in viewer.printed and '[WARN]' in viewer.printed
+        assert answers(ANOTHER, port)
+
+
+def test_an_address_of_another_machine_ends_it_with_the_reason():
+    # An address that is kept free for documentation (RFC 5737).
+    viewer = NodeProcess('dynamics_ros_viewer', DOMAIN, ['--ros-args', '-p', 'host:=203.0.113.1'])
+    try:
+        assert viewer.wait() == 1
+        assert 'cannot start: host: ' in viewer.printed
+        assert 'expected an address of this machine' in viewer.printed
+    finally:
+        viewer.close()
+
+
+@pytest.mark.parametrize(
+    ('host', 'local'),
+    [
+        ('127.0.0.1', True),
+        ('localhost', True),
+        ('::1', True),
+        ('0.0.0.0', False),
+        ('192.168.1.5', False),
+        ('robot', False),
+    ],
+)
+def test_what_counts_as_this_machine(host, local):
+    assert is_local(host) is local
