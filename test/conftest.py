@@ -41,6 +41,7 @@ PEERS = {
     'hypothesis': ('hypothesis',),
     'selenium': ('selenium', 'viser'),
     'benchmarks': ('pinocchio', 'mujoco', 'example-robot-data'),
+    'keystore': ('cryptography',),
 }
 """Imported name to the modules or distributions that have to be installed for it."""
 

@@ -276,18 +276,9 @@ class Client:
 
     def publish(self, topic: str, message: Any, qos: Any = 10) -> None:
         """Publish on a topic."""
-        self._publisher(topic, message, qos).publish(message)
-
-    def deliver(self, topic: str, message: Any, qos: Any = 10) -> None:
-        """Publish once, when there is somebody who reads it."""
-        publisher = self._publisher(topic, message, qos)
-        self.wait_for(publisher.get_subscription_count)
-        publisher.publish(message)
-
-    def _publisher(self, topic: str, message: Any, qos: Any) -> Any:
         if topic not in self._publishers:
             self._publishers[topic] = self.node.create_publisher(type(message), topic, qos)
-        return self._publishers[topic]
+        self._publishers[topic].publish(message)
 
     def next_stamp(self, step: float = 0.001) -> Time:
         """A stamp that is a step later than the one before."""
