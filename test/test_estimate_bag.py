@@ -17,6 +17,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from dynamics_ros import Robot
+from dynamics_ros.nodes.conversions import inertia_message
 from dynamics_ros.recordings import bag
 from dynamics_ros.recordings.bag import Recording, RecordingError, RecordingWriter
 from dynamics_ros.recordings.command import main
@@ -27,7 +28,7 @@ from dynamics_ros.simulation import (
     comfortable_posture,
     slow_motion,
 )
-from dynamics_ros_msgs.msg import ContactState
+from dynamics_ros_msgs.msg import ContactState, Payload
 
 pytestmark = pytest.mark.ros
 
@@ -41,15 +42,25 @@ EVERY = 4
 BEGIN, END, DURATION = 0.4, 0.8, 1.2
 """s: of the push, and of all."""
 
+MASS, CENTER = 1.5, np.array([0.02, 0.0, 0.05])
+TRANSITION = 0.05
+"""s in which a payload comes into force."""
+
+OBSERVER = f'{{transition_time: {TRANSITION}}}'
+
 PARAMETERS = {'frames': [TOOL], 'thresholds': {'contact': [1.0]}, 'effort': {'sampling': 'instant'}}
 
 
 @pytest.fixture(scope='module')
 def joint_states():
+    return simulated_joint_states(ROBOT)
+
+
+def simulated_joint_states(robot):
     """What a simulated robot publishes that moves and is pushed at its tool for a while."""
-    posture = comfortable_posture(ROBOT, TOOL)
-    actuators = Actuators.for_robot(ROBOT, posture, TOOL)
-    simulated = SimulatedRobot(ROBOT, actuators, slow_motion(ROBOT, posture))
+    posture = comfortable_posture(robot, TOOL)
+    actuators = Actuators.for_robot(robot, posture, TOOL)
+    simulated = SimulatedRobot(robot, actuators, slow_motion(robot, posture))
     found = []
     for k in range(round(DURATION * 1000)):
         t = k * 1e-3
@@ -76,6 +87,27 @@ def record(path, storage, joint_states, *, described=False):
             stamp = message.header.stamp
             time = stamp.sec * 10**9 + stamp.nanosec
             writer.write('/joint_states', JointState, time, serialize_message(message))
+    return path
+
+
+def record_payloads(path, joint_states, payloads):
+    """A recording in which the robot takes up one payload after another.
+
+    Args:
+        path, joint_states: as above.
+        payloads: (s, frame, kg) each.
+    """
+    told = [(10**9 + round(t * 1e9), frame, mass) for t, frame, mass in payloads]
+    with RecordingWriter(path, 'mcap') as writer:
+        writer.write('/left/robot_description', String, 1, String(data=description()))
+        for message in joint_states:
+            time = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
+            while told and told[0][0] <= time:
+                _, frame, mass = told.pop(0)
+                payload = Payload(inertia=inertia_message(mass, CENTER, np.zeros((3, 3))))
+                payload.header.frame_id = frame
+                writer.write('/left/payload', Payload, time, payload)
+            writer.write('/left/joint_states', JointState, time, serialize_message(message))
     return path
 
 
@@ -170,9 +202,45 @@ def seconds(message):
     return message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
 
 
-def test_it_runs_as_an_executable_with_a_robot_of_its_own(tmp_path, joint_states):
+def forces(path):
+    """Times (n) [s] and forces (n, 3) [N] at the tool."""
+    wrenches = contents(path, f'/contact_node/{TOOL}/wrench', WrenchStamped)
+    found = [[m.wrench.force.x, m.wrench.force.y, m.wrench.force.z] for m in wrenches]
+    return np.array([seconds(m) - 1.0 for m in wrenches]), np.array(found)
+
+
+def test_what_the_robot_takes_up_in_the_recording_is_no_contact(tmp_path, capsys, parameters):
+    states = simulated_joint_states(ROBOT.with_payload(TOOL, MASS, CENTER))
+    # A mass that cannot be, a frame that is not there, what is true, and the same again.
+    told = [
+        (0.2, TOOL, -1.0),
+        (0.2, 'nowhere', MASS),
+        (0.25, f'left/{TOOL}', MASS),
+        (0.6, TOOL, MASS),
+    ]
+    source = record_payloads(tmp_path / 'recorded', states, told)
+    prefixed = tmp_path / 'prefixed.yaml'
+    prefixed.write_text(
+        f'{parameters.read_text()}    frame_prefix: left/\n    observer: {OBSERVER}\n'
+    )
+    arguments = ['--parameters', str(prefixed), '--output', str(tmp_path / 'out')]
+    assert main([str(source), *arguments]) == 0
+    assert 'another payload 1 times' in capsys.readouterr().out
+    times, found = forces(tmp_path / 'out')
+    sizes = np.linalg.norm(found, axis=1)
+    # Nobody has told of its weight yet.
+    assert sizes[(times > 0.15) & (times < 0.25)] == pytest.approx(9.81 * MASS, rel=0.05)
+    # Some time constants of the observer after the transition, and before the push.
+    assert sizes[(times > 0.3 + TRANSITION) & (times < BEGIN - 0.01)].max() < 0.1
+    late = (times > END - 0.1) & (times < END - 0.01)
+    np.testing.assert_allclose(found[late].mean(axis=0), FORCE, atol=0.2)
+
+
+def test_it_runs_as_an_executable_with_a_robot_of_its_own(tmp_path, joint_states, monkeypatch):
     import subprocess
 
+    # As at the very first time: no kernel has been compiled yet.
+    monkeypatch.setenv('DYNAMICS_ROS_CACHE', 'off')
     (tmp_path / 'robot.urdf').write_text(description())
     source = record(tmp_path / 'recorded', 'mcap', joint_states)
     done = subprocess.run(
@@ -188,6 +256,9 @@ def test_it_runs_as_an_executable_with_a_robot_of_its_own(tmp_path, joint_states
     assert f'of {len(joint_states)} joint states' in done.stdout
     with Recording(tmp_path / 'out') as recording:
         assert recording.storage == 'sqlite3'
+        topics = [f'/contact_node/{name}' for name in ('external_torques', f'{TOOL}/wrench')]
+        torques, wrenches = (recording.count([topic]) for topic in topics)
+        assert torques == wrenches > 200
 
 
 @pytest.mark.parametrize(

@@ -137,10 +137,16 @@ class WrenchEstimator:
         self._kernel: Kernel | None = None
         self.change_noise(effort_noise, momentum_gain)
 
-    def compile(self) -> None:
-        """Have the kernel made, which is done at the first estimate else."""
+    def compile(self, *, wait: bool = False) -> None:
+        """Have the kernel made, which is done at the first estimate else.
+
+        Args:
+            wait: until it is ``ready``.
+        """
         name = 'contact_wrench' if len(self._frames) == 1 else 'contact_system'
         self._kernel = self._robot.kernel(name, str(self._rows), *self._options)
+        if wait:
+            self._kernel.wait()
 
     def change_noise(self, effort_noise: ArrayLike, momentum_gain: ArrayLike) -> None:
         """Go on with other noise, given as at the start."""

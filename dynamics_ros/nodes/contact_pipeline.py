@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..estimation import (
     ContactReport,
@@ -30,8 +30,7 @@ SAME_INTERVAL = 0.2
 """Relative change of it that makes no difference to noise."""
 
 
-@dataclass(frozen=True)
-class ExternalTorques:
+class ExternalTorques(NamedTuple):
     """What a state says about external torques.
 
     Attributes:
@@ -122,14 +121,15 @@ class ContactPipeline:
             return None
         observer, v = self._observer_of(state)
         raw = observer.update(stamp, state.q, v, state.effort)
-        if observer.event in RESTARTS:
+        event = observer.event
+        if event in RESTARTS:
             self.tare.restart()
             self._started = stamp, 0
         if not observer.settled:
             self._started = self._started[0], self._started[1] + 1
-            self.silence = f'the observer has not settled since: {observer.event.value}'
+            self.silence = f'the observer has not settled since: {event.value}'
             return None
-        if observer.event is not ObserverEvent.DUPLICATE:
+        if event is not ObserverEvent.DUPLICATE:
             if self._started[1]:
                 self._measure_interval(stamp)
             self.tare.add(stamp, raw, v)
@@ -158,12 +158,12 @@ class ContactPipeline:
         self.detector.reset()
         self.tare.restart()
 
-    def compile(self) -> None:
-        """Have the kernels made; a large one may follow later."""
+    def compile(self, *, wait: bool = False) -> None:
+        """Have the kernels made; a large one may follow later, unless that is waited for."""
         robot = self.robot
         robot.kernel('observer_step', self.observer.kind, self.values.effort.sampling)
         robot.kernel('gravity')
-        self._estimator.compile()
+        self._estimator.compile(wait=wait)
         if self.feet is not None:
             self.feet.compile()
         self._reckon_with_noise()

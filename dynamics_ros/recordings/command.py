@@ -13,30 +13,18 @@ from std_msgs.msg import String
 
 from ..description_file import read_description_file
 from ..errors import DynamicsRosError, InvalidArgumentError
-from ..estimation import ContactLocator, sample_surfaces
-from ..model import build_model
-from ..model.collision_geometry import read_collision_geometry
-from ..model.tool_frame import tool_frame
-from ..model.urdf import read_urdf
-from ..nodes.contact_pipeline import ContactPipeline
 from ..nodes.declaration import declared, undeclared
-from ..nodes.parameters import (
-    ContactParameters,
-    DynamicsParameters,
-    PayloadParameters,
-    RobotParameters,
-)
+from ..nodes.parameters import ContactParameters, DynamicsParameters, RobotParameters
 from ..nodes.robot_builder import PayloadRequest
-from ..nodes.state import StateBuffer
-from ..robot import Robot
 from .bag import Recording, RecordingError, RecordingWriter
-from .estimates import Estimates, Messages, Summary
+from .estimates import Estimates, Messages, Summary, Topics
+from .estimators import EstimatorFactory
 from .plot import plot
 from .settings import read_parameters, settings_of
 
-JOINT_STATE, ODOMETRY, DESCRIPTION = (
+JOINT_STATE, ODOMETRY, DESCRIPTION, PAYLOAD = (
     *('sensor_msgs/msg/JointState', 'nav_msgs/msg/Odometry'),
-    'std_msgs/msg/String',
+    *('std_msgs/msg/String', 'dynamics_ros_msgs/msg/Payload'),
 )
 LOG = logging.getLogger(__name__)
 
@@ -82,27 +70,19 @@ def estimate(options: argparse.Namespace) -> Summary:
             if options.robot
             else _recorded_description(recording)
         )
-        description = read_urdf(source)
-        locked = dict(
-            zip(general.locked_joints.names, general.locked_joints.positions, strict=False)
+        factory = EstimatorFactory(source, general, settings)
+        first = factory.make(
+            PayloadRequest(carried.frame, carried.mass, carried.center_of_mass, carried.inertia)
         )
-        model = build_model(description, general.root_joint, general.gravity, locked)
-        robot = _loaded(Robot(model, general.backend), carried)
-        pipeline = ContactPipeline(robot, settings, tool_frame(description))
-        pipeline.compile()
-        joint_states = _topic(recording, JOINT_STATE, options.topic)
-        moving = robot.model.root_joint_nv > 0
-        odometry = _topic(recording, ODOMETRY, options.odometry) if moving else None
-        total = recording.count([joint_states, *([odometry] if odometry else [])])
-        estimates = Estimates(
-            pipeline,
-            StateBuffer(robot, tuple(locked), general.joint_timeout),
-            _locator(robot, source, settings, pipeline),
-            description.root,
+        topics = Topics(
+            _topic(recording, JOINT_STATE, options.topic),
+            _topic(recording, ODOMETRY, options.odometry) if factory.base_moves else None,
+            _payload_topic(recording, options.payload),
         )
+        total = recording.count(topics.all())
         with RecordingWriter(options.output, options.storage or recording.storage) as writer:
-            summary = estimates.run(
-                recording, joint_states, odometry, writer, lambda messages: _shown(messages, total)
+            summary = Estimates(factory, first).run(
+                recording, topics, writer, lambda messages: _shown(messages, total)
             )
     if not len(summary.times):
         raise RecordingError(f'nothing could be estimated. {_told(summary)}')
@@ -123,6 +103,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--topic', help='of the joint states, where there are several')
     parser.add_argument('--odometry', metavar='TOPIC', help='of a moving base')
     parser.add_argument(
+        '--payload', metavar='TOPIC', help='of what is carried, where there are several'
+    )
+    parser.add_argument(
         '--storage', choices=('mcap', 'sqlite3'), help='that of the recording by default'
     )
     return parser
@@ -130,13 +113,6 @@ def _parser() -> argparse.ArgumentParser:
 
 def _parameters(options: argparse.Namespace, node: str) -> dict[str, Any]:
     return read_parameters(options.parameters, node) if options.parameters else {}
-
-
-def _loaded(robot: Robot, payload: PayloadParameters) -> Robot:
-    if not payload.mass:
-        return robot
-    inertia = PayloadRequest(inertia=payload.inertia).inertia_matrix()
-    return robot.with_payload(payload.frame, payload.mass, payload.center_of_mass, inertia)
 
 
 def _recorded_description(recording: Recording) -> str:
@@ -162,17 +138,11 @@ def _topic(recording: Recording, kind: str, wanted: str | None) -> str:
     raise InvalidArgumentError(f'topic of {kind}', named, f'one of those recorded: {there}')
 
 
-def _locator(
-    robot: Robot, description: str, settings: ContactParameters, pipeline: ContactPipeline
-) -> ContactLocator | None:
-    if not settings.location.enabled:
+def _payload_topic(recording: Recording, wanted: str | None) -> str | None:
+    """The topic that says what is carried; None where none was recorded and none is wanted."""
+    if wanted is None and not recording.topics(PAYLOAD):
         return None
-    geometry = read_collision_geometry(description)
-    for problem in geometry.problems[:1]:
-        LOG.warning('contacts there: %s', problem)
-    surfaces = sample_surfaces(geometry.triangles, settings.location.resolution)
-    noise = pipeline.detector.contact_thresholds / settings.thresholds.sigmas
-    return ContactLocator(robot, surfaces, noise=noise, friction=settings.location.friction)
+    return _topic(recording, PAYLOAD, wanted)
 
 
 def _shown(messages: Messages, total: int) -> Messages:
@@ -195,6 +165,8 @@ def _told(summary: Summary) -> str:
     lines = [f'{len(summary.times)} estimates of {summary.messages} joint states']
     if summary.refused:
         lines.append(f'{summary.refused} joint states were refused')
+    if summary.payloads:
+        lines.append(f'another payload {summary.payloads} times')
     lines += [f'{count} times silent: {why}' for why, count in summary.silent.items()]
     lines += [f'{count} times touched: {link}' for link, count in summary.links.items()]
     return '; '.join(lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,25 +15,25 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
-from dynamics_ros_msgs.msg import ExternalWrench
+from dynamics_ros_msgs.msg import ExternalWrench, Payload
 
-from ..estimation import ContactLocation, ContactLocator, ContactState
+from ..errors import DynamicsRosError
+from ..estimation import ContactLocation, ContactState
 from ..nodes.cdr import MalformedMessageError
 from ..nodes.contact_messages import (
-    ESTIMATE_NUMBERS,
-    STATE_NUMBERS,
-    empty_estimate,
-    empty_state,
-    empty_wrench,
-    estimate_parts,
-    state_parts,
+    StateForms,
+    filled_estimate,
+    filled_torques,
+    filled_wrench,
 )
-from ..nodes.contact_pipeline import ContactPipeline, ExternalTorques
-from ..nodes.conversions import empty_efforts, joint_values
+from ..nodes.contact_pipeline import ExternalTorques
+from ..nodes.conversions import inertia_arrays, joint_values
 from ..nodes.forms import Form, make_form
 from ..nodes.outputs import topic_names
-from ..nodes.state import RefusedMessage, RobotState, StateBuffer
+from ..nodes.robot_builder import PayloadRequest
+from ..nodes.state import RefusedMessage, RobotState
 from .bag import Recording, RecordingWriter
+from .estimators import LOG, EstimatorFactory, Estimators
 
 Array = NDArray[np.float64]
 
@@ -54,6 +55,7 @@ class Summary:
         states: (n) contact state.
         links: links that were touched, with how many states each.
         messages, refused: how many joint states there were, and were not taken.
+        payloads: how many times the robot took up something else.
         silent: reason to how many states nothing could be said of.
     """
 
@@ -65,7 +67,21 @@ class Summary:
     links: dict[str, int] = field(default_factory=dict)
     messages: int = 0
     refused: int = 0
+    payloads: int = 0
     silent: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Topics:
+    """What of a recording is read; odometry only where the base moves."""
+
+    joint_states: str
+    odometry: str | None = None
+    payload: str | None = None
+
+    def all(self) -> list[str]:
+        """Those that there are."""
+        return [topic for topic in (self.joint_states, self.odometry, self.payload) if topic]
 
 
 @dataclass(frozen=True)
@@ -84,43 +100,34 @@ class _Outlet:
     state: RobotState
     forms: dict[tuple[str, Hashable], Form]
 
-    def send(
-        self,
-        kind: type,
-        topic: str,
-        key: Hashable,
-        prototype: Callable[[Any], Any],
-        paths: Sequence[str],
-        *values: Any,
-    ) -> None:
-        """Write a message; arguments as those of ``nodes.outputs.Output.send``."""
+    def form(
+        self, topic: str, key: Hashable, prototype: Callable[[Any], Any], paths: Sequence[str]
+    ) -> Form:
+        """As ``nodes.outputs.Output.form`` of the output of a topic."""
         form = self.forms.get((topic, key))
         if form is None:
             form = self.forms[topic, key] = make_form(prototype(key), paths)
-        message = form.filled(self.state.seconds, self.state.nanoseconds, *values)
+        return form
+
+    def send(self, kind: type, topic: str, form: Form) -> None:
+        """Write a form as it is filled in."""
+        message = form.message(self.state.stamp_bytes)
         self.writer.write(f'{PREFIX}/{topic}', kind, self.time, message)
 
 
 class Estimates:
     """Runs over a recording and writes what contact_node would have published."""
 
-    def __init__(
-        self,
-        pipeline: ContactPipeline,
-        buffer: StateBuffer,
-        locator: ContactLocator | None,
-        root_frame: str,
-    ) -> None:
+    def __init__(self, factory: EstimatorFactory, first: Estimators) -> None:
         """Begin before the first message.
 
         Args:
-            pipeline: compiled estimators.
-            buffer: merges joint states.
-            locator: finds the place of a contact; None does not look for it.
-            root_frame: frame_id of what is given in the root frame.
+            factory: makes estimators when the payload changes.
+            first: those to begin with.
         """
-        self._pipeline, self._buffer, self._locator = pipeline, buffer, locator
-        self._root_frame = root_frame
+        self._factory, self._now = factory, first
+        self._root_frame = factory.root_link
+        pipeline = first.pipeline
         self._topics = topic_names(pipeline.frames)
         self._place: ContactLocation | None = None
         self._next_place = 0
@@ -129,13 +136,13 @@ class Estimates:
         self._forces: dict[str, list[Array]] = {frame: [] for frame in pipeline.frames}
         self._states: list[int] = []
         self._forms: dict[tuple[str, Hashable], Form] = {}
+        self._state_forms = StateForms()
         self.summary = Summary(pipeline.joint_names)
 
     def run(
         self,
         recording: Recording,
-        joint_states: str,
-        odometry: str | None,
+        topics: Topics,
         writer: RecordingWriter,
         progress: Callable[[Messages], Messages],
     ) -> Summary:
@@ -143,13 +150,15 @@ class Estimates:
 
         Args:
             recording: what was recorded.
-            joint_states, odometry: topics; the second only where the base moves.
+            topics: what of it is read.
             writer: of the estimates.
             progress: wraps the messages, to show how far it is.
         """
-        topics = [joint_states, *([odometry] if odometry else [])]
-        for topic, time, data in progress(recording.messages(topics)):
-            state = self._state(topic == odometry, data)
+        for topic, time, data in progress(recording.messages(topics.all())):
+            if topic == topics.payload:
+                self._take_up(data)
+                continue
+            state = self._state(topic == topics.odometry, data)
             if state is not None:
                 self._estimate(state, time, writer)
         summary = self.summary
@@ -162,61 +171,83 @@ class Estimates:
         summary.states = np.array(self._states, dtype=np.int64)
         return summary
 
+    def _take_up(self, data: bytes) -> None:
+        """Go on with another payload; one that the robot cannot carry changes nothing."""
+        message = deserialize_message(data, Payload)
+        frame = self._factory.frame(message.header.frame_id)
+        try:
+            mass, center, inertia = inertia_arrays(message.inertia, 'payload.inertia')
+            payload = PayloadRequest.of(frame, mass, center, inertia)
+            if payload != self._now.payload:
+                self._now = self._factory.make(payload, self._now)
+                self.summary.payloads += 1
+        except DynamicsRosError as error:
+            LOG.warning('payload refused: %s', error)
+
     def _state(self, odometry: bool, data: bytes) -> RobotState | None:
         """The state after a message; None where there is none."""
         root = self._root_frame
         try:
             if odometry:
-                self._buffer.update_base(deserialize_message(data, Odometry), (root,))
+                self._now.buffer.update_base(deserialize_message(data, Odometry), (root,))
                 return None
             self.summary.messages += 1
-            taken = self._buffer.update(joint_values(deserialize_message(data, JointState)))
+            taken = self._now.buffer.update(joint_values(deserialize_message(data, JointState)))
         except (RefusedMessage, MalformedMessageError):
             self.summary.refused += 1
             return None
         if not taken:
             self.summary.refused += 1
             return None
-        return self._buffer.state()
+        return self._now.buffer.state()
 
     def _estimate(self, state: RobotState, time: int, writer: RecordingWriter) -> None:
-        pipeline = self._pipeline
+        pipeline = self._now.pipeline
         external = pipeline.update(state)
         if external is None:
             count = self.summary.silent.get(pipeline.silence, 0)
             self.summary.silent[pipeline.silence] = count + 1
             return
         out = _Outlet(writer, time, state, self._forms)
-        names = pipeline.joint_names
-        torques = external.values[pipeline.joint_indices]
-        out.send(JointState, 'external_torques', names, empty_efforts, ('effort',), torques)
+        forms = partial(out.form, 'external_torques')
+        out.send(JointState, 'external_torques', filled_torques(forms, pipeline, external))
         place = self._placed(state, external)
         known = place is not None and place.deviation <= pipeline.values.location.max_deviation
-        link = place.link if place else ''
-        key, numbers = state_parts(pipeline, external, place, known, self._root_frame, link)
-        out.send(ContactStateMessage, 'contact_state', key, empty_state, STATE_NUMBERS, *numbers)
+        link = place.link if place else external.report.link
+        forms = partial(out.form, 'contact_state')
+        form = self._state_forms.filled(
+            forms,
+            pipeline,
+            external,
+            place,
+            known,
+            self._root_frame,
+            place.link if place else '',
+        )
+        out.send(ContactStateMessage, 'contact_state', form)
         for estimate in pipeline.wrenches(state, external.values):
             root = estimate.expressed_in == pipeline.robot.root_frame
             frame_id = self._root_frame if root else estimate.expressed_in
-            topic = self._topics[estimate.frame]
-            wrench = estimate.wrench
-            out.send(WrenchStamped, f'{topic}/wrench', frame_id, empty_wrench, ('wrench',), wrench)
-            detail, values = estimate_parts(pipeline, state, estimate, frame_id)
-            name = f'{topic}/estimate'
-            out.send(ExternalWrench, name, detail, empty_estimate, ESTIMATE_NUMBERS, *values)
-            self._forces[estimate.frame].append(np.array(wrench[:3]))
+            name = f'{self._topics[estimate.frame]}/wrench'
+            form = filled_wrench(partial(out.form, name), estimate, frame_id)
+            out.send(WrenchStamped, name, form)
+            name = f'{self._topics[estimate.frame]}/estimate'
+            form = filled_estimate(partial(out.form, name), pipeline, state, estimate, frame_id)
+            out.send(ExternalWrench, name, form)
+            self._forces[estimate.frame].append(np.array(estimate.wrench[:3]))
         self._stamps.append(state.time)
-        self._torques.append(torques)
+        self._torques.append(external.values[pipeline.joint_indices])
         self._states.append(int(external.report.state))
-        if key.link:
-            self.summary.links[key.link] = self.summary.links.get(key.link, 0) + 1
+        if link:
+            self.summary.links[link] = self.summary.links.get(link, 0) + 1
 
     def _placed(self, state: RobotState, external: ExternalTorques) -> ContactLocation | None:
         """Where the contact is, looked for as often as the node does, by the stamps."""
-        if self._locator is None or external.report.state is ContactState.NONE:
+        locator = self._now.locator
+        if locator is None or external.report.state is ContactState.NONE:
             self._place, self._next_place = None, 0
             return None
         if state.time >= self._next_place:
-            self._next_place = state.time + round(1e9 / self._pipeline.values.location.rate)
-            self._place = self._locator.locate(state.q, external.values, state.stale_mask)
+            self._next_place = state.time + round(1e9 / self._now.pipeline.values.location.rate)
+            self._place = locator.locate(state.q, external.values, state.stale_mask)
         return self._place
