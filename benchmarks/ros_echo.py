@@ -67,4 +67,4 @@ def build(folder: Path) -> Application:
 
 
 if __name__ == '__main__':
-    run(lambda: build(Path(sys.argv[1])))
+    run(lambda: build(Path(sys.argv[1])), sys.argv[2:])

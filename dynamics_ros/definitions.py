@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from . import external_wrenches
 from .algorithms import centroidal, configuration, energy, forward_kinematics, torque_observer
 from .algorithms.analytic_solutions import analytic_solutions, solvable_arm
+from .algorithms.contact_excess import contact_excess
 from .algorithms.contact_wrench import (
     NOISE_ROWS,
     SETTINGS,
@@ -100,6 +101,29 @@ def _all_frames(model: Model) -> Definition:
     return Definition(
         {'q': model.nq}, lambda q: [X.rows() for X in forward_kinematics.frame_poses(model, q)]
     )
+
+
+def _pose(model: Model, frame: str) -> Definition:
+    """Position and quaternion of a frame, as messages have them."""
+    target = model.frame(frame)
+    return Definition(
+        {'q': model.nq},
+        lambda q: forward_kinematics.frame_pose(model, q, target).position_and_quaternion(),
+    )
+
+
+def _poses(model: Model) -> Definition:
+    """The same of all frames but the root frame, each an output, as tf has them."""
+
+    def function(q: Values) -> dict[str, list[Scalar]]:
+        poses = forward_kinematics.frame_poses(model, q)
+        return {
+            frame.name: pose.position_and_quaternion()
+            for frame, pose in zip(model.frames, poses, strict=True)
+            if frame.name != model.root_frame
+        }
+
+    return Definition({'q': model.nq}, function)
 
 
 def _frame_velocity(model: Model, frame: str, reference: str) -> Definition:
@@ -213,6 +237,26 @@ def _observer_step(model: Model, kind: str, sampling: str) -> Definition:
     inputs |= {'memory': (torque_observer.MEMORY, model.nv), 'interval': ()}
     inputs |= {'settings': (len(torque_observer.SETTINGS), model.nv)}
     return Definition(inputs, function)
+
+
+def _gravity_of(model: Model, *names: str) -> Definition:
+    """Gravity torques of some joints of one coordinate, in their order."""
+    indices = {joint.name: joint.v_indices[0] for joint in model.actuated if joint.kind.nv == 1}
+
+    def function(q: Values) -> list[Scalar]:
+        torques = gravity_torques(model, q)
+        return [torques[indices[name]] for name in names]
+
+    return Definition({'q': model.nq}, function)
+
+
+def _contact_excess(model: Model) -> Definition:
+    def function(*arguments: Values) -> dict[str, Any]:
+        added, excess = contact_excess(*arguments)
+        return {'added': added, 'excess': excess}
+
+    names = ('external_torque', 'v', 'constants', 'velocity_term')
+    return Definition(dict.fromkeys(names, model.nv), function)
 
 
 def _contacts(model: Model, names: Sequence[str]) -> list[ContactFrame]:
@@ -347,6 +391,8 @@ _DEFINITIONS: dict[str, Callable[..., Definition]] = {
     'interpolate': _over(configuration.interpolate, 'q0', 'q1', 't'),
     'forward_kinematics': _forward_kinematics,
     'all_frames': _all_frames,
+    'pose': _pose,
+    'poses': _poses,
     'frame_velocity': _frame_velocity,
     'frame_acceleration': _frame_acceleration,
     'jacobian': _jacobian,
@@ -373,6 +419,8 @@ _DEFINITIONS: dict[str, Callable[..., Definition]] = {
     ),
     'momentum_observer_terms': _momentum_observer_terms,
     'observer_step': _observer_step,
+    'gravity_of': _gravity_of,
+    'contact_excess': _contact_excess,
     'contact_wrench': _contact_wrench,
     'contact_system': _contact_system,
     'kinetic_energy': _over(energy.kinetic_energy, 'q', 'v'),

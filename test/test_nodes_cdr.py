@@ -38,7 +38,7 @@ from dynamics_ros.nodes.conversions import (
     twist_stamped,
     wrench_stamped,
 )
-from dynamics_ros.nodes.forms import MessageForm, make_form
+from dynamics_ros.nodes.forms import MessageForm, fill, make_form
 from dynamics_ros.nodes.joint_state_input import can_read_bytes
 from dynamics_ros.nodes.outputs import Outbox
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
@@ -60,8 +60,13 @@ def joint_state(names=NAMES, position=6, velocity=6, effort=6, frame='base') -> 
 
 def assert_same(one, other) -> None:
     assert one[:3] == other[:3]
-    for a, b in zip(one[3:], other[3:], strict=True):
+    for a, b in zip(one[3:6], other[3:6], strict=True):
         assert_array_equal(a, b)
+    if one.block is not None:
+        size = len(one.names)
+        rows = one.block.take([*range(size), *range(size + 1, 2 * size + 1)])
+        assert_array_equal(rows, np.concatenate((one.position, one.velocity)))
+        assert_array_equal(one.block[2 * size + 2 :], one.effort)
 
 
 def big_endian(message: JointState, between: bytes = b'\xee') -> bytes:
@@ -205,9 +210,8 @@ def test_garbage_is_never_more_than_refused():
 # --- what goes out ------------------------------------------------------------------------------
 
 KEY = StateKey('base', 1, 'wrist', True, 'wrist', True, ('a', 'bcd', 'ef'))
-ESTIMATE = EstimateKey(
-    'map', 'tool', (True, False) * 3, True, 6, ('a', 'bcd', 'ef'), ('odom', 'bcd')
-)
+FLAGS = np.array((1.0, 0.0) * 3 + (1.0,))
+ESTIMATE = EstimateKey('map', 'tool', FLAGS.tobytes(), 6, ('a', 'bcd', 'ef'), ('odom', 'bcd'))
 FORMS = {
     'pose': (pose_stamped(Time(), 'base', np.eye(4)), ('pose',), (7,)),
     'twist': (twist_stamped(Time(), '', np.zeros(6)), ('twist',), (6,)),
@@ -218,8 +222,8 @@ FORMS = {
         TFMessage(
             transforms=[transform_stamped(Time(), 'base', 'x' * i, np.eye(4)) for i in range(9)]
         ),
-        ('transforms.transform',),
-        (63,),
+        tuple(f'transforms.{i}.transform' for i in range(9)),
+        (7,) * 9,
     ),
     'state': (empty_state(KEY), STATE_NUMBERS, None),
     'estimate': (empty_estimate(ESTIMATE), ESTIMATE_NUMBERS, None),
@@ -246,15 +250,23 @@ def test_bytes_that_are_filled_in_are_the_message_that_is_filled_in(name):
     for _ in range(3):
         values = [RNG.normal(size=size) for size in sizes]
         values = [value if size > 1 else float(value[0]) for value, size in zip(values, sizes)]
-        stamp = int(RNG.integers(2**31)), int(RNG.integers(10**9))
-        data = template.filled(*stamp, *values)
+        for form in (template, other):
+            fill(form, values)
+        stamp = cdr.STAMP.pack(int(RNG.integers(2**31)), int(RNG.integers(10**9)))
+        data = template.message(stamp)
         assert type(data) is bytes
-        assert deserialize_message(data, KINDS[name]) == other.filled(*stamp, *values)
+        assert deserialize_message(data, KINDS[name]) == other.message(stamp)
 
 
 def test_a_message_without_the_numbers_asked_for_is_no_template():
     with pytest.raises(LayoutError, match='no number'):
         Template(String(data='text'), ('data',))
+
+
+def test_numbers_that_other_fields_separate_are_no_array():
+    message = TFMessage(transforms=[transform_stamped(Time(), 'base', 'x', np.eye(4))] * 2)
+    with pytest.raises(LayoutError, match='between the numbers'):
+        Template(message, ('transforms',))
 
 
 def test_where_the_layout_is_another_one_messages_are_published_as_objects(monkeypatch):
@@ -263,7 +275,8 @@ def test_where_the_layout_is_another_one_messages_are_published_as_objects(monke
     monkeypatch.setattr(cdr, 'serialize_message', lambda m: serialize(m)[:12] + serialize(m)[8:])
     form = make_form(pose_stamped(Time(), 'base', np.eye(4)), ('pose',))
     assert isinstance(form, forms.MessageForm)
-    message = form.filled(5, 6, np.arange(7.0))
+    fill(form, [np.arange(7.0)])
+    message = form.message(cdr.STAMP.pack(5, 6))
     assert (message.header.stamp.sec, message.pose.orientation.w) == (5, 6.0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..algorithms.contact_excess import UNWATCHED
 from ..arguments import check_not_negative, finite_vector, per_entry
+from ..kernels import Step, sum_of
 
 if TYPE_CHECKING:
     from ..robot import Robot
@@ -35,6 +38,10 @@ class ContactState(IntEnum):
     NONE = 0
     CONTACT = 1
     COLLISION = 2
+
+
+NO_CONTACT = ContactState.NONE
+"""Looked up once: members of an Enum cost a call, a thousand times a second."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +108,9 @@ class ContactDetector:
             'acceleration_term', acceleration_term, robot.nv, least=0.0
         )
         self._follows_acceleration = bool(self._acceleration_term.any())
-        self._dynamic = self._follows_acceleration or bool(self._velocity_term.any())
         self._above = _Debounced((2, robot.nv), debounce)
+        self._kernel = robot.kernel('contact_excess')
+        self._still = np.zeros(robot.nv)
         self.change_thresholds(contact_thresholds, collision_thresholds)
         self._release = round(release * 1e9)
         self._links = _links_behind(robot)
@@ -112,14 +120,22 @@ class ContactDetector:
         self.reset()
 
     @property
+    def thresholds(self) -> Vector:
+        """(2, nv) of contact and collision in force at the last sample [Nm or N].
+
+        inf where a joint is not watched.
+        """
+        return self._constants + self._added
+
+    @property
     def contact_thresholds(self) -> Vector:
-        """(nv) in force at the last sample; inf where a joint is not watched [Nm or N]."""
-        return self._thresholds[0]
+        """(nv) the first row."""
+        return self.thresholds[0]
 
     @property
     def collision_thresholds(self) -> Vector:
-        """(nv) the same for collisions."""
-        return self._thresholds[1]
+        """(nv) the second row."""
+        return self.thresholds[1]
 
     def change_thresholds(self, contact: ArrayLike, collision: ArrayLike) -> None:
         """Go on with other constants, as at the start; contacts and timers stay."""
@@ -131,8 +147,10 @@ class ContactDetector:
             )
         ]
         # One row for contacts and one for collisions.
-        self._thresholds = self._constants = np.array(constants)
+        self._constants = np.array(constants)
         self._constants[:, : self._base_nv] = np.inf
+        self._least = self._constants.min(axis=0).clip(max=UNWATCHED)
+        self._added = np.zeros(len(self._velocity_term))
 
     @property
     def report(self) -> ContactReport:
@@ -162,36 +180,86 @@ class ContactDetector:
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
         """
-        velocity = None
-        if v is not None and self._dynamic:
-            velocity = finite_vector('v', v, len(self._links))
-        magnitude = np.abs(finite_vector('external_torque', external_torque, len(self._links)))
+        torque = self._vector('external_torque', external_torque)
+        velocity = self._still if v is None else self._vector('v', v)
         if ignored is not None:
-            magnitude[ignored] = 0.0
+            torque = np.where(ignored, 0.0, torque)
+        added, excess = self._kernel.call(torque, velocity, self._least, self._velocity_term)
         if stamp < self._stamp:
             self._restart(stamp)
-        if velocity is not None:
-            self._follow(velocity, (stamp - self._stamp) * 1e-9)
+        if self._follows_acceleration:
+            more = self._of_acceleration(velocity, (stamp - self._stamp) * 1e-9)
+            added, excess = added + more, math.inf
+        self._added = added
         self._stamp = stamp
-        lasting = self._above.lasting(stamp, magnitude > self._thresholds)
+        lasting: Sequence[int] = NOBODY
+        if excess > 0.0:
+            above = np.abs(torque) > self._constants + added
+            lasting = self._above.lasting(stamp, above)
+        elif self._above.running:
+            self._above.restart()
         if self._above.running:
             self._quiet_since = stamp
-        elif self._report.state is ContactState.NONE:
+        elif self._report.state is NO_CONTACT:
             return self._report
         self._report = self._next(*lasting)
         return self._report
 
-    def _follow(self, v: Vector, interval: float) -> None:
-        """Raise the thresholds with the motion."""
-        added = self._velocity_term * np.abs(v)
-        if self._follows_acceleration:
-            if self._velocity is not None and interval > 0.0:
-                difference = (v - self._velocity) / interval
-                share = -np.expm1(-interval / ACCELERATION_TIME)
-                self._acceleration += share * (difference - self._acceleration)
-            added += self._acceleration_term * np.abs(self._acceleration)
+    @property
+    def least(self) -> Vector:
+        """(nv) the lower of the constants of each joint; another array once they have changed."""
+        return self._least
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether thresholds are steps of a program: no acceleration in them, all joints watched.
+
+        Infinite numbers are none for kernels.
+        """
+        return not self._follows_acceleration and bool(np.isfinite(self._constants).all())
+
+    def steps(
+        self, torque: Vector, v: Vector, added: Vector, excess: Vector, thresholds: Sequence[Vector]
+    ) -> list[Step]:
+        """The part of ``update`` that is computed, for a program.
+
+        Args:
+            torque, v: (nv) external torques and velocities.
+            added: (nv) what motion adds to thresholds.
+            excess: (1) the largest excess over a threshold.
+            thresholds: none, or (nv) each for those of contact and of collision.
+        """
+        inputs = (torque, v, self._least, self._velocity_term)
+        add = sum_of(len(added))
+        return [
+            Step(self._kernel, inputs, (added, excess)),
+            *(Step(add, (row, added), (x,)) for row, x in zip(self._constants, thresholds)),
+        ]
+
+    def pass_quiet(self, stamp: int, added: Vector, excess: float) -> bool:
+        """Take in a sample without contact after one without contact; False for any other."""
+        if excess > 0.0 or self._above.running or self._report.state is not NO_CONTACT:
+            return False
+        if stamp < self._stamp:
+            return False
+        self._stamp, self._added = stamp, added
+        return True
+
+    def _vector(self, argument: str, value: ArrayLike) -> Vector:
+        """An array of one axis; the kernel looks at its length and for numbers that are none."""
+        if type(value) is np.ndarray and value.ndim == 1:
+            return value
+        return finite_vector(argument, value, len(self._links))
+
+    def _of_acceleration(self, v: Vector, interval: float) -> Vector:
+        """What the acceleration adds to the thresholds."""
+        if self._velocity is not None and interval > 0.0:
+            difference = (v - self._velocity) / interval
+            share = -np.expm1(-interval / ACCELERATION_TIME)
+            self._acceleration += share * (difference - self._acceleration)
         self._velocity = v
-        self._thresholds = self._constants + added
+        added: Vector = self._acceleration_term * np.abs(self._acceleration)
+        return added
 
     def _next(self, touching: int, colliding: int) -> ContactReport:
         """What follows from the last joints that feel a contact and a collision; -1 for none."""
@@ -240,10 +308,9 @@ class _Debounced:
         self.running = False
 
     def lasting(self, stamp: int, above: NDArray[np.bool_]) -> Sequence[int]:
-        """The last of them in each row (2, nv); -1 when there is none, which is usual and quick."""
+        """The last of them in each row (2, nv); -1 when there is none."""
         if not np.count_nonzero(above):
-            if self.running:
-                self.restart()
+            self.restart()
             return NOBODY
         self.running = True
         # Some dozen numbers: Python's are quicker than NumPy's.

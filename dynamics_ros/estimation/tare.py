@@ -95,6 +95,10 @@ class Tare:
         """
         torque = finite_vector('external_torque', external_torque, self._size).copy()
         velocity = finite_vector('v', v, self._size).copy()
+        self.add_finite(stamp, torque, velocity)
+
+    def add_finite(self, stamp: int, torque: Vector, velocity: Vector) -> None:
+        """The same of vectors that are known to be finite, and that nobody writes into later."""
         samples = self._samples
         if samples and stamp < samples[-1][0]:
             self.restart()

@@ -17,6 +17,7 @@ from ..algorithms.contact_wrench import (
 )
 from ..arguments import check_positive, per_entry
 from ..errors import InvalidArgumentError, UnknownFrameError
+from ..kernels import Step
 
 if TYPE_CHECKING:
     from ..kernels import Kernel
@@ -217,6 +218,28 @@ class WrenchEstimator:
                 self._frames, self._axes, results, strict=True
             )
         )
+
+    @property
+    def noise(self) -> Array:
+        """What the kernel is told of it; another array once it has changed."""
+        return self._everything[0]
+
+    @property
+    def has_step(self) -> bool:
+        """Whether an estimate is one step of a program: of one contact, all components of it."""
+        return len(self._frames) == 1 and self.ready and self._everything[1] >= self._rows
+
+    def step(self, q: Array, external_torque: Array, outputs: tuple[Array, ...]) -> Step:
+        """``estimate`` with all joints, for a program.
+
+        Args:
+            q, external_torque: where a program finds them.
+            outputs: for wrench (6), reference point (3), covariance (36), flags (7) and singular
+                values, as many as the wrench has free components.
+        """
+        assert self._kernel is not None, 'has_step'
+        inputs = (q, external_torque, self._points[0], self.noise, self._settings)
+        return Step(self._kernel, inputs, outputs)
 
     def _joints(self, ignored: NDArray[np.bool_] | None) -> tuple[Array, int]:
         """What the kernels want to know of the noise, and how many joints there are to feel."""

@@ -5,24 +5,31 @@ from dynamics_ros.kernels.differentiate import gradient, jacobian
 from dynamics_ros.kernels.expression import Condition, Expression, Scalar, select
 from dynamics_ros.kernels.kernel import Kernel
 from dynamics_ros.kernels.named_calls import NamedCalls
+from dynamics_ros.kernels.program import Program, Step
 from dynamics_ros.kernels.requirement import Requirement
 from dynamics_ros.kernels.threads import set_thread_count, thread_count
 from dynamics_ros.kernels.trace import Trace, Variable, trace
+from dynamics_ros.kernels.vectors import copy_of, difference_of, sum_of
 
 __all__ = [
     'Condition',
     'Expression',
     'Kernel',
     'NamedCalls',
+    'Program',
     'Requirement',
     'Scalar',
+    'Step',
     'Trace',
     'Variable',
+    'copy_of',
     'derivative',
+    'difference_of',
     'gradient',
     'jacobian',
     'select',
     'set_thread_count',
+    'sum_of',
     'thread_count',
     'trace',
 ]

@@ -110,7 +110,7 @@ def over_states(array: Array, leading: tuple[int, ...], rank: int) -> tuple[Arra
     return array, array.itemsize * math.prod(trailing)
 
 
-def address(array: Array) -> int:
+def address(array: NDArray[Any]) -> int:
     """Return where the numbers of an array are."""
     return int(array.__array_interface__['data'][0])
 

@@ -53,6 +53,8 @@ class Addresses:
     float64_type: int
     float64_dtype: int
     out_name: int
+    true_object: int
+    false_object: int
     new_array: int
     new_scalar: int
     vectorcall: int
@@ -97,6 +99,8 @@ def _collected() -> Addresses:
         float64_type=id(np.float64),
         float64_dtype=id(_FLOAT64),
         out_name=id(_OUT),
+        true_object=id(True),
+        false_object=id(False),
         new_array=api[API_NEW_FROM_DESCR],
         new_scalar=api[API_SCALAR],
         vectorcall=_address(vectorcall),

@@ -14,7 +14,7 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import arguments, background
 from dynamics_ros.kernels.arguments import Array
 from dynamics_ros.kernels.llvm_backend import LlvmBackend
-from dynamics_ros.kernels.llvm_compiler import CompilerUnavailableError
+from dynamics_ros.kernels.llvm_compiler import CompilerUnavailableError, MachineCode
 from dynamics_ros.kernels.python_backend import PythonBackend
 from dynamics_ros.kernels.requirement import unmet
 from dynamics_ros.kernels.trace import Trace
@@ -84,6 +84,12 @@ class Kernel:
     def ready(self) -> bool:
         """Whether it will run no faster than it does: it is not being compiled any more."""
         return self._done.is_set()
+
+    @property
+    def machine_code(self) -> MachineCode | None:
+        """The compiled functions (see ``LlvmBackend.code``); None where plain Python runs."""
+        runner = self._runner
+        return None if isinstance(runner, PythonBackend) else runner.code
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the kernel is ready; return whether it is.

@@ -30,7 +30,12 @@ _log = logging.getLogger('dynamics_ros.kernels')
 
 
 class LlvmBackend:
-    """A trace compiled for this processor."""
+    """A trace compiled for this processor.
+
+    Attributes:
+        code: with ``batch``, a C function of a number of states, the addresses of the arrays and
+            how many bytes states are apart in each; it returns how many it computed.
+    """
 
     def __init__(self, trace: Trace, compile_later: Callable[[Callable[[], None]], None]) -> None:
         """Compile and try a trace.
@@ -52,11 +57,11 @@ class LlvmBackend:
             functions.append('entry')
         except UnknownLayoutError as reason:
             _log.info('%s is called through ctypes: %s', trace.name, reason)
-        self._code = llvm_compiler.compile_module(ir, functions)
+        self.code = llvm_compiler.compile_module(ir, functions)
         prototype = ctypes.CFUNCTYPE(
             ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p
         )
-        self._one_by_one = prototype(self._code.address('batch'))
+        self._one_by_one = prototype(self.code.address('batch'))
         self._has_entry = 'entry' in functions
         self._batch = BatchCode(trace, platform, compile_later)
         self._self_test()
@@ -107,9 +112,9 @@ class LlvmBackend:
         """Return the compiled entry point with a slow path, or that alone where there is none."""
         if not self._has_entry:
             return slow_path
-        address = self._code.address('entry')
+        address = self.code.address('entry')
         trace = self._trace
-        return builtin(address, slow_path, trace.name, trace.description, self._code)
+        return builtin(address, slow_path, trace.name, trace.description, self.code)
 
     def _self_test(self) -> None:
         """Compare machine code with the plain trace, and the entry point with machine code."""

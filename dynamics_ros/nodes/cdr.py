@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from rclpy.serialization import deserialize_message, serialize_message
@@ -24,7 +24,10 @@ from .conversions import Array, JointValues, joint_values
 ENCAPSULATION = 4
 """Bytes in front of the body; alignment is counted from there."""
 
-STAMP_END = ENCAPSULATION + 8
+STAMP = struct.Struct('=iI')
+"""Seconds and nanoseconds of a stamp, in the byte order of this machine."""
+
+STAMP_END = ENCAPSULATION + STAMP.size
 """Of the stamp of a message that begins with a header."""
 
 MOST_SURPLUS = 32
@@ -51,49 +54,104 @@ class MalformedMessageError(DynamicsRosError):
 # --- what comes in ------------------------------------------------------------------------------
 
 
-class _Layout(NamedTuple):
+class Layout:
     """Where everything is in a joint state with these names and lengths.
 
     Attributes:
-        size: of the message.
-        fields: reads all but the numbers and what lies between fields, where middleware leaves
-            what was in memory.
-        head: the encapsulation.
-        same: what follows the stamp, as it is read.
-        arrays: where the numbers of position, velocity and effort begin, and how many there are.
-        number: type of the numbers.
         names: the joints.
     """
 
-    size: int
-    fields: struct.Struct
-    head: bytes
-    same: list[bytes]
-    arrays: tuple[tuple[int, int], ...]
-    number: np.dtype[np.float64]
-    names: tuple[str, ...]
+    def __init__(
+        self,
+        data: bytes,
+        fields: struct.Struct,
+        arrays: tuple[tuple[int, int], ...],
+        order: str,
+        names: tuple[str, ...],
+    ) -> None:
+        """Of the first message that is laid out so.
+
+        Args:
+            data: the message.
+            fields: reads all but the numbers and what lies between fields, where middleware
+                leaves what was in memory.
+            arrays: where the numbers of position, velocity and effort begin, and how many there
+                are.
+            order: of the bytes of numbers.
+            names: the joints.
+        """
+        self.names = names
+        self._size = len(data)
+        self._fields = fields
+        self._head, _, _, *self._same = fields.unpack_from(data)
+        self._native = np.dtype(f'{order}f8').isnative
+        self._stamp = struct.Struct(f'{order}iI')
+        self._arrays = arrays
+        self._number = np.dtype(f'{order}f8')
+        # Which bytes are no numbers: before, between and behind the arrays.
+        ends = [begin + 8 * count for begin, count in arrays]
+        begins = [begin for begin, _ in arrays]
+        self._between = [
+            slice(*pair) for pair in zip([STAMP_END, *ends], [*begins, len(data)], strict=True)
+        ]
+        self._remember(data)
+        sizes = [count for _, count in arrays]
+        # Between them is the length of the next, as long as one number with what fills up.
+        self._block = sum(sizes) + 2 if sizes[0] and len(set(sizes)) == 1 else 0
+
+    @property
+    def is_block(self) -> bool:
+        """Whether all numbers can be had as one array; see ``JointValues.block``."""
+        return bool(self._block) and self._native
+
+    def is_like(self, data: bytes) -> bool:
+        """Whether a message differs from the last one that was read in stamp and numbers only."""
+        if len(data) != self._size or data[:ENCAPSULATION] != self._head:
+            return False
+        a, b, c, d = self._between
+        before, first, second, behind = self._bytes
+        return data[a] == before and data[b] == first and data[c] == second and data[d] == behind
+
+    def block(self, data: bytes) -> Array:
+        """All numbers of a message that is laid out so (see ``JointValues.block``)."""
+        return np.frombuffer(data, np.float64, self._block, self._arrays[0][0])
 
     def read(self, data: bytes) -> JointValues | None:
         """The stamp and the numbers, which share the memory of the bytes; None if it is another."""
-        if len(data) != self.size:
-            return None
-        head, seconds, nanoseconds, *same = self.fields.unpack_from(data)
-        if head != self.head or same != self.same:
-            return None
-        (p, n_p), (v, n_v), (e, n_e) = self.arrays
-        position = np.frombuffer(data, self.number, n_p, p)
-        velocity = np.frombuffer(data, self.number, n_v, v)
-        effort = np.frombuffer(data, self.number, n_e, e)
-        if not self.number.isnative:
+        # Mostly all bytes are those of the last message, also those that mean nothing.
+        if not self.is_like(data):
+            if len(data) != self._size:
+                return None
+            head, _, _, *same = self._fields.unpack_from(data)
+            if head != self._head or same != self._same:
+                return None
+            self._remember(data)
+        seconds, nanoseconds = self._stamp.unpack_from(data, ENCAPSULATION)
+        if self.is_block:
+            block, size = self.block(data), self._block // 3
+            position, velocity, effort = block[:size], block[size + 1 : -size - 1], block[-size:]
+            return JointValues(seconds, nanoseconds, self.names, position, velocity, effort, block)
+        position, velocity, effort = (
+            np.frombuffer(data, self._number, count, begin) for begin, count in self._arrays
+        )
+        if not self._native:
             position, velocity, effort = (x.astype(float) for x in (position, velocity, effort))
         return JointValues(seconds, nanoseconds, self.names, position, velocity, effort)
 
+    def _remember(self, data: bytes) -> None:
+        self._bytes = [data[part] for part in self._between]
+
 
 class JointStateReader:
-    """Reads joint states; what is the same as in one of the last messages is not read again."""
+    """Reads joint states; what is the same as in one of the last messages is not read again.
+
+    Attributes:
+        layout: of the last message; None where that was not read here.
+    """
 
     def __init__(self) -> None:
-        self._layouts: list[_Layout] = []
+        self._layouts: list[Layout] = []
+        self.layout: Layout | None = None
 
     def read(self, data: bytes) -> JointValues:
         """What a joint state says.
@@ -104,7 +162,9 @@ class JointStateReader:
         for layout in self._layouts:
             values = layout.read(data)
             if values is not None:
+                self.layout = layout
                 return values
+        self.layout = None
         scanner = _Scanner.of(data)
         if scanner is None:
             return joint_values(_deserialized(data))
@@ -112,7 +172,7 @@ class JointStateReader:
         for old in self._layouts:
             if old.names == layout.names:
                 # The same object, so that nobody has to compare names again.
-                layout = layout._replace(names=old.names)
+                layout.names = old.names
         self._layouts = [layout, *self._layouts[: REMEMBERED - 1]]
         values = layout.read(data)
         assert values is not None, 'a layout fits what it was made of'
@@ -182,7 +242,7 @@ class _Scanner:
         return begin, count
 
 
-def _scanned(scanner: _Scanner) -> _Layout:
+def _scanned(scanner: _Scanner) -> Layout:
     data = scanner.data
     scanner.skip(STAMP_END - ENCAPSULATION)
     scanner.format.append('iI')
@@ -195,15 +255,7 @@ def _scanned(scanner: _Scanner) -> _Layout:
     if len(data) - scanner.at > MOST_SURPLUS:
         raise MalformedMessageError(f'{len(data) - scanner.at} bytes too many')
     fields = struct.Struct(''.join(scanner.format))
-    return _Layout(
-        size=len(data),
-        fields=fields,
-        head=bytes(data[:ENCAPSULATION]),
-        same=list(fields.unpack_from(data)[3:]),
-        arrays=arrays,
-        number=np.dtype(f'{scanner.order}f8'),
-        names=names,
-    )
+    return Layout(bytes(data), fields, arrays, scanner.order, names)
 
 
 def _deserialized(data: bytes) -> JointState:
@@ -226,6 +278,8 @@ class Template:
 
     Attributes:
         paths: the fields that change, each a float64, several in a row, or all in a message.
+        numbers: for each of the paths its numbers (n); what is written there is in the next
+            message.
     """
 
     def __init__(self, prototype: Any, paths: Sequence[str]) -> None:
@@ -233,8 +287,7 @@ class Template:
 
         Args:
             prototype: the message, with the lengths and strings that it keeps.
-            paths: of the fields that change, such as ``pose`` or ``transforms.transform``; of a
-                sequence of messages, the field of every one.
+            paths: of the fields that change, such as ``pose`` or ``transforms.0.transform``.
 
         Raises:
             LayoutError: what the middleware makes of it is not understood.
@@ -244,33 +297,29 @@ class Template:
         # The body, not the encapsulation, begins where a float64 may: arrays are aligned.
         self._buffer = bytearray(ENCAPSULATION) + bytearray(data)
         self._message = memoryview(self._buffer)[ENCAPSULATION:]
-        self._stamps = [at for path, kind, at in found if kind == 'stamp']
+        self._stamps = [slice(at, at + STAMP.size) for _, kind, at in found if kind == 'stamp']
         self._doubles = np.frombuffer(self._buffer, np.float64, (len(data) + 4) // 8)
         places = [_places(found, path) for path in paths]
         self.paths = tuple(paths)
-        self._targets = [_target(self._doubles, place) for place in places]
         self._check(type(prototype), data, places)
-        self._stamp = struct.Struct('=iI').pack_into
+        self.numbers = tuple(self._doubles[place] for place in places)
 
-    def filled(self, seconds: int, nanoseconds: int, *values: Any) -> bytes:
+    def message(self, stamp: bytes) -> bytes:
         """The message.
 
         Args:
-            seconds, nanoseconds: of every header in it.
-            values: an array (n) or a number for each of the paths.
+            stamp: of every header in it, packed as ``STAMP``.
         """
-        buffer, stamp = self._buffer, self._stamp
+        buffer = self._buffer
         for at in self._stamps:
-            stamp(buffer, at, seconds, nanoseconds)
-        for (numbers, where), value in zip(self._targets, values):
-            numbers[where] = value
+            buffer[at] = stamp
         return self._message.tobytes()
 
-    def _check(self, kind: Any, data: bytes, places: Sequence[Sequence[int]]) -> None:
+    def _check(self, kind: Any, data: bytes, places: Sequence[slice]) -> None:
         """Have the middleware read what is written here."""
         if data[:2] != struct.pack('>H', struct.pack('=H', 1)[0]):
             raise LayoutError(f'encapsulation {data[:2].hex()}')
-        every = [place for some in places for place in some]
+        every = [i for place in places for i in range(place.start, place.stop)]
         original = self._doubles[every].copy()
         marks = np.arange(1.0, len(every) + 1.0)
         try:
@@ -287,7 +336,9 @@ class Template:
 def leaves(message: Any, path: str) -> Iterator[float]:
     """The numbers of a field, in their order."""
     first, _, rest = path.partition('.')
-    if isinstance(message, (list, tuple)):
+    if first.isdigit():
+        yield from leaves(message[int(first)], rest)
+    elif isinstance(message, (list, tuple)):
         for element in message:
             yield from leaves(element, path)
     elif first:
@@ -301,7 +352,7 @@ def leaves(message: Any, path: str) -> Iterator[float]:
         yield from message
 
 
-def _places(found: Sequence[tuple[str, str, int]], path: str) -> list[int]:
+def _places(found: Sequence[tuple[str, str, int]], path: str) -> slice:
     """Which float64 of the buffer belong to a field."""
     inside = f'{path}.'
     places = [
@@ -309,15 +360,9 @@ def _places(found: Sequence[tuple[str, str, int]], path: str) -> list[int]:
     ]
     if not places:
         raise LayoutError(f'there is no number in {path!r}')
-    return places
-
-
-def _target(doubles: Array, places: Sequence[int]) -> tuple[Array, Any]:
-    """An array and what to index it with, to write numbers at these places."""
-    first, count = places[0], len(places)
-    if list(places) == list(range(first, first + count)):
-        return doubles[first : first + count], ...
-    return doubles, np.array(places)
+    if places != list(range(places[0], places[0] + len(places))):
+        raise LayoutError(f'something stands between the numbers of {path!r}')
+    return slice(places[0], places[0] + len(places))
 
 
 def _fields(message: Any) -> tuple[list[tuple[str, str, int]], int]:
@@ -350,8 +395,8 @@ class _Walk:
             if sequence:
                 self.number(4)
             element = (sequence or array)[1]  # type: ignore[index]
-            for item in value:
-                self.field(element, item, path)
+            for i, item in enumerate(value):
+                self.field(element, item, f'{path}.{i}')
         elif kind in SIZES:
             place = self.number(SIZES[kind])
             if kind == 'double':

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,8 @@ from dynamics_ros_msgs.msg import FootContacts as FootContactsMessage
 
 from ..estimation import ContactLocation, FootContacts, WrenchEstimate
 from .contact_pipeline import ContactPipeline, ExternalTorques
-from .conversions import header, wrench_stamped
+from .conversions import empty_efforts, header, wrench_stamped
+from .forms import Form, fill
 from .state import RobotState
 
 STATE_NUMBERS = (
@@ -22,12 +24,14 @@ STATE_NUMBERS = (
     *('link_probability', 'point', 'normal', 'force', 'point_deviation'),
 )
 ESTIMATE_NUMBERS = ('wrench', 'reference_point', 'covariance', 'singular_values', 'tare_offset')
+FEET_NUMBERS = ('forces', 'probabilities', 'friction_violations')
+EFFORT, WRENCH = ('effort',), ('wrench',)
 """Fields of the messages that are new for every state."""
 
 NOWHERE = np.zeros(3)
 
-
-FEET_NUMBERS = ('forces', 'probabilities', 'friction_violations')
+Forms = Callable[[Hashable, Callable[[Any], Any], Sequence[str]], Form]
+"""The form of a key, made by a function of it, with the fields that change: ``Output.form``."""
 
 
 class FeetKey(NamedTuple):
@@ -52,59 +56,105 @@ class StateKey(NamedTuple):
 
 
 class EstimateKey(NamedTuple):
-    """What else is in an estimate; of the singular values their number."""
+    """What else is in an estimate: of the flags their bytes, of the singular values how many."""
 
     frame_id: str
     frame: str
-    observable: tuple[bool, ...]
-    degraded: bool
+    flags: bytes
     singular_values: int
     joint_names: tuple[str, ...]
     stale_joints: tuple[str, ...]
 
 
-def state_parts(
-    pipeline: ContactPipeline,
-    external: ExternalTorques,
-    place: ContactLocation | None,
-    known: bool,
-    frame_id: str,
-    point_frame_id: str,
-) -> tuple[StateKey, tuple[Any, ...]]:
-    """Key and numbers of a contact state.
+class StateForms:
+    """Contact states filled in; what stays as it is is not written again."""
 
-    Args:
-        pipeline, external: what was felt.
-        place: where; None for nowhere.
-        known: whether its point may be relied on.
-        frame_id, point_frame_id: of the root and of the link of the place.
-    """
-    order, report, detector = pipeline.joint_indices, external.report, pipeline.detector
-    key = StateKey(
-        frame_id,
-        int(report.state),
-        place.link if place else report.link,
-        known,
-        point_frame_id,
-        report.collision_latched,
-        pipeline.joint_names,
-    )
-    thresholds = detector.contact_thresholds[order], detector.collision_thresholds[order]
-    return key, (external.values[order], *thresholds, *_numbers_of(place))
+    def __init__(self) -> None:
+        self._written: tuple[Form | None, ContactLocation | None] = None, None
+
+    def filled(
+        self,
+        forms: Forms,
+        pipeline: ContactPipeline,
+        external: ExternalTorques,
+        place: ContactLocation | None,
+        known: bool,
+        frame_id: str,
+        point_frame_id: str,
+    ) -> Form:
+        """A contact state.
+
+        Args:
+            forms: where forms are kept.
+            pipeline, external: what was felt.
+            place: where; None for nowhere.
+            known: whether its point may be relied on.
+            frame_id, point_frame_id: of the root and of the link of the place.
+        """
+        report, names = external.report, pipeline.joint_names
+        link, latched = place.link if place else report.link, report.collision_latched
+        # Not yet a StateKey: a plain tuple is made more quickly.
+        key = frame_id, int(report.state), link, known, point_frame_id, latched, names
+        form = forms(key, empty_state, STATE_NUMBERS)
+        torques, contact, collision, *where = form.numbers
+        order, thresholds = pipeline.joint_indices, pipeline.detector.thresholds
+        torques[:] = external.values[order]
+        contact[:] = thresholds[0, order]
+        collision[:] = thresholds[1, order]
+        before, its_place = self._written
+        if form is not before or place is not its_place:
+            for numbers, value in zip(where, _numbers_of(place), strict=True):
+                numbers[:] = value
+            self._written = form, place
+        return form
 
 
-def feet_parts(
-    contacts: FootContacts, state: RobotState, frame_id: str
-) -> tuple[FeetKey, tuple[Any, ...]]:
-    """Key and numbers of the contacts of feet, in the root frame of that id."""
+def filled_feet(forms: Forms, contacts: FootContacts, state: RobotState, frame_id: str) -> Form:
+    """The contacts of feet, in the root frame of that id."""
     standing = tuple(contacts.in_contact.tolist())
-    degraded = bool(contacts.degraded or state.stale)
-    key = FeetKey(frame_id, contacts.feet, standing, degraded)
-    return key, (contacts.forces.ravel(), contacts.probabilities, contacts.friction_violations)
+    key = frame_id, contacts.feet, standing, bool(contacts.degraded or state.stale)
+    form = forms(key, empty_feet, FEET_NUMBERS)
+    fill(form, (contacts.forces.ravel(), contacts.probabilities, contacts.friction_violations))
+    return form
 
 
-def empty_feet(key: FeetKey) -> FootContactsMessage:
+def filled_estimate(
+    forms: Forms,
+    pipeline: ContactPipeline,
+    state: RobotState,
+    estimate: WrenchEstimate,
+    frame_id: str,
+) -> Form:
+    """An estimate, expressed in the frame of that id."""
+    singular, names = estimate.singular_values, pipeline.joint_names
+    key = frame_id, estimate.frame, estimate.flags.tobytes(), singular.size, names, state.stale
+    form = forms(key, empty_estimate, ESTIMATE_NUMBERS)
+    wrench, point, covariance, values, offset = form.numbers
+    wrench[:] = estimate.wrench
+    point[:] = estimate.reference_point
+    covariance[:] = estimate.covariance.ravel()
+    values[:] = singular
+    offset[:] = pipeline.tare.offset[pipeline.joint_indices]
+    return form
+
+
+def filled_wrench(forms: Forms, estimate: WrenchEstimate, frame_id: str) -> Form:
+    """The wrench alone, expressed in the frame of that id."""
+    form = forms(frame_id, empty_wrench, WRENCH)
+    form.numbers[0][:] = estimate.wrench
+    return form
+
+
+def filled_torques(forms: Forms, pipeline: ContactPipeline, external: ExternalTorques) -> Form:
+    """External torques as a joint state."""
+    form = forms(pipeline.joint_names, empty_efforts, EFFORT)
+    form.numbers[0][:] = external.values[pipeline.joint_indices]
+    return form
+
+
+def empty_feet(values: tuple[Any, ...]) -> FootContactsMessage:
     """Contacts of feet without their numbers."""
+    key = FeetKey(*values)
     zeros = [0.0] * len(key.feet)
     return FootContactsMessage(
         header=header(Time(), key.frame_id),
@@ -117,31 +167,9 @@ def empty_feet(key: FeetKey) -> FootContactsMessage:
     )
 
 
-def estimate_parts(
-    pipeline: ContactPipeline, state: RobotState, estimate: WrenchEstimate, frame_id: str
-) -> tuple[EstimateKey, tuple[Any, ...]]:
-    """Key and numbers of an estimate, expressed in the frame of that id."""
-    *observable, degraded = estimate.marks
-    key = EstimateKey(
-        frame_id,
-        estimate.frame,
-        tuple(observable),
-        degraded or bool(state.stale),
-        len(estimate.singular_values),
-        pipeline.joint_names,
-        state.stale,
-    )
-    return key, (
-        estimate.wrench,
-        estimate.reference_point,
-        estimate.covariance.ravel(),
-        estimate.singular_values,
-        pipeline.tare.offset[pipeline.joint_indices],
-    )
-
-
-def empty_state(key: StateKey) -> ContactStateMessage:
+def empty_state(values: tuple[Any, ...]) -> ContactStateMessage:
     """A contact state without its numbers."""
+    key = StateKey(*values)
     zeros = [0.0] * len(key.joint_names)
     return ContactStateMessage(
         header=header(Time(), key.frame_id),
@@ -169,15 +197,17 @@ def empty_wrench(frame_id: str) -> WrenchStamped:
     return wrench_stamped(Time(), frame_id, np.zeros(6))
 
 
-def empty_estimate(key: EstimateKey) -> ExternalWrench:
+def empty_estimate(values: tuple[Any, ...]) -> ExternalWrench:
     """An estimate without its numbers."""
+    key = EstimateKey(*values)
+    *observable, degraded = np.frombuffer(key.flags) > 0.5
     return ExternalWrench(
         header=header(Time(), key.frame_id),
         frame=key.frame,
         covariance=np.zeros(36),
         singular_values=[0.0] * key.singular_values,
-        observable=list(key.observable),
-        degraded=key.degraded,
+        observable=[bool(x) for x in observable],
+        degraded=bool(degraded) or bool(key.stale_joints),
         joint_names=list(key.joint_names),
         tare_offset=[0.0] * len(key.joint_names),
         stale_joints=list(key.stale_joints),

@@ -21,29 +21,23 @@ from ..estimation import ContactLocation, ContactState, WrenchEstimate
 from ..robot import Robot
 from . import markers
 from .contact_messages import (
-    ESTIMATE_NUMBERS,
-    FEET_NUMBERS,
-    STATE_NUMBERS,
-    empty_estimate,
-    empty_feet,
-    empty_state,
-    empty_wrench,
-    estimate_parts,
-    feet_parts,
-    state_parts,
+    StateForms,
+    filled_estimate,
+    filled_feet,
+    filled_torques,
+    filled_wrench,
 )
 from .contact_pipeline import ContactPipeline, ExternalTorques
 from .contact_place import ContactPlace
-from .conversions import (
-    empty_efforts,
-    header,
-)
+from .contact_share import ContactShare, Listened, Told
+from .conversions import header
 from .declaration import ParameterSet
 from .outputs import FrameOutputs, Output, topic_names
 from .parameters import ContactParameters, ContactRates
 from .part import Part
 from .results import NoModelError
 from .robot_context import RobotContext
+from .short_way import Share, same
 from .standalone import run_alone
 from .state import RobotState
 
@@ -54,6 +48,8 @@ COLORS = {
     ContactState.CONTACT: markers.YELLOW,
     ContactState.COLLISION: markers.RED,
 }
+
+NEITHER = (False, False)
 
 LIVE = frozenset(
     {'publish_rate', *(f'publish_rates.{n}' for n in ContactRates.__dataclass_fields__)}
@@ -74,6 +70,10 @@ class Contact(Part):
         self.parameters.add_listener(self._changed)
         self._pipeline: ContactPipeline | None = None
         self._place = ContactPlace(context, lambda: self.parameters.values.location, self.faults)
+        self._state_forms = StateForms()
+        self._external: ExternalTorques | None = None
+        self._share: ContactShare | None = None
+        self._share_made_of: tuple[object, ...] = ()
         self._wrench_outputs: list[tuple[Output, Output]] = []
         self._torques = Output(node, JointState, '~/external_torques', outbox=context.outbox)
         self._state = Output(node, ContactStateMessage, '~/contact_state', outbox=context.outbox)
@@ -137,6 +137,7 @@ class Contact(Part):
             ContactPipeline(built.robot, values, built.default_frame)
 
     def _changed(self, names: frozenset[str]) -> None:
+        self.context.leave_short_way()
         if names - LIVE:
             self.context.rebuild(NAME)
 
@@ -152,31 +153,34 @@ class Contact(Part):
         pipeline = self._pipeline
         if pipeline is None:
             return
-        external = pipeline.update(state)
+        external = self._external = pipeline.update(state)
         self.silence, self.caution = pipeline.silence, pipeline.caution
         if external is None:
             return
         place = self._place.update(state, external)
-        now, values = time.monotonic(), self.parameters.values
+        now, values, stamp = time.monotonic(), self.parameters.values, state.stamp_bytes
         rates, general = values.publish_rates, values.publish_rate
         root = self.context.root_frame_id()
         if self._torques.due(now, rates.external_torques, general):
-            torques = external.values[pipeline.joint_indices]
-            self._torques.send(state, pipeline.joint_names, empty_efforts, ('effort',), torques)
+            self._torques.send(filled_torques(self._torques.form, pipeline, external), stamp)
         if self._state.due(now, rates.contact_state, general):
-            self._publish_state(pipeline, state, external, place, root)
+            known = place is not None and self._place.known(place)
+            link = self.context.frame_id(place.link) if place else ''
+            form = self._state_forms.filled(
+                self._state.form, pipeline, external, place, known, root, link
+            )
+            self._state.send(form, stamp)
         feet = pipeline.feet
         if feet is not None and self._feet.due(now, rates.foot_contacts, general):
             contacts = feet.update(state.q, state.v, external.values, state.stale_mask)
-            feet_key, feet_numbers = feet_parts(contacts, state, root)
-            self._feet.send(state, feet_key, empty_feet, FEET_NUMBERS, *feet_numbers)
+            self._feet.send(filled_feet(self._feet.form, contacts, state, root), stamp)
         # Whether anybody wants what is the dearest of all to compute.
         due = [
             (wrench.due(now, rates.wrench, general), detailed.due(now, rates.estimate, general))
             for wrench, detailed in self._wrench_outputs
         ]
         show = self._markers.due(now, values.markers.rate)
-        if not show and not any(wrench or detailed for wrench, detailed in due):
+        if not show and due.count(NEITHER) == len(due):
             return
         estimates = pipeline.wrenches(state, external.values)
         if not estimates:
@@ -187,26 +191,74 @@ class Contact(Part):
         ):
             in_root = estimate.expressed_in == pipeline.robot.root_frame
             frame_id = root if in_root else self.context.frame_id(estimate.expressed_in)
+            wrench, detailed = outputs
             if wrench_due:
-                outputs[0].send(state, frame_id, empty_wrench, ('wrench',), estimate.wrench)
+                wrench.send(filled_wrench(wrench.form, estimate, frame_id), stamp)
             if detailed_due:
-                key, numbers = estimate_parts(pipeline, state, estimate, frame_id)
-                outputs[1].send(state, key, empty_estimate, ESTIMATE_NUMBERS, *numbers)
+                form = filled_estimate(detailed.form, pipeline, state, estimate, frame_id)
+                detailed.send(form, stamp)
         if show:
             self._publish_markers(pipeline.robot, state, external, estimates, place)
 
-    def _publish_state(
-        self,
-        pipeline: ContactPipeline,
-        state: RobotState,
-        external: ExternalTorques,
-        place: ContactLocation | None,
-        root: str,
-    ) -> None:
-        known = place is not None and self._place.known(place)
-        point_frame = self.context.frame_id(place.link) if place else ''
-        key, values = state_parts(pipeline, external, place, known, root, point_frame)
-        self._state.send(state, key, empty_state, STATE_NUMBERS, *values)
+    def share(self, now: float) -> Share | None:
+        """All but feet, of one contact frame."""
+        pipeline, external, state = self._pipeline, self._external, self.context.state
+        if pipeline is None or external is None or state is None or not pipeline.is_plain:
+            return None
+        listened = self._listened(now)
+        if listened is None:
+            return None
+        place, root = self._place.latest, self.context.root_frame_id()
+        in_root = pipeline.axes == pipeline.robot.root_frame
+        made_of = (
+            *(pipeline, self.context.buffer, self.context.names, external.report, place),
+            *(*listened, *pipeline.made_of()),
+        )
+        if self._share is None or not same(made_of, self._share_made_of) or self._share.over:
+            told = Told(
+                state,
+                external,
+                place,
+                place is not None and self._place.known(place),
+                root,
+                root if in_root else self.context.frame_id(pipeline.axes),
+                self.context.frame_id(place.link) if place else '',
+            )
+            assert self.context.buffer is not None
+            self._share = ContactShare(
+                pipeline, self.context.buffer, told, listened, lambda: self._place.latest
+            )
+            self._share_made_of = made_of
+        return self._share.share
+
+    def catch_up(self, state: RobotState) -> None:
+        """Ask for the place of a contact, and publish markers."""
+        pipeline, share = self._pipeline, self._share
+        if pipeline is None or share is None:
+            return
+        external = self._external = share.torques()
+        place = self._place.update(state, external)
+        if self._markers.due(time.monotonic(), self.parameters.values.markers.rate):
+            estimates = pipeline.wrenches(state, external.values)
+            self._publish_markers(pipeline.robot, state, external, estimates, place)
+
+    def _listened(self, now: float) -> Listened | None:
+        """What everybody who listens wants of every state; None where somebody wants it less."""
+        values = self.parameters.values
+        rates, wrench, detailed = values.publish_rates, *self._wrench_outputs[0]
+        wanted = [
+            output.listened_to_always(now, own, values.publish_rate)
+            for output, own in (
+                (self._torques, rates.external_torques),
+                (self._state, rates.contact_state),
+                (wrench, rates.wrench),
+                (detailed, rates.estimate),
+            )
+        ]
+        if None in wanted or self._markers.wants_more_than_looks(now, values.markers.rate):
+            return None
+        outputs = (self._torques, self._state, wrench, detailed)
+        return Listened(*(output if x else None for output, x in zip(outputs, wanted)))
 
     def _publish_markers(
         self,
@@ -258,6 +310,7 @@ class Contact(Part):
             try:
                 if self._pipeline is None:
                     raise NoModelError(self.problem or 'no robot_description has been accepted yet')
+                self.context.leave_short_way()
                 response.message = action(self._pipeline)
                 response.success = True
             except DynamicsRosError as error:

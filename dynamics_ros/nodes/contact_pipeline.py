@@ -8,11 +8,13 @@ from ..estimation import (
     ContactReport,
     EffortCheck,
     ObserverEvent,
+    PlainStep,
     StaticObserver,
     Tare,
     TorqueObserver,
     WrenchEstimate,
 )
+from ..kernels import Step, difference_of
 from ..robot import Robot
 from . import contact_estimators as estimators
 from .conversions import Array, index_of
@@ -150,6 +152,46 @@ class ContactPipeline:
             return ()
         ignored = state.stale_mask if state.stale else None
         return self._estimator.estimate(state.q, external, ignored)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether what follows may go on as the last state did, without anything to find out."""
+        return not (
+            self.silence
+            or self._started[1]
+            or self._before is not None
+            or self.effort_check.report is None
+            or self.feet is not None
+            or not self.detector.has_steps
+            or not self._estimator.has_step
+        )
+
+    @property
+    def axes(self) -> str:
+        """The frame that wrenches are expressed in."""
+        return self.values.wrench.expressed_in or self.robot.root_frame
+
+    def plain_step(self, q: Array, v: Array, effort: Array) -> PlainStep:
+        """Steps of the observer on these arrays."""
+        return PlainStep(self.observer, q, v, effort)
+
+    def tare_step(self, raw: Array, external: Array) -> Step:
+        """What comes of the observer's estimate by taring."""
+        return Step(difference_of(len(raw)), (raw, self.tare.offset), (external,))
+
+    def wrench_step(self, q: Array, external: Array, outputs: tuple[Array, ...]) -> Step:
+        """The wrench of the only contact frame; see ``WrenchEstimator.step``."""
+        return self._estimator.step(q, external, outputs)
+
+    def made_of(self) -> tuple[object, ...]:
+        """What these steps hold on to: with another of these objects they are others."""
+        detector, estimator = self.detector, self._estimator
+        return self.observer.model, self.tare.offset, detector, detector.least, estimator.noise
+
+    def take_plain(self, stamp: int, raw: Array, v: Array) -> None:
+        """Take in a state whose step has been computed: all but the observer and the detector."""
+        self._lateness.hear_all(stamp)
+        self.tare.add_finite(stamp, raw.copy(), v.copy())
 
     def reset(self) -> None:
         """Unlatch a collision and start the observer anew; the tare stays."""

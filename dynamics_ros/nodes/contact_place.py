@@ -108,6 +108,11 @@ class ContactPlace:
             self._ask(locator, state, external)
         return self._found
 
+    @property
+    def latest(self) -> ContactLocation | None:
+        """The latest place of the contact that is there."""
+        return self._found
+
     def known(self, place: ContactLocation) -> bool:
         """Whether the point may be relied on."""
         return place.deviation <= self._settings().max_deviation

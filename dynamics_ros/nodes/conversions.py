@@ -36,13 +36,7 @@ from std_msgs.msg import Header
 
 from ..errors import InvalidArgumentError
 from ..kernels import Kernel, trace
-from ..spatial import (
-    Matrix3,
-    Scalar,
-    matrix_to_quaternion,
-    quaternion_normalized,
-    quaternion_to_matrix,
-)
+from ..spatial import Scalar, quaternion_normalized, quaternion_to_matrix, transform_of_rows
 
 Array = NDArray[np.float64]
 
@@ -244,8 +238,7 @@ def _pose_numbers(count: int | None) -> Kernel:
     """(7), or (count, 7) at once, traced from the rotation that the library has."""
 
     def numbers(X: Sequence[Sequence[Scalar]]) -> list[Scalar]:
-        quaternion = matrix_to_quaternion(Matrix3([row[:3] for row in X[:3]]))
-        return [*(row[3] for row in X[:3]), *quaternion]
+        return transform_of_rows(X).position_and_quaternion()
 
     def all_numbers(X: Sequence[Sequence[Sequence[Scalar]]]) -> list[list[Scalar]]:
         return [numbers(one) for one in X]
@@ -286,6 +279,8 @@ class JointValues(NamedTuple):
         seconds, nanoseconds: the stamp.
         names: the joints.
         position, velocity, effort: of each joint, or empty; lengths are not checked.
+        block: all three together, with one number in between that means nothing; None where they
+            are not as long as each other, or somewhere else.
     """
 
     seconds: int
@@ -294,6 +289,7 @@ class JointValues(NamedTuple):
     position: Array
     velocity: Array
     effort: Array
+    block: Array | None = None
 
 
 def joint_values(message: JointState) -> JointValues:

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -24,6 +23,7 @@ from dynamics_ros_msgs.srv import (
 )
 
 from ..errors import InvalidArgumentError, UnknownJointError
+from ..kernels import Kernel, Step
 from ..robot import Robot
 from .conversions import (
     Array,
@@ -31,7 +31,6 @@ from .conversions import (
     accel_message,
     empty_efforts,
     float_sequence,
-    index_of,
     inertia_arrays,
     joint_state,
     point_message,
@@ -39,10 +38,12 @@ from .conversions import (
     wrench_message,
 )
 from .declaration import ParameterSet
+from .forms import Form
 from .outputs import LATCHED, Output
 from .parameters import DynamicsParameters, PayloadParameters
 from .part import Part
 from .payload_action import PayloadAction
+from .replies import Answer, Replies, Reply
 from .request_kernels import kernel
 from .request_state import (
     RequestedState,
@@ -55,6 +56,7 @@ from .request_state import (
 from .results import serve
 from .robot_builder import PayloadRequest
 from .robot_context import RobotContext
+from .short_way import Share
 from .standalone import run_alone
 from .state import RobotState
 
@@ -79,14 +81,14 @@ class Prepared:
     Attributes:
         robot: the robot.
         names: the joints that gravity torques are published for.
-        indices: of them in v.
-        command_indices: index into v of each command joint.
+        torques: the kernel of these.
+        commands: the kernel of those of the command joints; None where there are none.
     """
 
     robot: Robot
     names: tuple[str, ...]
-    indices: Any
-    command_indices: NDArray[np.intp]
+    torques: Kernel
+    commands: Kernel | None
 
 
 class Dynamics(Part):
@@ -101,6 +103,7 @@ class Dynamics(Part):
         self._prepared: Prepared | None = None
         self._torques = Output(node, JointState, '~/gravity_torques', outbox=context.outbox)
         self._commands: Output | None = None
+        self._replies = Replies(())
         self._payload = Output(node, Payload, 'payload', LATCHED)
         self._announced: PayloadRequest | None = None
         for kind, name, handler in (
@@ -127,25 +130,25 @@ class Dynamics(Part):
         for name in commands:
             if name not in robot.joint_v_indices:
                 raise UnknownJointError('command_joints', name, robot.joint_v_indices)
-        robot.gravity(robot.neutral())
-        indices = robot.joint_v_indices
+        names = tuple(robot.joint_v_indices)
         return Prepared(
             robot,
-            tuple(indices),
-            index_of(list(indices.values())),
-            np.array([indices[name] for name in commands], dtype=np.intp),
+            names,
+            _gravity_of(robot, names),
+            _gravity_of(robot, commands) if commands else None,
         )
 
     def adopt(self, prepared: Prepared) -> None:
         """Have the topics of these joints, and tell the payload."""
         self._prepared = prepared
-        if prepared.command_indices.size and self._commands is None:
+        if prepared.commands is not None and self._commands is None:
             self._commands = Output(
                 self.node, Float64MultiArray, '~/gravity_commands', outbox=self.context.outbox
             )
-        elif not prepared.command_indices.size and self._commands is not None:
+        elif prepared.commands is None and self._commands is not None:
             self._commands.close()
             self._commands = None
+        self._replies = self._plan(prepared)
         assert self.context.built is not None
         payload = self.context.built.request.payload
         if payload != self._announced:
@@ -204,6 +207,8 @@ class Dynamics(Part):
             required_frame(self.context, robot, values.payload.frame, 'payload.frame')
 
     def _changed(self, names: frozenset[str]) -> None:
+        self.context.leave_short_way()
+        self._replies.renew()
         if any(name.startswith('payload.') for name in names):
             payload = _payload_of(self.parameters.values.payload)
             self.context.change_reported('payload', lambda now: replace(now, payload=payload))
@@ -216,23 +221,54 @@ class Dynamics(Part):
         """Publish the torques that hold the robot at rest against gravity."""
         self._identification.update(state)
         self.silence = self.stale_silence(state)
-        if self.silence or self._prepared is None:
-            return
-        prepared, now, values = self._prepared, time.monotonic(), self.parameters.values
-        rates, commands = values.publish_rates, self._commands
-        torques_due = self._torques.due(now, rates.gravity_torques, values.publish_rate)
-        commands_due = commands is not None and commands.due(
-            now, rates.gravity_commands, values.publish_rate
-        )
-        if not torques_due and not commands_due:
-            return
-        gravity = prepared.robot.gravity(state.q)
-        if torques_due:
-            torques = gravity[prepared.indices]
-            self._torques.send(state, prepared.names, empty_efforts, ('effort',), torques)
-        if commands is not None and commands_due:
-            effort = gravity[prepared.command_indices]
-            commands.send(state, effort.size, _empty_commands, ('data',), effort)
+        if not self.silence:
+            self._replies.send(time.monotonic(), state.stamp_bytes, self.context.names)
+
+    def share(self, now: float) -> Share | None:
+        """Gravity torques and commands."""
+        plan = self._replies.plan(now, self.context.names)
+        if self.silence or plan is None or self._identification.watching:
+            return None
+        return Share(plan.program.steps, plan.sent)
+
+    def catch_up(self, state: RobotState) -> None:
+        """Publish whatever has a low rate."""
+        self._replies.send_seldom(time.monotonic(), state.stamp_bytes)
+
+    def _plan(self, prepared: Prepared) -> Replies:
+        """The answers to states."""
+        replies = [
+            Reply(
+                self._torques,
+                self._rate('gravity_torques'),
+                lambda: self._answer(
+                    self._torques.form(prepared.names, empty_efforts, ('effort',)),
+                    prepared.torques,
+                ),
+            )
+        ]
+        commands, kernel = self._commands, prepared.commands
+        if commands is not None and kernel is not None:
+            count = kernel.trace.outputs[0].size
+            replies.append(
+                Reply(
+                    commands,
+                    self._rate('gravity_commands'),
+                    lambda: self._answer(commands.form(count, _empty_commands, ('data',)), kernel),
+                )
+            )
+        return Replies(replies)
+
+    def _rate(self, name: str) -> Callable[[], tuple[float, float]]:
+        def rate() -> tuple[float, float]:
+            values = self.parameters.values
+            return getattr(values.publish_rates, name), values.publish_rate
+
+        return rate
+
+    def _answer(self, form: Form, kernel: Kernel) -> Answer:
+        assert self.context.buffer is not None, 'whoever answers has been told of a state'
+        return Answer(form, (Step(kernel, (self.context.buffer.q,), form.numbers),))
 
     # --- services -------------------------------------------------------------------------------
 
@@ -337,6 +373,14 @@ def _payload_of(values: PayloadParameters) -> PayloadRequest:
     if not values.mass:
         return PayloadRequest()
     return PayloadRequest(values.frame, values.mass, values.center_of_mass, values.inertia)
+
+
+def _gravity_of(robot: Robot, names: Sequence[str]) -> Kernel:
+    """The kernel of gravity torques of some joints."""
+    indices = [robot.joint_v_indices[name] for name in names]
+    if indices == list(range(robot.nv)):
+        return robot.kernel('gravity')  # the one of the services
+    return robot.kernel('gravity_of', *names)
 
 
 def _empty_commands(count: int) -> Float64MultiArray:

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .cdr import LayoutError, Template
+from .cdr import STAMP, LayoutError, Template, leaves
+from .conversions import Array
 
 _log = logging.getLogger('dynamics_ros.nodes')
 
@@ -18,12 +19,20 @@ _log = logging.getLogger('dynamics_ros.nodes')
 class Form(Protocol):
     """A message that is filled again and again."""
 
-    def filled(self, seconds: int, nanoseconds: int, *values: Any) -> Any:
-        """What a publisher takes; the numbers of each changing field in the order of its paths."""
+    @property
+    def numbers(self) -> tuple[Array, ...]:
+        """(n) for each changing field, to be written to; in the order of the paths."""
+
+    def message(self, stamp: bytes) -> Any:
+        """What a publisher takes, of that stamp (see ``cdr.STAMP``) and the numbers as they are."""
 
 
 class MessageForm:
-    """The message object; what is used where its bytes are not known."""
+    """The message object; what is used where its bytes are not known.
+
+    Attributes:
+        numbers: as of a ``Template``.
+    """
 
     def __init__(self, prototype: Any, paths: Sequence[str]) -> None:
         """Keep the message.
@@ -35,13 +44,14 @@ class MessageForm:
         self._message = prototype
         self._paths = [path.split('.') for path in paths]
         self._headers = list(_headers(prototype))
+        self.numbers = tuple(np.array([*leaves(prototype, path)]) for path in paths)
 
-    def filled(self, seconds: int, nanoseconds: int, *values: Any) -> Any:
+    def message(self, stamp: bytes) -> Any:
         """The message; the same object each time."""
         for head in self._headers:
-            head.stamp.sec, head.stamp.nanosec = seconds, nanoseconds
-        for path, value in zip(self._paths, values):
-            _put(self._message, path, iter(np.ravel(value).tolist()))
+            head.stamp.sec, head.stamp.nanosec = STAMP.unpack(stamp)
+        for path, values in zip(self._paths, self.numbers):
+            _put(self._message, path, iter(values.tolist()))
         return self._message
 
 
@@ -52,6 +62,12 @@ def make_form(prototype: Any, paths: Sequence[str]) -> Form:
     except LayoutError as reason:
         _say_once(f'messages are serialised each time, which is slower: {reason}')
         return MessageForm(prototype, paths)
+
+
+def fill(form: Form, values: Iterable[Any]) -> None:
+    """Write an array (n) or a number for each of the changing fields."""
+    for numbers, value in zip(form.numbers, values):
+        numbers[:] = value
 
 
 @lru_cache(maxsize=64)
@@ -72,7 +88,9 @@ def _put(message: Any, path: Sequence[str], numbers: Iterator[float]) -> None:
     """Fill a field, or what it consists of, with numbers in their order."""
     name, *rest = path
     value = getattr(message, name)
-    if isinstance(value, list):
+    if rest and rest[0].isdigit():
+        _put(value[int(rest[0])], rest[1:], numbers)
+    elif isinstance(value, list):
         for element in value:
             _put(element, rest, numbers)
     elif rest:

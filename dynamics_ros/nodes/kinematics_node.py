@@ -21,13 +21,13 @@ from dynamics_ros_msgs.srv import (
 )
 
 from ..errors import InvalidArgumentError
+from ..kernels import Kernel, Step
 from ..manipulability import manipulability
 from ..robot import Robot
 from . import markers
 from .conversions import (
     float_sequence,
-    index_of,
-    pose_numbers,
+    header,
     pose_stamped,
     transform_stamped,
     twist_stamped,
@@ -38,13 +38,15 @@ from .moveit_services import MoveItServices
 from .outputs import FrameOutputs, Output, topic_names
 from .parameters import KinematicsParameters
 from .part import Part, known_frames
+from .replies import Answer, Replies, Reply
 from .request_kernels import kernel
 from .request_state import check_count, requested_state, required_frame, velocity_names
 from .results import serve
 from .robot_context import RobotContext
 from .search import warm_up
+from .short_way import Share
 from .standalone import run_alone
-from .state import RobotState
+from .state import RobotState, StateBuffer
 
 NAME = 'kinematics_node'
 
@@ -58,14 +60,21 @@ class Prepared:
     Attributes:
         robot: the robot.
         frames: those that have topics.
+        poses, twists: the kernel of each frame.
+        twist_reference: in which twists are.
+        center_of_mass: its kernel.
         children: those that tf is told about: all but the root frame.
-        moving: where these are among all frames.
+        tree: the kernel of their poses.
     """
 
     robot: Robot
     frames: tuple[str, ...]
+    poses: tuple[Kernel, ...]
+    twists: tuple[Kernel, ...]
+    twist_reference: str
+    center_of_mass: Kernel
     children: tuple[str, ...]
-    moving: slice | list[int]
+    tree: Kernel | None
 
 
 class Kinematics(Part):
@@ -78,7 +87,7 @@ class Kinematics(Part):
         self._check(self.parameters.values)
         self.parameters.add_listener(self._changed)
         self._prepared: Prepared | None = None
-        self._topics: list[tuple[str, Output, Output]] = []
+        self._placed, self._moving = Replies(()), Replies(())
         self._frame_outputs = FrameOutputs(
             node, {'pose': PoseStamped, 'twist': TwistStamped}, context.outbox
         )
@@ -103,25 +112,68 @@ class Kinematics(Part):
         values = self.parameters.values
         frames = known_frames(robot, values.frames, default_frame)
         topic_names(frames)
-        q, v = robot.neutral(), np.zeros(robot.nv)
-        for frame in frames:
-            pose_numbers(robot.forward_kinematics(q, frame))
-            robot.frame_velocity(q, v, frame, values.twist_reference)
-        names = robot.frame_names
-        others = [i for i, name in enumerate(names) if name != robot.root_frame]
-        moving = index_of(others)
-        if values.publish_tf and others:
-            pose_numbers(robot.all_frames(q)[moving])
-        return Prepared(robot, frames, tuple(names[i] for i in others), moving)
+        # The root frame is where all others are given in.
+        children = tuple(name for name in robot.frame_names if name != robot.root_frame)
+        told = values.publish_tf and bool(children)
+        return Prepared(
+            robot,
+            frames,
+            tuple(robot.kernel('pose', frame) for frame in frames),
+            tuple(
+                robot.kernel('frame_velocity', frame, values.twist_reference) for frame in frames
+            ),
+            values.twist_reference,
+            robot.kernel('center_of_mass'),
+            children,
+            robot.kernel('poses') if told else None,
+        )
 
     def adopt(self, prepared: Prepared) -> None:
         """Have the topics of these frames."""
         self._frame_outputs.set_frames(prepared.frames)
-        self._topics = [
-            (frame, self._frame_outputs[frame, 'pose'], self._frame_outputs[frame, 'twist'])
-            for frame in prepared.frames
-        ]
         self._prepared = prepared
+        self._plan()
+
+    def _plan(self) -> None:
+        """Have the answers to states made anew."""
+        prepared, outputs = self._prepared, self._frame_outputs
+        if prepared is None:
+            return
+        frames = prepared.frames
+        poses = zip(frames, prepared.poses, strict=True)
+        twists = zip(frames, prepared.twists, strict=True)
+        placed = [
+            Reply(output, self._rate('pose'), partial(self._pose, output, kernel))
+            for output, kernel in ((outputs[frame, 'pose'], kernel) for frame, kernel in poses)
+        ]
+        if self._tf is not None and prepared.tree is not None:
+            answer = partial(self._transforms, self._tf, prepared.tree)
+            placed.append(Reply(self._tf, self._rate('tf'), answer))
+        placed.append(
+            Reply(
+                self._markers,
+                lambda: (self.parameters.values.markers.rate, 0.0),
+                partial(self._marks, prepared),
+            )
+        )
+        self._placed = Replies(placed)
+        self._moving = Replies(
+            [
+                Reply(
+                    outputs[frame, 'twist'],
+                    self._rate('twist'),
+                    partial(self._twist, outputs[frame, 'twist'], frame, kernel),
+                )
+                for frame, kernel in twists
+            ]
+        )
+
+    def _rate(self, name: str) -> Callable[[], tuple[float, float]]:
+        def rate() -> tuple[float, float]:
+            values = self.parameters.values
+            return getattr(values.publish_rates, name), values.publish_rate
+
+        return rate
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
         """Compile what services and markers need of these frames."""
@@ -131,6 +183,7 @@ class Kinematics(Part):
         q = robot.neutral()
         slices: list[Callable[[], object]] = []
         slices += [partial(robot.jacobian, q, frame) for frame in frames]
+        slices += [partial(robot.forward_kinematics, q, frame) for frame in frames]
         slices += [partial(warm_up, robot, frame) for frame in frames]
         return [*slices, partial(robot.center_of_mass, q)]
 
@@ -149,10 +202,12 @@ class Kinematics(Part):
             )
 
     def _changed(self, names: frozenset[str]) -> None:
+        self.context.leave_short_way()
         if 'publish_tf' in names:
             if self._tf is not None:
                 self._tf.close()
             self._tf = self._tf_output() if self.parameters.values.publish_tf else None
+        self._plan()
         if names & {'frames', 'twist_reference', 'publish_tf'}:
             self.context.rebuild(NAME)
 
@@ -167,47 +222,63 @@ class Kinematics(Part):
         prepared = self._prepared
         if self.silence or prepared is None:
             return
-        now, values = time.monotonic(), self.parameters.values
-        rates, root = values.publish_rates, self.context.root_frame_id()
-        for frame, pose, twist in self._topics:
-            if pose.due(now, rates.pose, values.publish_rate):
-                matrix = prepared.robot.forward_kinematics(state.q, frame)
-                pose.send(state, root, _empty_pose, ('pose',), pose_numbers(matrix))
-            if twist.due(now, rates.twist, values.publish_rate):
-                self._publish_twist(prepared.robot, state, frame, twist)
-        if self._tf is not None and self._tf.due(now, rates.tf, values.publish_rate):
-            self._publish_tf(prepared, state, root)
-        if self._markers.due(now, values.markers.rate):
-            self._publish_markers(prepared, state)
-
-    def _publish_twist(self, robot: Robot, state: RobotState, frame: str, twist: Output) -> None:
-        if state.velocity_missing:
+        now, stamp, names = time.monotonic(), state.stamp_bytes, self.context.names
+        self._placed.send(now, stamp, names)
+        if not state.velocity_missing:
+            self._moving.send(now, stamp, names)
+        elif prepared.twists:
             self.silence = f'no twists: no velocity of {", ".join(state.velocity_missing)}'
-            return
-        reference = self.parameters.values.twist_reference
-        value = robot.frame_velocity(state.q, state.v, frame, reference)
-        twist.send(state, self._twist_frame(frame, reference), _empty_twist, ('twist',), value)
 
-    def _publish_tf(self, prepared: Prepared, state: RobotState, root: str) -> None:
-        assert self._tf is not None
-        prefix = self.context.parameters.values.frame_prefix
-        poses = prepared.robot.all_frames(state.q)[prepared.moving]
-        key = (root, prefix, prepared.children)
-        numbers = pose_numbers(poses).ravel()
-        self._tf.send(state, key, _empty_tf, ('transforms.transform',), numbers)
+    def share(self, now: float) -> Share | None:
+        """Poses, twists and tf."""
+        names = self.context.names
+        placed, moving = self._placed.plan(now, names), self._moving.plan(now, names)
+        if self.silence or placed is None or moving is None:
+            return None
+        steps = (*placed.program.steps, *moving.program.steps)
+        return Share(steps, (*placed.sent, *moving.sent))
 
-    def _publish_markers(self, prepared: Prepared, state: RobotState) -> None:
+    def catch_up(self, state: RobotState) -> None:
+        """Publish markers, and whatever has a low rate."""
+        now, stamp = time.monotonic(), state.stamp_bytes
+        self._placed.send_seldom(now, stamp)
+        self._moving.send_seldom(now, stamp)
+
+    def _pose(self, output: Output, kernel: Kernel) -> Answer:
+        form = output.form(self.context.names.root, _empty_pose, ('pose',))
+        return Answer(form, (Step(kernel, (self._arrays().q,), form.numbers),))
+
+    def _twist(self, output: Output, frame: str, kernel: Kernel) -> Answer:
+        assert self._prepared is not None
+        frame_id = self._twist_frame(frame, self._prepared.twist_reference)
+        form, arrays = output.form(frame_id, _empty_twist, ('twist',)), self._arrays()
+        return Answer(form, (Step(kernel, (arrays.q, arrays.v), form.numbers),))
+
+    def _transforms(self, output: Output, kernel: Kernel) -> Answer:
+        assert self._prepared is not None
+        key = (*self.context.names, self._prepared.children)
+        paths = [f'transforms.{i}.transform' for i in range(len(self._prepared.children))]
+        form = output.form(key, _empty_tf, paths)
+        return Answer(form, (Step(kernel, (self._arrays().q,), form.numbers),))
+
+    def _arrays(self) -> StateBuffer:
+        assert self.context.buffer is not None, 'whoever answers has been told of a state'
+        return self.context.buffer
+
+    def _marks(self, prepared: Prepared) -> Answer:
+        """Axes of frames and the centre of mass."""
         settings = self.parameters.values.markers
-        robot, root = prepared.robot, self.context.root_header(state.stamp)
-        shown = [
-            markers.frame_axes(
-                root, i, robot.forward_kinematics(state.q, frame), settings.axis_length
-            )
-            for i, frame in enumerate(prepared.frames)
+        sizes = settings.axis_length, settings.center_of_mass_diameter
+        key = (self.context.names.root, prepared.frames, *sizes)
+        last = len(prepared.frames)
+        paths = [*(f'markers.{i}.pose' for i in range(last)), f'markers.{last}.pose.position']
+        form, q = self._markers.form(key, _empty_markers, paths), self._arrays().q
+        kernels = (*prepared.poses, prepared.center_of_mass)
+        steps = [
+            Step(kernel, (q,), (numbers,))
+            for kernel, numbers in zip(kernels, form.numbers, strict=True)
         ]
-        center = robot.center_of_mass(state.q)
-        shown.append(markers.center_of_mass(root, center, settings.center_of_mass_diameter))
-        self._markers.publish(MarkerArray(markers=shown))
+        return Answer(form, tuple(steps))
 
     def _twist_frame(self, frame: str, reference: str) -> str:
         local = reference == 'local'
@@ -281,6 +352,13 @@ def _empty_tf(key: tuple[str, str, tuple[str, ...]]) -> Any:
         transform_stamped(Time(), root, f'{prefix}{child}', np.eye(4)) for child in children
     ]
     return _tf_message_type()(transforms=transforms)
+
+
+def _empty_markers(key: tuple[str, tuple[str, ...], float, float]) -> MarkerArray:
+    root, frames, length, diameter = key
+    head = header(Time(), root)
+    shown = [markers.frame_axes(head, i, np.eye(4), length) for i in range(len(frames))]
+    return MarkerArray(markers=[*shown, markers.center_of_mass(head, np.zeros(3), diameter)])
 
 
 def _tf_message_type() -> Any:

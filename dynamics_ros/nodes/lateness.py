@@ -25,6 +25,12 @@ class Lateness:
         # The interval while all came at once; 0 while they do not.
         self._whole = 0
 
+    def hear_all(self, stamp: int) -> None:
+        """Take in news of all joints at once [ns]."""
+        if stamp > self._last:
+            self._whole = stamp - self._last
+        self._last = stamp
+
     def late(self, state: RobotState, stamp: int) -> NDArray[np.bool_] | None:
         """(nv) which joints are late; None where none is, which is usual and quick.
 
@@ -32,12 +38,10 @@ class Lateness:
             state: the state.
             stamp: of it [ns].
         """
-        interval = stamp - self._last
-        self._last = stamp
         if state.ages is None:
-            if interval > 0:
-                self._whole = interval
+            self.hear_all(stamp)
             return None
+        self._last = stamp
         if self._whole:
             # This partial message is measured by what was usual while all came at once.
             self._heard[:] = 0

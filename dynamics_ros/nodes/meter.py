@@ -15,10 +15,10 @@ class Meter:
         self._counted = 0
         self._since = time.monotonic()
 
-    def tick(self) -> None:
-        """Count one event."""
+    def tick(self, now: float) -> None:
+        """Count one event at the time ``now`` of the steady clock [s]."""
         self.count += 1
-        self._last = time.monotonic()
+        self._last = now
 
     def age(self) -> float:
         """Seconds since the last event; infinite before the first."""

@@ -10,11 +10,11 @@ from collections.abc import Awaitable, Callable
 from enum import IntEnum
 from typing import Any
 
-import numpy as np
 from rclpy.node import Node
 
 from ..errors import DynamicsRosError, InvalidArgumentError, UnknownFrameError
 from ..robot import Robot
+from ..spatial import Transform
 from .conversions import pose_stamped, seconds
 from .declaration import ParameterSet
 from .inverse_kinematics_service import InverseKinematicsService, failed_search, solution
@@ -143,7 +143,7 @@ class MoveItServices:
         if carrier:
             carried = poses.pop()
         header_frame = frame_id or self._context.root_frame_id()
-        to_frame = np.linalg.inv(carried)
+        to_frame = Transform.from_array(carried).inverse().array()
         for link, pose in zip(request.fk_link_names, poses, strict=True):
             response.pose_stamped.append(pose_stamped(state.stamp, header_frame, to_frame @ pose))
             response.fk_link_names.append(link)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from ..errors import InvalidArgumentError
+from .cdr import Template
 from .forms import Form, make_form
 
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
@@ -22,19 +23,7 @@ LATCHED = QoSProfile(
 )
 
 
-class Stamped(Protocol):
-    """What carries a stamp."""
-
-    @property
-    def seconds(self) -> int:
-        """Whole seconds."""
-
-    @property
-    def nanoseconds(self) -> int:
-        """The rest."""
-
-
-LOOK_PERIOD = 0.05
+LOOK_PERIOD = 0.045
 """Seconds between two looks at whether anybody listens: asking costs as much as a small kernel."""
 
 MOST_FORMS = 8
@@ -99,6 +88,8 @@ class Output:
         self._node = node
         self._publisher = node.create_publisher(kind, name, qos, event_callbacks=silent)
         self._publish = self._publisher.publish
+        # What rclpy's publish does with bytes after two questions that cost as much as this does.
+        self._publish_bytes = self._publisher.handle.publish_raw
         self._put = outbox.put if outbox is not None else _at_once
         self.published = 0
         self.skipped = 0
@@ -112,6 +103,13 @@ class Output:
         """Fully qualified name of the topic."""
         return str(self._publisher.topic_name)
 
+    def listened_to(self, now: float) -> bool:
+        """Whether anybody listens, as of ``LOOK_PERIOD`` ago at the earliest."""
+        if now >= self._look_at:
+            self._look_at = now + LOOK_PERIOD
+            self._listened_to = self._publisher.get_subscription_count() > 0
+        return self._listened_to
+
     def due(self, now: float, own: float, general: float = 0.0) -> bool:
         """Whether anybody listens, and a message may be published at the time ``now`` [s].
 
@@ -120,10 +118,7 @@ class Output:
             own: most messages a second; 0: no limit; negative: as all of the node.
             general: most messages of the node a second.
         """
-        if now >= self._look_at:
-            self._look_at = now + LOOK_PERIOD
-            self._listened_to = self._publisher.get_subscription_count() > 0
-        if not self._listened_to:
+        if not self.listened_to(now):
             return False
         rate = general if own < 0.0 else own
         if rate <= 0.0 or self._limit.passes(now, rate):
@@ -131,36 +126,50 @@ class Output:
         self.skipped += 1
         return False
 
+    def listened_to_always(self, now: float, own: float, general: float = 0.0) -> bool | None:
+        """Whether every state is to be published; None where only some are.
+
+        Args:
+            now, own, general: as of ``due``.
+        """
+        if not self.listened_to(now):
+            return False
+        rate = general if own < 0.0 else own
+        return True if rate <= 0.0 else None
+
+    def wants_more_than_looks(self, now: float, rate: float) -> bool:
+        """Whether one message in ``LOOK_PERIOD`` would be too few for a rate."""
+        return self.listened_to(now) and (rate <= 0.0 or rate * LOOK_PERIOD > 1.0)
+
     def publish(self, message: Any) -> None:
         """Publish and count."""
         self._put(self._publish, message)
         self.published += 1
 
-    def send(
-        self,
-        state: Stamped,
-        key: Hashable,
-        prototype: Callable[[Any], Any],
-        paths: Sequence[str],
-        *values: Any,
-    ) -> None:
-        """Publish a message of which only the stamp and some numbers change.
+    def form(self, key: Hashable, prototype: Callable[[Any], Any], paths: Sequence[str]) -> Form:
+        """The message of a key, of which only the stamp and some numbers change.
 
         Args:
-            state: whose stamp it carries.
             key: of everything else that is in it.
             prototype: makes the message of a key.
             paths: fields with the numbers that change.
-            values: an array or a number for each of the paths.
         """
         form = self._forms.get(key)
         if form is None:
             if len(self._forms) >= MOST_FORMS:
                 self._forms.pop(next(iter(self._forms)))
             form = self._forms[key] = make_form(prototype(key), paths)
-        message = form.filled(state.seconds, state.nanoseconds, *values)
-        self._put(self._publish, message)
+        return form
+
+    def send(self, form: Form, stamp: bytes) -> None:
+        """Publish a form as it is filled in, with a stamp packed as ``cdr.STAMP``."""
+        message = form.message(stamp)
+        self._put(self._publish_bytes if type(message) is bytes else self._publish, message)
         self.published += 1
+
+    def publish_function(self, form: Form) -> Callable[[Any], None]:
+        """What publishes the messages of a form at once, without counting them."""
+        return self._publish_bytes if isinstance(form, Template) else self._publish
 
     def close(self) -> None:
         """Take the topic away."""

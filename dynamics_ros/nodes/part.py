@@ -12,6 +12,7 @@ from ..errors import UnknownFrameError
 from ..robot import Robot
 from .outputs import Output
 from .results import FaultLog
+from .short_way import Share
 from .state import RobotState
 
 if TYPE_CHECKING:
@@ -56,6 +57,16 @@ class Part(ABC):
 
     def follow(self, state: RobotState) -> None:  # noqa: B027 - most parts remember nothing
         """Take in a state that is not answered, because newer ones wait."""
+
+    def share(self, now: float) -> Share | None:
+        """What it does for states that are like the last one; None: they want ``update``.
+
+        Asked for after ``update``, at the time ``now`` of the steady clock [s].
+        """
+        return None
+
+    def catch_up(self, state: RobotState) -> None:  # noqa: B027 - most parts have nothing to do
+        """Publish what is published less often than states come, while these go the short way."""
 
     @abstractmethod
     def outputs(self) -> list[Output]:

@@ -102,6 +102,11 @@ class PayloadAction:
             cancel_callback=lambda _: CancelResponse.ACCEPT,
         )
 
+    @property
+    def watching(self) -> bool:
+        """Whether states are taken in."""
+        return self._watch is not None
+
     def update(self, state: RobotState) -> None:
         """Take a state in while a goal is worked on."""
         watch = self._watch
@@ -177,6 +182,7 @@ class PayloadAction:
         now = time.monotonic()
         over: Future[None] = Future(executor=self._context.executor)
         self._watch = _Watch(handle, robot, identifier, now, now + duration, over, now)
+        self._context.leave_short_way()
         self._timer.reset()
         return self._watch
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
@@ -19,13 +19,14 @@ from std_msgs.msg import Header, String
 from dynamics_ros_msgs.msg import Payload
 
 from ..errors import DynamicsRosError, InvalidArgumentError, ModelError
+from ..kernels import Program
 from ..robot import Robot
 from .cdr import MalformedMessageError
 from .conversions import JointValues, header, inertia_arrays, inertia_message
 from .declaration import ParameterSet
 from .joint_state_input import JOINT_STATE_QOS, OVERRIDABLE, JointStateInput
 from .meter import Meter
-from .outputs import LATCHED, Burst, Outbox, RateLimit
+from .outputs import LATCHED, LOOK_PERIOD, Burst, Outbox, RateLimit
 from .parameters import RobotParameters
 from .part import Part
 from .request_kernels import RequestKernels, WarmUp
@@ -38,6 +39,7 @@ from .robot_builder import (
     RobotRequest,
     SupersededError,
 )
+from .short_way import ShortWay, same
 from .state import RefusedMessage, RobotState, StateBuffer
 from .worker import Worker
 
@@ -48,6 +50,18 @@ RESUME_AFTER = 1e-4
 
 WARNING_RATE = 0.2
 """Most warnings a second about messages that are refused; diagnostics counts them all."""
+
+
+class FrameNames(NamedTuple):
+    """What frames are called in messages.
+
+    Attributes:
+        root: the frame that poses are given in; see ``RobotContext.root_frame_id``.
+        prefix: in front of the names of all frames of the model.
+    """
+
+    root: str
+    prefix: str
 
 
 class RobotContext:
@@ -63,6 +77,7 @@ class RobotContext:
         joint_states: rate and age of those of this robot.
         executor: spins the nodes; set before it does.
         outbox: what parts publish of a state, until all of them have.
+        names: what frames are called outside.
     """
 
     def __init__(self, node: Node, *, subscribe_payload: bool) -> None:
@@ -85,6 +100,7 @@ class RobotContext:
         self.outbox = Outbox()
         self.searches = Worker('searches')
         self._warm_up = WarmUp()
+        self._program = Program(())
         # Executors resume coroutines only after events of the middleware; guard conditions, which
         # are made for that, the events executor does not take. So a timer that runs out once.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -99,6 +115,7 @@ class RobotContext:
         self._faults = FaultLog(node)
         self._warnings, self._errors = RateLimit(), Burst(20, seconds=10.0)
         self._refusals: dict[str, str] = {}
+        self.names = FrameNames('', '')
         self._builder = RobotBuilder(self._request(''), self._prepare, self._adopt)
         self.parameters.add_listener(self._parameters_changed)
         self.parameters.add_check(_check_robot_parameters)
@@ -225,8 +242,10 @@ class RobotContext:
 
     def _parameters_changed(self, names: frozenset[str]) -> None:
         values = self.parameters.values
+        self.leave_short_way()
         if self.buffer is not None:
             self.buffer.joint_timeout = values.joint_timeout
+        self._name()
         if self.executor is None or not names - {'joint_timeout', 'state_timeout', 'frame_prefix'}:
             return
         if 'robot_description' in names and values.robot_description:
@@ -278,6 +297,8 @@ class RobotContext:
         if self.buffer is not None:
             buffer.adopt(self.buffer)
         self.buffer, self.built, self.robot = buffer, built, built.robot
+        self.leave_short_way()
+        self._name()
         self.state = buffer.state()
         for part, prepared in zip(self._parts, built.prepared, strict=True):
             if isinstance(prepared, Exception):
@@ -285,7 +306,10 @@ class RobotContext:
                 part.node.get_logger().error(f'silent: {prepared}')
                 continue
             part.problem = ''
-            self._guarded(part, part.adopt, prepared)
+            try:
+                part.adopt(prepared)
+            except Exception as error:
+                self._failed(part, error)
         self.node.get_logger().info(
             f'robot {built.robot.name!r} is ready: {built.robot.nv} degrees of freedom, made in '
             f'{built.seconds:.2f} s'
@@ -324,7 +348,7 @@ class RobotContext:
         except RefusedMessage as refusal:
             self._warn_refused('joint_states', refusal)
             return
-        self.joint_states.tick()
+        self.joint_states.tick(time.monotonic())
         self._tell(buffer.state(), answer)
 
     def _refuse_bytes(self, error: MalformedMessageError) -> None:
@@ -339,15 +363,83 @@ class RobotContext:
             return
         first = self.state is None
         self.state = state
+        assert self.buffer is not None, 'a state comes out of it'
+        self.buffer.answer(state)
         for part in self._parts:
-            if not part.problem:
-                self._guarded(part, part.update if answer else part.follow, state)
+            if part.problem:
+                continue
+            try:
+                if answer:
+                    part.update(state)
+                else:
+                    part.follow(state)
+            except Exception as error:
+                self._failed(part, error)
+        self._empty_outbox()
+        if first:
+            self._notify()
+        if answer:
+            self._prepare_short_way()
+
+    def _prepare_short_way(self) -> None:
+        """Answer what comes next the short way, if it is like this and nothing stands against it.
+
+        For a while only, until it is looked anew who listens.
+        """
+        now, buffer, layout = time.monotonic(), self.buffer, self.input.layout
+        self.input.short_way = None
+        if buffer is None or layout is None or not layout.is_block:
+            return
+        if any(part.problem for part in self._parts) or not buffer.may_write(layout.names):
+            return
+        shares = []
+        for part in self._parts:
+            share = part.share(now)
+            if share is None:
+                return
+            shares.append(share)
+        steps = tuple(step for share in shares for step in share.steps)
+        if not (self._program.final and same(steps, self._program.steps)):
+            self._program = Program(steps)
+        way, until = ShortWay(layout, buffer, shares, self._program), now + LOOK_PERIOD
+
+        def take(data: bytes) -> bool:
+            try:
+                taken = way.take(data)
+            except Exception as error:
+                self._faults.report('publishing', error)
+                taken = True
+            if taken:
+                now = time.monotonic()
+                self.joint_states.tick(now)
+                if now >= until:
+                    self._catch_up(buffer)
+            return taken
+
+        self.input.short_way = take
+
+    def leave_short_way(self) -> None:
+        """Have the next state go the ordinary way, since something is no longer as it was."""
+        self.input.short_way = None
+
+    def _catch_up(self, buffer: StateBuffer) -> None:
+        """Do what the short way leaves undone, once its answer is out."""
+        state = buffer.state()
+        assert state is not None, 'the short way has told everything'
+        self.state = state
+        for part in self._parts:
+            try:
+                part.catch_up(state)
+            except Exception as error:
+                self._failed(part, error)
+        self._empty_outbox()
+        self._prepare_short_way()
+
+    def _empty_outbox(self) -> None:
         try:
             self.outbox.empty()
         except Exception as error:
             self._faults.report('publishing', error)
-        if first:
-            self._notify()
 
     def _on_odometry(self, message: Odometry) -> None:
         if self.buffer is None or self.built is None or not self.buffer.has_base:
@@ -358,9 +450,10 @@ class RobotContext:
         except RefusedMessage as refusal:
             self._warn_refused('odom', refusal)
             return
+        self._name()
         if not self.buffer.joint_names:
             # The pose is all there is to know of a body without joints.
-            self.joint_states.tick()
+            self.joint_states.tick(time.monotonic())
             self._tell(self.buffer.state())
 
     def _warn_refused(self, topic: str, refusal: RefusedMessage) -> None:
@@ -417,11 +510,24 @@ class RobotContext:
         return frame_id.removeprefix(prefix) if prefix else frame_id
 
     def root_frame_id(self) -> str:
-        """The frame that poses are given in: the root link; for a moving base, that of odometry."""
-        robot = self.required_robot()
-        if self.buffer is not None and self.buffer.has_base:
-            return self.buffer.base_frame_id or robot.root_frame
-        return self.frame_id(robot.root_frame)
+        """The frame that poses are given in: the root link; for a moving base, that of odometry.
+
+        Raises:
+            NoModelError: there is no robot.
+        """
+        self.required_robot()
+        return self.names.root
+
+    def _name(self) -> None:
+        """Work out what frames are called, which every message asks."""
+        if self.robot is None or self.buffer is None:
+            return
+        root, prefix = self.robot.root_frame, self.parameters.values.frame_prefix
+        moving = self.buffer.has_base
+        name = self.buffer.base_frame_id or root if moving else self.frame_id(root)
+        # Another object only if it says something else: that is how others see it.
+        if self.names != (name, prefix):
+            self.names = FrameNames(name, prefix)
 
     def root_header(self, stamp: Time) -> Header:
         """Header of what is given in the root frame."""
@@ -433,15 +539,14 @@ class RobotContext:
 
     # --- nobody takes the others down -----------------------------------------------------------
 
-    def _guarded(self, part: Part, function: Callable[[Any], None], argument: Any) -> None:
-        try:
-            function(argument)
-        except DynamicsRosError as error:
+    @staticmethod
+    def _failed(part: Part, error: Exception) -> None:
+        if isinstance(error, DynamicsRosError):
             part.silence = str(error)
-        except Exception as error:
-            # Of a context that a signal has shut down nothing is told: see FaultLog.
-            part.silence = f'unexpected error: {type(error).__name__}: {error}'
-            part.faults.report('computing the outputs', error)
+            return
+        # Of a context that a signal has shut down nothing is told: see FaultLog.
+        part.silence = f'unexpected error: {type(error).__name__}: {error}'
+        part.faults.report('computing the outputs', error)
 
     def _notify(self) -> None:
         for listener in self._on_change:

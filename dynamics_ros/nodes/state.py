@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..errors import InvalidArgumentError
 from ..robot import Robot
+from .cdr import STAMP
 from .conversions import (
     NANOSECONDS,
     Array,
@@ -50,6 +51,8 @@ class RobotState(NamedTuple):
         stale_mask: (nv) the same as a mask.
         ages: (nv) how much older than the stamp what is known of each joint is [ns]; None when
             all is of one message.
+
+    Nobody writes into its arrays, so that they may be kept.
     """
 
     seconds: int
@@ -72,6 +75,11 @@ class RobotState(NamedTuple):
     def time(self) -> int:
         """The stamp [ns]."""
         return self.seconds * NANOSECONDS + self.nanoseconds
+
+    @property
+    def stamp_bytes(self) -> bytes:
+        """The stamp as forms take it."""
+        return STAMP.pack(self.seconds, self.nanoseconds)
 
 
 class RefusedMessage(Exception):  # noqa: N818 - an outcome, not a fault of ours
@@ -103,18 +111,12 @@ class _Resolution:
             name for name in dict.fromkeys(names) if name not in slots and name not in ignored
         )
         whole = not (self.repeated or self.unknown) and len(known) == len(slots) > 0
-        self.order = self.source[np.argsort(self.slots)] if whole else None
+        order = self.source[np.argsort(self.slots)]
+        self.order = order if whole else None
         """Indices into the message for each slot, of one that names all joints."""
-
-
-class _Whole(NamedTuple):
-    """A message that told everything there is to know of the joints, slot by slot."""
-
-    seconds: int
-    nanoseconds: int
-    q: Array
-    v: Array
-    effort: Array
+        skip = self.size + 1
+        self.together = np.concatenate((order, skip + order, 2 * skip + order))
+        """The same into ``JointValues.block`` for positions, velocities and efforts."""
 
 
 class StateBuffer:
@@ -126,6 +128,9 @@ class StateBuffer:
 
     Attributes:
         neutral: (nq) the configuration in which every joint transform is the identity.
+        q, v, effort: those of the state that is being answered, always in the same arrays.
+        written: stamp, seconds and nanoseconds, of a state that is in these arrays only: all that
+            is known, all of it finite.
     """
 
     def __init__(self, robot: Robot, ignored_names: Iterable[str], joint_timeout: float) -> None:
@@ -147,6 +152,10 @@ class StateBuffer:
         self._base_nq = model.root_joint_nq
         self._base_nv = model.root_joint_nv
         self.neutral = robot.neutral()
+        numbers = np.concatenate((self.neutral, np.zeros(2 * robot.nv)))
+        self.q, self.v, self.effort = np.split(numbers, (robot.nq, robot.nq + robot.nv))
+        self._numbers, self._order = numbers, np.zeros(0, dtype=np.intp)
+        self.written: tuple[int, int] | None = None
         self._q = self.neutral.copy()
         self._v = np.zeros(robot.nv)
         self._effort = np.zeros(robot.nv)
@@ -157,7 +166,7 @@ class StateBuffer:
         self._base_stamp = NEVER
         self._stamp = (0, 0)
         # The latest message when it was whole: not yet in the arrays above, see _settle.
-        self._whole: _Whole | None = None
+        self._whole: RobotState | None = None
         self._nothing_stale = np.zeros(robot.nv, dtype=bool)
         self._nothing_stale.flags.writeable = False
         self._only_slots = robot.nq == robot.nv == size and all(
@@ -217,7 +226,7 @@ class StateBuffer:
         target = self._resolution
         if message.names is not target.names:
             target = self._resolved(message.names)
-        if target.order is not None and self._take_whole(message, target.order, target.size):
+        if target.order is not None and self._take_whole(message, target):
             return True
         self._settle()
         for name in target.unknown:
@@ -249,21 +258,67 @@ class StateBuffer:
         self._resolution = target
         return target
 
-    def _take_whole(self, message: JointValues, order: NDArray[np.intp], size: int) -> bool:
+    def _take_whole(self, message: JointValues, target: _Resolution) -> bool:
         """Take a message with all quantities of all joints, all of them finite; else do nothing."""
-        seconds, nanoseconds, _, position, velocity, effort = message
-        if not position.size == velocity.size == effort.size == size:
+        order = target.order
+        assert order is not None, 'asked for beforehand'
+        seconds, nanoseconds, _, position, velocity, effort, block = message
+        if not position.size == velocity.size == effort.size == target.size:
             return False
-        q, v, tau = position[order], velocity[order], effort[order]
-        # A length is finite only if all numbers are; where it overflows, the longer way decides.
-        # Quicker than three of NumPy's, which would warn of an overflow.
-        if not math.isfinite(math.hypot(*q.tolist(), *v.tolist(), *tau.tolist())):
+        size = order.size
+        if block is None:
+            every = np.concatenate((position[order], velocity[order], effort[order]))
+        else:
+            every = block.take(target.together)
+        # The square is finite only if all numbers are; where it overflows, the longer way decides.
+        if not math.isfinite(every.dot(every)):
             return False
-        self._whole = _Whole(seconds, nanoseconds, q, v, tau)
+        self.written = None
+        self._whole = RobotState(
+            seconds,
+            nanoseconds,
+            every[:size],
+            every[size:-size],
+            every[-size:],
+            (),
+            (),
+            (),
+            self._nothing_stale,
+        )
         return True
+
+    def answer(self, state: RobotState) -> None:
+        """Have ``q``, ``v`` and ``effort`` be those of a state."""
+        self.q[:] = state.q
+        self.v[:] = state.v
+        self.effort[:] = state.effort
+
+    def may_write(self, names: tuple[str, ...]) -> bool:
+        """Whether ``write`` may take blocks of numbers of these joints: they are all there is."""
+        target = self._resolution
+        if not self._only_slots or self.unreachable or target.names is not names:
+            return False
+        self._order = target.together
+        return target.order is not None
+
+    def write(self, block: Array) -> Array:
+        """Put the numbers of a message into ``q``, ``v`` and ``effort``; all of them, checked not.
+
+        What is known of the robot changes once ``written`` is set.
+        """
+        return block.take(self._order, out=self._numbers, mode='clip')
+
+    def _take_written(self) -> None:
+        """Have what was written as an ordinary message that told everything."""
+        if self.written is None:
+            return
+        arrays = self.q.copy(), self.v.copy(), self.effort.copy()
+        self._whole = RobotState(*self.written, *arrays, (), (), (), self._nothing_stale)
+        self.written = None
 
     def _settle(self) -> None:
         """Merge the latest message if that has been put off."""
+        self._take_written()
         whole, self._whole = self._whole, None
         if whole is None:
             return
@@ -326,8 +381,9 @@ class StateBuffer:
         Args:
             base_required: else a base that has not been heard of is at identity.
         """
+        self._take_written()
         if self._only_slots and self._whole is not None and not self.unreachable:
-            return RobotState(*self._whole, (), (), (), self._nothing_stale)
+            return self._whole
         self._settle()
         if self.unreachable or (self._position_stamps == NEVER).any():
             return None

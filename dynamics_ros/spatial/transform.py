@@ -11,6 +11,7 @@ from .arrays import Array, split, stack
 from .exponential import exp_left_jacobian, exp_matrix, log_left_jacobian, log_matrix
 from .inertia import Inertia
 from .motion import Force, Motion, matrix_of
+from .rotation import matrix_to_quaternion
 from .scalar import Scalar
 from .vector import Matrix3, Vector3
 
@@ -43,6 +44,10 @@ class Transform:
     def array(self) -> Array:
         """The homogeneous matrix (..., 4, 4)."""
         return stack(self.rows())
+
+    def position_and_quaternion(self) -> list[Scalar]:
+        """x, y, z and the quaternion x, y, z, w of the rotation, with w >= 0."""
+        return [*self.translation, *matrix_to_quaternion(self.rotation)]
 
     @classmethod
     def exp(cls, twist: Motion) -> Transform:

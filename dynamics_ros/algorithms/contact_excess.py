@@ -1,0 +1,41 @@
+"""How far external torques are above the thresholds of a contact, which grow with speed.
+
+A threshold is a constant, plus a term times the speed of its joint [Haddadin2017]: what friction
+and model leave unexplained grows with motion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..spatial import Scalar
+from ..spatial.scalar import where_less
+
+UNWATCHED = 1e300
+"""Stands for the threshold of a joint that is not watched: kernels take finite numbers."""
+
+
+def contact_excess(
+    torque: Sequence[Scalar],
+    v: Sequence[Scalar],
+    constants: Sequence[Scalar],
+    velocity_term: Sequence[Scalar],
+) -> tuple[list[Scalar], Scalar]:
+    """What motion adds to each threshold, and the largest of |torque| - threshold.
+
+    Args:
+        torque: (nv) external torques.
+        v: (nv) velocities.
+        constants: (nv) the lower of the thresholds at rest.
+        velocity_term: (nv) added per speed.
+    """
+    added = [term * _magnitude(speed) for term, speed in zip(velocity_term, v, strict=True)]
+    largest: Scalar = -UNWATCHED
+    for value, constant, more in zip(torque, constants, added, strict=True):
+        excess = _magnitude(value) - (constant + more)
+        largest = where_less(largest, excess, excess, largest)
+    return added, largest
+
+
+def _magnitude(x: Scalar) -> Scalar:
+    return where_less(x, 0.0, -x, x)

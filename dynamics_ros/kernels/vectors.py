@@ -1,0 +1,40 @@
+"""Arithmetic of vectors as kernels: what programs do between larger ones."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from dynamics_ros.kernels.kernel import Kernel
+from dynamics_ros.kernels.trace import trace
+
+
+@cache
+def copy_of(size: int) -> Kernel:
+    """a, of a (size)."""
+    return Kernel(trace(lambda a: a, {'a': size}, 'vector_copy', 'a'))
+
+
+@cache
+def sum_of(size: int) -> Kernel:
+    """a + b, of a and b (size)."""
+    return Kernel(
+        trace(
+            lambda a, b: [x + y for x, y in zip(a, b, strict=True)],
+            {'a': size, 'b': size},
+            'vector_sum',
+            'a + b',
+        )
+    )
+
+
+@cache
+def difference_of(size: int) -> Kernel:
+    """a - b, of a and b (size)."""
+    return Kernel(
+        trace(
+            lambda a, b: [x - y for x, y in zip(a, b, strict=True)],
+            {'a': size, 'b': size},
+            'vector_difference',
+            'a - b',
+        )
+    )
