@@ -236,6 +236,7 @@ class Contact(Part):
         pipeline, share = self._pipeline, self._share
         if pipeline is None or share is None:
             return
+        self.caution = pipeline.caution
         external = self._external = share.torques()
         place = self._place.update(state, external)
         if self._markers.due(time.monotonic(), self.parameters.values.markers.rate):

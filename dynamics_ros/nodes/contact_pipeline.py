@@ -160,7 +160,6 @@ class ContactPipeline:
             self.silence
             or self._started[1]
             or self._before is not None
-            or self.effort_check.report is None
             or self.feet is not None
             or not self.detector.has_steps
             or not self._estimator.has_step
@@ -188,8 +187,12 @@ class ContactPipeline:
         detector, estimator = self.detector, self._estimator
         return self.observer.model, self.tare.offset, detector, detector.least, estimator.noise
 
-    def take_plain(self, stamp: int, raw: Array, v: Array) -> None:
+    def take_plain(self, stamp: int, raw: Array, q: Array, v: Array, effort: Array) -> None:
         """Take in a state whose step has been computed: all but the observer and the detector."""
+        if self.effort_check.report is None:
+            self.effort_check.add(stamp, q, v, effort.copy())
+            if self.effort_check.report is not None:
+                self._say_what_to_know(self.observer)
         self._lateness.hear_all(stamp)
         self.tare.add_finite(stamp, raw.copy(), v.copy())
 

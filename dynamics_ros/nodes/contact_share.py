@@ -76,7 +76,7 @@ class ContactShare:
             place: the latest place of the contact.
         """
         self._pipeline, self._told, self._place = pipeline, told, place
-        self._v, self._report = buffer.v, told.external.report
+        self._buffer, self._report = buffer, told.external.report
         self._observer = pipeline.plain_step(buffer.q, buffer.v, buffer.effort)
         size = len(buffer.v)
         self._external, self._added, self._excess = np.zeros(size), np.zeros(size), np.zeros(1)
@@ -141,10 +141,11 @@ class ContactShare:
         detector = self._pipeline.detector
         if detector.pass_quiet(time, self._added, self._excess[0]):
             return True
-        return detector.update(time, self._external, None, self._v) is self._report
+        return detector.update(time, self._external, None, self._buffer.v) is self._report
 
     def _finish(self, time: int) -> None:
-        self._pipeline.take_plain(time, self._observer.estimate, self._v)
+        buffer = self._buffer
+        self._pipeline.take_plain(time, self._observer.estimate, buffer.q, buffer.v, buffer.effort)
         self._observer.finish(time)
 
     def torques(self) -> ExternalTorques:

@@ -1,0 +1,224 @@
+"""The short way of joint states and the ordinary one say the same, byte for byte."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+import rclpy
+import yaml
+from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.task import Future
+from ros_harness import description
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+
+from dynamics_ros import Robot
+from dynamics_ros.nodes import composed
+from dynamics_ros.nodes.executor import dispose, make_executor
+from dynamics_ros.nodes.outputs import Output
+from dynamics_ros.nodes.robot_context import RobotContext
+from dynamics_ros.nodes.short_way import ShortWay
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 59
+MILLISECOND = 1_000_000
+START = 1_700_000_000 * 10**9
+
+ARM = description()
+ROBOT = Robot.from_urdf(ARM)
+NAMES = list(ROBOT.joint_names)
+SHUFFLED = [3, 0, 6, 2, 5, 1, 4]
+
+
+class Stream:
+    """Joint states of a moving arm, of which tests change what they like."""
+
+    def __init__(self) -> None:
+        self.time = START
+        self.phase = 0.0
+        self.order = list(range(7))
+
+    def state(self, push: np.ndarray | None = None, step: int = MILLISECOND) -> JointState:
+        """The next one, with external torques ``push`` (7)."""
+        self.time += step
+        self.phase += step * 1e-9
+        rates = np.linspace(0.5, 1.1, 7)
+        q = 0.4 * np.sin(rates * self.phase + np.arange(7.0))
+        v = 0.4 * rates * np.cos(rates * self.phase + np.arange(7.0))
+        a = -0.4 * rates**2 * np.sin(rates * self.phase + np.arange(7.0))
+        effort = ROBOT.inverse_dynamics(q, v, a) - (0.0 if push is None else push)
+        message = JointState(name=[NAMES[i] for i in self.order])
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(self.time, 10**9)
+        message.position = q[self.order].tolist()
+        message.velocity = v[self.order].tolist()
+        message.effort = effort[self.order].tolist()
+        return message
+
+
+def messages(kind: str) -> Iterator[JointState | str]:
+    """A stream in which something happens; a string is a service to call."""
+    stream = Stream()
+    push = ROBOT.jacobian(np.zeros(7), 'tool0').T @ np.array([0.0, 30.0, 20.0, 0.0, 0.0, 0.0])
+    if kind == 'another order of joints':
+        stream.order = SHUFFLED
+    for i in range(900):
+        message = stream.state(push if kind == 'contact' and 500 < i < 700 else None)
+        if i >= 600 and i % 40 == 0:
+            if kind == 'a gap':
+                message = stream.state(step=300 * MILLISECOND)
+            elif kind == 'the same stamp again':
+                yield message
+            elif kind == 'a stamp in the past':
+                stream.time -= 20 * MILLISECOND
+            elif kind == 'no effort of one joint':
+                message.effort[2] = float('nan')
+            elif kind == 'no velocities':
+                message.velocity = []
+            elif kind == 'some joints only':
+                message.name, message.position = message.name[:3], message.position[:3]
+                message.velocity, message.effort = message.velocity[:3], message.effort[:3]
+            elif kind == 'no number':
+                message.position[1] = float('nan')
+            elif kind == 'another joint too':
+                for field in (message.position, message.velocity, message.effort):
+                    field.append(0.5)
+                message.name.append('gripper')
+            elif kind == 'another frame_id':
+                message.header.frame_id = f'frame{i}'
+        yield message
+        if kind == 'tare' and i in (650, 800):
+            yield 'tare' if i == 650 else 'undo_tare'
+
+
+KINDS = (
+    *('nothing happens', 'another order of joints', 'a gap', 'the same stamp again'),
+    *('a stamp in the past', 'no effort of one joint', 'no velocities', 'some joints only'),
+    *('no number', 'another joint too', 'another frame_id', 'contact', 'tare'),
+)
+
+
+Heard = tuple[str, type, bytes]
+"""Topic, type and bytes."""
+
+
+class Nodes:
+    """The composed nodes in this process; whatever they publish is heard."""
+
+    def __init__(self, folder: Path) -> None:
+        own = {
+            'kinematics_node': {'frames': ['tool0'], 'publish_tf': True, 'markers.rate': 1.0},
+            'dynamics_node': {'robot_description': ARM, 'command_joints': NAMES[::-1]},
+            'contact_node': {
+                'frames': ['tool0'],
+                'location.enabled': False,
+                'markers.rate': 1.0,
+                'tare.window': 0.05,
+                'tare.max_velocity': 1.0,
+                'tare.max_deviation': 50.0,
+            },
+        }
+        path = folder / 'parameters.yaml'
+        path.write_text(
+            yaml.safe_dump({name: {'ros__parameters': values} for name, values in own.items()})
+        )
+        rclpy.init(
+            args=['--ros-args', '--params-file', str(path), '--log-level', 'error'],
+            domain_id=DOMAIN,
+        )
+        self.application = composed.build()
+        self.context: RobotContext = self.application.context
+        self.executor = make_executor()
+        for node in self.application.nodes:
+            self.executor.add_node(node)
+        self.executor.create_task(self.context.start, self.executor)
+        self.heard: list[Heard] = []
+        while self.context.robot is None:
+            self.spin()
+
+    def spin(self) -> None:
+        self.executor.spin_until_future_complete(Future(), timeout_sec=0.02)
+
+    def close(self) -> None:
+        dispose(self.executor, self.application.nodes)
+        rclpy.shutdown()
+
+    def listen(self) -> None:
+        """Hear all outputs, and begin when no kernel can become another one."""
+        for part in self.context.parts:
+            for output in part.outputs():
+                if 'markers' in output.topic:
+                    continue  # by the clock, not by the states
+
+                kind = output._publisher.msg_type
+
+                def hear(message, topic=output.topic, kind=kind):
+                    self.heard.append((topic, kind, message))
+
+                output._publish_bytes = hear
+        robot = self.context.robot
+        assert robot is not None
+        while not all(kernel.ready for kernel in robot._kernel_set._kernels.values()):
+            self.spin()
+
+    def take(self, message: JointState | str) -> None:
+        """What the middleware would hand over."""
+        if isinstance(message, JointState):
+            self.context.input._ended = 0.0
+            self.context.input._on_message(serialize_message(message))
+            return
+        contact = self.context.parts[2]
+        service = next(s for s in contact.node.services if s.srv_name.endswith(f'/{message}'))
+        answer = service.callback(Trigger.Request(), Trigger.Response())
+        assert answer.success, answer.message
+
+
+@pytest.fixture
+def said(tmp_path, monkeypatch):
+    """What is published of a stream, the short way or not, and how many took it."""
+    monkeypatch.setattr(Output, 'listened_to', lambda self, now: True)
+    took: Counter[str] = Counter()
+    take = ShortWay.take
+
+    def counted(self, data):
+        taken = take(self, data)
+        took['short' if taken else 'declined'] += 1
+        return taken
+
+    monkeypatch.setattr(ShortWay, 'take', counted)
+
+    def run(kind: str, short: bool) -> tuple[list[Heard], int]:
+        with monkeypatch.context() as patched:
+            if not short:
+                patched.setattr(RobotContext, '_prepare_short_way', lambda self: None)
+            took.clear()
+            nodes = Nodes(tmp_path)
+            try:
+                nodes.listen()
+                for message in messages(kind):
+                    nodes.take(message)
+                return nodes.heard, took['short']
+            finally:
+                nodes.close()
+
+    return run
+
+
+@pytest.mark.parametrize('what', KINDS)
+def test_both_ways_publish_the_same(said, what):
+    ordinary, none = said(what, short=False)
+    assert none == 0
+    shortly, taken = said(what, short=True)
+    # Not while the observer settles after a start, for 40 states or more.
+    assert taken > 200, 'it is the usual way'
+    assert [topic for topic, *_ in shortly] == [topic for topic, *_ in ordinary]
+    for (_, kind, one), (*_, other) in zip(shortly, ordinary, strict=True):
+        # What fills up between fields may differ.
+        assert one == other or deserialize_message(one, kind) == deserialize_message(other, kind)
