@@ -252,11 +252,11 @@ def _gravity_of(model: Model, *names: str) -> Definition:
 
 def _contact_excess(model: Model) -> Definition:
     def function(*arguments: Values) -> dict[str, Any]:
-        added, excess = contact_excess(*arguments)
-        return {'added': added, 'excess': excess}
+        added, above, excess = contact_excess(*arguments)
+        return {'added': added, 'above': above, 'excess': excess}
 
-    names = ('external_torque', 'v', 'constants', 'velocity_term')
-    return Definition(dict.fromkeys(names, model.nv), function)
+    inputs: dict[str, Shape] = dict.fromkeys(('external_torque', 'v'), model.nv)
+    return Definition(inputs | {'constants': (2, model.nv), 'velocity_term': model.nv}, function)
 
 
 def _contacts(model: Model, names: Sequence[str]) -> list[ContactFrame]:

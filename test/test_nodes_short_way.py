@@ -24,7 +24,7 @@ from dynamics_ros.nodes import composed
 from dynamics_ros.nodes.executor import dispose, make_executor
 from dynamics_ros.nodes.outputs import Output
 from dynamics_ros.nodes.robot_context import RobotContext
-from dynamics_ros.nodes.short_way import ShortWay
+from dynamics_ros.nodes.short_way import Junction, ShortWay
 
 pytestmark = pytest.mark.ros
 
@@ -197,7 +197,7 @@ def said(tmp_path, monkeypatch):
     def run(kind: str, short: bool) -> tuple[list[Heard], int]:
         with monkeypatch.context() as patched:
             if not short:
-                patched.setattr(RobotContext, '_prepare_short_way', lambda self: None)
+                patched.setattr(Junction, 'prepare', lambda self, buffer: None)
             took.clear()
             nodes = Nodes(tmp_path)
             try:

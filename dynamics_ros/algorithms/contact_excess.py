@@ -18,23 +18,32 @@ UNWATCHED = 1e300
 def contact_excess(
     torque: Sequence[Scalar],
     v: Sequence[Scalar],
-    constants: Sequence[Scalar],
+    constants: Sequence[Sequence[Scalar]],
     velocity_term: Sequence[Scalar],
-) -> tuple[list[Scalar], Scalar]:
-    """What motion adds to each threshold, and the largest of |torque| - threshold.
+) -> tuple[list[Scalar], list[list[Scalar]], Scalar]:
+    """What motion adds to each threshold, which ones are exceeded, and the largest excess.
 
     Args:
         torque: (nv) external torques.
         v: (nv) velocities.
-        constants: (nv) the lower of the thresholds at rest.
+        constants: rows of (nv) thresholds at rest.
         velocity_term: (nv) added per speed.
+
+    Returns:
+        (nv) added; for each row (nv) 1 where |torque| is above the threshold, else 0; and the
+        largest of |torque| - threshold.
     """
     added = [term * _magnitude(speed) for term, speed in zip(velocity_term, v, strict=True)]
     largest: Scalar = -UNWATCHED
-    for value, constant, more in zip(torque, constants, added, strict=True):
-        excess = _magnitude(value) - (constant + more)
-        largest = where_less(largest, excess, excess, largest)
-    return added, largest
+    above = []
+    for row in constants:
+        marks = []
+        for value, constant, more in zip(torque, row, added, strict=True):
+            excess = _magnitude(value) - (constant + more)
+            marks.append(where_less(0.0, excess, 1.0, 0.0))
+            largest = where_less(largest, excess, excess, largest)
+        above.append(marks)
+    return added, above, largest
 
 
 def _magnitude(x: Scalar) -> Scalar:

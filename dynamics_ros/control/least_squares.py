@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear, nnls
 
 from ..errors import InfeasibleError, SingularError
 from ..linear_systems import Array
@@ -28,6 +28,9 @@ FEASIBLE = 1e-9
 
 ZERO_ROW = 1e-12
 """A row of C below this share of the largest constrains nothing."""
+
+OPTIMAL = 1e-6
+"""Slope of the dual along a row that pushes; at the solution none is left but rounding."""
 
 INCOMPATIBLE = 1e-13
 """Residual of the dual below which there is no solution; for a scaled y it is 1 / (1 + |y|^2)."""
@@ -124,12 +127,27 @@ def _damped(
     # In units of the farthest bound, so that the solution is of moderate size.
     dual = np.vstack([G.T, h / farthest])
     unit = np.eye(n + 1)[n]
-    try:
-        push, _ = nnls(dual, unit)
-    except RuntimeError as reason:
-        raise SingularError('least-squares problem', str(reason)) from None
+    push = _non_negative(dual, unit)
     if (unit - dual @ push)[n] < INCOMPATIBLE:
         raise InfeasibleError('the inequalities contradict each other', float((C @ free - d).max()))
     active = push > 0.0
     y = solve_prioritized([Task(G[active], h[active])])
     return free + np.linalg.solve(R, y), active
+
+
+def _non_negative(A: Array, b: Array) -> Array:
+    """The x >= 0 (n) of least |A x - b|.
+
+    Raises:
+        SingularError: the solver gave up.
+    """
+    try:
+        x, _ = nnls(A, b)
+    except RuntimeError as reason:
+        raise SingularError('least-squares problem', str(reason)) from None
+    if np.abs((A.T @ (A @ x - b))[x > 0.0]).max(initial=0.0) <= OPTIMAL:
+        return x
+    # It leant on columns that depend on each other, as where bounds meet in one point. This solver
+    # is slower, and takes out what it cannot tell apart.
+    x = lsq_linear(A, b, (0.0, np.inf), method='bvls', tol=1e-14).x
+    return np.where(x > OPTIMAL * x.max(), x, 0.0)

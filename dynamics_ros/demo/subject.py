@@ -26,7 +26,8 @@ from dynamics_ros.simulation import (
 Array = NDArray[np.float64]
 
 _LENGTH = 0.3  # m, the lever arm of the wrench estimate: its parameter wrench.length_scale
-_USUAL_THRESHOLD = 0.05  # Nm per N, the default of wrench.singular_threshold
+_USUAL_THRESHOLD = 0.02  # Nm per N, the default of wrench.singular_threshold
+_SHARE_OF_LEVER = 0.05  # of the shortest, that threshold: noise weights may shorten it by much
 _LEAST_TORQUE = 1e-6  # Nm, of a push that can be shown
 _SHARE_OF_PUSH = 0.3  # of a joint's torque by the push that counts as contact
 _SHARE_OF_LARGEST = 0.03  # and at least this much of the largest torque of a joint
@@ -91,7 +92,7 @@ class Subject:
         contact = {
             'frames': [self.tool],
             'thresholds': {'contact': thresholds.tolist(), 'collision': [math.inf]},
-            'wrench': {'singular_threshold': min(_USUAL_THRESHOLD, 0.3 * shortest)},
+            'wrench': {'singular_threshold': min(_USUAL_THRESHOLD, _SHARE_OF_LEVER * shortest)},
             'effort': {'noise': [max(min(0.1, 0.01 * largest), 1e-6)]},
         }
         return {'kinematics_node': {'frames': [self.tool]}, 'contact_node': contact}

@@ -149,7 +149,7 @@ class ContactDetector:
         # One row for contacts and one for collisions.
         self._constants = np.array(constants)
         self._constants[:, : self._base_nv] = np.inf
-        self._least = self._constants.min(axis=0).clip(max=UNWATCHED)
+        self._finite = self._constants.clip(max=UNWATCHED)
         self._added = np.zeros(len(self._velocity_term))
 
     @property
@@ -184,31 +184,21 @@ class ContactDetector:
         velocity = self._still if v is None else self._vector('v', v)
         if ignored is not None:
             torque = np.where(ignored, 0.0, torque)
-        added, excess = self._kernel.call(torque, velocity, self._least, self._velocity_term)
-        if stamp < self._stamp:
-            self._restart(stamp)
+        added, above, excess = self._kernel.call(
+            torque, velocity, self._finite, self._velocity_term
+        )
         if self._follows_acceleration:
+            if stamp < self._stamp:
+                self._restart(stamp)
             more = self._of_acceleration(velocity, (stamp - self._stamp) * 1e-9)
-            added, excess = added + more, math.inf
-        self._added = added
-        self._stamp = stamp
-        lasting: Sequence[int] = NOBODY
-        if excess > 0.0:
-            above = np.abs(torque) > self._constants + added
-            lasting = self._above.lasting(stamp, above)
-        elif self._above.running:
-            self._above.restart()
-        if self._above.running:
-            self._quiet_since = stamp
-        elif self._report.state is NO_CONTACT:
-            return self._report
-        self._report = self._next(*lasting)
-        return self._report
+            added = added + more
+            above, excess = np.abs(torque) > self._constants + added, math.inf
+        return self.take_computed(stamp, added, above, excess)
 
     @property
-    def least(self) -> Vector:
-        """(nv) the lower of the constants of each joint; another array once they have changed."""
-        return self._least
+    def constants(self) -> Vector:
+        """(2, nv) the thresholds at rest; another array once they have changed."""
+        return self._constants
 
     @property
     def has_steps(self) -> bool:
@@ -219,31 +209,47 @@ class ContactDetector:
         return not self._follows_acceleration and bool(np.isfinite(self._constants).all())
 
     def steps(
-        self, torque: Vector, v: Vector, added: Vector, excess: Vector, thresholds: Sequence[Vector]
+        self, torque: Vector, v: Vector, results: Sequence[Vector], thresholds: Sequence[Vector]
     ) -> list[Step]:
         """The part of ``update`` that is computed, for a program.
 
         Args:
             torque, v: (nv) external torques and velocities.
-            added: (nv) what motion adds to thresholds.
-            excess: (1) the largest excess over a threshold.
+            results: (nv), (2, nv) and (1), what ``take_computed`` takes.
             thresholds: none, or (nv) each for those of contact and of collision.
         """
-        inputs = (torque, v, self._least, self._velocity_term)
-        add = sum_of(len(added))
+        inputs = (torque, v, self._finite, self._velocity_term)
+        add = sum_of(len(v))
         return [
-            Step(self._kernel, inputs, (added, excess)),
-            *(Step(add, (row, added), (x,)) for row, x in zip(self._constants, thresholds)),
+            Step(self._kernel, inputs, tuple(results)),
+            *(Step(add, (row, results[0]), (x,)) for row, x in zip(self._constants, thresholds)),
         ]
 
-    def pass_quiet(self, stamp: int, added: Vector, excess: float) -> bool:
-        """Take in a sample without contact after one without contact; False for any other."""
-        if excess > 0.0 or self._above.running or self._report.state is not NO_CONTACT:
-            return False
+    def take_computed(
+        self, stamp: int, added: Vector, above: Vector | NDArray[np.bool_], excess: float
+    ) -> ContactReport:
+        """Take in a sample of which is known what exceeds what.
+
+        Args:
+            stamp: as of ``update``.
+            added: (nv) what motion adds to thresholds.
+            above: (2, nv) where a threshold of contact, of collision, is exceeded.
+            excess: not above zero where none is.
+        """
         if stamp < self._stamp:
-            return False
-        self._stamp, self._added = stamp, added
-        return True
+            self._restart(stamp)
+        self._added, self._stamp = added, stamp
+        lasting: Sequence[int] = NOBODY
+        if excess > 0.0:
+            lasting = self._above.lasting(stamp, above.tolist())
+        elif self._above.running:
+            self._above.restart()
+        if self._above.running:
+            self._quiet_since = stamp
+        elif self._report.state is NO_CONTACT:
+            return self._report
+        self._report = self._next(*lasting)
+        return self._report
 
     def _vector(self, argument: str, value: ArrayLike) -> Vector:
         """An array of one axis; the kernel looks at its length and for numbers that are none."""
@@ -307,20 +313,18 @@ class _Debounced:
         self._since = [[NEVER] * columns for _ in range(rows)]
         self.running = False
 
-    def lasting(self, stamp: int, above: NDArray[np.bool_]) -> Sequence[int]:
-        """The last of them in each row (2, nv); -1 when there is none."""
-        if not np.count_nonzero(above):
-            self.restart()
-            return NOBODY
-        self.running = True
+    def lasting(self, stamp: int, above: Sequence[Sequence[float]]) -> Sequence[int]:
+        """The last of them in each row (2, nv) of what is true where one is; -1 for none."""
+        self.running = False
         # Some dozen numbers: Python's are quicker than NumPy's.
         last, begin = [], stamp - self._duration
-        for since, row in zip(self._since, above.tolist()):
+        for since, row in zip(self._since, above):
             found = -1
             for i, is_above in enumerate(row):
                 if not is_above:
                     since[i] = NEVER
                     continue
+                self.running = True
                 if since[i] > stamp:
                     since[i] = stamp
                 if since[i] <= begin:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from ..description_file import read_description_file
 from ..errors import DynamicsRosError
@@ -20,7 +21,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.list:
-            _list(_robot(options) if options.robot else None)
+            # Whoever reads may have read enough.
+            with suppress(BrokenPipeError):
+                _list(_robot(options) if options.robot else None)
+                sys.stdout.flush()
             return 0
         for name in ('robot', 'kernels', 'output'):
             if getattr(options, name) is None:

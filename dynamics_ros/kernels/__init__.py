@@ -9,7 +9,7 @@ from dynamics_ros.kernels.program import Program, Step
 from dynamics_ros.kernels.requirement import Requirement
 from dynamics_ros.kernels.threads import set_thread_count, thread_count
 from dynamics_ros.kernels.trace import Trace, Variable, trace
-from dynamics_ros.kernels.vectors import copy_of, difference_of, sum_of
+from dynamics_ros.kernels.vectors import copy_of, difference_of, ordered, sum_of
 
 __all__ = [
     'Condition',
@@ -27,6 +27,7 @@ __all__ = [
     'difference_of',
     'gradient',
     'jacobian',
+    'ordered',
     'select',
     'set_thread_count',
     'sum_of',

@@ -42,3 +42,21 @@ def splat(value: str, lanes: int, element: str = 'double') -> str:
 def suffix(lanes: int) -> str:
     """Return how LLVM ends the name of an intrinsic function of doubles."""
     return 'f64' if lanes == 1 else f'v{lanes}f64'
+
+
+class Writer:
+    """Writes a function line after line.
+
+    Attributes:
+        lines: so far.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._count = 0
+
+    def emit(self, text: str) -> str:
+        """Write a line that computes a value, and return the name of that."""
+        self._count += 1
+        self.lines.append(f'  %t{self._count} = {text}')
+        return f'%t{self._count}'

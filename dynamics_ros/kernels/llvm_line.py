@@ -367,6 +367,7 @@ class _Line:
             texts.append(self.function(name, arguments))
         if several:
             self.lines = []
+            self.memory = max(self.memory, 1)  # parts are handed one, also where nothing crosses
             self.allocate()
             plain = ', '.join([*parameters(self.trace, self.dialect), f'{self.pointer} %memory'])
             for number in range(len(self.parts)):

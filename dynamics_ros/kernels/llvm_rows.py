@@ -12,7 +12,7 @@ the first: blocks of nothing but it are stored as they are.
 
 from __future__ import annotations
 
-from dynamics_ros.kernels.llvm_dialect import Dialect, suffix, vector
+from dynamics_ros.kernels.llvm_dialect import Dialect, Writer, suffix, vector
 
 WIDEST = 8
 """Most columns that are transposed together: a line of memory."""
@@ -58,22 +58,16 @@ def emit(lanes: int, dialect: Dialect) -> str:
     return _Rows(lanes, dialect, True).text() + _Rows(lanes, dialect, False).text()
 
 
-class _Rows:
-    """Writes one of the functions, line after line."""
+class _Rows(Writer):
+    """Writes one of the functions."""
 
     def __init__(self, lanes: int, dialect: Dialect, gathers: bool) -> None:
+        super().__init__()
         self.lanes = lanes
         self.dialect = dialect
         self.gathers = gathers
         self.byte = dialect.pointer('i8')
         self.double = dialect.pointer('double')
-        self.lines: list[str] = []
-        self.count = 0
-
-    def emit(self, text: str) -> str:
-        self.count += 1
-        self.lines.append(f'  %t{self.count} = {text}')
-        return f'%t{self.count}'
 
     def shuffle(self, a: str, b: str, width: int, places: list[int]) -> str:
         kind = vector(width)

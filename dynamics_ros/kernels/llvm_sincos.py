@@ -11,7 +11,7 @@ Beyond `LIMIT` each angle goes to the mathematical library of the machine.
 
 from __future__ import annotations
 
-from dynamics_ros.kernels.llvm_dialect import Dialect, constant, splat, suffix, vector
+from dynamics_ros.kernels.llvm_dialect import Dialect, Writer, constant, splat, suffix, vector
 
 LIMIT = 2.0**20
 """Largest angle [rad] computed here: k has 20 bits, which the three pieces of pi/2 allow."""
@@ -73,22 +73,16 @@ def emit(lanes: int, dialect: Dialect, fused: bool) -> str:
     return _Sincos(lanes, dialect).text(fused)
 
 
-class _Sincos:
-    """Writes the function, line after line."""
+class _Sincos(Writer):
+    """Writes the function."""
 
     def __init__(self, lanes: int, dialect: Dialect) -> None:
+        super().__init__()
         self.lanes = lanes
         self.dialect = dialect
         self.kind = vector(lanes)
         self.whole = vector(lanes, 'i64')
         self.double = dialect.pointer('double')
-        self.lines: list[str] = []
-        self.count = 0
-
-    def emit(self, text: str) -> str:
-        self.count += 1
-        self.lines.append(f'  %t{self.count} = {text}')
-        return f'%t{self.count}'
 
     def number(self, value: float) -> str:
         return splat(constant(value), self.lanes)

@@ -10,12 +10,12 @@ from typing import Any
 from dynamics_ros.kernels.expression import (
     Condition,
     Expression,
-    Graph,
     Node,
     Operand,
     Scalar,
     select,
 )
+from dynamics_ros.kernels.graph import Graph
 from dynamics_ros.kernels.lowering import Instruction, lower
 from dynamics_ros.kernels.operations import ELEMENT, INPUT, Loop
 from dynamics_ros.kernels.trace import Trace, Variable, operand_of

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, cast
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import c_source, llvm_source, python_source
-from dynamics_ros.kernels.expression import Expression, Graph, Node, Operand
+from dynamics_ros.kernels.expression import Expression, Node, Operand
+from dynamics_ros.kernels.graph import Graph
 from dynamics_ros.kernels.llvm_dialect import Dialect
 from dynamics_ros.kernels.lowering import Instruction, lower
 from dynamics_ros.kernels.operations import (

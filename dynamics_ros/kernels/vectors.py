@@ -15,6 +15,14 @@ def copy_of(size: int) -> Kernel:
 
 
 @cache
+def ordered(order: tuple[int, ...]) -> Kernel:
+    """a in another order: its element ``order[i]`` in the place i."""
+    return Kernel(
+        trace(lambda a: [a[i] for i in order], {'a': len(order)}, 'vector_order', 'a in order')
+    )
+
+
+@cache
 def sum_of(size: int) -> Kernel:
     """a + b, of a and b (size)."""
     return Kernel(

@@ -112,6 +112,12 @@ class Layout:
         before, first, second, behind = self._bytes
         return data[a] == before and data[b] == first and data[c] == second and data[d] == behind
 
+    def copy_numbers(self, data: bytes, into: memoryview) -> None:
+        """Copy the bytes of all numbers, one array after the other."""
+        size = len(into) // 3
+        for i, (begin, _) in enumerate(self._arrays):
+            into[i * size : (i + 1) * size] = data[begin : begin + size]
+
     def block(self, data: bytes) -> Array:
         """All numbers of a message that is laid out so (see ``JointValues.block``)."""
         return np.frombuffer(data, np.float64, self._block, self._arrays[0][0])

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
@@ -17,9 +16,8 @@ from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench, FootContacts
 
 from ..errors import DynamicsRosError, InvalidArgumentError
-from ..estimation import ContactLocation, ContactState, WrenchEstimate
 from ..robot import Robot
-from . import markers
+from .contact_markers import ContactMarkers
 from .contact_messages import (
     StateForms,
     filled_estimate,
@@ -30,7 +28,6 @@ from .contact_messages import (
 from .contact_pipeline import ContactPipeline, ExternalTorques
 from .contact_place import ContactPlace
 from .contact_share import ContactShare, Listened, Told
-from .conversions import header
 from .declaration import ParameterSet
 from .outputs import FrameOutputs, Output, topic_names
 from .parameters import ContactParameters, ContactRates
@@ -42,12 +39,6 @@ from .standalone import run_alone
 from .state import RobotState
 
 NAME = 'contact_node'
-
-COLORS = {
-    ContactState.NONE: markers.GREY,
-    ContactState.CONTACT: markers.YELLOW,
-    ContactState.COLLISION: markers.RED,
-}
 
 NEITHER = (False, False)
 
@@ -79,6 +70,9 @@ class Contact(Part):
         self._state = Output(node, ContactStateMessage, '~/contact_state', outbox=context.outbox)
         self._feet = Output(node, FootContacts, '~/foot_contacts', outbox=context.outbox)
         self._markers = Output(node, MarkerArray, '~/markers', outbox=context.outbox)
+        self._drawing = ContactMarkers(
+            self._markers, context, self._place, lambda: self.parameters.values.markers
+        )
         self._frame_outputs = FrameOutputs(
             node, {'wrench': WrenchStamped, 'estimate': ExternalWrench}, context.outbox
         )
@@ -198,7 +192,7 @@ class Contact(Part):
                 form = filled_estimate(detailed.form, pipeline, state, estimate, frame_id)
                 detailed.send(form, stamp)
         if show:
-            self._publish_markers(pipeline.robot, state, external, estimates, place)
+            self._drawing.publish(state, external, estimates, place)
 
     def share(self, now: float) -> Share | None:
         """All but feet, of one contact frame."""
@@ -241,7 +235,7 @@ class Contact(Part):
         place = self._place.update(state, external)
         if self._markers.due(time.monotonic(), self.parameters.values.markers.rate):
             estimates = pipeline.wrenches(state, external.values)
-            self._publish_markers(pipeline.robot, state, external, estimates, place)
+            self._drawing.publish(state, external, estimates, place)
 
     def _listened(self, now: float) -> Listened | None:
         """What everybody who listens wants of every state; None where somebody wants it less."""
@@ -260,49 +254,6 @@ class Contact(Part):
             return None
         outputs = (self._torques, self._state, wrench, detailed)
         return Listened(*(output if x else None for output, x in zip(outputs, wanted)))
-
-    def _publish_markers(
-        self,
-        robot: Robot,
-        state: RobotState,
-        external: ExternalTorques,
-        estimates: tuple[WrenchEstimate, ...],
-        place: ContactLocation | None,
-    ) -> None:
-        settings = self.parameters.values.markers
-        color = COLORS[external.report.state]
-        shown = []
-        for i, estimate in enumerate(estimates):
-            frame_id = self._frame_id(robot, estimate.expressed_in)
-            head, start = header(state.stamp, frame_id), estimate.reference_point.tolist()
-            force, torque = np.split(estimate.wrench, 2)
-            for name, vector in (
-                ('force', settings.force_scale * force),
-                ('torque', settings.torque_scale * torque),
-            ):
-                shown.append(markers.arrow(head, name, i, start, vector, settings.diameter, color))
-        link = place.link if place else external.report.link
-        shown.append(self._link_marker(state, external, link, color))
-        shown += self._place.markers(
-            state.stamp, place, color, settings.force_scale, settings.diameter
-        )
-        self._markers.publish(MarkerArray(markers=shown))
-
-    def _link_marker(
-        self, state: RobotState, external: ExternalTorques, link: str, color: Any
-    ) -> Any:
-        if not link:
-            return markers.removed(self.context.root_header(state.stamp), 'link')
-        head = header(state.stamp, self.context.frame_id(link))
-        text = f'{external.report.state.name.lower()}: {link}'
-        return markers.label(
-            head, 'link', text, 4.0 * self.parameters.values.markers.diameter, color
-        )
-
-    def _frame_id(self, robot: Robot, frame: str) -> str:
-        if frame == robot.root_frame:
-            return self.context.root_frame_id()
-        return self.context.frame_id(frame)
 
     # --- services -------------------------------------------------------------------------------
 

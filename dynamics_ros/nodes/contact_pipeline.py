@@ -185,7 +185,8 @@ class ContactPipeline:
     def made_of(self) -> tuple[object, ...]:
         """What these steps hold on to: with another of these objects they are others."""
         detector, estimator = self.detector, self._estimator
-        return self.observer.model, self.tare.offset, detector, detector.least, estimator.noise
+        constants = detector.constants
+        return self.observer.model, self.tare.offset, detector, constants, estimator.noise
 
     def take_plain(self, stamp: int, raw: Array, q: Array, v: Array, effort: Array) -> None:
         """Take in a state whose step has been computed: all but the observer and the detector."""

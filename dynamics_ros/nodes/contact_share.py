@@ -79,7 +79,8 @@ class ContactShare:
         self._buffer, self._report = buffer, told.external.report
         self._observer = pipeline.plain_step(buffer.q, buffer.v, buffer.effort)
         size = len(buffer.v)
-        self._external, self._added, self._excess = np.zeros(size), np.zeros(size), np.zeros(1)
+        self._external = np.zeros(size)
+        self._exceeded = np.zeros(size), np.zeros((2, size)), np.zeros(1)
         raw, external = self._observer.estimate, self._external
         tare = pipeline.tare_step
         self._steps = [self._observer.step, tare(raw, external)]
@@ -102,9 +103,7 @@ class ContactShare:
             self._steps.append(tare(raw, form.numbers[0]))
             thresholds = form.numbers[1:3]
             self._sent.append((listened.state, form))
-        self._steps += pipeline.detector.steps(
-            external, buffer.v, self._added, self._excess, thresholds
-        )
+        self._steps += pipeline.detector.steps(external, buffer.v, self._exceeded, thresholds)
         self._flags, self._observable = np.zeros(0), b''
         if listened.wrench is not None or listened.estimate is not None:
             self._add_wrench(buffer, listened)
@@ -138,10 +137,9 @@ class ContactShare:
         self.over = self._flags.tobytes() != self._observable
         if self.over or self._place() is not self._told.place:
             return False
-        detector = self._pipeline.detector
-        if detector.pass_quiet(time, self._added, self._excess[0]):
-            return True
-        return detector.update(time, self._external, None, self._buffer.v) is self._report
+        added, above, excess = self._exceeded
+        report = self._pipeline.detector.take_computed(time, added, above, excess[0])
+        return report is self._report
 
     def _finish(self, time: int) -> None:
         buffer = self._buffer

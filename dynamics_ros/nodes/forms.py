@@ -92,12 +92,14 @@ def _put(message: Any, path: Sequence[str], numbers: Iterator[float]) -> None:
         _put(value[int(rest[0])], rest[1:], numbers)
     elif isinstance(value, list):
         for element in value:
-            _put(element, rest, numbers)
+            inside = [rest] if rest else [[field] for field in element.get_fields_and_field_types()]
+            for inner in inside:
+                _put(element, inner, numbers)
     elif rest:
         _put(value, rest, numbers)
     elif hasattr(value, 'get_fields_and_field_types'):
-        for inner in value.get_fields_and_field_types():
-            _put(value, [inner], numbers)
+        for field in value.get_fields_and_field_types():
+            _put(value, [field], numbers)
     elif isinstance(value, float):
         setattr(message, name, next(numbers))
     elif isinstance(value, array):

@@ -19,14 +19,13 @@ from std_msgs.msg import Header, String
 from dynamics_ros_msgs.msg import Payload
 
 from ..errors import DynamicsRosError, InvalidArgumentError, ModelError
-from ..kernels import Program
 from ..robot import Robot
 from .cdr import MalformedMessageError
 from .conversions import JointValues, header, inertia_arrays, inertia_message
 from .declaration import ParameterSet
 from .joint_state_input import JOINT_STATE_QOS, OVERRIDABLE, JointStateInput
 from .meter import Meter
-from .outputs import LATCHED, LOOK_PERIOD, Burst, Outbox, RateLimit
+from .outputs import LATCHED, Burst, Outbox, RateLimit
 from .parameters import RobotParameters
 from .part import Part
 from .request_kernels import RequestKernels, WarmUp
@@ -39,7 +38,7 @@ from .robot_builder import (
     RobotRequest,
     SupersededError,
 )
-from .short_way import ShortWay, same
+from .short_way import Junction
 from .state import RefusedMessage, RobotState, StateBuffer
 from .worker import Worker
 
@@ -100,7 +99,6 @@ class RobotContext:
         self.outbox = Outbox()
         self.searches = Worker('searches')
         self._warm_up = WarmUp()
-        self._program = Program(())
         # Executors resume coroutines only after events of the middleware; guard conditions, which
         # are made for that, the events executor does not take. So a timer that runs out once.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -122,6 +120,9 @@ class RobotContext:
         _check_robot_parameters(self.parameters.values)
         node.create_subscription(String, 'robot_description', self._on_description, LATCHED)
         self.input = JointStateInput(node, self._on_joint_state, self._refuse_bytes)
+        self._junction = Junction(
+            self.input, self._parts, self.joint_states, self._catch_up, self._faults
+        )
         node.create_subscription(
             Odometry,
             'odom',
@@ -379,52 +380,16 @@ class RobotContext:
         if first:
             self._notify()
         if answer:
-            self._prepare_short_way()
-
-    def _prepare_short_way(self) -> None:
-        """Answer what comes next the short way, if it is like this and nothing stands against it.
-
-        For a while only, until it is looked anew who listens.
-        """
-        now, buffer, layout = time.monotonic(), self.buffer, self.input.layout
-        self.input.short_way = None
-        if buffer is None or layout is None or not layout.is_block:
-            return
-        if any(part.problem for part in self._parts) or not buffer.may_write(layout.names):
-            return
-        shares = []
-        for part in self._parts:
-            share = part.share(now)
-            if share is None:
-                return
-            shares.append(share)
-        steps = tuple(step for share in shares for step in share.steps)
-        if not (self._program.final and same(steps, self._program.steps)):
-            self._program = Program(steps)
-        way, until = ShortWay(layout, buffer, shares, self._program), now + LOOK_PERIOD
-
-        def take(data: bytes) -> bool:
-            try:
-                taken = way.take(data)
-            except Exception as error:
-                self._faults.report('publishing', error)
-                taken = True
-            if taken:
-                now = time.monotonic()
-                self.joint_states.tick(now)
-                if now >= until:
-                    self._catch_up(buffer)
-            return taken
-
-        self.input.short_way = take
+            self._junction.prepare(self.buffer)
 
     def leave_short_way(self) -> None:
         """Have the next state go the ordinary way, since something is no longer as it was."""
-        self.input.short_way = None
+        self._junction.leave()
 
-    def _catch_up(self, buffer: StateBuffer) -> None:
+    def _catch_up(self) -> None:
         """Do what the short way leaves undone, once its answer is out."""
-        state = buffer.state()
+        assert self.buffer is not None, 'the short way begins there'
+        state = self.buffer.state()
         assert state is not None, 'the short way has told everything'
         self.state = state
         for part in self._parts:
@@ -433,7 +398,7 @@ class RobotContext:
             except Exception as error:
                 self._failed(part, error)
         self._empty_outbox()
-        self._prepare_short_way()
+        self._junction.prepare(self.buffer)
 
     def _empty_outbox(self) -> None:
         try:

@@ -9,17 +9,23 @@ how often, and what is drawn is decided there. Both ways run the same kernels.
 
 from __future__ import annotations
 
-import math
 import operator
+import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..kernels import Program, Step
 from .cdr import ENCAPSULATION, STAMP, STAMP_END, Layout
 from .conversions import NANOSECONDS
 from .forms import Form
-from .outputs import Output
+from .outputs import LOOK_PERIOD, Output
 from .state import StateBuffer
+
+if TYPE_CHECKING:
+    from .joint_state_input import JointStateInput
+    from .meter import Meter
+    from .part import Part
+    from .results import FaultLog
 
 
 class Share(NamedTuple):
@@ -57,7 +63,7 @@ class ShortWay:
             layout: of the joint states, which ``buffer`` says may be taken so.
             buffer: takes the numbers.
             shares: what each part does.
-            program: of the steps of all.
+            program: of ``StateBuffer.order_step`` and the steps of all.
         """
         self._layout = layout
         self._buffer = buffer
@@ -85,16 +91,13 @@ class ShortWay:
         for begin in self._begin:
             if not begin(time):
                 return False
-        numbers = self._buffer.write(self._layout.block(data))
-        # The square is finite only if all numbers are.
-        if not math.isfinite(numbers.dot(numbers)) or not self._run():
+        self._layout.copy_numbers(data, self._buffer.received)
+        if not self._run():  # which includes whether all numbers are finite
             return False
         for accept in self._accept:
             if not accept(time):
                 return False
         self._buffer.written = seconds, nanoseconds
-        for finish in self._finish:
-            finish(time)
         failure: Exception | None = None
         for output, publish, message in self._sent:
             try:
@@ -102,6 +105,85 @@ class ShortWay:
             except Exception as error:
                 failure = failure or error
             output.published += 1
+        for finish in self._finish:
+            finish(time)
         if failure is not None:
             raise failure
         return True
+
+
+class Junction:
+    """Where joint states take the one way or the other."""
+
+    def __init__(
+        self,
+        states: JointStateInput,
+        parts: Sequence[Part],
+        meter: Meter,
+        catch_up: Callable[[], None],
+        faults: FaultLog,
+    ) -> None:
+        """Begin with the ordinary way.
+
+        Args:
+            states: what comes in.
+            parts: who answers.
+            meter: counts answers.
+            catch_up: does now and then what the short way leaves undone.
+            faults: where unforeseen errors go.
+        """
+        self._states, self._parts, self._meter = states, parts, meter
+        self._catch_up, self._faults = catch_up, faults
+        self._program = Program(())
+
+    def leave(self) -> None:
+        """Have the next state go the ordinary way."""
+        self._states.short_way = None
+
+    def prepare(self, buffer: StateBuffer) -> None:
+        """Open the short way to what comes next, unless something stands against it.
+
+        For a while only, until it is looked anew who listens.
+
+        Args:
+            buffer: of the state that has just been answered.
+        """
+        self.leave()
+        layout = self._states.layout
+        if layout is None or not layout.is_block:
+            return
+        order = buffer.order_step(layout.names)
+        if order is None or any(part.problem for part in self._parts):
+            return
+        now, shares = time.monotonic(), []
+        for part in self._parts:
+            share = part.share(now)
+            if share is None:
+                return
+            shares.append(share)
+        steps = (order, *(step for share in shares for step in share.steps))
+        # Parts keep their steps; the order is made anew, but of the same kernel and arrays.
+        known = self._program
+        if not (
+            known.final
+            and same(steps[1:], known.steps[1:])
+            and order.kernel is known.steps[0].kernel
+            and order.outputs[0] is known.steps[0].outputs[0]
+        ):
+            self._program = Program(steps)
+        way, until = ShortWay(layout, buffer, shares, self._program), now + LOOK_PERIOD
+
+        def take(data: bytes) -> bool:
+            try:
+                taken = way.take(data)
+            except Exception as error:
+                self._faults.report('publishing', error)
+                taken = True
+            if taken:
+                now = time.monotonic()
+                self._meter.tick(now)
+                if now >= until:
+                    self._catch_up()
+            return taken
+
+        self._states.short_way = take

@@ -13,6 +13,7 @@ from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 
 from ..errors import InvalidArgumentError
+from ..kernels import Step, ordered
 from ..robot import Robot
 from .cdr import STAMP
 from .conversions import (
@@ -129,6 +130,7 @@ class StateBuffer:
     Attributes:
         neutral: (nq) the configuration in which every joint transform is the identity.
         q, v, effort: those of the state that is being answered, always in the same arrays.
+        received: bytes of the numbers of a message, where ``order_step`` takes them from.
         written: stamp, seconds and nanoseconds, of a state that is in these arrays only: all that
             is known, all of it finite.
     """
@@ -154,7 +156,8 @@ class StateBuffer:
         self.neutral = robot.neutral()
         numbers = np.concatenate((self.neutral, np.zeros(2 * robot.nv)))
         self.q, self.v, self.effort = np.split(numbers, (robot.nq, robot.nq + robot.nv))
-        self._numbers, self._order = numbers, np.zeros(0, dtype=np.intp)
+        self._numbers, self._received = numbers, np.zeros(len(numbers))
+        self.received = self._received.data.cast('B')
         self.written: tuple[int, int] | None = None
         self._q = self.neutral.copy()
         self._v = np.zeros(robot.nv)
@@ -293,20 +296,25 @@ class StateBuffer:
         self.v[:] = state.v
         self.effort[:] = state.effort
 
-    def may_write(self, names: tuple[str, ...]) -> bool:
-        """Whether ``write`` may take blocks of numbers of these joints: they are all there is."""
+    def order_step(self, names: tuple[str, ...]) -> Step | None:
+        """What takes ``received`` to ``q``, ``v`` and ``effort``, in a program.
+
+        What is known of the robot changes only once ``written`` is set.
+
+        Args:
+            names: the joints of the message that is received.
+
+        Returns:
+            None where such a message does not tell everything, or more than that.
+        """
         target = self._resolution
         if not self._only_slots or self.unreachable or target.names is not names:
-            return False
-        self._order = target.together
-        return target.order is not None
-
-    def write(self, block: Array) -> Array:
-        """Put the numbers of a message into ``q``, ``v`` and ``effort``; all of them, checked not.
-
-        What is known of the robot changes once ``written`` is set.
-        """
-        return block.take(self._order, out=self._numbers, mode='clip')
+            return None
+        if target.order is None or target.size != target.order.size:
+            return None
+        size = target.size
+        order = tuple(i * size + int(x) for i in range(3) for x in target.order)
+        return Step(ordered(order), (self._received,), (self._numbers,))
 
     def _take_written(self) -> None:
         """Have what was written as an ordinary message that told everything."""
