@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Expression, Kernel, select, trace
-from dynamics_ros.kernels.expression import Graph
+from dynamics_ros.kernels.graph import Graph
 
 # Folding reassociates and machine code fuses a*b + c, each an error of some units in the last
 # place of the largest intermediate value; the random functions have at most 40 operations.

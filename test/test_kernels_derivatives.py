@@ -17,7 +17,8 @@ from dynamics_ros.kernels import (
     select,
     trace,
 )
-from dynamics_ros.kernels.expression import Expression, Graph
+from dynamics_ros.kernels.expression import Expression
+from dynamics_ros.kernels.graph import Graph
 
 MODES = ('forward', 'reverse', 'auto')
 
