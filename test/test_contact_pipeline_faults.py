@@ -66,6 +66,13 @@ class Feed:
             self.published.append(external)
         return external
 
+    def go_on_with(self, robot):
+        """Swap the robot, as a node does when the payload changes."""
+        other = ContactPipeline(robot, self.values, *self.pipeline.frames)
+        other.compile()
+        other.inherit(self.pipeline)
+        self.pipeline = other
+
     @property
     def loudest(self):
         return max(np.abs(external.values).max() for external in self.published)
@@ -222,10 +229,7 @@ def test_a_payload_that_is_made_known_fades_in(panda):
     before, steps = None, []
     for k in range(800):
         if k == 300:
-            other = ContactPipeline(loaded, feed.values, frame)
-            other.compile()
-            other.inherit(feed.pipeline)
-            feed.pipeline = other
+            feed.go_on_with(loaded)
         q = panda.still.centre
         seconds, rest = divmod((k + 1) * MILLISECOND, 10**9)
         effort = loaded.gravity(q)
@@ -267,10 +271,7 @@ def test_efforts_that_looked_odd_are_looked_at_again_with_another_robot(panda):
     cautions = []
     for k in range(1600):
         if k == 800:
-            other = ContactPipeline(loaded, feed.values, frame)
-            other.compile()
-            other.inherit(feed.pipeline)
-            feed.pipeline = other
+            feed.go_on_with(loaded)
         seconds, rest = divmod((k + 1) * MILLISECOND, 10**9)
         values = JointValues(seconds, rest, feed.names, q, 0.0 * q, loaded.gravity(q))
         feed.buffer.update(values)

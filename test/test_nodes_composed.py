@@ -14,7 +14,7 @@ from geometry_msgs.msg import PoseStamped, Quaternion
 from nav_msgs.msg import Odometry
 from numpy.testing import assert_allclose
 from rcl_interfaces.srv import ListParameters
-from ros_harness import LATCHED, NodeProcess, client, running
+from ros_harness import LATCHED, NodeProcess, client, pendulum, running
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -38,15 +38,7 @@ DOMAIN = 55
 SAME = 1e-12
 
 
-LINK = '<link name="{}"><inertial><mass value="1"/><origin xyz="0.1 0 0"/>' + (
-    '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>'
-)
-PENDULUM = (
-    '<robot name="pendulum"><link name="base"/>'
-    + LINK.format('tip-link.1')
-    + '<joint name="swing" type="continuous"><parent link="base"/><child link="tip-link.1"/>'
-    '<axis xyz="0 1 0"/></joint></robot>'
-)
+PENDULUM = pendulum('pendulum', 'tip-link.1')
 
 BAD_DESCRIPTIONS = {
     'not XML': ('/etc/hostname', 'URDF as XML text'),
@@ -177,6 +169,7 @@ def test_a_new_description_on_the_topic_takes_over(ros, composed):
 def test_a_bad_description_is_refused_with_its_reason_and_the_old_one_kept(ros, composed, case):
     text, words = BAD_DESCRIPTIONS[case]
     torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+    ros.publish('/robot_description', String(data=PENDULUM), LATCHED)
     ros.exchange(ros.joint_state(['swing'], [0.5], [0.0], [0.0]), torques)
 
     def refused():

@@ -21,7 +21,7 @@ from geometry_msgs.msg import PoseStamped, Quaternion
 from nav_msgs.msg import Odometry
 from numpy.testing import assert_allclose
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
-from ros_harness import LATCHED, NodeProcess, client, running, stamp_of
+from ros_harness import LATCHED, NodeProcess, client, link, pendulum, running, stamp_of
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -43,24 +43,15 @@ DOMAIN = 64
 SAME = 1e-12
 
 
-LINK = '<link name="{}"><inertial><mass value="{}"/><origin xyz="0.1 0 0"/>' + (
-    '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>'
-)
-SWING = (
-    '<robot name="swing"><link name="base"/>'
-    + LINK.format('rod', '{mass}')
-    + '<joint name="swing" type="continuous"><parent link="base"/><child link="rod"/>'
-    '<axis xyz="0 1 0"/></joint></robot>'
-)
 POST = (
-    '<robot name="post">' + LINK.format('post', 2) + '<link name="lamp"/>'
+    '<robot name="post">' + link('post', 2) + '<link name="lamp"/>'
     '<joint name="top" type="fixed"><parent link="post"/><child link="lamp"/>'
     '<origin xyz="0 0 2"/></joint></robot>'
 )
 
 
 def swing(mass: float = 1.0) -> str:
-    return SWING.format(mass=mass)
+    return pendulum('swing', mass=mass)
 
 
 @pytest.fixture(scope='module')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
+import time
 
 import numpy as np
 import pytest
@@ -143,30 +143,53 @@ def test_it_is_quiet_until_it_is_told_something(arm):
     arm.ros.wait_for_status('cartesian_servo_node', 'publishing')
 
 
-def led_for(commands):
-    """Seconds for which the servo moved the arm, on a busy machine less than it was asked for."""
-    points = [message.points[0] for message in commands]
-    return sum(point.time_from_start.nanosec * 1e-9 for point in points if any(point.velocities))
+def moving(commands):
+    """The points of the commands that move the arm."""
+    return [m.points[0] for m in commands if any(m.points[0].velocities)]
+
+
+def durations(commands):
+    """Seconds of each of them."""
+    return np.array([point.time_from_start.nanosec * 1e-9 for point in moving(commands)])
+
+
+def tip_velocities(commands):
+    """Where each of them sends the tip [m/s]."""
+    return np.array(
+        [ROBOT.jacobian(np.array(p.positions), TIP)[:3] @ p.velocities for p in moving(commands)]
+    )
 
 
 @pytest.mark.parametrize('frame_id', ['', TIP])
 def test_a_twist_moves_the_tip_by_what_it_says(arm, frame_id):
+    commands = arm.ros.listen(JointTrajectory, '/robot_simulator/joint_trajectory', 1000)
+    # All commands are heard from here on.
+    arm.ros.wait_for(lambda: commands, meanwhile=lambda: arm.send_twist([0.0] * 6))
     before = arm.pose
     direction = np.array([0.0, 0.6, -0.8]) if frame_id == '' else np.array([0.0, 0.0, -1.0])
     along = before[:3, :3] @ direction if frame_id else direction
     speed = 0.05
-    commands = arm.ros.listen(JointTrajectory, '/robot_simulator/joint_trajectory', 1000)
-    arm.lead(1.0, [*(speed * direction), 0.0, 0.0, 0.0], frame_id)
+    # Where a busy machine lets the servo run less often, it moves less in the same time.
+    began = time.monotonic()
+    arm.ros.wait_for(
+        lambda: durations(commands).sum() > 1.0,
+        meanwhile=lambda: arm.send_twist([*(speed * direction), 0.0, 0.0, 0.0], frame_id),
+    )
+    asked = time.monotonic() - began
     arm.rest()
     moved = arm.pose[:3, 3] - before[:3, 3]
-    seconds = led_for(commands)
-    # Never longer than asked for and until the last command is stale; half of that at least.
-    assert 0.6 < seconds < 1.25 + 0.2
-    # Getting under way and stopping take some hundredths of a second.
-    assert along @ moved == pytest.approx(speed * seconds, abs=0.05 * speed + 1e-3)
+    seconds, velocities = durations(commands), tip_velocities(commands)
+    # Never longer than asked for and until the last command is stale.
+    assert seconds.sum() < asked + 0.25 + 0.2
+    # As it says but for getting under way and stopping, and where it is sent the tip goes.
+    assert_allclose(np.median(velocities, axis=0), speed * along, atol=0.02 * speed)
+    assert along @ moved == pytest.approx(along @ velocities.T @ seconds, abs=NEAR / 2)
     assert np.linalg.norm(moved - along * (along @ moved)) < NEAR
     assert_allclose(arm.pose[:3, :3], before[:3, :3], atol=NEAR)
-    arm.lead(1.0, [*(-speed * direction), 0.0, 0.0, 0.0], frame_id)
+    arm.ros.wait_for(
+        lambda: along @ (arm.pose[:3, 3] - before[:3, 3]) < 0.0,
+        meanwhile=lambda: arm.send_twist([*(-speed * direction), 0.0, 0.0, 0.0], frame_id),
+    )
     arm.rest()
 
 
@@ -306,11 +329,16 @@ def test_arrays_lead_the_arm_as_well(kind):
         arm = Arm(one)
         commands = one.listen(Float64MultiArray, f'/robot_simulator/{CONNECTIONS[kind][1]}', 100)
         before = arm.pose
-        arm.lead(1.0, [0.0, 0.05, 0.0, 0.0, 0.0, 0.0])
+        began = time.monotonic()
+        one.wait_for(
+            lambda: arm.pose[1, 3] - before[1, 3] > 0.045,
+            meanwhile=lambda: arm.send_twist([0.0, 0.05, 0.0, 0.0, 0.0, 0.0]),
+        )
+        asked = time.monotonic() - began
         arm.rest()
         moved = arm.pose[:3, 3] - before[:3, 3]
         # For as long as it was led, and until the target was stale; less on a busy machine.
-        assert 0.5 * 0.05 < moved[1] < 0.05 * (1.25 + 0.2)
+        assert 0.045 < moved[1] < 0.05 * (asked + 0.25 + 0.2)
         assert np.abs(moved[[0, 2]]).max() < NEAR
         assert len(commands[-1].data) == len(NAMES)
 
@@ -340,67 +368,3 @@ def test_it_slows_down_towards_a_singularity_and_stops_before_it():
             lambda: np.linalg.norm(arm.pose[:3, 3] - reached) > 0.03,
             meanwhile=lambda: arm.send_twist([-x for x in twist]),
         )
-
-
-def test_it_stops_when_joint_states_fail_to_come():
-    domain = DOMAIN + 1
-    parameters = {'robot_description': description(), **FREE}
-    with running('cartesian_servo_node', domain, parameters), client(domain) as one:
-        commands = one.listen(JointTrajectory, f'{SERVO}/joint_trajectory', 100)
-        statuses = one.listen(DiagnosticStatus, f'{SERVO}/status', 100)
-        q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
-        twist = TwistStamped(twist=twist_message(np.array([0.0, 0.05, 0.0, 0.0, 0.0, 0.0])))
-
-        def send_both():
-            one.publish_joint_state(one.joint_state(NAMES, q, np.zeros(7)))
-            one.publish(f'{SERVO}/twist_command', twist)
-
-        one.wait_for(lambda: len(commands) > 30, meanwhile=send_both)
-        del statuses[:]
-        one.wait_for(
-            lambda: statuses and 'joint states' in statuses[-1].message,
-            meanwhile=lambda: one.publish(f'{SERVO}/twist_command', twist),
-        )
-        one.wait_for(lambda: np.abs(commands[-1].points[0].velocities).max() < 1e-9)
-        assert statuses[-1].level == DiagnosticStatus.WARN
-
-
-def test_it_stops_when_the_robot_does_not_follow():
-    domain = DOMAIN + 1
-    parameters = {'robot_description': description(), 'following_tolerance': 0.05, **FREE}
-    with running('cartesian_servo_node', domain, parameters), client(domain) as one:
-        statuses = one.listen(DiagnosticStatus, f'{SERVO}/status', 100)
-        q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
-        twist = TwistStamped(twist=twist_message(np.array([0.0, 0.2, 0.0, 0.0, 0.0, 0.0])))
-
-        def stand_still_whatever_it_says():
-            one.publish_joint_state(one.joint_state(NAMES, q, np.zeros(7)))
-            one.publish(f'{SERVO}/twist_command', twist)
-
-        one.wait_for(
-            lambda: statuses and 'from where it was sent' in statuses[-1].message,
-            meanwhile=stand_still_whatever_it_says,
-        )
-
-
-def test_without_daqp_it_says_who_takes_its_place_and_keeps_to_limits(tmp_path, monkeypatch):
-    domain = DOMAIN + 1
-    (tmp_path / 'daqp.py').write_text("raise ImportError('not here')")
-    monkeypatch.setenv('PYTHONPATH', f'{tmp_path}{os.pathsep}{os.environ.get("PYTHONPATH", "")}')
-    parameters = {'robot_description': description(), 'following_tolerance': math.inf, **FREE}
-    with running('cartesian_servo_node', domain, parameters) as servo, client(domain) as one:
-        statuses = one.listen(DiagnosticStatus, f'{SERVO}/status', 100)
-        q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
-        q[-1] = ROBOT.upper_limits[-1] - 0.06
-        twist = TwistStamped(twist=twist_message(np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.5])))
-        twist.header.frame_id = TIP
-
-        def turn_into_the_limit():
-            one.publish_joint_state(one.joint_state(NAMES, q, np.zeros(7)))
-            one.publish(f'{SERVO}/twist_command', twist)
-
-        one.wait_for(
-            lambda: any('at the limit of' in message.message for message in statuses),
-            meanwhile=turn_into_the_limit,
-        )
-        assert 'daqp is not installed (pip install daqp): SciPy solves' in servo.printed
