@@ -46,6 +46,8 @@ def ros():
         'location': {'enabled': False},
     }
     with running('contact_node', DOMAIN, parameters), client(DOMAIN) as one:
+        # Parameters can be held against a robot that is known.
+        one.wait_for(lambda: one.status('contact_node').hardware_id)
         yield one
 
 

@@ -58,7 +58,7 @@ def watcher() -> Iterator[Client]:
             # The last thing that a node makes once the robot is known, and what it has from the
             # beginning.
             one.wait_for(lambda node=node: _has_own_topics(one, node))
-            one.wait_for(lambda node=node: one.node.count_services(f'/{node}/list_parameters'))
+            one.wait_for(lambda node=node: one.node.get_service_names_and_types_by_node(node, '/'))
         for topic in (
             f'/dynamics_node/identify_payload{STATUS}',
             '/dynamics_node/gravity_commands',
