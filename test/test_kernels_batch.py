@@ -21,6 +21,7 @@ from dynamics_ros.kernels import (
     trace,
 )
 from dynamics_ros.kernels.processor import PLAIN, Processor, of_target
+from dynamics_ros.kernels.schedule import BATCH_PART_STEPS, PART_STEPS
 
 LANES = llvm_compiler.platform().processor.lanes
 
@@ -136,6 +137,17 @@ def test_long_traces_are_compiled_in_parts():
     expected = Kernel(kernel.trace, 'python')(x)
     np.testing.assert_allclose(kernel(x), expected, rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(kernel(x[0]), expected[0], rtol=1e-12, atol=1e-13)
+
+
+def test_parts_of_a_long_trace_may_have_nothing_in_common():
+    # As the quaternions of many frames, each of which is computed by itself.
+    count = 2 * max(PART_STEPS, BATCH_PART_STEPS)
+    traced = trace(lambda x: [x[k] * x[k + 1] for k in range(count)], {'x': count + 1}, 'apart')
+    x = np.random.default_rng(2).uniform(-1.0, 1.0, size=(50, count + 1))
+    kernel = Kernel(traced, 'llvm')
+    assert kernel.backend == 'llvm'
+    np.testing.assert_array_equal(kernel(x[0]), x[0, :-1] * x[0, 1:])
+    np.testing.assert_array_equal(kernel(x), x[:, :-1] * x[:, 1:])
 
 
 def test_the_width_is_that_of_the_processor():
