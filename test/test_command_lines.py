@@ -16,7 +16,7 @@ from ros_harness import NodeProcess, client, executable
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.nodes.command_line import check
 
-DOMAIN = 98
+DOMAIN = 94
 NODES = {
     entry.name: entry.value
     for entry in entry_points(group='console_scripts')
@@ -35,7 +35,7 @@ def said(name: str, *arguments: str) -> tuple[int, list[str]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=20,
+        timeout=60,
         check=False,
     )
     return done.returncode, done.stdout.strip().splitlines()

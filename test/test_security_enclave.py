@@ -41,7 +41,7 @@ from dynamics_ros_msgs.srv import ComputeInverseDynamics
 pytestmark = pytest.mark.ros
 
 DOMAIN = 98
-EXECUTABLES_DOMAIN = 99
+EXECUTABLES_DOMAIN = 95
 
 ENCLAVES = (NODES, ROBOT, LEADER, OPERATOR)
 INTRUDER = '/intruder'
