@@ -421,7 +421,7 @@ def hear_all_that_rviz_shows(*robots: str) -> None:
         ears.wait_for(lambda: all(chain(*heard.values())) and owners(frames_of(tf)) == {*robots})
         for name, received in heard.items():
             assert owners(frames_of(chain(*received))) == {name}
-            assert f'{name}/kinematics_node: outputs' in ears.diagnostics
+            ears.wait_for(lambda told=f'{name}/kinematics_node: outputs': told in ears.diagnostics)
 
 
 def frames_of(messages: Iterable) -> Iterator[str]:
