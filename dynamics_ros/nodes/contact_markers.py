@@ -15,9 +15,10 @@ from .contact_pipeline import ExternalTorques
 from .contact_place import ContactPlace
 from .conversions import header
 from .forms import MessageForm, fill
+from .names import FrameNames
 from .outputs import Output
 from .parameters import ArrowParameters
-from .robot_context import FrameNames, RobotContext
+from .robot_context import RobotContext
 from .state import RobotState
 
 COLORS = {
@@ -30,7 +31,7 @@ LABEL_HEIGHT = 4.0
 """Of the text at the touched link, in diameters of an arrow."""
 
 
-NOWHERE = np.zeros(3)
+ORIGIN, NOWHERE = (0.0, 0.0, 0.0), np.zeros(3)
 
 
 class _Drawn(NamedTuple):
@@ -111,9 +112,7 @@ class ContactMarkers:
         stamp = stamp or Time()
         color, diameter = COLORS[drawn.state], drawn.settings.diameter
         shown = [
-            markers.arrow(
-                header(stamp, frame_id), name, i, (0.0, 0.0, 0.0), NOWHERE, diameter, color
-            )
+            markers.arrow(header(stamp, frame_id), name, i, ORIGIN, NOWHERE, diameter, color)
             for i, frame_id in enumerate(drawn.frames)
             for name in ('force', 'torque')
         ]

@@ -21,6 +21,9 @@ from .transforms import Transforms
 LOOK = 0.05
 """s between two looks at tf."""
 
+OLDEST = 2.0
+"""s that a transform may be old by its stamp; the gravity that it told last stays in force."""
+
 APART = 0.5
 """s at least between two changes: each makes another robot, whose kernels take a while."""
 
@@ -99,7 +102,7 @@ class GravityFollower:
         try:
             self._transforms.listen()
             level = self._values.level_frame
-            pose = self._transforms.pose(level, self._context.root_frame_id())
+            pose = self._transforms.pose(level, self._context.root_frame_id(), max_age=OLDEST)
         except DynamicsRosError as error:
             self._context.report('gravity_source', error)
             return

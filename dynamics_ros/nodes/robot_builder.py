@@ -18,6 +18,7 @@ from ..model.tool_frame import tool_frame
 from ..model.urdf import read_urdf
 from ..robot import Robot
 from .conversions import Array
+from .parameters import RobotParameters
 from .worker import Worker
 
 
@@ -221,3 +222,14 @@ def read_description(text: str) -> RobotDescription:
         raise
     except Exception as error:
         raise ModelError('robot_description', f'{type(error).__name__}: {error}') from error
+
+
+def check_robot_parameters(values: RobotParameters) -> None:
+    """Refuse what can be seen to be wrong before a robot is built from it."""
+    names, positions = values.locked_joints.names, values.locked_joints.positions
+    if len(names) != len(positions):
+        raise InvalidArgumentError(
+            'locked_joints',
+            f'{len(names)} names and {len(positions)} positions',
+            'as many of one as of the other, set together',
+        )

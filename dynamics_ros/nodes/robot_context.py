@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
@@ -18,16 +18,18 @@ from std_msgs.msg import Header, String
 
 from dynamics_ros_msgs.msg import Payload
 
-from ..errors import DynamicsRosError, InvalidArgumentError, ModelError
+from ..errors import DynamicsRosError, ModelError
 from ..robot import Robot
 from .cdr import MalformedMessageError
 from .conversions import JointValues, header, inertia_arrays, inertia_message
 from .declaration import ParameterSet
 from .joint_state_input import JOINT_STATE_QOS, OVERRIDABLE, JointStateInput
 from .meter import Meter
-from .outputs import LATCHED, Burst, Outbox, RateLimit
+from .names import FrameNames
+from .outputs import LATCHED, Outbox, RateLimit
 from .parameters import RobotParameters
 from .part import Part
+from .refusals import Refusals
 from .request_kernels import RequestKernels, WarmUp
 from .results import FaultLog, NoModelError, NoStateError, StaleStateError
 from .robot_builder import (
@@ -37,6 +39,7 @@ from .robot_builder import (
     RobotBuilder,
     RobotRequest,
     SupersededError,
+    check_robot_parameters,
 )
 from .short_way import Junction
 from .state import RefusedMessage, RobotState, StateBuffer
@@ -49,18 +52,6 @@ RESUME_AFTER = 1e-4
 
 WARNING_RATE = 0.2
 """Most warnings a second about messages that are refused; diagnostics counts them all."""
-
-
-class FrameNames(NamedTuple):
-    """What frames are called in messages.
-
-    Attributes:
-        root: the frame that poses are given in; see ``RobotContext.root_frame_id``.
-        prefix: in front of the names of all frames of the model.
-    """
-
-    root: str
-    prefix: str
 
 
 class RobotContext:
@@ -111,13 +102,12 @@ class RobotContext:
         self._parts: list[Part] = []
         self._on_change: list[Callable[[], None]] = []
         self._faults = FaultLog(node)
-        self._warnings, self._errors = RateLimit(), Burst(20, seconds=10.0)
-        self._refusals: dict[str, str] = {}
-        self.names = FrameNames('', '')
+        self._warnings, self._refusals = RateLimit(), Refusals(node, self._faults)
+        self.names = FrameNames('', self.parameters.values.frame_prefix)
         self._builder = RobotBuilder(self._request(''), self._prepare, self._adopt)
         self.parameters.add_listener(self._parameters_changed)
-        self.parameters.add_check(_check_robot_parameters)
-        _check_robot_parameters(self.parameters.values)
+        self.parameters.add_check(check_robot_parameters)
+        check_robot_parameters(self.parameters.values)
         node.create_subscription(String, 'robot_description', self._on_description, LATCHED)
         self.input = JointStateInput(node, self._on_joint_state, self._refuse_bytes)
         self._junction = Junction(
@@ -169,7 +159,7 @@ class RobotContext:
     @property
     def refusal(self) -> str:
         """Why the newest description, payload or parameters were refused; '' when they were not."""
-        return next(iter(self._refusals.values()), '')
+        return self._refusals.first
 
     def change_robot(self, subject: str, edit: Edit, *, always: bool = False) -> Future[None]:
         """Change what the robot is made of; the future is done when it is in force or refused.
@@ -323,17 +313,8 @@ class RobotContext:
         """Have diagnostics and the log tell why something is refused; None: it no longer is."""
         if isinstance(error, SupersededError):
             return
-        if error is None:
-            self._refusals.pop(subject, None)
-        else:
-            if not isinstance(error, DynamicsRosError):
-                self._faults.report(subject, error)
-            kept = '' if self.robot is None else '; the one before is kept'
-            text = f'{subject} refused: {error}{kept}'
-            # Once for each reason; and whoever sends ever new nonsense cannot fill the log.
-            if text != self._refusals.get(subject) and self._errors.passes(time.monotonic()):
-                self.node.get_logger().error(text)
-            self._refusals[subject] = text
+        kept = '' if self.robot is None else '; the one before is kept'
+        self._refusals.note(subject, error, kept)
         self._notify()
 
     # --- the state ------------------------------------------------------------------------------
@@ -467,15 +448,14 @@ class RobotContext:
 
     def frame_id(self, frame: str) -> str:
         """What a frame of the model is called outside."""
-        return f'{self.parameters.values.frame_prefix}{frame}' if frame else ''
+        return self.names.outside(frame)
 
     def frame_name(self, frame_id: str) -> str:
         """What the model calls a frame_id."""
-        prefix = self.parameters.values.frame_prefix
-        return frame_id.removeprefix(prefix) if prefix else frame_id
+        return self.names.inside(frame_id)
 
     def root_frame_id(self) -> str:
-        """The frame that poses are given in: the root link; for a moving base, that of odometry.
+        """What the frame is called that poses are given in.
 
         Raises:
             NoModelError: there is no robot.
@@ -485,14 +465,13 @@ class RobotContext:
 
     def _name(self) -> None:
         """Work out what frames are called, which every message asks."""
-        if self.robot is None or self.buffer is None:
-            return
-        root, prefix = self.robot.root_frame, self.parameters.values.frame_prefix
-        moving = self.buffer.has_base
-        name = self.buffer.base_frame_id or root if moving else self.frame_id(root)
+        prefix = self.parameters.values.frame_prefix
+        names = FrameNames('', prefix)
+        if self.robot is not None and self.buffer is not None:
+            names = FrameNames.of(self.robot, self.buffer, prefix)
         # Another object only if it says something else: that is how others see it.
-        if self.names != (name, prefix):
-            self.names = FrameNames(name, prefix)
+        if self.names != names:
+            self.names = names
 
     def root_header(self, stamp: Time) -> Header:
         """Header of what is given in the root frame."""
@@ -516,14 +495,3 @@ class RobotContext:
     def _notify(self) -> None:
         for listener in self._on_change:
             listener()
-
-
-def _check_robot_parameters(values: RobotParameters) -> None:
-    """Refuse what can be seen to be wrong before a robot is built from it."""
-    names, positions = values.locked_joints.names, values.locked_joints.positions
-    if len(names) != len(positions):
-        raise InvalidArgumentError(
-            'locked_joints',
-            f'{len(names)} names and {len(positions)} positions',
-            'as many of one as of the other, set together',
-        )
