@@ -1,4 +1,4 @@
-"""Gravity of the nodes, followed from an IMU on the base."""
+"""Gravity of the nodes, followed from an IMU on the base or from tf."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ import pytest
 pytest.importorskip('rclpy')
 
 from rclpy.qos import qos_profile_sensor_data
-from ros_harness import client, description, running
+from ros_harness import client, description, running, tf2_for_nodes
+from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import Imu, JointState
+from tf2_msgs.msg import TFMessage
 
 from dynamics_ros import Robot
+from dynamics_ros.nodes.conversions import transform_stamped
 
 pytestmark = pytest.mark.ros
 
@@ -127,3 +130,33 @@ def test_without_tf2_or_the_frame_the_reason_is_told():
             ),
             meanwhile=lambda: one.publish_joint_state(one.joint_state(NAMES, Q, ZERO, ZERO)),
         )
+
+
+def test_it_follows_tf_and_says_when_that_is_lost():
+    source = {**PARAMETERS['gravity_source'], 'kind': 'tf', 'level_frame': 'world'}
+    with (
+        tf2_for_nodes(),
+        running('dynamics_node', DOMAIN, PARAMETERS | {'gravity_source': source}),
+        client(DOMAIN) as one,
+    ):
+        torques = one.listen(JointState, '/dynamics_node/gravity_torques')
+        tilt = np.eye(4)
+        tilt[:3, :3] = Rotation.from_rotvec([0.0, 0.3, 0.0]).as_matrix()
+        expected = ROBOT.with_gravity(tilted(0.3)).gravity(Q)
+
+        def report():
+            one.publish_joint_state(one.joint_state(NAMES, Q, ZERO, ZERO))
+
+        def stand():
+            now = one.node.get_clock().now().to_msg()
+            message = transform_stamped(now, 'world', ROBOT.root_frame, tilt)
+            one.publish('/tf', TFMessage(transforms=[message]))
+            report()
+
+        def follows():
+            return torques and np.allclose(torques[-1].effort, expected, atol=1e-6)
+
+        one.wait_for(follows, meanwhile=stand)
+        one.wait_for_status('dynamics_node', 's old; at most 2 s will do', meanwhile=report)
+        assert follows()
+        one.wait_for_status('dynamics_node', 'publishing to', meanwhile=stand)
