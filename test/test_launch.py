@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from importlib.metadata import entry_points
 from itertools import chain
 from pathlib import Path
@@ -553,13 +554,16 @@ def test_launch_runs_two_robots_and_ends_them_with_an_interrupt():
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        start_new_session=True,
     )
     try:
         hear_all_that_rviz_shows(*TWO)
         launch.send_signal(signal.SIGINT)
         printed, _ = launch.communicate(timeout=PATIENCE)
     finally:
-        launch.kill()
+        # Killed, it would leave what it has started.
+        with suppress(ProcessLookupError):
+            os.killpg(launch.pid, signal.SIGKILL)
         launch.wait()
     assert launch.returncode == 0, printed
     assert 'process has died' not in printed
