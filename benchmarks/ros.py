@@ -25,6 +25,9 @@ from typing import Any
 from benchmarks.records import Goal, Record
 
 ROBOT, FRAME = 'xarm7', 'link_eef'
+PUSH = (0.0, 20.0, 10.0, 0.0, 0.0, 0.0)
+"""Wrench of a contact at the frame [N, Nm]."""
+
 NOMINAL = 1000.0
 RATES = (1000.0, 1500.0, 2000.0, 3000.0, 4000.0, 5000.0, 6000.0, 8000.0, 10000.0)
 LOST = 1e-3
@@ -116,6 +119,12 @@ def _at_nominal_rate(bench: _Bench, ours: Running, others: list[Running]) -> Ite
         yield bench.record('round trip p99 at 1 kHz', p99, one, 'us', goal=goal)
     limit = Goal(1000.0, of='value')
     yield Record('ros', 'round trip p99 at 1 kHz', ROBOT, p99['ours'], 'us', goal=limit)
+    pushed = [
+        bench.measured(ours, NOMINAL, bench.seconds, pushed=True) for _ in range(bench.rounds)
+    ]
+    touched = {**cost, 'ours': statistics.median(one.cost for one in pushed)}
+    case = 'CPU a message at 1 kHz, in contact'
+    yield bench.record(case, touched, others[0], 'us', goal=Goal(limits['echo']))
 
 
 def _highest_rate(bench: _Bench, ours: Running, others: list[Running]) -> Iterator[Record]:
@@ -181,13 +190,19 @@ class _Bench:
         robot = Robot.from_urdf(self._urdf, backend='python')
         q = 0.3 * robot.lower_limits.clip(-1.0) + 0.7 * robot.upper_limits.clip(max=1.0)
         self._names = list(robot.joint_names)
-        self._state = JointState(
-            name=self._names,
-            position=q.tolist(),
-            velocity=[0.01] * robot.nv,
-            effort=robot.gravity(q).tolist(),
+        gravity = robot.gravity(q)
+        push = robot.jacobian(q, FRAME).T @ PUSH
+        self._state, self._pushed = (
+            JointState(
+                name=self._names,
+                position=q.tolist(),
+                velocity=[0.0] * robot.nv,
+                effort=effort.tolist(),
+            )
+            for effort in (gravity, gravity - push)
         )
         self._file = folder / 'joint_state'
+        self._pushed_file = folder / 'joint_state_pushed'
         self._parameters = self._written_parameters()
         self.meter = Meter()
         self._write_state()
@@ -237,12 +252,13 @@ class _Bench:
 
     # --- measurements ---------------------------------------------------------------------------
 
-    def measured(self, one: Running, rate: float, seconds: float) -> Any:
-        """What becomes of joint states at a rate."""
+    def measured(self, one: Running, rate: float, seconds: float, *, pushed: bool = False) -> Any:
+        """What becomes of joint states at a rate, of an arm that nobody touches or one pushes."""
+        file = self._pushed_file if pushed else self._file
         with self.meter.listening(one.topics, one.timed):
             with self.meter.publishing(one.name, self._state) as publish:
                 self.meter.first_answer(publish)
-            return self.meter.measure(one.pid, one.name, self._file, rate, seconds)
+            return self.meter.measure(one.pid, one.name, file, rate, seconds)
 
     def holds(self, one: Running, rate: float) -> bool:
         """Whether it answers almost all at a rate."""
@@ -323,6 +339,7 @@ class _Bench:
         from rclpy.serialization import serialize_message
 
         self._file.write_bytes(serialize_message(self._state))
+        self._pushed_file.write_bytes(serialize_message(self._pushed))
 
     def _keep(self, messages: Mapping[str, bytes]) -> None:
         entries = []

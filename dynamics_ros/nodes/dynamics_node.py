@@ -32,7 +32,6 @@ from .conversions import (
     empty_efforts,
     float_sequence,
     inertia_arrays,
-    joint_state,
     point_message,
     vector_array,
     wrench_message,
@@ -283,8 +282,13 @@ class Dynamics(Part):
             [kernel('inverse_dynamics', *wrenches)],
             lambda home: home.inverse_dynamics(q, v, acceleration, wrenches),
         )
-        response.torques = _torque_message(state.stamp, robot.joint_v_indices, tau)
-        response.base_wrench = wrench_message(_base_six(robot, tau))
+        # Filled in, not replaced: making messages takes longer than all of the dynamics.
+        torques, joints = response.torques, robot.joint_v_indices
+        torques.header.stamp = state.stamp
+        torques.name = list(joints)
+        torques.effort = float_sequence(tau[list(joints.values())])
+        if robot.model.root_joint_nv:
+            response.base_wrench = wrench_message(_base_six(robot, tau))
 
     def _acceleration(self, request: Any, state: RequestedState) -> Array:
         robot = state.robot
@@ -294,8 +298,8 @@ class Dynamics(Part):
         given = request.accelerations if len(request.accelerations) else [0.0] * len(names)
         acceleration = joint_values(robot, names, given, 'accelerations')
         base = accel_array(request.base_acceleration, 'base_acceleration')
-        assert self.context.buffer is not None
         if robot.model.root_joint_nv:
+            assert self.context.buffer is not None
             acceleration[: robot.model.root_joint_nv] = self.context.buffer.base_velocity(base)
         elif base.any():
             raise InvalidArgumentError('base_acceleration', 'the base is fixed', 'zero')
@@ -385,10 +389,6 @@ def _gravity_of(robot: Robot, names: Sequence[str]) -> Kernel:
 
 def _empty_commands(count: int) -> Float64MultiArray:
     return Float64MultiArray(data=[0.0] * count)
-
-
-def _torque_message(stamp: Any, joints: dict[str, int], tau: Array) -> JointState:
-    return joint_state(stamp, list(joints), effort=tau[list(joints.values())])
 
 
 def _base_six(robot: Robot, values: Array) -> Array:
