@@ -7,18 +7,19 @@ our nodes publish them. One message gets the stamp of the joint state, so that i
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
+import rclpy
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
 from benchmarks.ros_meter import type_of
 from benchmarks.ros_source import STAMP_OFFSET
-from dynamics_ros.nodes.executor import Application, run
+from dynamics_ros.nodes.executor import dispose, make_executor, spin
 from dynamics_ros.nodes.joint_state_input import JOINT_STATE_QOS
 
 STAMP_END = STAMP_OFFSET + 8
@@ -27,14 +28,7 @@ SELDOM = 50
 """Joint states: 20 Hz at 1 kHz, as markers are."""
 
 
-class Nothing:
-    """There is nothing to begin."""
-
-    def start(self, executor: Any) -> None:
-        """Do nothing."""
-
-
-def build(folder: Path) -> Application:
+def build(folder: Path) -> Node:
     """A node that answers each joint state."""
     node = Node('benchmark_echo')
     every, seldom, timed = [], [], None
@@ -63,8 +57,14 @@ def build(folder: Path) -> Application:
         publish_timed(head + data[STAMP_OFFSET:STAMP_END] + tail)
 
     node.create_subscription(JointState, 'joint_states', answer, JOINT_STATE_QOS, raw=True)
-    return Application([node], Nothing())
+    return node
 
 
 if __name__ == '__main__':
-    run(lambda: build(Path(sys.argv[1])), sys.argv[2:])
+    rclpy.init(args=sys.argv)
+    echo, executor = build(Path(sys.argv[1])), make_executor()
+    executor.add_node(echo)
+    gc.collect()
+    gc.freeze()
+    spin(executor, echo)
+    dispose(executor, [echo])

@@ -189,6 +189,9 @@ def test_a_bad_description_is_refused_with_its_reason_and_the_old_one_kept(ros, 
     assert ros.exchange(ros.joint_state(['swing'], [0.5]), torques).name == ['swing']
     reason = ros.values('dynamics_node')['refused change']
     assert composed.printed.count(f'[dynamics_node]: {reason}') == 1
+    # The one in force, sent again, is the newest.
+    ros.publish('/robot_description', String(data=PENDULUM), LATCHED)
+    ros.wait_for(lambda: not refused())
 
 
 def test_after_bad_descriptions_a_good_one_is_taken_and_nothing_is_refused(ros, composed):

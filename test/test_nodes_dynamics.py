@@ -263,6 +263,31 @@ def test_of_a_storm_of_changes_the_last_one_is_in_force(ros):
     ros.wait_for_status('dynamics_node', 'publishing', meanwhile=lambda: in_state(ros))
 
 
+def test_of_two_that_set_gravity_at_once_the_later_one_has_it(ros):
+    torques = ros.listen(JointState, '/dynamics_node/gravity_torques', 1000)
+    name = '/dynamics_node/set_gravity'
+
+    def request(x: float) -> SetGravity.Request:
+        asked = SetGravity.Request()
+        asked.gravity.vector.x, asked.gravity.vector.z = x, -9.81
+        return asked
+
+    assert ros.call(SetGravity, name, request(0.0)).result.code == Result.SUCCESS
+    for i in range(1, 6):
+        _, later = [ros.ask(name, request(x)) for x in (float(i), 10.0 + i)]
+        ros.wait_for(later.done, meanwhile=lambda: in_state(ros))
+        assert later.result().result.code == Result.SUCCESS
+        in_state(ros)  # what was on its way has arrived
+        torques.clear()
+        # Whatever followed from the first call would have been made by then.
+        ros.wait_for_report('dynamics_node', meanwhile=lambda: in_state(ros))
+        expected = ROBOT.with_gravity((10.0 + i, 0.0, -9.81)).gravity(Q)
+        assert torques
+        for torque in torques:
+            assert_allclose(torque.effort, expected, atol=SAME)
+    assert ros.call(SetGravity, name, request(0.0)).result.code == Result.SUCCESS
+
+
 def bad_payload(frame: str = 'tool0', mass: float = 1.0, ixx: float = 0.0) -> SetPayload.Request:
     request = SetPayload.Request()
     request.payload.header.frame_id = frame

@@ -173,6 +173,7 @@ class ParameterSet(Generic[Settings]):
         self._declared = {item.name: item for item in declared(kind)}
         self._checks: list[Callable[[Settings], None]] = []
         self._listeners: list[Callable[[frozenset[str]], None]] = []
+        self._storing = False
         self.values = kind()
         for item in self._declared.values():
             self.values = replaced(self.values, item.path, self._declare(item))
@@ -193,9 +194,13 @@ class ParameterSet(Generic[Settings]):
         self._listeners.append(listener)
 
     def store(self, values: Mapping[str, Any]) -> None:
-        """Make parameters show values that came in by another way."""
+        """Make parameters show values that are in force already; no listener is told."""
         given = [self._parameter(self._declared[name], value) for name, value in values.items()]
-        self._node.set_parameters_atomically(given)
+        self._storing = True
+        try:
+            self._node.set_parameters_atomically(given)
+        finally:
+            self._storing = False
 
     def _parameter(self, item: Declared, value: Any) -> Parameter[Any]:
         stored = list(value) if isinstance(value, tuple) else value
@@ -236,7 +241,7 @@ class ParameterSet(Generic[Settings]):
             for given in parameters
             if given.name in self._declared and self._differs(before, given.name)
         )
-        if changed:
+        if changed and not self._storing:
             for listener in self._listeners:
                 listener(changed)
 

@@ -31,7 +31,9 @@ from .conversions import (
     accel_message,
     empty_efforts,
     float_sequence,
+    header,
     inertia_arrays,
+    inertia_message,
     point_message,
     vector_array,
     wrench_message,
@@ -152,7 +154,12 @@ class Dynamics(Part):
         payload = self.context.built.request.payload
         if payload != self._announced:
             self._announced = payload
-            self._payload.publish(self.context.payload_message())
+            self._payload.publish(self._payload_message(payload))
+
+    def _payload_message(self, payload: PayloadRequest) -> Payload:
+        head = header(self.context.now(), self.context.frame_id(payload.frame))
+        inertia = inertia_message(payload.mass, payload.center_of_mass, payload.inertia_matrix())
+        return Payload(header=head, inertia=inertia)
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
         """Compile what services ask for."""

@@ -22,6 +22,7 @@ from rclpy.task import Future
 
 from ..errors import DynamicsRosError
 from . import command_line
+from .housekeeping import let_timers_wait
 
 FOREVER = 1e8
 """Seconds; much more overflows the events executor's deadline."""
@@ -117,6 +118,7 @@ def _run(build: Callable[[], Application], told: int) -> int:
     gc.collect()
     gc.freeze()
     sys.setswitchinterval(SWITCH_INTERVAL)
+    let_timers_wait()
     try:
         spin(executor, application.nodes[0], _signal(executor, told))
     finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -21,7 +21,7 @@ from dynamics_ros_msgs.msg import Payload
 from ..errors import DynamicsRosError, ModelError
 from ..robot import Robot
 from .cdr import MalformedMessageError
-from .conversions import JointValues, header, inertia_arrays, inertia_message
+from .conversions import JointValues, header, inertia_arrays
 from .declaration import ParameterSet
 from .joint_state_input import JOINT_STATE_QOS, OVERRIDABLE, JointStateInput
 from .meter import Meter
@@ -52,6 +52,10 @@ RESUME_AFTER = 1e-4
 
 WARNING_RATE = 0.2
 """Most warnings a second about messages that are refused; diagnostics counts them all."""
+
+
+NO_NEW_ROBOT = frozenset({'robot_description', 'joint_timeout', 'state_timeout', 'frame_prefix'})
+"""Parameters that need none, or ask for it in another way."""
 
 
 class RobotContext:
@@ -108,7 +112,9 @@ class RobotContext:
         self.parameters.add_listener(self._parameters_changed)
         self.parameters.add_check(check_robot_parameters)
         check_robot_parameters(self.parameters.values)
-        node.create_subscription(String, 'robot_description', self._on_description, LATCHED)
+        node.create_subscription(
+            String, 'robot_description', lambda m: self._use_description(m.data), LATCHED
+        )
         self.input = JointStateInput(node, self._on_joint_state, self._refuse_bytes)
         self._junction = Junction(
             self.input, self._parts, self.joint_states, self._catch_up, self._faults
@@ -146,8 +152,7 @@ class RobotContext:
         description = self.parameters.values.robot_description
         if description:
             self._use_description(description)
-        slices = (step for part in self._parts for step in part.warm_up())
-        self._warm_up.replace(executor, slices)
+        self._warm_up.replace(executor, self._slices())
 
     # --- the robot ------------------------------------------------------------------------------
 
@@ -214,12 +219,6 @@ class RobotContext:
         assert self.executor is not None, 'start() comes first'
         return await self._requests.compute(self.executor, robot, kernels, function, worker)
 
-    def payload_message(self) -> Payload:
-        """The payload in force."""
-        payload = self.built.request.payload if self.built else PayloadRequest()
-        inertia = inertia_message(payload.mass, payload.center_of_mass, payload.inertia_matrix())
-        return Payload(header=header(self.now(), self.frame_id(payload.frame)), inertia=inertia)
-
     def _request(self, description: str) -> RobotRequest:
         values = self.parameters.values
         return RobotRequest(
@@ -237,24 +236,24 @@ class RobotContext:
         if self.buffer is not None:
             self.buffer.joint_timeout = values.joint_timeout
         self._name()
-        if self.executor is None or not names - {'joint_timeout', 'state_timeout', 'frame_prefix'}:
+        if self.executor is None:
             return
         if 'robot_description' in names and values.robot_description:
             self._use_description(values.robot_description)
-            names -= {'robot_description'}
-        if names:
+        if 'gravity' in names:
+            # By itself, as the service changes it: what else is asked for meanwhile stays.
+            gravity = values.gravity
+            self.change_reported('gravity', lambda now: replace(now, gravity=gravity))
+        if names - NO_NEW_ROBOT - {'gravity'}:
             wanted = self._request('')
             self.change_reported(
                 'parameters',
-                lambda now: replace(wanted, description=now.description, payload=now.payload),
+                lambda now: replace(
+                    wanted, description=now.description, payload=now.payload, gravity=now.gravity
+                ),
             )
 
-    def _on_description(self, message: String) -> None:
-        self._use_description(message.data)
-
     def _use_description(self, text: str) -> None:
-        if self.built is not None and text == self.built.request.description:
-            return
         if not text.strip():
             self.report('robot_description', ModelError('robot_description', 'is empty'))
             return
@@ -306,8 +305,10 @@ class RobotContext:
             f'{built.seconds:.2f} s'
         )
         assert self.executor is not None
-        slices = (step for part in self._parts for step in part.warm_up())
-        self._warm_up.replace(self.executor, slices)
+        self._warm_up.replace(self.executor, self._slices())
+
+    def _slices(self) -> Iterator[Callable[[], object]]:
+        return (step for part in self._parts for step in part.warm_up())
 
     def report(self, subject: str, error: BaseException | None) -> None:
         """Have diagnostics and the log tell why something is refused; None: it no longer is."""
