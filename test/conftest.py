@@ -21,13 +21,16 @@ except ImportError:  # the files that need it are left out
 else:
     # A busy machine may take any time for one example. Delicate places are drawn on purpose, and a
     # law that does not hold there leaves many of them out.
-    settings.register_profile(
-        'busy',
+    usual = settings(
         deadline=None,
         max_examples=60,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+        # The same examples at every run: a change is judged by what it changed.
+        derandomize=True,
     )
-    settings.load_profile('busy')
+    settings.register_profile('usual', usual)
+    settings.register_profile('fuzz', usual, derandomize=False, max_examples=600)
+    settings.load_profile('usual')
 
 HERE = Path(__file__).parent
 
@@ -69,8 +72,15 @@ collect_ignore = list(LEFT_OUT)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        '--fuzz', action='store_true', help='mutate many more messages and descriptions'
+        '--fuzz',
+        action='store_true',
+        help='mutate many more messages and descriptions; new examples for properties',
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption('--fuzz') and installed('hypothesis'):
+        settings.load_profile('fuzz')
 
 
 def pytest_report_header() -> list[str]:
