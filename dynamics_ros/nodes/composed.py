@@ -13,7 +13,7 @@ from rclpy.node import Node
 from .contact_node import NAME as CONTACT
 from .contact_node import Contact
 from .declaration import warn_of_undeclared
-from .diagnostics import Diagnostics
+from .diagnostics import Diagnostics, report_in_turn
 from .dynamics_node import NAME as DYNAMICS
 from .dynamics_node import Dynamics
 from .executor import Application, run
@@ -37,7 +37,7 @@ def build() -> Application:
         context.add(part)
     for part in parts:
         warn_of_undeclared(part.node, host)
-        Diagnostics(context, part)
+    report_in_turn(host, [Diagnostics(context, part) for part in parts])
     GravityFollower(context)
     return Application([part.node for part in parts], context)
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import cycle
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
 
 from .conversions import header
 from .outputs import RELIABLE
@@ -20,7 +23,7 @@ SILENT_AFTER = 1.0
 
 
 class Diagnostics:
-    """Reports on one part of a context."""
+    """Reports on one part of a context; in between, as soon as there is something else to say."""
 
     def __init__(self, context: RobotContext, part: Part) -> None:
         self._context = context
@@ -32,9 +35,6 @@ class Diagnostics:
         self._published: dict[str, int] = {}
         self._refused = 0
         self._rate = 0.0
-        # Steady: a simulated clock that stands still must not silence diagnostics.
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = part.node.create_timer(PERIOD, self._tick, clock=steady)
         context.on_change(self.report_change)
 
     def report_change(self) -> None:
@@ -43,7 +43,8 @@ class Diagnostics:
         if summary != self._said:
             self._report(summary)
 
-    def _tick(self) -> None:
+    def report(self) -> None:
+        """Report, and log what has lasted."""
         if self._context.parts[0] is self._part:
             self._context.joint_state_rate = self._context.joint_states.take_rate()
         summary = self._summary()
@@ -153,6 +154,19 @@ class Diagnostics:
             if output.skipped:
                 values[f'{output.topic} not published for its rate'] = str(output.skipped)
         return values | self._part.details()
+
+
+def report_in_turn(node: Node, reports: Sequence[Diagnostics]) -> None:
+    """Have each report come once in ``PERIOD``, evenly: together they would hold up joint states.
+
+    Args:
+        node: has the timer.
+        reports: of the parts of a process.
+    """
+    turn = cycle(reports)
+    # Steady: a simulated clock that stands still must not silence diagnostics.
+    steady = Clock(clock_type=ClockType.STEADY_TIME)
+    node.create_timer(PERIOD / len(reports), lambda: next(turn).report(), clock=steady)
 
 
 def _age(age: float) -> str:

@@ -29,9 +29,12 @@ OVERRIDABLE = QoSOverridingOptions(
 BACK_TO_BACK = 40e-6
 """Seconds from the end of one message to the next when that one had been waiting."""
 
-CATCH_UP = 20
-"""Messages that may wait and are still answered one by one, as after a short pause of the machine.
-Of more, the node is too slow for: only the newest is answered."""
+CATCH_UP = 0.01
+"""Seconds within which what waits is answered one by one, as after a short pause of the machine.
+What would take longer, the node is too slow for: only the newest is answered."""
+
+USUAL = 0.1
+"""Share of the last answer in what an answer usually takes."""
 
 _log = logging.getLogger('dynamics_ros.nodes')
 
@@ -66,6 +69,7 @@ class JointStateInput:
         if raw:
             self._read = self._reader.read
         self._ended = 0.0
+        self._usual = 0.0
         self._subscription = node.create_subscription(
             JointState,
             'joint_states',
@@ -76,16 +80,19 @@ class JointStateInput:
         )
 
     def _on_message(self, message: Any) -> None:
-        if time.monotonic() - self._ended > BACK_TO_BACK:
+        begun = time.monotonic()
+        if begun - self._ended > BACK_TO_BACK:
             self._pass_on(message, True)
         else:
             waiting = [message, *self._waiting()]
-            all_of_them = len(waiting) <= CATCH_UP
+            all_of_them = len(waiting) * self._usual <= CATCH_UP
             self.superseded += 0 if all_of_them else len(waiting) - 1
             for one in waiting[:-1]:
                 self._pass_on(one, all_of_them)
+            begun = begun if len(waiting) == 1 else time.monotonic()
             self._pass_on(waiting[-1], True)
         self._ended = time.monotonic()
+        self._usual += USUAL * (self._ended - begun - self._usual)
 
     @property
     def layout(self) -> Layout | None:

@@ -8,7 +8,7 @@ from typing import NoReturn
 from rclpy.node import Node
 
 from .declaration import warn_of_undeclared
-from .diagnostics import Diagnostics
+from .diagnostics import Diagnostics, report_in_turn
 from .executor import Application, run
 from .gravity_follower import GravityFollower
 from .part import Part
@@ -36,7 +36,7 @@ def run_alone(
         context = RobotContext(node, subscribe_payload=subscribe_payload)
         part = make(node, context)
         context.add(part)
-        Diagnostics(context, part)
+        report_in_turn(node, [Diagnostics(context, part)])
         GravityFollower(context)
         warn_of_undeclared(node)
         return Application([node], context)
