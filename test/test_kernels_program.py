@@ -139,11 +139,15 @@ def test_references_are_right_and_nothing_is_kept_afterwards():
         run()
     after = sys.getrefcount(True), sys.getrefcount(False), sys.getrefcount(b)
     assert all(abs(x - y) < 100 for x, y in zip(before, after, strict=True))
-    kept = weakref.ref(program)
+    kept = weakref.ref(b)
     del program
     a[0] = 1.0
     assert run() is True  # the function keeps what it needs
     assert b[0] == 1.0
+    del a, b
+    gc.collect()
+    assert kept() is not None
+    assert run() is True
     del run
     gc.collect()
     assert kept() is None

@@ -95,6 +95,8 @@ class Program:
     def _machine_code(self) -> Callable[[], bool] | None:
         """A builtin that goes through the steps; None where one of them has no machine code."""
         codes = [step.kernel.machine_code for step in self.steps]
+        if not codes or None in codes:
+            return None
         try:
             shared = _compiled()
         except (CompilerUnavailableError, UnknownLayoutError):
@@ -103,8 +105,7 @@ class Program:
         table.owned = [shared, self.steps]
         table[STEPS] = len(codes)
         for i, (step, code) in enumerate(zip(self.steps, codes, strict=True)):
-            if code is None:
-                return None
+            assert code is not None, 'seen above'
             arrays = [*step.inputs, *step.outputs]
             pointers = np.array([arguments.address(x) for x in arrays], dtype=np.int64)
             strides = np.zeros(len(arrays), dtype=np.int64)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 from dynamics_ros.kernels.kernel import Kernel
 from dynamics_ros.kernels.trace import trace
 
+MOST = 32
+"""Kernels of each kind that are kept: an order comes from whoever publishes."""
 
-@cache
+
+@lru_cache(maxsize=MOST)
 def copy_of(size: int) -> Kernel:
     """a, of a (size)."""
     return Kernel(trace(lambda a: a, {'a': size}, 'vector_copy', 'a'))
 
 
-@cache
+@lru_cache(maxsize=MOST)
 def ordered(order: tuple[int, ...]) -> Kernel:
     """a in another order: its element ``order[i]`` in the place i."""
     return Kernel(
@@ -22,7 +25,7 @@ def ordered(order: tuple[int, ...]) -> Kernel:
     )
 
 
-@cache
+@lru_cache(maxsize=MOST)
 def sum_of(size: int) -> Kernel:
     """a + b, of a and b (size)."""
     return Kernel(
@@ -35,7 +38,7 @@ def sum_of(size: int) -> Kernel:
     )
 
 
-@cache
+@lru_cache(maxsize=MOST)
 def difference_of(size: int) -> Kernel:
     """a - b, of a and b (size)."""
     return Kernel(

@@ -97,7 +97,8 @@ class Layout:
         self._remember(data)
         sizes = [count for _, count in arrays]
         # Between them is the length of the next, as long as one number with what fills up.
-        self._block = sum(sizes) + 2 if sizes[0] and len(set(sizes)) == 1 else 0
+        each = len(names)
+        self._block = sum(sizes) + 2 if each and sizes == [each] * 3 else 0
 
     @property
     def is_block(self) -> bool:
@@ -182,6 +183,7 @@ class JointStateReader:
         self._layouts = [layout, *self._layouts[: REMEMBERED - 1]]
         values = layout.read(data)
         assert values is not None, 'a layout fits what it was made of'
+        self.layout = layout
         return values
 
 

@@ -197,6 +197,8 @@ class Contact(Part):
     def share(self, now: float) -> Share | None:
         """All but feet, of one contact frame."""
         pipeline, external, state = self._pipeline, self._external, self.context.state
+        if self.silence:
+            return None
         if pipeline is None or external is None or state is None or not pipeline.is_plain:
             return None
         listened = self._listened(now)
@@ -204,8 +206,9 @@ class Contact(Part):
             return None
         place, root = self._place.latest, self.context.root_frame_id()
         in_root = pipeline.axes == pipeline.robot.root_frame
+        known = place is not None and self._place.known(place)
         made_of = (
-            *(pipeline, self.context.buffer, self.context.names, external.report, place),
+            *(pipeline, self.context.buffer, self.context.names, external.report, place, known),
             *(*listened, *pipeline.made_of()),
         )
         if self._share is None or not same(made_of, self._share_made_of) or self._share.over:
@@ -213,7 +216,7 @@ class Contact(Part):
                 state,
                 external,
                 place,
-                place is not None and self._place.known(place),
+                known,
                 root,
                 root if in_root else self.context.frame_id(pipeline.axes),
                 self.context.frame_id(place.link) if place else '',
@@ -223,9 +226,9 @@ class Contact(Part):
                 pipeline, self.context.buffer, told, listened, lambda: self._place.latest
             )
             self._share_made_of = made_of
-        return self._share.share
+        return self._share.share._replace(until=self._markers.due_at(now))
 
-    def catch_up(self, state: RobotState) -> None:
+    def catch_up(self, state: RobotState, states: int) -> None:
         """Ask for the place of a contact, and publish markers."""
         pipeline, share = self._pipeline, self._share
         if pipeline is None or share is None:
@@ -233,6 +236,7 @@ class Contact(Part):
         self.caution = pipeline.caution
         external = self._external = share.torques()
         place = self._place.update(state, external)
+        self._markers.skip(states - 1)
         if self._markers.due(time.monotonic(), self.parameters.values.markers.rate):
             estimates = pipeline.wrenches(state, external.values)
             self._drawing.publish(state, external, estimates, place)

@@ -14,7 +14,7 @@ from ..estimation import (
     TorqueObserver,
     WrenchEstimate,
 )
-from ..kernels import Step, difference_of
+from ..kernels import Step, copy_of, difference_of, sum_of
 from ..robot import Robot
 from . import contact_estimators as estimators
 from .conversions import Array, index_of
@@ -30,6 +30,9 @@ FIRST_INTERVAL = 1e-3
 
 SAME_INTERVAL = 0.2
 """Relative change of it that makes no difference to noise."""
+
+
+NO_KERNEL = 'wrenches follow as soon as their kernel is compiled'
 
 
 class ExternalTorques(NamedTuple):
@@ -148,7 +151,7 @@ class ContactPipeline:
         Empty until the kernel is compiled: plain Python would not keep up with joint states.
         """
         if not self._estimator.ready:
-            self.caution = self.caution or 'wrenches follow as soon as their kernel is compiled'
+            self.caution = self.caution or NO_KERNEL
             return ()
         ignored = state.stale_mask if state.stale else None
         return self._estimator.estimate(state.q, external, ignored)
@@ -158,6 +161,7 @@ class ContactPipeline:
         """Whether what follows may go on as the last state did, without anything to find out."""
         return not (
             self.silence
+            or self.caution == NO_KERNEL
             or self._started[1]
             or self._before is not None
             or self.feet is not None
@@ -209,6 +213,8 @@ class ContactPipeline:
         robot = self.robot
         robot.kernel('observer_step', self.observer.kind, self.values.effort.sampling)
         robot.kernel('gravity')
+        for vectors in (difference_of(robot.nv), sum_of(robot.nv), copy_of(6)):
+            vectors.wait()
         self._estimator.compile(wait=wait)
         if self.feet is not None:
             self.feet.compile()

@@ -235,11 +235,11 @@ class Dynamics(Part):
         plan = self._replies.plan(now, self.context.names)
         if self.silence or plan is None or self._identification.watching:
             return None
-        return Share(plan.program.steps, plan.sent)
+        return Share(plan.program.steps, plan.sent, until=self._replies.due_at(now))
 
-    def catch_up(self, state: RobotState) -> None:
+    def catch_up(self, state: RobotState, states: int) -> None:
         """Publish whatever has a low rate."""
-        self._replies.send_seldom(time.monotonic(), state.stamp_bytes)
+        self._replies.catch_up(time.monotonic(), state.stamp_bytes, states)
 
     def _plan(self, prepared: Prepared) -> Replies:
         """The answers to states."""

@@ -236,13 +236,14 @@ class Kinematics(Part):
         if self.silence or placed is None or moving is None:
             return None
         steps = (*placed.program.steps, *moving.program.steps)
-        return Share(steps, (*placed.sent, *moving.sent))
+        until = min(self._placed.due_at(now), self._moving.due_at(now))
+        return Share(steps, (*placed.sent, *moving.sent), until=until)
 
-    def catch_up(self, state: RobotState) -> None:
+    def catch_up(self, state: RobotState, states: int) -> None:
         """Publish markers, and whatever has a low rate."""
         now, stamp = time.monotonic(), state.stamp_bytes
-        self._placed.send_seldom(now, stamp)
-        self._moving.send_seldom(now, stamp)
+        self._placed.catch_up(now, stamp, states)
+        self._moving.catch_up(now, stamp, states)
 
     def _pose(self, output: Output, kernel: Kernel) -> Answer:
         form = output.form(self.context.names.root, _empty_pose, ('pose',))

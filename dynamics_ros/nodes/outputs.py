@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -27,7 +28,7 @@ LOOK_PERIOD = 0.045
 """Seconds between two looks at whether anybody listens: asking costs as much as a small kernel."""
 
 MOST_FORMS = 8
-"""Forms that an output keeps, of those that it used last."""
+"""Forms that an output keeps, of those that it made last."""
 
 
 class Outbox:
@@ -141,6 +142,14 @@ class Output:
         """Whether one message in ``LOOK_PERIOD`` would be too few for a rate."""
         return self.listened_to(now) and (rate <= 0.0 or rate * LOOK_PERIOD > 1.0)
 
+    def due_at(self, now: float) -> float:
+        """When its rate lets the next message pass [s]; infinite when nobody listens."""
+        return self._limit.next if self.listened_to(now) else math.inf
+
+    def skip(self, states: int) -> None:
+        """Count states that were not published because its rate was reached."""
+        self.skipped += states
+
     def publish(self, message: Any) -> None:
         """Publish and count."""
         self._put(self._publish, message)
@@ -181,21 +190,25 @@ def _at_once(publish: Callable[[Any], None], message: Any) -> None:
 
 
 class RateLimit:
-    """Lets through no more than so many a second, evenly; 0 is no limit."""
+    """Lets through no more than so many a second, evenly; 0 is no limit.
+
+    Attributes:
+        next: when the next one may pass [s].
+    """
 
     def __init__(self) -> None:
-        self._next = 0.0
+        self.next = 0.0
 
     def passes(self, now: float, rate: float) -> bool:
         """Whether the one that comes at the time ``now`` [s] may pass."""
         if rate <= 0.0:
             return True
-        if now < self._next:
+        if now < self.next:
             return False
         period = 1.0 / rate
-        late = now - self._next
+        late = now - self.next
         # From the time it was due, so that the mean rate is kept, unless the input had paused.
-        self._next += period if late < period else late + period
+        self.next += period if late < period else late + period
         return True
 
 

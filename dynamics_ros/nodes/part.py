@@ -65,8 +65,13 @@ class Part(ABC):
         """
         return None
 
-    def catch_up(self, state: RobotState) -> None:  # noqa: B027 - most parts have nothing to do
-        """Publish what is published less often than states come, while these go the short way."""
+    def catch_up(self, state: RobotState, states: int) -> None:  # noqa: B027 - not all have to
+        """Publish what is published less often than states come, while these go the short way.
+
+        Args:
+            state: the latest.
+            states: so many have gone that way since the last time.
+        """
 
     @abstractmethod
     def outputs(self) -> list[Output]:

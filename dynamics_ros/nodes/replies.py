@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
@@ -86,6 +87,16 @@ class Replies:
             if reply.output.wants_more_than_looks(now, _cap(reply)):
                 return None
         return self._always or NOTHING
+
+    def due_at(self, now: float) -> float:
+        """When the next message is due that is not published for every state [s]."""
+        return min((reply.output.due_at(now) for reply, _ in self._capped), default=math.inf)
+
+    def catch_up(self, now: float, stamp: bytes, states: int) -> None:
+        """``send_seldom`` after so many states."""
+        for reply, _ in self._capped:
+            reply.output.skip(states - 1)
+        self.send_seldom(now, stamp)
 
     def send_seldom(self, now: float, stamp: bytes) -> None:
         """Compute and publish what is due of that which is not published for every state."""

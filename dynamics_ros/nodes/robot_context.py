@@ -300,6 +300,7 @@ class RobotContext:
                 part.adopt(prepared)
             except Exception as error:
                 self._failed(part, error)
+                part.problem = part.silence
         self.node.get_logger().info(
             f'robot {built.robot.name!r} is ready: {built.robot.nv} degrees of freedom, made in '
             f'{built.seconds:.2f} s'
@@ -368,7 +369,7 @@ class RobotContext:
         """Have the next state go the ordinary way, since something is no longer as it was."""
         self._junction.leave()
 
-    def _catch_up(self) -> None:
+    def _catch_up(self, states: int) -> None:
         """Do what the short way leaves undone, once its answer is out."""
         assert self.buffer is not None, 'the short way begins there'
         state = self.buffer.state()
@@ -376,7 +377,7 @@ class RobotContext:
         self.state = state
         for part in self._parts:
             try:
-                part.catch_up(state)
+                part.catch_up(state, states)
             except Exception as error:
                 self._failed(part, error)
         self._empty_outbox()

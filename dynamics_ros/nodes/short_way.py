@@ -3,15 +3,19 @@
 A joint state is mostly like the one before it: the same joints, a millisecond later, nothing else
 has changed. Then it is known beforehand what there is to compute and to whom it goes. All kernels
 run in one call, on arrays that stay, and write into the messages. Whatever is not like that takes
-the ordinary way, which decides everything anew, and so does one message in a while: who listens,
-how often, and what is drawn is decided there. Both ways run the same kernels.
+the ordinary way, which decides everything anew. Both ways run the same kernels.
+
+Who listens, and how often, is looked at every ``LOOK_PERIOD``; what is published seldom comes then,
+after the answer.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..kernels import Program, Step
@@ -35,8 +39,9 @@ class Share(NamedTuple):
         steps: what is computed, from ``StateBuffer.q``, ``v`` and ``effort``.
         sent: what is sent then.
         begin: whether a state of that time [ns] may take the short way; None: it may.
-        accept: the same once it has been computed; until then nothing has changed.
+        accept: the same once it has been computed.
         finish: takes the results over.
+        until: time of the steady clock [s] at which something else is due.
     """
 
     steps: tuple[Step, ...]
@@ -44,6 +49,7 @@ class Share(NamedTuple):
     begin: Callable[[int], bool] | None = None
     accept: Callable[[int], bool] | None = None
     finish: Callable[[int], None] | None = None
+    until: float = math.inf
 
 
 def same(a: tuple[object, ...], b: tuple[object, ...]) -> bool:
@@ -68,6 +74,7 @@ class ShortWay:
         self._layout = layout
         self._buffer = buffer
         self._run = program.run
+        self._moment = 0
         self._begin = [share.begin for share in shares if share.begin]
         self._accept = [share.accept for share in shares if share.accept]
         self._finish = [share.finish for share in shares if share.finish]
@@ -77,27 +84,38 @@ class ShortWay:
             for output, form in share.sent
         ]
 
-    def take(self, data: bytes) -> bool:
-        """Answer a joint state; False, and nothing has changed, where that is not for this way.
+    def compute(self, data: bytes) -> bytes | None:
+        """Compute what follows from a joint state; None where that is not for this way.
 
-        Raises:
-            Exception: of the publishers, after all have been tried.
+        What has been written by then, the ordinary way overwrites.
+
+        Returns:
+            The stamp, for ``publish``.
         """
         if not self._layout.is_like(data):
-            return False
+            return None
         stamp = data[ENCAPSULATION:STAMP_END]
         seconds, nanoseconds = STAMP.unpack(stamp)
-        time = seconds * NANOSECONDS + nanoseconds
+        moment = seconds * NANOSECONDS + nanoseconds
         for begin in self._begin:
-            if not begin(time):
-                return False
+            if not begin(moment):
+                return None
         self._layout.copy_numbers(data, self._buffer.received)
         if not self._run():  # which includes whether all numbers are finite
-            return False
+            return None
         for accept in self._accept:
-            if not accept(time):
-                return False
+            if not accept(moment):
+                return None
         self._buffer.written = seconds, nanoseconds
+        self._moment = moment
+        return stamp
+
+    def publish(self, stamp: bytes) -> None:
+        """Publish what has been computed, and take it over.
+
+        Raises:
+            Exception: of the first publisher that failed, after all have been tried.
+        """
         failure: Exception | None = None
         for output, publish, message in self._sent:
             try:
@@ -106,10 +124,9 @@ class ShortWay:
                 failure = failure or error
             output.published += 1
         for finish in self._finish:
-            finish(time)
+            finish(self._moment)
         if failure is not None:
             raise failure
-        return True
 
 
 class Junction:
@@ -120,7 +137,7 @@ class Junction:
         states: JointStateInput,
         parts: Sequence[Part],
         meter: Meter,
-        catch_up: Callable[[], None],
+        catch_up: Callable[[int], None],
         faults: FaultLog,
     ) -> None:
         """Begin with the ordinary way.
@@ -129,12 +146,13 @@ class Junction:
             states: what comes in.
             parts: who answers.
             meter: counts answers.
-            catch_up: does now and then what the short way leaves undone.
+            catch_up: does now and then what the short way leaves undone, told of how many states.
             faults: where unforeseen errors go.
         """
         self._states, self._parts, self._meter = states, parts, meter
         self._catch_up, self._faults = catch_up, faults
-        self._program = Program(())
+        self._program: Program | None = None
+        self._answered = 0
 
     def leave(self) -> None:
         """Have the next state go the ordinary way."""
@@ -143,12 +161,19 @@ class Junction:
     def prepare(self, buffer: StateBuffer) -> None:
         """Open the short way to what comes next, unless something stands against it.
 
-        For a while only, until it is looked anew who listens.
+        For a while only: until it is looked anew who listens, or something is due that is published
+        less often.
 
         Args:
             buffer: of the state that has just been answered.
         """
         self.leave()
+        try:
+            self._open(buffer)
+        except Exception as error:
+            self._faults.report('preparing the short way', error)
+
+    def _open(self, buffer: StateBuffer) -> None:
         layout = self._states.layout
         if layout is None or not layout.is_block:
             return
@@ -164,26 +189,36 @@ class Junction:
         steps = (order, *(step for share in shares for step in share.steps))
         # Parts keep their steps; the order is made anew, but of the same kernel and arrays.
         known = self._program
-        if not (
+        if known is None or not (
             known.final
             and same(steps[1:], known.steps[1:])
             and order.kernel is known.steps[0].kernel
             and order.outputs[0] is known.steps[0].outputs[0]
         ):
-            self._program = Program(steps)
-        way, until = ShortWay(layout, buffer, shares, self._program), now + LOOK_PERIOD
+            known = self._program = Program(steps)
+        way = ShortWay(layout, buffer, shares, known)
+        until = min(now + LOOK_PERIOD, *(share.until for share in shares))
+        # Of a state that comes much later nobody has looked whom it is for.
+        self._states.short_way = partial(self._take, way, until, until + LOOK_PERIOD)
+        self._answered = 0
 
-        def take(data: bytes) -> bool:
-            try:
-                taken = way.take(data)
-            except Exception as error:
-                self._faults.report('publishing', error)
-                taken = True
-            if taken:
-                now = time.monotonic()
-                self._meter.tick(now)
-                if now >= until:
-                    self._catch_up()
-            return taken
-
-        self._states.short_way = take
+    def _take(self, way: ShortWay, until: float, over: float, data: bytes) -> bool:
+        if time.monotonic() >= over:
+            return False
+        try:
+            stamp = way.compute(data)
+        except Exception as error:
+            self._faults.report('computing the outputs', error)
+            return False
+        if stamp is None:
+            return False
+        try:
+            way.publish(stamp)
+        except Exception as error:
+            self._faults.report('publishing', error)
+        now = time.monotonic()
+        self._meter.tick(now)
+        self._answered += 1
+        if now >= until:
+            self._catch_up(self._answered)
+        return True

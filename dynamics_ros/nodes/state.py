@@ -253,7 +253,7 @@ class StateBuffer:
     def _resolved(self, names: tuple[str, ...]) -> _Resolution:
         """Where values of these names go; remembered for as many as publishers may be."""
         target = self._resolutions.get(names)
-        if target is None:
+        if target is None or target.names is not names:
             if len(self._resolutions) >= MOST_RESOLUTIONS:
                 self._resolutions.clear()
             target = _Resolution(names, self._slots, self._ignored)
