@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 pytest.importorskip('rclpy')
 
 import rclpy
 import yaml
+from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.task import Future
 from ros_harness import description
@@ -21,10 +25,12 @@ from std_srvs.srv import Trigger
 
 from dynamics_ros import Robot
 from dynamics_ros.nodes import composed
-from dynamics_ros.nodes.executor import dispose, make_executor
+from dynamics_ros.nodes.executor import Application, dispose, make_executor
+from dynamics_ros.nodes.kinematics_node import Kinematics
 from dynamics_ros.nodes.outputs import Output
 from dynamics_ros.nodes.robot_context import RobotContext
 from dynamics_ros.nodes.short_way import Junction, ShortWay
+from dynamics_ros_msgs.msg import ContactState
 
 pytestmark = pytest.mark.ros
 
@@ -66,7 +72,7 @@ class Stream:
 def messages(kind: str, time: int) -> Iterator[JointState | str]:
     """A stream from that time [ns] on in which something happens; a string is a service to call."""
     stream = Stream(time)
-    push = ROBOT.jacobian(np.zeros(7), 'tool0').T @ np.array([0.0, 30.0, 20.0, 0.0, 0.0, 0.0])
+    push = ROBOT.jacobian(np.zeros(7), 'tool0').T @ np.array([30.0, 10.0, 0.0, 0.0, 0.0, 0.0])
     if kind == 'another order of joints':
         stream.order = SHUFFLED
     for i in range(900):
@@ -101,7 +107,7 @@ def messages(kind: str, time: int) -> Iterator[JointState | str]:
 KINDS = (
     *('nothing happens', 'another order of joints', 'a gap', 'the same stamp again'),
     *('a stamp in the past', 'no effort of one joint', 'no velocities', 'some joints only'),
-    *('no number', 'another joint too', 'another frame_id', 'contact', 'tare'),
+    *('no number', 'another joint too', 'another frame_id', 'tare', 'contact'),
 )
 
 
@@ -112,7 +118,12 @@ Heard = tuple[str, type, bytes]
 class Nodes:
     """The composed nodes in this process; whatever they publish is heard."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        build: Callable[[], Application] = composed.build,
+        more: Mapping[str, Any] | None = None,
+    ) -> None:
         own = {
             'kinematics_node': {'frames': ['tool0'], 'publish_tf': True, 'markers.rate': 1.0},
             'dynamics_node': {'robot_description': ARM, 'command_joints': NAMES[::-1]},
@@ -125,6 +136,7 @@ class Nodes:
                 'tare.max_deviation': 50.0,
             },
         }
+        own['kinematics_node'].update(more or {})
         path = folder / 'parameters.yaml'
         path.write_text(
             yaml.safe_dump({name: {'ros__parameters': values} for name, values in own.items()})
@@ -133,7 +145,7 @@ class Nodes:
             args=['--ros-args', '--params-file', str(path), '--log-level', 'error'],
             domain_id=DOMAIN,
         )
-        self.application = composed.build()
+        self.application = build()
         self.context: RobotContext = self.application.context
         self.executor = make_executor()
         for node in self.application.nodes:
@@ -224,7 +236,84 @@ def test_both_ways_publish_the_same(said, what):
     # Not while the observer settles after a start, for 40 states or more.
     assert taken > 200, 'it is the usual way'
     assert len(ordinary) > 6000
+    told = {
+        deserialize_message(data, kind).state
+        for topic, kind, data in ordinary
+        if topic.endswith('contact_state')
+    }
+    assert (ContactState.CONTACT in told or ContactState.COLLISION in told) == (what == 'contact')
     assert [topic for topic, *_ in shortly] == [topic for topic, *_ in ordinary]
     for (_, kind, one), (*_, other) in zip(shortly, ordinary, strict=True):
         # What fills up between fields may differ.
         assert one == other or deserialize_message(one, kind) == deserialize_message(other, kind)
+
+
+def kinematics_alone() -> Application:
+    """A node that has nothing to do when nobody listens."""
+    node = Node('kinematics_node')
+    context = RobotContext(node, subscribe_payload=False)
+    context.add(Kinematics(node, context))
+    return Application([node], context)
+
+
+class Clock:
+    """Steady time that only tests let go on."""
+
+    def __init__(self, patched: pytest.MonkeyPatch) -> None:
+        self.now = time.monotonic()
+        patched.setattr(time, 'monotonic', lambda: self.now)
+
+
+@pytest.fixture
+def alone(tmp_path, monkeypatch):
+    """The kinematics node alone, nobody listens; the twist has a limit."""
+    more = {'robot_description': ARM, 'publish_rates.twist': 20.0, 'publish_tf': False}
+    nodes = Nodes(tmp_path, kinematics_alone, more)
+    nodes.listen()
+    yield nodes, Clock(monkeypatch)
+    monkeypatch.undo()
+    nodes.close()
+
+
+def test_a_node_that_nobody_listens_to_takes_states_all_the_same(alone):
+    nodes, clock = alone
+    stream = Stream(START)
+    for _ in range(200):
+        nodes.take(stream.state())
+        clock.now += 1e-3
+    assert nodes.context.input.short_way is not None
+    assert nodes.context.joint_states.count == 200
+    assert nodes.heard == []
+    latest = nodes.context.latest_state()
+    assert latest.time == stream.time
+    assert_array_equal(latest.q, stream.state(step=0).position)
+
+
+def test_whoever_has_come_in_a_pause_gets_the_next_state(alone, monkeypatch):
+    nodes, clock = alone
+    stream = Stream(START)
+    for _ in range(100):
+        nodes.take(stream.state())
+        clock.now += 1e-3
+    monkeypatch.setattr(
+        Output, 'listened_to', lambda self, now: self.topic.endswith('pose') and now >= clock.now
+    )
+    clock.now += 5.0
+    nodes.take(stream.state())
+    assert [topic for topic, *_ in nodes.heard] == ['/kinematics_node/tool0/pose']
+
+
+@pytest.mark.parametrize('rate', [25.0, 33.0, 50.0, 100.0, 1000.0])
+def test_a_limit_of_an_output_is_kept_and_counted(alone, monkeypatch, rate):
+    nodes, clock = alone
+    monkeypatch.setattr(Output, 'listened_to', lambda self, now: True)
+    stream, count = Stream(START), round(8.0 * rate)
+    for _ in range(count):
+        nodes.take(stream.state())
+        clock.now += 1.0 / rate
+    heard = Counter(topic.rpartition('/')[2] for topic, *_ in nodes.heard)
+    assert heard['pose'] == count
+    assert heard['twist'] == pytest.approx(160, abs=2)
+    outputs = {output.topic: output for part in nodes.context.parts for output in part.outputs()}
+    skipped = outputs['/kinematics_node/tool0/twist'].skipped
+    assert skipped == pytest.approx(count - heard['twist'], abs=0.1 * rate)
