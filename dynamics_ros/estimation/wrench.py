@@ -49,11 +49,6 @@ class WrenchEstimate:
     singular_values: Array
 
     @property
-    def marks(self) -> list[bool]:
-        """The flags as they are; quicker than one after the other."""
-        return [flag > 0.5 for flag in self.flags.tolist()]
-
-    @property
     def observable(self) -> NDArray[np.bool_]:
         """(6) fx fy fz tx ty tz; of a pure force the torque follows, it is not felt."""
         return self.flags[:6] > 0.5

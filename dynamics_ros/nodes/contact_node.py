@@ -47,7 +47,7 @@ LIVE = frozenset(
     | {f'markers.{n}' for n in ('rate', 'force_scale', 'torque_scale', 'diameter')}
     | {f'location.{n}' for n in ('rate', 'max_deviation')}
 )
-"""Parameters that are read for every state; all others need the estimators to be built anew."""
+"""Parameters that the estimators know nothing of; all others need them to be built anew."""
 
 
 class Contact(Part):

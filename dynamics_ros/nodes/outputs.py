@@ -31,6 +31,16 @@ MOST_FORMS = 8
 """Forms that an output keeps, of those that it made last."""
 
 
+def cap(own: float, general: float = 0.0) -> float:
+    """Most messages a second; 0: no limit.
+
+    Args:
+        own: that of an output; negative: as all of the node.
+        general: that of the node.
+    """
+    return general if own < 0.0 else own
+
+
 class Outbox:
     """Messages that leave together, once all that follows from a state has been computed.
 
@@ -116,12 +126,11 @@ class Output:
 
         Args:
             now: of the steady clock. Whether anybody listens may be as old as ``LOOK_PERIOD``.
-            own: most messages a second; 0: no limit; negative: as all of the node.
-            general: most messages of the node a second.
+            own, general: limits as of ``cap``.
         """
         if not self.listened_to(now):
             return False
-        rate = general if own < 0.0 else own
+        rate = cap(own, general)
         if rate <= 0.0 or self._limit.passes(now, rate):
             return True
         self.skipped += 1
@@ -135,8 +144,7 @@ class Output:
         """
         if not self.listened_to(now):
             return False
-        rate = general if own < 0.0 else own
-        return True if rate <= 0.0 else None
+        return True if cap(own, general) <= 0.0 else None
 
     def wants_more_than_looks(self, now: float, rate: float) -> bool:
         """Whether one message in ``LOOK_PERIOD`` would be too few for a rate."""

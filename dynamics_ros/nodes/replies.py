@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..kernels import Program, Step
 from .forms import Form
-from .outputs import LOOK_PERIOD, Output
+from .outputs import LOOK_PERIOD, Output, cap
 
 
 class Answer(NamedTuple):
@@ -16,7 +16,7 @@ class Answer(NamedTuple):
 
     Attributes:
         form: the message.
-        steps: what computes its numbers; the same object in several answers is computed once.
+        steps: what computes its numbers.
     """
 
     form: Form
@@ -28,7 +28,7 @@ class Reply(NamedTuple):
 
     Attributes:
         output: the publisher.
-        rate: most messages a second, as ``Output.due`` takes it.
+        rate: most messages a second, its own and that of the node; see ``outputs.cap``.
         answer: makes the message for names that are in force.
     """
 
@@ -84,7 +84,7 @@ class Replies:
         """What every state is answered with; None where ``send_seldom`` would not do for others."""
         self._look(now, names)
         for reply, _ in self._capped:
-            if reply.output.wants_more_than_looks(now, _cap(reply)):
+            if reply.output.wants_more_than_looks(now, cap(*reply.rate())):
                 return None
         return self._always or NOTHING
 
@@ -108,7 +108,7 @@ class Replies:
         """Plan anew if others listen, names are others, or a kernel has become quicker."""
         self._look_at = now + LOOK_PERIOD
         wanted = [reply for reply in self._replies if reply.output.listened_to(now)]
-        capped = [reply for reply in wanted if _cap(reply) > 0.0]
+        capped = [reply for reply in wanted if cap(*reply.rate()) > 0.0]
         plans = [plan for _, plan in self._capped] + ([self._always] if self._always else [])
         if (
             names is self._names
@@ -123,18 +123,10 @@ class Replies:
         self._capped = [(reply, _planned([reply])) for reply in capped]
 
 
-def _cap(reply: Reply) -> float:
-    """Most messages a second; 0: no limit."""
-    own, general = reply.rate()
-    return general if own < 0.0 else own
-
-
 def _planned(replies: Sequence[Reply]) -> Plan:
     answers = [reply.answer() for reply in replies]
-    # In their order, each once: identity, since arrays cannot be compared by one truth.
-    steps = {id(step): step for answer in answers for step in answer.steps}
     return Plan(
-        Program(list(steps.values())),
+        Program([step for answer in answers for step in answer.steps]),
         tuple((reply.output, answer.form) for reply, answer in zip(replies, answers, strict=True)),
     )
 
