@@ -84,7 +84,7 @@ def mutated_message(chance: random.Random) -> JointState:
 
 def same(one: JointValues, other: JointValues) -> bool:
     return one[:3] == other[:3] and all(
-        np.array_equal(a, b, equal_nan=True) for a, b in zip(one[3:], other[3:], strict=True)
+        np.array_equal(a, b, equal_nan=True) for a, b in zip(one[3:6], other[3:6], strict=True)
     )
 
 

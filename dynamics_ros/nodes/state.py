@@ -273,8 +273,9 @@ class StateBuffer:
             every = np.concatenate((position[order], velocity[order], effort[order]))
         else:
             every = block.take(target.together)
-        # The square is finite only if all numbers are; where it overflows, the longer way decides.
-        if not math.isfinite(every.dot(every)):
+        # A length is finite only if all numbers are; where it overflows, the longer way decides.
+        # NumPy's would warn of that.
+        if not math.isfinite(math.hypot(*every.tolist())):
             return False
         self.written = None
         self._whole = RobotState(
