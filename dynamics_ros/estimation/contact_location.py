@@ -280,8 +280,8 @@ class _Posterior:
         best = int(np.argmax(explained.evidence))
         index, size = self._fine[best], pieces.patches.size
         # Where within the piece: d f / f, no farther than its edge.
-        force, tangents = explained.force[best], explained.mean[best, 3:] * explained.units[0]
-        along = size * tangents / force if force > 0.0 else np.zeros_like(tangents)
+        force, change = explained.force[best], explained.mean[best, 3:] * explained.units[0]
+        along = size * change / force if force > 0.0 else np.zeros_like(change)
         tangents, normal = pieces.tangents[index], pieces.patches.normals[index]
         point = pieces.patches.points[index] + tangents @ np.clip(along, -2.0 * size, 2.0 * size)
         tangential = explained.mean[best, 1:3] * explained.units[1:3]
