@@ -300,7 +300,9 @@ class Template:
         Raises:
             LayoutError: what the middleware makes of it is not understood.
         """
-        found, end = _fields(prototype)
+        walk = _Walk(2 * ENCAPSULATION)
+        walk.message(prototype, '')
+        found, end = walk.found, walk.at - ENCAPSULATION
         data = serialize_message(prototype)[:end]
         # The body, not the encapsulation, begins where a float64 may: arrays are aligned.
         self._buffer = bytearray(ENCAPSULATION) + bytearray(data)
@@ -311,6 +313,23 @@ class Template:
         self.paths = tuple(paths)
         self._check(type(prototype), data, places)
         self.numbers = tuple(self._doubles[place] for place in places)
+        changing = [*self._stamps, *(slice(8 * x.start, 8 * x.stop) for x in places)]
+        self._constant = _constant_fields(walk.spans, changing)
+        self._constants = self._constant.unpack_from(data)
+
+    def take(self, data: bytes) -> bool:
+        """Take over stamps and numbers of a message that differs in nothing else.
+
+        Returns:
+            Whether it is such a message; nothing has changed where it is none.
+        """
+        size = len(self._message)
+        if not size <= len(data) <= size + MOST_SURPLUS:
+            return False
+        if self._constant.unpack_from(data) != self._constants:
+            return False
+        self._message[:] = data[:size]
+        return True
 
     def message(self, stamp: bytes) -> bytes:
         """The message.
@@ -373,22 +392,35 @@ def _places(found: Sequence[tuple[str, str, int]], path: str) -> slice:
     return slice(places[0], places[0] + len(places))
 
 
-def _fields(message: Any) -> tuple[list[tuple[str, str, int]], int]:
-    """Stamps and float64 of a message, with path, kind and place in a template's buffer; its end.
-
-    The end is counted from the begin of the message.
-    """
-    walk = _Walk(2 * ENCAPSULATION)
-    walk.message(message, '')
-    return walk.found, walk.at - ENCAPSULATION
+def _constant_fields(spans: Sequence[tuple[int, int]], changing: Sequence[slice]) -> struct.Struct:
+    """Reads all fields of a message but those that change, and nothing that lies between them."""
+    kept: list[tuple[int, int]] = []
+    for begin, end in spans:
+        if any(part.start <= begin < part.stop for part in changing):
+            continue
+        if kept and kept[-1][1] == begin:
+            begin = kept.pop()[0]
+        kept.append((begin, end))
+    form, at = ['='], ENCAPSULATION
+    for begin, end in kept:
+        form.append(f'{begin - at}x{end - begin}s')
+        at = end
+    return struct.Struct(''.join(form))
 
 
 class _Walk:
-    """Lays a message out as the middleware does."""
+    """Lays a message out as the middleware does.
+
+    Attributes:
+        at: where the next field may begin.
+        found: path, kind and place of stamps and float64.
+        spans: begin and end of all that is not between fields.
+    """
 
     def __init__(self, start: int) -> None:
         self.at = self.start = start
         self.found: list[tuple[str, str, int]] = []
+        self.spans = [(start - ENCAPSULATION, start)]
 
     def message(self, message: Any, path: str) -> None:
         """One message, field after field."""
@@ -411,7 +443,8 @@ class _Walk:
                 self.found.append((path, kind, place))
         elif kind.startswith('string'):
             self.number(4)
-            self.at += len(value.encode()) + 1
+            begin, self.at = self.at, self.at + len(value.encode()) + 1
+            self.spans.append((begin, self.at))
         elif '/' in kind:
             if kind == 'builtin_interfaces/Time' and path.endswith('header.stamp'):
                 self.found.append((path, 'stamp', self.at + -(self.at - self.start) % 4))
@@ -423,4 +456,5 @@ class _Walk:
         """Make room for a number; where it is."""
         self.at += -(self.at - self.start) % size
         begin, self.at = self.at, self.at + size
+        self.spans.append((begin, self.at))
         return begin

@@ -44,19 +44,21 @@ from .outputs import LATCHED, Output
 from .parameters import DynamicsParameters, PayloadParameters
 from .part import Part
 from .payload_action import PayloadAction
+from .repeats import Numbers, Repeatable
 from .replies import Answer, Replies, Reply
 from .request_kernels import kernel
 from .request_state import (
     RequestedState,
     external_wrenches,
     joint_values,
+    numbers_of,
     requested_state,
     required_frame,
     velocity_names,
 )
-from .results import serve
 from .robot_builder import PayloadRequest
 from .robot_context import RobotContext
+from .serving import serve
 from .short_way import Share
 from .standalone import run_alone
 from .state import RobotState
@@ -107,9 +109,12 @@ class Dynamics(Part):
         self._replies = Replies(())
         self._payload = Output(node, Payload, 'payload', LATCHED)
         self._announced: PayloadRequest | None = None
-        for kind, name, handler in (
+        for kind, name, motion in (
             (ComputeInverseDynamics, 'compute_inverse_dynamics', self._inverse_dynamics),
             (ComputeForwardDynamics, 'compute_forward_dynamics', self._forward_dynamics),
+        ):
+            serve(node, kind, f'~/{name}', motion, self.faults, repeats=True)
+        for kind, name, handler in (
             (ComputeDynamicsTerms, 'compute_dynamics_terms', self._dynamics_terms),
             (SetPayload, 'set_payload', self._set_payload),
             (SetGravity, 'set_gravity', self._set_gravity),
@@ -179,8 +184,8 @@ class Dynamics(Part):
         )
 
     def outputs(self) -> list[Output]:
-        """Gravity torques and commands."""
-        return [self._torques, *([self._commands] if self._commands else [])]
+        """Gravity torques and commands, and the payload."""
+        return [self._torques, *([self._commands] if self._commands else []), self._payload]
 
     def details(self) -> dict[str, str]:
         """Payload and gravity in force."""
@@ -278,16 +283,19 @@ class Dynamics(Part):
 
     # --- services -------------------------------------------------------------------------------
 
-    async def _inverse_dynamics(self, request: Any, response: Any) -> None:
+    async def _inverse_dynamics(self, request: Any, response: Any) -> Repeatable | None:
         state = requested_state(self.context, request.state, request.base_pose, request.base_twist)
         robot = state.robot
         acceleration = self._acceleration(request, state)
         wrenches = external_wrenches(self.context, robot, request.external_wrenches)
         q, v = state.q, state.required_velocity()
-        tau = await self.context.compute(
+        tau, used = await self.context.compute(
             robot,
             [kernel('inverse_dynamics', *wrenches)],
-            lambda home: home.inverse_dynamics(q, v, acceleration, wrenches),
+            lambda home: (
+                home.inverse_dynamics(q, v, acceleration, wrenches),
+                home.kernel('inverse_dynamics', *wrenches),
+            ),
         )
         # Filled in, not replaced: making messages takes longer than all of the dynamics.
         torques, joints = response.torques, robot.joint_v_indices
@@ -296,6 +304,9 @@ class Dynamics(Part):
         torques.effort = float_sequence(tau[list(joints.values())])
         if robot.model.root_joint_nv:
             response.base_wrench = wrench_message(_base_six(robot, tau))
+        names = request.acceleration_names or state.names
+        given = numbers_of('accelerations', names, request.accelerations, robot)
+        return self._repeatable(request, state, used, given, 'torques.effort')
 
     def _acceleration(self, request: Any, state: RequestedState) -> Array:
         robot = state.robot
@@ -312,19 +323,61 @@ class Dynamics(Part):
             raise InvalidArgumentError('base_acceleration', 'the base is fixed', 'zero')
         return acceleration
 
-    async def _forward_dynamics(self, request: Any, response: Any) -> None:
+    async def _forward_dynamics(self, request: Any, response: Any) -> Repeatable | None:
         state = requested_state(self.context, request.state, request.base_pose, request.base_twist)
         robot = state.robot
         wrenches = external_wrenches(self.context, robot, request.external_wrenches)
         q, v, effort = state.q, state.required_velocity(), state.required_effort()
-        a = await self.context.compute(
+        a, used = await self.context.compute(
             robot,
             [kernel('forward_dynamics', *wrenches)],
-            lambda home: home.forward_dynamics(q, v, effort, wrenches),
+            lambda home: (
+                home.forward_dynamics(q, v, effort, wrenches),
+                home.kernel('forward_dynamics', *wrenches),
+            ),
         )
         response.joint_names = list(robot.joint_v_indices)
         response.accelerations = float_sequence(a[list(robot.joint_v_indices.values())])
         response.base_acceleration = accel_message(_base_six(robot, a))
+        given = numbers_of('state.effort', state.names, request.state.effort, robot)
+        return self._repeatable(request, state, used, given, 'accelerations')
+
+    def _repeatable(
+        self,
+        request: Any,
+        state: RequestedState,
+        kernel: Kernel,
+        given: Numbers | Array | None,
+        result: str,
+    ) -> Repeatable | None:
+        """How a request like this would be answered.
+
+        Args:
+            request: has been answered.
+            state: that it is about.
+            kernel: of the positions, the velocities, what is given, and wrenches.
+            given: None where it is not given for all joints.
+            result: the field of the response.
+        """
+        context, robot = self.context, state.robot
+        q = numbers_of('state.position', state.names, request.state.position, robot)
+        v = numbers_of('state.velocity', state.names, request.state.velocity, robot)
+        frames = [context.frame_name(one.header.frame_id) for one in request.external_wrenches]
+        if not state.whole or q is None or v is None or given is None:
+            return None
+        if len(set(frames)) < len(frames):  # the sum of two
+            return None
+        wrenches = [
+            Numbers(f'external_wrenches.{frames.index(frame)}.wrench') for frame in sorted(frames)
+        ]
+        joints = tuple(robot.joint_v_indices.values())
+        names, buffer = context.names, context.buffer
+        return Repeatable(
+            kernel,
+            (q, v, given, *wrenches),
+            Numbers(result, None if joints == tuple(range(robot.nv)) else joints),
+            lambda: context.robot is robot and context.names is names and context.buffer is buffer,
+        )
 
     async def _dynamics_terms(self, request: Any, response: Any) -> None:
         state = requested_state(self.context, request.state, request.base_pose, request.base_twist)

@@ -41,9 +41,9 @@ from .part import Part, known_frames
 from .replies import Answer, Replies, Reply
 from .request_kernels import kernel
 from .request_state import check_count, requested_state, required_frame, velocity_names
-from .results import serve
 from .robot_context import RobotContext
 from .search import warm_up
+from .serving import serve
 from .short_way import Share
 from .standalone import run_alone
 from .state import RobotState, StateBuffer

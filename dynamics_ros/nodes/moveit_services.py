@@ -22,7 +22,6 @@ from .parameters import KinematicsParameters
 from .request_kernels import kernel
 from .request_state import NOT_GIVEN, RequestedState, check_count, requested_state
 from .results import (
-    SERVICE_QOS,
     FaultLog,
     NoStateError,
     SearchError,
@@ -31,6 +30,7 @@ from .results import (
 )
 from .robot_context import RobotContext
 from .search import Search
+from .serving import offer
 
 
 class Code(IntEnum):
@@ -97,7 +97,7 @@ class MoveItServices:
             (GetPositionFK, 'compute_fk', self.forward_kinematics),
             (GetPositionIK, 'compute_ik', self.inverse_kinematics),
         ):
-            self._node.create_service(kind, name, handler, qos_profile=SERVICE_QOS)
+            offer(self._node, kind, name, handler)
         return True
 
     async def forward_kinematics(self, request: Any, response: Any) -> Any:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Awaitable, Callable
-from typing import Any
 
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from dynamics_ros_msgs.msg import Result
 
@@ -105,41 +102,3 @@ class FaultLog:
             self._seen.add(key)
         text = ''.join(traceback.format_exception(type(error), error, error.__traceback__))
         self._node.get_logger().error(f'{where}: unexpected error (reported once)\n{text}')
-
-
-Handler = Callable[[Any, Any], Awaitable[None]]
-
-# The usual depth of ten loses requests, and responses to a client that a busy machine holds up,
-# once a few clients call at a time: all of them share one history.
-SERVICE_QOS = QoSProfile(depth=200, reliability=ReliabilityPolicy.RELIABLE)
-
-
-def serve(node: Node, kind: Any, name: str, handler: Handler, faults: FaultLog) -> None:
-    """Offer a service whose response carries a Result, and which no request can bring down.
-
-    Args:
-        node: the node.
-        kind: service type; its response has a field ``result``.
-        name: service name.
-        handler: a coroutine function that fills the response it is given, or raises. What it
-            leaves in ``response.result`` stays, else the result is a success.
-        faults: where unforeseen errors go.
-    """
-
-    def failed(error: Exception) -> Any:
-        if not isinstance(error, DynamicsRosError):
-            faults.report(name, error)
-        response = kind.Response()
-        response.result = failure(error)
-        return response
-
-    async def answer(request: Any, response: Any) -> Any:
-        try:
-            await handler(request, response)
-        except Exception as error:
-            return failed(error)
-        if response.result.code == Result.FAILURE and not response.result.message:
-            response.result = success()
-        return response
-
-    node.create_service(kind, name, answer, qos_profile=SERVICE_QOS)

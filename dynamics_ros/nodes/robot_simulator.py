@@ -49,7 +49,8 @@ from .conversions import (
 )
 from .declaration import ParameterSet, warn_of_undeclared
 from .executor import Application, run
-from .results import FaultLog, serve
+from .results import FaultLog
+from .serving import serve
 from .simulator_parameters import SimulatorParameters
 
 DEFAULT_ROBOT = 'seven_joint_arm.urdf'
