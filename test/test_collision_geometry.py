@@ -140,6 +140,7 @@ def test_a_shape_that_cannot_be_read_is_told_and_the_others_stay(shape, reason):
     )
     geometry = read_collision_geometry(text)
     assert len(geometry.triangles['a']) == 12
+    assert geometry.unread == ('a',)
     (problem,) = geometry.problems
     assert reason in problem
 

@@ -7,7 +7,7 @@ import pytest
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
-from dynamics_ros.estimation import ContactLocator, sample_surfaces
+from dynamics_ros.estimation import ContactLocator, links_without_surface, sample_surfaces
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 
 LINKS = 7
@@ -172,6 +172,53 @@ def test_links_that_no_joint_moves_are_left_out(robot):
     assert locator.links == ('link_2',)
 
 
+def test_a_push_where_no_surface_is_known_is_not_put_where_one_is(robot):
+    """As of a robot most of whose meshes cannot be read."""
+    known = {link: surface for link, surface in surfaces().items() if link in ('link_2', 'link_5')}
+    unseen = links_without_surface(robot, known, ())
+    assert unseen == ('link_1', 'link_3', 'link_4', 'link_6', 'link_7')
+    locator = ContactLocator(robot, known, without_surface=unseen, noise=0.01)
+    assert set(locator.links) == set(robot.body_names)
+    rng = np.random.default_rng(8)
+    right = {True: [], False: []}
+    for _ in range(150):
+        q = robot.random_configuration(rng)
+        link = f'link_{rng.integers(3, LINKS + 1)}'
+        point, force, _ = push(rng, tilt=rng.uniform(0.0, 0.3))
+        tau = torque(robot, q, link, point, force) + 0.01 * rng.normal(size=robot.nv)
+        if not felt(robot, link, tau):
+            continue
+        place = locator.locate(q, tau)
+        right[link in known].append(place.link == link)
+        if place.link in unseen:
+            assert place.point_frame == ''
+            assert not place.force.any()
+            assert place.deviation == np.inf
+        else:
+            assert place.point_frame == place.link
+    assert np.mean(right[False]) > 0.9
+    assert np.mean(right[True]) > 0.9
+
+
+def test_links_without_surface_are_one_a_body_and_none_without_mass():
+    text = arm(3)
+    # link_2 is nothing but the place between two axes; link_3 carries a hand without a mesh.
+    start, end = text.index('<link name="link_2">'), text.index('<joint name="joint_2"')
+    text = f'{text[:start]}<link name="link_2"/>{text[end:]}'.replace(
+        '</robot>',
+        '<link name="hand"/><joint name="mount" type="fixed"><parent link="link_3"/>'
+        '<child link="hand"/></joint></robot>',
+    )
+    robot = Robot.from_urdf(text)
+    assert links_without_surface(robot, ('link_1', 'link_3'), ()) == ()
+    assert links_without_surface(robot, ('link_1', 'link_3'), ('base', 'hand')) == ('hand',)
+    assert links_without_surface(robot, ('hand',), ('link_3', 'hand')) == ('link_1', 'link_3')
+    # Where nothing is known of any surface, the joints alone decide.
+    alone = ContactLocator(robot, {}, without_surface=links_without_surface(robot, (), ()))
+    assert alone.links == ()
+    assert alone.locate(robot.neutral(), np.ones(3)) is None
+
+
 def test_the_inner_wall_of_a_hollow_link_is_no_place_to_touch():
     box = read_collision_geometry(arm()).triangles['link_1']
     middle = np.array([0.02, 0.0, 0.16])
@@ -190,6 +237,11 @@ def test_the_inner_wall_of_a_hollow_link_is_no_place_to_touch():
     ('call', 'error', 'argument'),
     [
         (lambda r: ContactLocator(r, {'nose': None}), UnknownFrameError, 'surfaces'),
+        (
+            lambda r: ContactLocator(r, {}, without_surface=['nose']),
+            UnknownFrameError,
+            'without_surface',
+        ),
         (lambda r: ContactLocator(r, {}, friction=0.0), InvalidArgumentError, 'friction'),
         (lambda r: ContactLocator(r, {}, noise=[1.0]), InvalidArgumentError, 'noise'),
         (lambda _: sample_surfaces({'a': np.zeros((2, 3))}), InvalidArgumentError, 'geometry'),

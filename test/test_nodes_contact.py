@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
@@ -341,3 +342,25 @@ def test_a_push_on_a_link_is_located_on_its_surface(rig):
         ),
         meanwhile=lambda: rig.ros.publish_joint_state(rig.message()),
     )
+
+
+def test_a_push_on_a_link_whose_mesh_is_missing_has_a_link_and_no_point(rig):
+    touched = ROBOT.body_names[2]
+    document = ElementTree.fromstring(description())
+    for link in document.findall('link'):
+        for collision in link.findall('collision'):
+            if link.get('name') != touched:
+                link.remove(collision)
+    text = ElementTree.tostring(document, encoding='unicode')
+    assert rig.ros.set_parameter(NODE, 'robot_description', text).successful
+    rig.ros.wait_for(lambda: rig.ros.values(NODE).get('collision geometry') == 'of 1 links')
+    rig.ros.wait_for(
+        lambda: rig.states[-1].link_probability > 0.0,
+        meanwhile=lambda: rig.ros.publish_joint_state(rig.message(PUSH_TORQUE)),
+    )
+    state = rig.states[-1]
+    assert state.link in ROBOT.body_names[4:]
+    assert not state.point_known
+    assert state.point_frame_id == ''
+    assert math.isinf(state.point_deviation)
+    assert state.force.x == state.force.y == state.force.z == 0.0

@@ -1,7 +1,7 @@
 """What the robot feels: external joint torques, wrenches at frames, contact, and taring."""
 
 from .contact import ContactDetector, ContactReport, ContactState
-from .contact_location import ContactLocation, ContactLocator
+from .contact_location import ContactLocation, ContactLocator, links_without_surface
 from .contact_surface import Surface, sample_surfaces
 from .effort_check import EffortCheck, EffortReport, EffortVerdict
 from .effort_model import EffortModel
@@ -56,5 +56,6 @@ __all__ = [
     'TorqueObserver',
     'WrenchEstimate',
     'WrenchEstimator',
+    'links_without_surface',
     'sample_surfaces',
 ]

@@ -13,7 +13,9 @@ d_1, d_2 the place within the piece. How well a hypothesis explains tau is its e
     A = G / noise,    C = 1 + A^T A,    b = A^T y,
 
 less where the force would have to pull, and less where the line of action reaches the piece only
-through another part of the robot. A link with more joints before it explains more torques,
+through another part of the robot. Of a link whose surface is not known, a force in any direction
+and a torque of it are one more hypothesis: without, a push there would be put on a link that has a
+surface, however badly that explains it. A link with more joints before it explains more torques,
 and the determinant charges for that. Evidence weighted by area gives the probability of the links
 and where on the likeliest one the contact is ([Manuelli2016] follow the same likelihood with a
 particle filter). With six joints before the link this finds where the line of action enters the
@@ -22,7 +24,8 @@ surface; with fewer, friction decides what is left open.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -32,6 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import check_positive, finite_vector, per_entry
 from ..errors import UnknownFrameError
+from ..model.model import ROOT
 from .contact_surface import Patches, Surface
 
 if TYPE_CHECKING:
@@ -58,6 +62,9 @@ KNOWN = 0.03
 KEPT = 12
 """Coarse pieces of a link that are looked at again in fine ones."""
 
+EXTENT = 0.3
+"""m; how far from its origin a link without a surface may be touched."""
+
 
 @dataclass(frozen=True, eq=False)
 class ContactLocation:
@@ -65,12 +72,12 @@ class ContactLocation:
 
     Attributes:
         link: the likeliest link.
-        probability: of that link among all that have a geometry.
+        probability: of that link among all that were compared.
         probabilities: of each link.
-        point: (3) in the link's frame [m].
+        point: (3) in the link's frame [m]; zero, as the two below, where the link has no surface.
         normal: (3) outward normal of the surface there, in the link's frame.
         force: (3) of the environment on the robot, in the link's frame [N].
-        deviation: standard deviation of the point on the link [m].
+        deviation: standard deviation of the point on the link [m]; inf for a link without surface.
         misfit: root mean square of the torques that the contact leaves over, in units of their
             noise; far above 1, one push on one link is not what happens.
     """
@@ -84,6 +91,11 @@ class ContactLocation:
     deviation: float
     misfit: float
 
+    @property
+    def point_frame(self) -> str:
+        """The frame of point, normal and force; '' where none of them was found."""
+        return self.link if math.isfinite(self.deviation) else ''
+
 
 class ContactLocator:
     """Finds the link and the point of a single contact; equations at the top of this file."""
@@ -93,6 +105,7 @@ class ContactLocator:
         robot: Robot,
         surfaces: Mapping[str, Surface],
         *,
+        without_surface: Iterable[str] = (),
         noise: ArrayLike = 0.05,
         friction: float = 0.3,
     ) -> None:
@@ -102,6 +115,7 @@ class ContactLocator:
             robot: the robot. Torques on a moving root joint are not used: it feels the ground.
             surfaces: of the links, as of ``sample_surfaces``. Links that no joint moves are left
                 out.
+            without_surface: links that can be touched as well, as of ``links_without_surface``.
             noise: standard deviation of an external torque, number or (nv), inf for a joint that is
                 not used [Nm or N].
             friction: tangential over normal force that is usual in a push.
@@ -110,31 +124,39 @@ class ContactLocator:
             InvalidArgumentError: a value has a wrong shape or is out of range.
             UnknownFrameError: a link that the robot does not have.
         """
+        unseen = tuple(without_surface)
         check_positive('friction', friction)
         self._robot = robot
         self._noise = per_entry('noise', noise, robot.nv, least=1e-9, infinite=True)
         self._noise[: robot.model.root_joint_nv] = np.inf
         self._friction = friction
-        self._links: list[_Link] = []
-        for name, surface in surfaces.items():
-            if name not in robot.frame_names:
-                raise UnknownFrameError('surfaces', name, robot.frame_names)
-            joints = robot.model.ancestors(robot.model.frame(name).body)
-            felt = {i for body in joints for i in robot.model.joints[body].v_indices}
-            if np.isfinite(self._noise[list(felt)]).any():
-                self._links.append(_Link(name, surface))
+        for argument, links in (('surfaces', surfaces), ('without_surface', unseen)):
+            for name in links:
+                if name not in robot.frame_names:
+                    raise UnknownFrameError(argument, name, robot.frame_names)
+        self._links = [_Link(name, one) for name, one in surfaces.items() if self._feels(name)]
+        # Where nothing has a surface, there is nothing to find.
+        self._unseen = [name for name in unseen if self._links and self._feels(name)]
 
     @property
     def links(self) -> tuple[str, ...]:
         """The links that a contact can be found on."""
-        return tuple(link.name for link in self._links)
+        return (*(link.name for link in self._links), *self._unseen)
+
+    def _feels(self, link: str) -> bool:
+        """Whether a joint that is used moves a link."""
+        model = self._robot.model
+        joints = model.ancestors(model.frame(link).body)
+        felt = {i for body in joints for i in model.joints[body].v_indices}
+        return bool(np.isfinite(self._noise[list(felt)]).any())
 
     def compile(self) -> None:
         """Have the kernels made, which otherwise takes place in the first call."""
         q = self._robot.neutral()
-        for link in self._links:
-            self._robot.jacobian(q, link.name, 'local')
-            self._robot.forward_kinematics(q, link.name)
+        for link in self.links:
+            self._robot.jacobian(q, link, 'local')
+        for surfaced in self._links:
+            self._robot.forward_kinematics(q, surfaced.name)
         # Takes as long to import as this package: who only imports that shall not wait.
         import scipy.special  # noqa: F401
 
@@ -160,19 +182,26 @@ class ContactLocator:
             return None
         noise = np.hypot(self._noise[used], MODEL_ERROR * largest)
         y = torque[used] / noise
-        found = [self._on_link(link, q, used, noise, y, largest / LEVER) for link in self._links]
+        force = largest / LEVER
+        found: list[_Posterior | _Somewhere] = [
+            self._on_link(link, q, used, noise, y, force) for link in self._links
+        ]
+        for name in self._unseen:
+            J = self._robot.jacobian(q, name, 'local')[:, used] / noise
+            found.append(_Somewhere.explain(name, J, y, force))
         evidence = np.array([link.evidence for link in found])
         rivals = np.flatnonzero(evidence > evidence.max() + np.log(HIDDEN))
         if len(rivals) > 1:
             robot = _Posed(self._robot, self._links, q)
             for index in rivals:
+                one = found[index]
                 # Of many places that would do, some are free.
-                if found[index].deviation < KNOWN and robot.hides(index, *found[index].place()):
+                if one.deviation < KNOWN and robot.hides(index, *one.place()):
                     evidence[index] += np.log(HIDDEN)
         probabilities = np.exp(evidence - np.logaddexp.reduce(evidence))
         best = int(np.argmax(evidence))
         return found[best].location(
-            {link.name: float(p) for link, p in zip(self._links, probabilities, strict=True)}
+            {link: float(p) for link, p in zip(self.links, probabilities, strict=True)}
         )
 
     def _on_link(
@@ -192,6 +221,28 @@ class ContactLocator:
         force = max(float(weights @ coarse.force[kept] / weights.sum()), 0.1 * force)
         fine = np.concatenate([link.surface.members[i] for i in kept])
         return _Posterior(link, fine, link.fine.explain(J, y, force, self._friction, fine))
+
+
+def links_without_surface(
+    robot: Robot, with_surface: Iterable[str], unread: Iterable[str]
+) -> tuple[str, ...]:
+    """The links that can be touched where no surface is known, one a body.
+
+    Args:
+        robot: the robot.
+        with_surface: links that have one.
+        unread: those with shapes that could not be read, whether they have others or not.
+    """
+    model = robot.model
+    shaped = {model.frame(link).body for link in with_surface}
+    # All links of a body feel the same: the first stands for them.
+    found = {model.frame(link).body: link for link in reversed(tuple(unread))}
+    found.pop(ROOT, None)
+    for body, (link, inertia) in enumerate(zip(model.body_names, model.inertias, strict=True)):
+        # Those between the axes of a joint of several have no mass, and nothing to touch.
+        if body not in shaped and inertia.mass > 0.0:
+            found.setdefault(body, link)
+    return tuple(found[body] for body in sorted(found))
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,6 +360,52 @@ class _Posterior:
             force=force,
             deviation=self.deviation,
             misfit=float(np.sqrt(explained.misfit[best])),
+        )
+
+
+@dataclass(frozen=True)
+class _Somewhere:
+    """What a push somewhere on a link without surface makes of the torques."""
+
+    link: str
+    evidence: float
+    misfit: float
+    deviation: float = math.inf
+
+    @classmethod
+    def explain(cls, link: str, J: Array, y: Array, force: float) -> _Somewhere:
+        """The evidence for the whitened Jacobian (6, m) and torques (m) and a usual force [N].
+
+        The equations at the top, with x = (f, tau) ~ N(0, 1) in units of force and force x EXTENT.
+        """
+        for last in (False, True):
+            units = force * np.array([1.0, 1.0, 1.0, EXTENT, EXTENT, EXTENT])
+            A = J.T * units
+            C = np.eye(6) + A.T @ A
+            mean = np.linalg.solve(C, A.T @ y)
+            if not last:  # the force that the first look found replaces the guess
+                force = max(float(np.linalg.norm(mean[:3] * units[:3])), 0.1 * force)
+        left = y - A @ mean
+        misfit = float(left @ left)
+        # Half of all forces would pull, wherever the surface is.
+        evidence = np.log(0.5) - 0.5 * (misfit + mean @ mean + np.linalg.slogdet(C)[1])
+        return cls(link, float(evidence), float(np.sqrt(misfit / len(y))))
+
+    def place(self) -> tuple[Array, Array]:
+        """No point and no force."""
+        return np.zeros(3), np.zeros(3)
+
+    def location(self, probabilities: dict[str, float]) -> ContactLocation:
+        """The contact on this link."""
+        return ContactLocation(
+            link=self.link,
+            probability=probabilities[self.link],
+            probabilities=probabilities,
+            point=np.zeros(3),
+            normal=np.zeros(3),
+            force=np.zeros(3),
+            deviation=self.deviation,
+            misfit=self.misfit,
         )
 
 

@@ -34,10 +34,12 @@ class CollisionGeometry:
         triangles: link name to (n, 3, 3) corners in the link frame [m]; a link without shape is
             not in it. Seen from outside, corners run counterclockwise.
         problems: shapes that could not be read, each with the reason.
+        unread: links that have such a shape.
     """
 
     triangles: dict[str, Array]
     problems: tuple[str, ...]
+    unread: tuple[str, ...] = ()
 
 
 def read_collision_geometry(source: str | os.PathLike[str]) -> CollisionGeometry:
@@ -52,16 +54,19 @@ def read_collision_geometry(source: str | os.PathLike[str]) -> CollisionGeometry
     document, base = read_document(source)
     found: dict[str, Array] = {}
     problems: list[str] = []
+    unread: list[str] = []
     for link in document.children('link'):
-        parts = []
-        for collision in link.children('collision'):
+        parts, shapes = [], list(link.children('collision'))
+        for collision in shapes:
             try:
                 parts.append(surface(collision, base))
             except ModelError as error:
                 problems.append(str(error))
+        if len(parts) < len(shapes):
+            unread.append(link.name())
         if parts:
             found[link.name()] = np.concatenate(parts)
-    return CollisionGeometry(found, tuple(problems))
+    return CollisionGeometry(found, tuple(problems), tuple(unread))
 
 
 def read_document(source: str | os.PathLike[str]) -> tuple[Element, Path | None]:

@@ -16,6 +16,7 @@ from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench, FootContacts
 
 from ..errors import DynamicsRosError, InvalidArgumentError
+from ..estimation import ContactLocation
 from ..robot import Robot
 from .contact_markers import ContactMarkers
 from .contact_messages import (
@@ -159,7 +160,7 @@ class Contact(Part):
             self._torques.send(filled_torques(self._torques.form, pipeline, external), stamp)
         if self._state.due(now, rates.contact_state, general):
             known = place is not None and self._place.known(place)
-            link = self.context.frame_id(place.link) if place else ''
+            link = self._point_frame_id(place)
             form = self._state_forms.filled(
                 self._state.form, pipeline, external, place, known, root, link
             )
@@ -219,7 +220,7 @@ class Contact(Part):
                 known,
                 root,
                 root if in_root else self.context.frame_id(pipeline.axes),
-                self.context.frame_id(place.link) if place else '',
+                self._point_frame_id(place),
             )
             assert self.context.buffer is not None
             self._share = ContactShare(
@@ -227,6 +228,10 @@ class Contact(Part):
             )
             self._share_made_of = made_of
         return self._share.share._replace(until=self._markers.due_at(now))
+
+    def _point_frame_id(self, place: ContactLocation | None) -> str:
+        found = place is not None and place.point_frame
+        return self.context.frame_id(found) if found else ''
 
     def catch_up(self, state: RobotState, states: int) -> None:
         """Ask for the place of a contact, and publish markers."""

@@ -11,11 +11,9 @@ from rclpy.task import Future
 from std_msgs.msg import ColorRGBA
 
 from ..errors import DynamicsRosError
-from ..estimation import ContactLocation, ContactLocator, ContactState, Surface, sample_surfaces
-from ..model.collision_geometry import read_collision_geometry
-from ..model.model import ROOT
-from ..robot import Robot
+from ..estimation import ContactLocation, ContactLocator, ContactState
 from . import markers
+from .contact_geometry import ContactGeometry
 from .contact_pipeline import ContactPipeline, ExternalTorques
 from .conversions import header
 from .outputs import RateLimit
@@ -48,12 +46,12 @@ class ContactPlace:
         self._worker = Worker('contact_place')
         self._rate = RateLimit()
         self._locator: ContactLocator | None = None
-        self._surfaces: dict[str, Surface] = {}
+        self._geometry = ContactGeometry({}, (), 'no collision geometry has been read yet')
         self._made_of: tuple[str, float] = ('', 0.0)
         self._pending = False
         self._contact = 0
         self._found: ContactLocation | None = None
-        self._told = 'no collision geometry has been read yet'
+        self._told = self._geometry.told
 
     @property
     def told(self) -> str:
@@ -73,23 +71,23 @@ class ContactPlace:
         # A threshold is so many deviations of what is no contact.
         noise = pipeline.detector.contact_thresholds / pipeline.values.thresholds.sigmas
 
-        def make() -> tuple[ContactLocator, dict[str, Surface], str]:
-            surfaces, told = self._surfaces, self._told
+        def make() -> tuple[ContactLocator, ContactGeometry]:
+            geometry = self._geometry
             if made_of != self._made_of:
-                surfaces, told = _surfaces(pipeline.robot, *made_of)
+                geometry = ContactGeometry.read(pipeline.robot, *made_of)
             # A twin: kernels for every link are this thread's own, and go with it.
             twin = pipeline.robot.with_gravity(tuple(pipeline.robot.model.gravity))
-            locator = ContactLocator(twin, surfaces, noise=noise, friction=settings.friction)
+            locator = geometry.locator(twin, noise, settings.friction)
             locator.compile()
-            return locator, surfaces, told
+            return locator, geometry
 
-        def take(done: Future[tuple[ContactLocator, dict[str, Surface], str]]) -> None:
+        def take(done: Future[tuple[ContactLocator, ContactGeometry]]) -> None:
             error = done.exception()
             if error is not None:
                 self._failed(error)
                 return
-            locator, self._surfaces, self._told = done.result()
-            self._made_of = made_of
+            locator, self._geometry = done.result()
+            self._told, self._made_of = self._geometry.told, made_of
             if context.robot is pipeline.robot:
                 self._locator = locator
 
@@ -134,11 +132,11 @@ class ContactPlace:
             scale: length of an arrow per force [m/N].
             width: diameter of an arrow [m].
         """
-        if place is None:
+        if place is None or not place.point_frame:
             head = self._context.root_header(stamp)
             return [markers.removed(head, SURFACE), markers.removed(head, FORCE)]
         head = header(stamp, self._context.frame_id(place.link))
-        patches = self._surfaces[place.link].coarse
+        patches = self._geometry.surfaces[place.link].coarse
         shown = [markers.points(head, SURFACE, patches.points, width, color)]
         if not self.known(place):
             return [*shown, markers.removed(head, FORCE)]
@@ -179,17 +177,3 @@ class ContactPlace:
         if not isinstance(error, DynamicsRosError):
             self._faults.report('contact_place', error)
         self._told = str(error)
-
-
-def _surfaces(robot: Robot, description: str, resolution: float) -> tuple[dict[str, Surface], str]:
-    geometry = read_collision_geometry(description)
-    moved = {
-        link: triangles
-        for link, triangles in geometry.triangles.items()
-        if robot.model.frame(link).body != ROOT
-    }
-    surfaces = sample_surfaces(moved, resolution)
-    told = f'of {len(surfaces)} links'
-    if geometry.problems:
-        told = f'{told}; {len(geometry.problems)} shapes are missing: {geometry.problems[0]}'
-    return surfaces, told

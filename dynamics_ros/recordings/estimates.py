@@ -222,7 +222,7 @@ class Estimates:
             place,
             known,
             self._root_frame,
-            place.link if place else '',
+            place.point_frame if place else '',
         )
         out.send(ContactStateMessage, 'contact_state', form)
         for estimate in pipeline.wrenches(state, external.values):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from typing import NamedTuple
 
-from ..estimation import ContactLocator, sample_surfaces
+from ..estimation import ContactLocator
 from ..model import build_model
-from ..model.collision_geometry import read_collision_geometry
 from ..model.tool_frame import tool_frame
 from ..model.urdf import read_urdf
+from ..nodes.contact_geometry import ContactGeometry
 from ..nodes.contact_pipeline import ContactPipeline
 from ..nodes.parameters import ContactParameters, RobotParameters
 from ..nodes.robot_builder import PayloadRequest
@@ -61,12 +61,12 @@ class EstimatorFactory:
         self._locked = dict(zip(joints.names, joints.positions, strict=False))
         model = build_model(urdf, general.root_joint, general.gravity, self._locked)
         self._robot = Robot(model, general.backend)
-        self._surfaces = None
+        self._geometry = None
         if settings.location.enabled:
-            geometry = read_collision_geometry(description)
-            for problem in geometry.problems[:1]:
-                LOG.warning('contacts there: %s', problem)
-            self._surfaces = sample_surfaces(geometry.triangles, settings.location.resolution)
+            resolution = settings.location.resolution
+            self._geometry = ContactGeometry.read(self._robot, description, resolution)
+            if self._geometry.problem:
+                LOG.warning('contacts there: %s', self._geometry.problem)
 
     @property
     def base_moves(self) -> bool:
@@ -98,9 +98,8 @@ class EstimatorFactory:
         return Estimators(payload, pipeline, buffer, self._locator(robot, pipeline))
 
     def _locator(self, robot: Robot, pipeline: ContactPipeline) -> ContactLocator | None:
-        if self._surfaces is None:
+        if self._geometry is None:
             return None
         settings = self._settings
         noise = pipeline.detector.contact_thresholds / settings.thresholds.sigmas
-        friction = settings.location.friction
-        return ContactLocator(robot, self._surfaces, noise=noise, friction=friction)
+        return self._geometry.locator(robot, noise, settings.location.friction)

@@ -1,0 +1,60 @@
+"""What a description tells of the surfaces that contacts are found on, and what it does not."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from numpy.typing import ArrayLike
+
+from ..estimation import ContactLocator, Surface, links_without_surface, sample_surfaces
+from ..model.collision_geometry import read_collision_geometry
+from ..model.model import ROOT
+from ..robot import Robot
+
+
+class ContactGeometry(NamedTuple):
+    """What is known of the surfaces of a robot.
+
+    Attributes:
+        surfaces: of the links that have one.
+        without_surface: links that can be touched as well.
+        told: what there is to say about it.
+        problem: the first shape that could not be read, and why; '' when all could.
+    """
+
+    surfaces: dict[str, Surface]
+    without_surface: tuple[str, ...]
+    told: str
+    problem: str = ''
+
+    @classmethod
+    def read(cls, robot: Robot, description: str, resolution: float) -> ContactGeometry:
+        """That of a description, for the links that move.
+
+        Raises:
+            ModelError: the description is no XML.
+            InvalidArgumentError: the resolution is not positive, or a shape has no area.
+        """
+        geometry = read_collision_geometry(description)
+        moved = {
+            link: triangles
+            for link, triangles in geometry.triangles.items()
+            if robot.model.frame(link).body != ROOT
+        }
+        surfaces = sample_surfaces(moved, resolution)
+        told, problem = f'of {len(surfaces)} links', ''
+        if geometry.problems:
+            problem = geometry.problems[0]
+            told = f'{told}; {len(geometry.problems)} shapes are missing: {problem}'
+        unseen = links_without_surface(robot, surfaces, geometry.unread)
+        return cls(surfaces, unseen, told, problem)
+
+    def locator(self, robot: Robot, noise: ArrayLike, friction: float) -> ContactLocator:
+        """What finds contacts on it; arguments as of ``ContactLocator``."""
+        return ContactLocator(
+            robot,
+            self.surfaces,
+            without_surface=self.without_surface,
+            noise=noise,
+            friction=friction,
+        )
