@@ -5,9 +5,22 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+LONGEST = 1000
+"""Characters of a text that quotes what came from outside."""
+
+
+def shortened(text: str, longest: int = LONGEST) -> str:
+    """A text without its middle, if it is longer than that."""
+    half = longest // 2
+    return text if len(text) <= longest else f'{text[:half]} ... {text[-half:]}'
+
 
 class DynamicsRosError(Exception):
     """Root of every error that this package raises on purpose."""
+
+    def __str__(self) -> str:
+        """What is wrong; a name of a megabyte in it is not answered with another one."""
+        return shortened(super().__str__())
 
 
 class InvalidArgumentError(DynamicsRosError, ValueError):
@@ -39,7 +52,8 @@ class UnknownNameError(InvalidArgumentError):
     def __init__(self, argument: str, name: str, known: Iterable[str]) -> None:
         self.name = name
         self.known = tuple(known)
-        close = difflib.get_close_matches(str(name), self.known, n=3) or list(self.known[:8])
+        asked = str(name)[:LONGEST]
+        close = difflib.get_close_matches(asked, self.known, n=3) or list(self.known[:8])
         more = '' if len(close) == len(self.known) else ', ...'
         super().__init__(
             argument,

@@ -236,11 +236,13 @@ def test_what_differs_in_more_is_understood_anew(asked):
         call(request_of())
     others = {
         'a number that is none': request_of(),
+        'a result that is none': request_of(),
         'another frame_id': request_of(),
         'other names': request_of([*NAMES[1:], NAMES[0]]),
         'the pose of a base': request_of(),
     }
     others['a number that is none'].state.position[3] = float('nan')
+    others['a result that is none'].state.velocity = [1e300] * 7  # their squares overflow
     others['another frame_id'].state.header.frame_id = 'somewhere'
     others['the pose of a base'].base_pose.position.x = 1.0
     for what, request in others.items():
@@ -250,6 +252,9 @@ def test_what_differs_in_more_is_understood_anew(asked):
         if what == 'a number that is none':
             assert response.result.code == Result.INVALID_ARGUMENT
             assert 'state.position' in response.result.message
+        elif what == 'a result that is none':
+            # Whoever understands it has the last word, the node's services that it is refused.
+            assert not np.isfinite(response.torques.effort).any()
         else:
             assert_array_equal(response.torques.effort, torques(request)[::-1])
     before = service.understood

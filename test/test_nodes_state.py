@@ -86,6 +86,13 @@ def test_values_are_taken_by_name_whatever_their_order(buffer):
     assert_allclose(buffer.state().q, [0.1, 0.2, 0.3])
 
 
+def test_a_refusal_that_quotes_a_message_is_short(buffer):
+    endless = 'wheel' * 10**5
+    with pytest.raises(RefusedMessage, match=r'repeated names: wheel.* \.\.\. .*wheel$') as refused:
+        tell(buffer, joints(f'{endless} {endless}', [0.0, 0.0]))
+    assert len(str(refused.value)) < 2000
+
+
 def test_there_is_no_state_before_every_joint_has_been_heard_of(buffer):
     tell(buffer, joints('shoulder elbow', [0.1, 0.2]))
     assert buffer.state() is None
@@ -124,9 +131,10 @@ def test_names_of_other_robots_are_counted_and_their_messages_are_no_news(buffer
 
 def test_what_it_remembers_of_unknown_names_is_bounded(buffer):
     for i in range(1000):
-        tell(buffer, joints(f'wheel_{i}', [0.0]))
+        tell(buffer, joints(f'wheel_{i}' if i else 'wheel' * 10**5, [0.0]))
     assert len(buffer.unknown_names) < 30
     assert sum(buffer.unknown_names.values()) == 1000
+    assert max(map(len, buffer.unknown_names)) < 200
 
 
 @pytest.mark.parametrize(

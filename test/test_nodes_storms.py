@@ -89,6 +89,13 @@ def bad_requests():
     ):
         for state in states:
             yield kind, name, kind.Request(**{field: state})
+    fast = JointState(name=NAMES, position=[0.1] * 7, velocity=[1e300] * 7)  # its square overflows
+    for kind, name in (
+        (ComputeInverseDynamics, '/dynamics_node/compute_inverse_dynamics'),
+        (ComputeForwardDynamics, '/dynamics_node/compute_forward_dynamics'),
+        (ComputeDynamicsTerms, '/dynamics_node/compute_dynamics_terms'),
+    ):
+        yield kind, name, kind.Request(state=fast)
     payload = SetPayload.Request()
     payload.payload.inertia.m = math.nan
     yield SetPayload, '/dynamics_node/set_payload', payload
@@ -108,6 +115,21 @@ def test_a_thousand_bad_calls_get_a_thousand_reasons(ros, torques):
         ros.wait_for(future.done)
         answers.append(future.result().result)
     assert all(answer.code < Result.FAILURE and answer.message for answer in answers)
+
+
+def test_a_name_of_a_megabyte_is_not_answered_with_another_one(ros, torques):
+    endless = 'x' * 10**6
+    service = '/kinematics_node/compute_jacobian'
+    for request in (
+        ComputeJacobian.Request(state=at(ros), frame=endless),
+        ComputeJacobian.Request(state=at(ros), frame='tool0', reference=endless),
+        ComputeJacobian.Request(state=JointState(name=[endless], position=[0.0]), frame='tool0'),
+    ):
+        result = ros.call(ComputeJacobian, service, request).result
+        assert result.code < Result.FAILURE
+        assert 'xxx ... xxx' in result.message
+        assert 'expected one of' in result.message
+        assert len(result.message) < 2000
 
 
 def test_a_storm_of_parameters_ends_with_the_last_value_in_force(ros, torques):

@@ -78,6 +78,17 @@ def float_sequence(values: Array) -> array[float]:
     return array('d', np.ascontiguousarray(values, dtype=np.float64).tobytes())
 
 
+def finite_sequence(values: Array) -> array[float]:
+    """The same, of what was computed for a request.
+
+    Raises:
+        InvalidArgumentError: numbers of the request are so large that this is none.
+    """
+    if not np.isfinite(values).all():
+        raise InvalidArgumentError('request', 'the result overflows', 'numbers that a robot has')
+    return float_sequence(values)
+
+
 def float_array(values: Sequence[float]) -> Array:
     """An array of a field of type float64[] (the array shares its memory)."""
     return np.asarray(values, dtype=np.float64)

@@ -30,7 +30,7 @@ from .conversions import (
     accel_array,
     accel_message,
     empty_efforts,
-    float_sequence,
+    finite_sequence,
     header,
     inertia_arrays,
     inertia_message,
@@ -301,7 +301,7 @@ class Dynamics(Part):
         torques, joints = response.torques, robot.joint_v_indices
         torques.header.stamp = state.stamp
         torques.name = list(joints)
-        torques.effort = float_sequence(tau[list(joints.values())])
+        torques.effort = finite_sequence(tau[list(joints.values())])
         if robot.model.root_joint_nv:
             response.base_wrench = wrench_message(_base_six(robot, tau))
         names = request.acceleration_names or state.names
@@ -337,7 +337,7 @@ class Dynamics(Part):
             ),
         )
         response.joint_names = list(robot.joint_v_indices)
-        response.accelerations = float_sequence(a[list(robot.joint_v_indices.values())])
+        response.accelerations = finite_sequence(a[list(robot.joint_v_indices.values())])
         response.base_acceleration = accel_message(_base_six(robot, a))
         given = numbers_of('state.effort', state.names, request.state.effort, robot)
         return self._repeatable(request, state, used, given, 'accelerations')
@@ -384,10 +384,10 @@ class Dynamics(Part):
         q, v = state.q, state.required_velocity()
 
         def fill(robot: Robot) -> None:
-            response.mass_matrix = float_sequence(robot.mass_matrix(q))
-            response.coriolis = float_sequence(robot.coriolis(q, v))
-            response.gravity = float_sequence(robot.gravity(q))
-            response.nonlinear_effects = float_sequence(robot.nonlinear_effects(q, v))
+            response.mass_matrix = finite_sequence(robot.mass_matrix(q))
+            response.coriolis = finite_sequence(robot.coriolis(q, v))
+            response.gravity = finite_sequence(robot.gravity(q))
+            response.nonlinear_effects = finite_sequence(robot.nonlinear_effects(q, v))
             response.kinetic_energy = float(robot.kinetic_energy(q, v))
             response.potential_energy = float(robot.potential_energy(q))
             response.center_of_mass = point_message(robot.center_of_mass(q).tolist())

@@ -26,7 +26,7 @@ from ..manipulability import manipulability
 from ..robot import Robot
 from . import markers
 from .conversions import (
-    float_sequence,
+    finite_sequence,
     header,
     pose_stamped,
     transform_stamped,
@@ -328,7 +328,7 @@ class Kinematics(Part):
         )
         response.velocity_names = velocity_names(state.robot)
         response.rows, response.columns = jacobian.shape
-        response.jacobian = float_sequence(jacobian)
+        response.jacobian = finite_sequence(jacobian)
         response.manipulability = manipulability(jacobian)
 
 

@@ -8,6 +8,7 @@ the ordinary way. Both run the same kernel.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -109,7 +110,7 @@ class _Known:
                 moves.append(_taking(next(given), part.order, arrays[-1]))
         (place,) = response.numbers
         output = place if result.order is None else np.empty(kernel.trace.outputs[0].size)
-        self._before = tuple(moves)
+        self._before, self._output = tuple(moves), output
         self._run = Program([Step(kernel, tuple(arrays), (output,))]).run
         self._after = () if result.order is None else (_taking(output, result.order, place),)
 
@@ -118,10 +119,13 @@ class _Known:
         return self._request.take(data)
 
     def answer(self, data: bytes) -> bytes | None:
-        """The response; None where a number is none that the kernel takes."""
+        """The response; None where a number is none that the kernel takes, or one of the result."""
         for move in self._before:
             move()
         if not self._run():
+            return None
+        # A length is finite only if all numbers are; where it overflows, the ordinary way decides.
+        if not math.isfinite(math.hypot(*self._output.tolist())):
             return None
         for move in self._after:
             move()

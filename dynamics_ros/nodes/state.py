@@ -12,7 +12,7 @@ from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, shortened
 from ..kernels import Step, ordered
 from ..robot import Robot
 from .cdr import STAMP
@@ -34,7 +34,7 @@ NEVER = -(2**62)
 
 ODOMETRY = 'odom'
 
-MAX_UNKNOWN_NAMES = 20
+MAX_UNKNOWN_NAMES, LONGEST_NAME = 20, 100
 
 MOST_RESOLUTIONS = 16
 """Lists of names that are remembered: one for each publisher on the topic."""
@@ -91,7 +91,7 @@ class RefusedMessage(Exception):  # noqa: N818 - an outcome, not a fault of ours
     """
 
     def __init__(self, kind: str, detail: str) -> None:
-        super().__init__(f'{kind}: {detail}')
+        super().__init__(shortened(f'{kind}: {detail}'))
         self.kind = kind
 
 
@@ -437,6 +437,7 @@ class StateBuffer:
 
     def _count_unknown(self, name: str) -> None:
         # Bounded: names come from outside.
+        name = shortened(name, LONGEST_NAME)
         few = name in self.unknown_names or len(self.unknown_names) < MAX_UNKNOWN_NAMES
         self.unknown_names[name if few else 'others'] += 1
 
