@@ -22,7 +22,7 @@ from sensor_msgs.msg import JointState
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.nodes import serving
+from dynamics_ros.nodes import service_bytes, serving
 from dynamics_ros.nodes.executor import make_executor
 from dynamics_ros.nodes.repeats import Numbers, Repeatable, Repeats
 from dynamics_ros.nodes.results import FaultLog
@@ -127,16 +127,38 @@ def test_a_response_that_is_none_raises_and_does_no_harm():
     assert deserialize_message(serialize_message(good), ComputeInverseDynamics.Response) == response
 
 
-def test_another_way_of_making_messages_is_recognised():
-    class Other:
-        class Request:
-            pass
+@pytest.mark.parametrize('name', service_bytes.NAMES)
+def test_another_way_of_making_messages_is_recognised(monkeypatch, name):
+    kind = ComputeInverseDynamics
+    ServiceBytes(kind)  # which has rclpy look its functions up
+    monkeypatch.setattr(type(kind.Request), name, None)
+    monkeypatch.setattr('dynamics_ros.nodes.service_bytes.serialize_message', lambda _: b'')
+    with pytest.raises(UnknownMessageClassError, match=name):
+        ServiceBytes(kind)
 
-        class Response:
-            pass
 
-    with pytest.raises((UnknownMessageClassError, AttributeError)):
-        ServiceBytes(Other)
+def test_a_middleware_that_is_not_as_it_is_known_is_recognised(monkeypatch):
+    def other(*_):
+        return 1
+
+    middleware = service_bytes._middleware()
+    for name in ('serialize', 'deserialize'):
+        with monkeypatch.context() as patched:
+            patched.setattr(middleware, name, other)
+            with pytest.raises(UnknownMessageClassError):
+                ServiceBytes(ComputeInverseDynamics)
+    ServiceBytes(ComputeInverseDynamics)
+
+
+def test_a_large_request_leaves_no_room_behind():
+    stands_for = ServiceBytes(ComputeInverseDynamics)
+    request = request_of()
+    request.state.header.frame_id = 'x' * (8 << 20)
+    data = serialize_message(request)
+    assert deserialize_message(deserialize_message(data, stands_for.Request), type(request)) == (
+        request
+    )
+    assert service_bytes._middleware().room.capacity <= service_bytes.MOST_ROOM
 
 
 # --- what is remembered -------------------------------------------------------------------------
@@ -174,11 +196,14 @@ class Asked:
 @pytest.fixture(params=['the fastest executor', 'the usual executor'])
 def asked(request):
     """A service in this process, and a function that calls it."""
+    yield from offered(request.param == 'the fastest executor')
+
+
+def offered(fast):
     occupy(INSIDE)
     context = rclpy.Context()
     rclpy.init(context=context, domain_id=INSIDE)
     rclpy.init(domain_id=INSIDE)
-    fast = request.param == 'the fastest executor'
     executor = make_executor() if fast else SingleThreadedExecutor()
     node = Node('asked')
     service = Asked()
@@ -288,6 +313,18 @@ def test_an_answer_that_has_to_wait_comes_once_it_is_there(asked):
     assert_array_equal(response.torques.effort, torques(request)[::-1])
 
 
+def test_where_bytes_are_not_to_be_had_all_is_answered_the_same(monkeypatch):
+    def refuse(kind):
+        raise UnknownMessageClassError(kind.__name__)
+
+    monkeypatch.setattr(serving, 'ServiceBytes', refuse)
+    for service, call in offered(True):
+        for _ in range(5):
+            request = request_of()
+            assert_array_equal(call(request).torques.effort, torques(request)[::-1])
+        assert service.understood == 5
+
+
 def test_only_so_many_are_remembered():
     repeats = Repeats()
     kernel = ROBOT.kernel('gravity')
@@ -314,6 +351,7 @@ def test_only_so_many_are_remembered():
 def ros():
     parameters = {'robot_description': description()}
     with running('dynamics_node', DOMAIN, parameters), client(DOMAIN) as one:
+        one.wait_for(lambda: ask(one, request_of()).result.code != Result.NO_MODEL)
         yield one
 
 

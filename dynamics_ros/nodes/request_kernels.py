@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -36,6 +37,7 @@ class WarmUp:
         self._slices: deque[Callable[[], object]] = deque()
         self._running = False
         self._requests = 0
+        self._frozen = False
 
     def replace(self, executor: Executor, slices: Iterable[Callable[[], object]]) -> None:
         """Do these instead of what is left of the ones before."""
@@ -52,6 +54,12 @@ class WarmUp:
         self._next(executor)
 
     def _next(self, executor: Executor) -> None:
+        if not self._slices and not self._frozen:
+            # A robot and its kernels are a hundred thousand objects, and looking at all of them
+            # would keep messages waiting. Once only, so that of robots that are replaced at most
+            # one is never collected.
+            self._frozen = True
+            gc.freeze()
         if self._running or self._requests or not self._slices:
             return
         self._running = True

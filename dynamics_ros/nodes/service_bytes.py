@@ -1,36 +1,38 @@
 """Requests and responses of a service as bytes, as a raw subscription has its messages.
 
 rclpy has no raw services, and making a request of some twenty objects out of the middleware's
-structure takes longer than all of its dynamics. But which structure an object becomes, and which
-object a structure, rclpy leaves to four functions that it finds at the class of the message
-(rosidl_generator_py puts them there). The classes made here have the middleware write its structure
-into bytes instead, or read it from bytes.
+structure takes longer than all of its dynamics. But which object becomes of a structure, and which
+structure of an object, rclpy leaves to functions that it finds at the class of the message
+(rosidl_generator_py puts them there). The classes made here have the middleware itself write the
+structure into bytes, or read it from bytes: ``rmw_serialize`` and ``rmw_deserialize`` of rmw.h.
 """
 
 from __future__ import annotations
 
 import ctypes
+from functools import lru_cache
 from typing import Any
 
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.serialization import deserialize_message, serialize_message
 
-CREATE, DESTROY = '_CREATE_ROS_MESSAGE', '_DESTROY_ROS_MESSAGE'
-FROM_OBJECT, TO_OBJECT = '_CONVERT_FROM_PY', '_CONVERT_TO_PY'
-TYPE_SUPPORT = '_TYPE_SUPPORT'
+FROM_OBJECT, TO_OBJECT, TYPE_SUPPORT = '_CONVERT_FROM_PY', '_CONVERT_TO_PY', '_TYPE_SUPPORT'
+NAMES = '_CREATE_ROS_MESSAGE', '_DESTROY_ROS_MESSAGE', FROM_OBJECT, TO_OBJECT, TYPE_SUPPORT
+"""What rclpy looks for at the class of a message's class."""
 
-_new_capsule = ctypes.pythonapi.PyCapsule_New
-_new_capsule.restype = ctypes.py_object
-_new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+ROOM = 4096
+"""Bytes for a request at first."""
 
-# All are called by rclpy, which holds the interpreter's lock.
-_Create = ctypes.PYFUNCTYPE(ctypes.c_void_p)
-_Destroy = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+MOST_ROOM = 1 << 20
+"""More than that is given back at once."""
+
+# rclpy holds the interpreter's lock when it calls these.
 _FromObject = ctypes.PYFUNCTYPE(ctypes.c_bool, ctypes.py_object, ctypes.c_void_p)
 _ToObject = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)
 
 
 class UnknownMessageClassError(Exception):
-    """The classes of messages are not made as they are known here."""
+    """Messages are not made as they are known here."""
 
 
 class ServiceBytes:
@@ -46,71 +48,114 @@ class ServiceBytes:
         """Of a service type.
 
         Raises:
-            UnknownMessageClassError: this rclpy does it in another way.
+            UnknownMessageClassError: this rclpy, or its middleware, does it in another way.
         """
         request, response = kind.Request(), kind.Response()
         asked, answered = serialize_message(request), serialize_message(response)
-        self.Request = _taken_as_bytes(kind.Request)
-        self.Response = _sent_as_bytes(kind.Response)
         try:
-            sound = (
-                deserialize_message(deserialize_message(asked, self.Request), kind.Request)
-                == request
-                and deserialize_message(serialize_message(self.Response(answered)), kind.Response)
-                == response
-            )
+            middleware = _middleware()
+        except (OSError, AttributeError) as error:
+            raise UnknownMessageClassError(str(error)) from None
+        self.Request = _taken_as_bytes(kind.Request, middleware)
+        self.Response = _sent_as_bytes(kind.Response, middleware)
+        try:
+            taken = deserialize_message(deserialize_message(asked, self.Request), kind.Request)
+            sent = deserialize_message(serialize_message(self.Response(answered)), kind.Response)
         except Exception as error:
             raise UnknownMessageClassError(str(error)) from None
-        if not sound:
+        if taken != request or sent != response:
             raise UnknownMessageClassError(f'{kind.__name__} comes back as another one')
 
 
-class _Place:
-    """Where a structure is that the middleware has made or is about to send.
+class _Allocator(ctypes.Structure):
+    """``rcutils_allocator_t``."""
 
-    Attributes:
-        address: of the structure.
-        kind: class of ``message``: where rclpy would make a new structure of it, it gets that one.
-        message: for ``serialize_message``.
-    """
-
-    def __init__(self, of: type) -> None:
-        self.address = 0
-        self.kind = _class_like(
-            of,
-            {
-                CREATE: _Create(lambda: self.address),
-                DESTROY: _Destroy(lambda _: None),
-                FROM_OBJECT: _FromObject(lambda _, __: True),
-                TO_OBJECT: _ToObject(lambda _: None),
-            },
-        )
-        self.message = self.kind()
+    _fields_ = tuple(
+        (name, ctypes.c_void_p)
+        for name in ('allocate', 'deallocate', 'reallocate', 'zero_allocate', 'state')
+    )
 
 
-def _taken_as_bytes(of: type) -> type:
-    place = _Place(of)
-    message = place.message
+class _Serialized(ctypes.Structure):
+    """``rmw_serialized_message_t``."""
 
-    def to_object(address: int) -> bytes | None:
-        place.address = address
-        try:
-            return serialize_message(message)
-        except Exception:
+    _fields_ = (
+        ('buffer', ctypes.c_void_p),
+        ('length', ctypes.c_size_t),
+        ('capacity', ctypes.c_size_t),
+        ('allocator', _Allocator),
+    )
+
+
+class _Given(ctypes.Structure):
+    """The same of bytes that stay where they are."""
+
+    _fields_ = (('buffer', ctypes.c_char_p), *_Serialized._fields_[1:])
+
+
+class _Middleware:
+    """The functions of C behind it; errors are their return values."""
+
+    def __init__(self) -> None:
+        # A library finds what those have that it is linked with, whatever middleware it is.
+        library = ctypes.PyDLL(rclpy_implementation.__file__)
+        pointer = ctypes.c_void_p
+        self.serialize, self.deserialize = library.rmw_serialize, library.rmw_deserialize
+        for function in (self.serialize, self.deserialize):
+            function.argtypes, function.restype = (pointer, pointer, pointer), ctypes.c_int
+        self.forget_error = library.rcutils_reset_error
+        self.forget_error.argtypes, self.forget_error.restype = (), None
+        self._make_room = library.rcutils_uint8_array_init
+        self._make_room.argtypes = pointer, ctypes.c_size_t, pointer
+        self._give_back = library.rcutils_uint8_array_fini
+        self._give_back.argtypes = (pointer,)
+        default = library.rcutils_get_default_allocator
+        default.argtypes, default.restype = (), _Allocator
+        self._allocator = default()
+        self.room = _Serialized()
+        self.room_at = ctypes.addressof(self.room)
+        self.renew_room()
+
+    def renew_room(self) -> None:
+        """Have room for no more than a usual request."""
+        if self.room.buffer:
+            self._give_back(self.room_at)
+        if self._make_room(self.room_at, ROOM, ctypes.addressof(self._allocator)):
+            raise UnknownMessageClassError('the middleware has no memory')
+
+
+@lru_cache(maxsize=1)
+def _middleware() -> _Middleware:
+    return _Middleware()
+
+
+def _taken_as_bytes(of: type, middleware: _Middleware) -> type:
+    serialize, room, room_at = middleware.serialize, middleware.room, middleware.room_at
+    kind = _type_support(of)
+
+    def to_object(structure: int) -> bytes | None:
+        if serialize(structure, kind, room_at):
+            middleware.forget_error()
             return None  # to rclpy, as if no request had been there
+        data = ctypes.string_at(room.buffer, room.length)
+        if room.capacity > MOST_ROOM:
+            middleware.renew_room()
+        return data
 
-    return _class_like(of, {TO_OBJECT: _ToObject(to_object)})
+    return _class_like(of, TO_OBJECT, _ToObject(to_object), {})
 
 
-def _sent_as_bytes(of: type) -> type:
-    place = _Place(of)
-    kind = place.kind
+def _sent_as_bytes(of: type, middleware: _Middleware) -> type:
+    deserialize, given = middleware.deserialize, _Given()
+    given_at, kind = ctypes.addressof(given), _type_support(of)
 
-    def from_object(response: Any, address: int) -> bool:
-        place.address = address
-        try:
-            deserialize_message(response.data, kind)
-        except Exception:
+    def from_object(response: Any, structure: int) -> bool:
+        data = response.data
+        if type(data) is not bytes:
+            return False
+        given.buffer, given.length, given.capacity = data, len(data), len(data)
+        if deserialize(given_at, kind, structure):
+            middleware.forget_error()
             return False  # which rclpy raises
         return True
 
@@ -118,24 +163,34 @@ def _sent_as_bytes(of: type) -> type:
         self.data = data
 
     body = {'__init__': initialize, '__slots__': ('data',)}
-    return _class_like(of, {FROM_OBJECT: _FromObject(from_object)}, body)
+    return _class_like(of, FROM_OBJECT, _FromObject(from_object), body)
 
 
-def _class_like(of: type, functions: dict[str, Any], body: dict[str, Any] | None = None) -> type:
-    """A class that is to rclpy as a message's, but for some functions."""
+def _class_like(of: type, name: str, function: Any, body: dict[str, Any]) -> type:
+    """A class that is to rclpy as a message's, but for one function."""
     known = type(of)
-    names = (CREATE, DESTROY, FROM_OBJECT, TO_OBJECT, TYPE_SUPPORT)
-    given = {name: getattr(known, name, None) for name in names}
+    given: dict[str, Any] = {one: getattr(known, one, None) for one in NAMES}
     if None in given.values():
-        raise UnknownMessageClassError(f'{of.__name__} lacks one of {names}')
-    given.update({name: _capsule(function) for name, function in functions.items()})
-    # Capsules know addresses only.
-    given['_functions'] = tuple(functions.values())
-    given['__instancecheck__'] = lambda cls, one: type(one) in (cls, of)
-    return type(f'Metaclass_{of.__name__}_bytes', (type,), given)(
-        f'{of.__name__}_bytes', (), body or {}
+        raise UnknownMessageClassError(f'{of.__name__} lacks one of {NAMES}')
+    new = ctypes.pythonapi.PyCapsule_New
+    new.argtypes, new.restype = (
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p),
+        ctypes.py_object,
     )
+    given[name] = new(ctypes.cast(function, ctypes.c_void_p), None, None)
+    given['_function'] = function  # the capsule knows its address only
+    given['__instancecheck__'] = lambda cls, one: type(one) in (cls, of)
+    return type(f'Metaclass_{of.__name__}', (type,), given)(of.__name__, (), body)
 
 
-def _capsule(function: Any) -> Any:
-    return _new_capsule(ctypes.cast(function, ctypes.c_void_p), None, None)
+def _type_support(of: type) -> int:
+    """Where the middleware's description of a message is."""
+    api, capsule = ctypes.pythonapi, getattr(type(of), TYPE_SUPPORT, None)
+    api.PyCapsule_GetName.argtypes = (ctypes.py_object,)
+    api.PyCapsule_GetName.restype = ctypes.c_char_p
+    api.PyCapsule_GetPointer.argtypes = ctypes.py_object, ctypes.c_char_p
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    if capsule is None:
+        raise UnknownMessageClassError(f'{of.__name__} lacks {TYPE_SUPPORT}')
+    address: int = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
+    return address
