@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from arm import ARM, NAMES, ROBOT, STILL, Q
-from geometry_msgs.msg import PoseStamped, Quaternion
+from geometry_msgs.msg import PoseStamped, Quaternion, TwistStamped
 from nav_msgs.msg import Odometry
 from numpy.testing import assert_allclose
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
@@ -25,6 +25,7 @@ from ros_harness import LATCHED, NodeProcess, client, link, pendulum, running, s
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros import Robot
 from dynamics_ros.nodes.conversions import pose_matrix
@@ -225,6 +226,31 @@ def test_a_robot_without_joints_is_no_reason_to_fall_silent_without_a_word(ros):
         assert response.result.code == Result.INVALID_ARGUMENT
         assert 'mass' in response.result.message
         assert 'unexpected' not in process.printed
+
+
+def test_a_description_without_masses_has_poses_and_axes_all_the_same(ros):
+    """As many have that were made to be looked at."""
+    text = re.sub('<inertial>.*</inertial>', '', swing())
+    assert '<mass' not in text
+    parameters = {'robot_description': text, 'publish_tf': True}
+    with running('dynamics_ros', DOMAIN, parameters, namespace='/sketch') as process:
+        poses = ros.listen(PoseStamped, '/sketch/kinematics_node/rod/pose')
+        twists = ros.listen(TwistStamped, '/sketch/kinematics_node/rod/twist')
+        shown = ros.listen(MarkerArray, '/sketch/kinematics_node/markers')
+        torques = ros.listen(JointState, '/sketch/dynamics_node/gravity_torques')
+
+        def send():
+            ros.publish_joint_state(
+                ros.joint_state(['swing'], [0.5], [0.2], [0.0]), '/sketch/joint_states'
+            )
+
+        ros.wait_for(lambda: poses and twists and shown and torques, meanwhile=send)
+        assert poses[-1].pose.orientation.y == pytest.approx(np.sin(0.25))
+        assert twists[-1].twist.angular.y == pytest.approx(0.2)
+        assert list(torques[-1].effort) == [0.0]
+        assert {marker.ns for marker in shown[-1].markers} == {'frames'}
+        ros.wait_for_status('sketch/kinematics_node', 'publishing', meanwhile=send)
+        assert 'ERROR' not in process.printed
 
 
 def test_a_body_without_joints_goes_where_odometry_says(ros):

@@ -62,7 +62,7 @@ class Prepared:
         frames: those that have topics.
         poses, twists: the kernel of each frame.
         twist_reference: in which twists are.
-        center_of_mass: its kernel.
+        center_of_mass: its kernel; None where nothing that moves has mass.
         children: those that tf is told about: all but the root frame.
         tree: the kernel of their poses.
     """
@@ -72,7 +72,7 @@ class Prepared:
     poses: tuple[Kernel, ...]
     twists: tuple[Kernel, ...]
     twist_reference: str
-    center_of_mass: Kernel
+    center_of_mass: Kernel | None
     children: tuple[str, ...]
     tree: Kernel | None
 
@@ -123,7 +123,7 @@ class Kinematics(Part):
                 robot.kernel('frame_velocity', frame, values.twist_reference) for frame in frames
             ),
             values.twist_reference,
-            robot.kernel('center_of_mass'),
+            robot.kernel('center_of_mass') if robot.total_mass > 0.0 else None,
             children,
             robot.kernel('poses') if told else None,
         )
@@ -185,7 +185,9 @@ class Kinematics(Part):
         slices += [partial(robot.jacobian, q, frame) for frame in frames]
         slices += [partial(robot.forward_kinematics, q, frame) for frame in frames]
         slices += [partial(warm_up, robot, frame) for frame in frames]
-        return [*slices, partial(robot.center_of_mass, q)]
+        if self._prepared.center_of_mass is not None:
+            slices.append(partial(robot.center_of_mass, q))
+        return slices
 
     def outputs(self) -> list[Output]:
         """Poses, twists, markers, tf."""
@@ -268,13 +270,15 @@ class Kinematics(Part):
 
     def _marks(self, prepared: Prepared) -> Answer:
         """Axes of frames and the centre of mass."""
-        settings = self.parameters.values.markers
-        sizes = settings.axis_length, settings.center_of_mass_diameter
-        key = (self.context.names.root, prepared.frames, *sizes)
+        settings, center = self.parameters.values.markers, prepared.center_of_mass
+        diameter = settings.center_of_mass_diameter if center is not None else 0.0
+        key = (self.context.names.root, prepared.frames, settings.axis_length, diameter)
         last = len(prepared.frames)
-        paths = [*(f'markers.{i}.pose' for i in range(last)), f'markers.{last}.pose.position']
+        paths, kernels = [f'markers.{i}.pose' for i in range(last)], list(prepared.poses)
+        if center is not None:
+            paths.append(f'markers.{last}.pose.position')
+            kernels.append(center)
         form, q = self._markers.form(key, _empty_markers, paths), self._arrays().q
-        kernels = (*prepared.poses, prepared.center_of_mass)
         steps = [
             Step(kernel, (q,), (numbers,))
             for kernel, numbers in zip(kernels, form.numbers, strict=True)
@@ -359,7 +363,9 @@ def _empty_markers(key: tuple[str, tuple[str, ...], float, float]) -> MarkerArra
     root, frames, length, diameter = key
     head = header(Time(), root)
     shown = [markers.frame_axes(head, i, np.eye(4), length) for i in range(len(frames))]
-    return MarkerArray(markers=[*shown, markers.center_of_mass(head, np.zeros(3), diameter)])
+    if diameter:
+        shown.append(markers.center_of_mass(head, np.zeros(3), diameter))
+    return MarkerArray(markers=shown)
 
 
 def _tf_message_type() -> Any:
