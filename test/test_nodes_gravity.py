@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.qos import qos_profile_sensor_data
 from ros_harness import client, description, running, tf2_for_nodes
 from scipy.spatial.transform import Rotation
@@ -132,24 +134,73 @@ def test_without_tf2_or_the_frame_the_reason_is_told():
         )
 
 
+PAUSE = 0.5
+"""A busy machine may stop a node for as long between two looks at clocks [s]."""
+
+
+def lost_since(message):
+    """When gravity was lost by the diagnostics [s]."""
+    return float(re.search(r'gravity follows nothing since (\d+\.\d+) s: ', message)[1])
+
+
+def test_an_imu_that_falls_silent_is_told_with_the_time_and_the_topic(ros):
+    torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+    expected = ROBOT.with_gravity(tuple(tilted(0.4))).gravity(Q)
+
+    def report():
+        ros.publish_joint_state(ros.joint_state(NAMES, Q, ZERO, ZERO))
+
+    def tell(reading=None):
+        send(ros, imu(ros, acceleration=-tilted(0.4) if reading is None else reading))
+        report()
+
+    def follows():
+        return torques and np.allclose(torques[-1].effort, expected, atol=1e-9)
+
+    def now():
+        return ros.node.get_clock().now().nanoseconds * 1e-9
+
+    begun = now()
+    ros.wait_for(follows, meanwhile=tell)
+    silent = 'no message for 2 s: /imu has 1 publisher'
+    status = ros.wait_for_status('dynamics_node', silent, meanwhile=report)
+    assert status.level == DiagnosticStatus.ERROR
+    lost = lost_since(status.message)
+    assert begun < lost < 1e-9 * ros.reported_at('dynamics_node') - 2.0 + PAUSE
+    assert follows()
+    ros.wait_for_status('dynamics_node', 'publishing to', meanwhile=tell)
+    # A sensor that tells its acceleration in g comes to nothing either.
+    in_g = np.array([0.0, 0.0, 1.0])
+    ros.wait_for_status('dynamics_node', 'is not about 9.81 m/s^2', meanwhile=lambda: tell(in_g))
+    assert lost_since(ros.status('dynamics_node').message) > lost
+    ros.wait_for_status('dynamics_node', 'publishing to', meanwhile=tell)
+
+
 def test_it_follows_tf_and_says_when_that_is_lost():
     source = {**PARAMETERS['gravity_source'], 'kind': 'tf', 'level_frame': 'world'}
+    # A namespace of its own: the node of the other tests is still there, and has another gravity.
+    name = 'tilting/dynamics_node'
     with (
         tf2_for_nodes(),
-        running('dynamics_node', DOMAIN, PARAMETERS | {'gravity_source': source}),
+        running(
+            'dynamics_node', DOMAIN, PARAMETERS | {'gravity_source': source}, namespace='/tilting'
+        ) as process,
         client(DOMAIN) as one,
     ):
-        torques = one.listen(JointState, '/dynamics_node/gravity_torques')
+        torques = one.listen(JointState, f'/{name}/gravity_torques')
         tilt = np.eye(4)
         tilt[:3, :3] = Rotation.from_rotvec([0.0, 0.3, 0.0]).as_matrix()
         expected = ROBOT.with_gravity(tilted(0.3)).gravity(Q)
+        stood = 0.0
 
         def report():
-            one.publish_joint_state(one.joint_state(NAMES, Q, ZERO, ZERO))
+            one.publish_joint_state(one.joint_state(NAMES, Q, ZERO, ZERO), '/tilting/joint_states')
 
         def stand():
-            now = one.node.get_clock().now().to_msg()
-            message = transform_stamped(now, 'world', ROBOT.root_frame, tilt)
+            nonlocal stood
+            now = one.node.get_clock().now()
+            stood = now.nanoseconds * 1e-9
+            message = transform_stamped(now.to_msg(), 'world', ROBOT.root_frame, tilt)
             one.publish('/tf', TFMessage(transforms=[message]))
             report()
 
@@ -157,6 +208,13 @@ def test_it_follows_tf_and_says_when_that_is_lost():
             return torques and np.allclose(torques[-1].effort, expected, atol=1e-6)
 
         one.wait_for(follows, meanwhile=stand)
-        one.wait_for_status('dynamics_node', 's old; at most 2 s will do', meanwhile=report)
+        status = one.wait_for_status(name, 'which is older than 2 s', meanwhile=report)
+        # A look found it young enough until then.
+        assert lost_since(status.message) < stood + 2.0 + PAUSE
         assert follows()
-        one.wait_for_status('dynamics_node', 'publishing to', meanwhile=stand)
+        # However often it looks, the log has it once.
+        logged = process.printed.count('gravity follows nothing')
+        again = one.reported_at(name) + 10**9
+        one.wait_for(lambda: one.reported_at(name) > again, meanwhile=report)
+        assert process.printed.count('gravity follows nothing') == logged
+        one.wait_for_status(name, 'publishing to', meanwhile=stand)

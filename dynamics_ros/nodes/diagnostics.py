@@ -14,6 +14,7 @@ from .conversions import header
 from .outputs import RELIABLE
 from .part import Part
 from .robot_context import RobotContext
+from .waiting import stopped
 
 PERIOD = 1.0
 """Seconds between two reports; a change is reported at once."""
@@ -91,7 +92,8 @@ class Diagnostics:
                 return DiagnosticStatus.WARN, 'silent: the robot is being made ready'
             if context.refusal:
                 return DiagnosticStatus.ERROR, f'silent: {context.refusal}'
-            return DiagnosticStatus.WARN, 'silent: waiting for robot_description'
+            source = context.publishers.of('robot_description')
+            return DiagnosticStatus.WARN, f'silent: waiting for robot_description: {source}'
         if context.immobile:
             return DiagnosticStatus.WARN, f'silent: {context.waiting_for()}'
         if part.problem:
@@ -102,9 +104,12 @@ class Diagnostics:
                 reason = f'{reason}; all joint_states so far were refused'
             return DiagnosticStatus.WARN, f'silent: {reason}'
         if context.joint_states.age() > SILENT_AFTER:
-            return DiagnosticStatus.ERROR, 'silent: joint_states have stopped coming'
+            return DiagnosticStatus.ERROR, f'silent: {stopped(context)}'
         if part.silence:
             return DiagnosticStatus.WARN, f'silent: {part.silence}'
+        missing = [output.topic for output in part.outputs() if output.missing]
+        if missing:
+            return DiagnosticStatus.ERROR, f'publishing, but not {"; ".join(missing)}'
         if context.refusal:
             return DiagnosticStatus.ERROR, context.refusal
         if self._refused_total() > self._refused:
@@ -122,6 +127,7 @@ class Diagnostics:
             'joint_states age [s]': _age(context.joint_states.age()),
             'joint_states before the robot was ready': str(context.without_model),
             'joint_states not answered, newer ones waited': str(context.input.superseded),
+            'joint_states lost on the way': str(context.input.lost()),
         }
         if context.built is not None and context.robot is not None:
             kernels = context.robot.kernels.values()
@@ -146,6 +152,9 @@ class Diagnostics:
         if context.refusal:
             values['refused change'] = context.refusal
         for output in self._part.outputs():
+            if output.missing:
+                values[f'{output.topic} is missing'] = output.missing
+                continue
             before = self._published.get(output.topic, 0)
             self._published[output.topic] = output.published
             values[f'{output.topic} published'] = (

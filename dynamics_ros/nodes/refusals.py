@@ -15,6 +15,10 @@ MOST_LOGGED, LOGGED_SECONDS = 20, 10.0
 log."""
 
 
+class SourceLostError(DynamicsRosError):
+    """What a node follows tells it nothing any more; the text says since when."""
+
+
 class Refusals:
     """The refusals in force."""
 
@@ -48,6 +52,8 @@ class Refusals:
         if not isinstance(error, DynamicsRosError):
             self._faults.report(subject, error)
         text = f'{subject} refused: {error}{consequence}'
+        if isinstance(error, SourceLostError):
+            text = str(error)
         if text != self._texts.get(subject) and self._logged.passes(time.monotonic()):
             self._node.get_logger().error(text)
         self._texts[subject] = text

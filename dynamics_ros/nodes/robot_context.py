@@ -20,10 +20,11 @@ from dynamics_ros_msgs.msg import Payload
 
 from ..errors import DynamicsRosError, ModelError
 from ..robot import Robot
+from .backlog import CATCH_UP, MOMENT
 from .cdr import MalformedMessageError
 from .conversions import JointValues, header, inertia_arrays
 from .declaration import ParameterSet
-from .joint_state_input import JOINT_STATE_QOS, OVERRIDABLE, JointStateInput
+from .joint_state_input import ODOMETRY_QOS, OVERRIDABLE, JointStateInput
 from .meter import Meter
 from .names import FrameNames
 from .outputs import LATCHED, Outbox, RateLimit
@@ -43,6 +44,7 @@ from .robot_builder import (
 )
 from .short_way import Junction
 from .state import RefusedMessage, RobotState, StateBuffer
+from .waiting import Publishers, waiting_for
 from .worker import Worker
 
 Answer = TypeVar('Answer')
@@ -69,6 +71,8 @@ class RobotContext:
         state: the latest complete state, or None.
         input: the joint states as they come in.
         joint_states: rate and age of those of this robot.
+        heard: whether any has come, of whatever robot.
+        publishers: who publishes what the node subscribes to.
         executor: spins the nodes; set before it does.
         outbox: what parts publish of a state, until all of them have.
         names: what frames are called outside.
@@ -89,6 +93,8 @@ class RobotContext:
         self.state: RobotState | None = None
         self.buffer: StateBuffer | None = None
         self.joint_states = Meter()
+        self.heard = False
+        self.publishers = Publishers(node)
         self.joint_state_rate = 0.0
         self.without_model = 0
         self.outbox = Outbox()
@@ -123,7 +129,7 @@ class RobotContext:
             Odometry,
             'odom',
             self._on_odometry,
-            JOINT_STATE_QOS,
+            ODOMETRY_QOS,
             qos_overriding_options=OVERRIDABLE,
         )
         if subscribe_payload:
@@ -287,6 +293,8 @@ class RobotContext:
         if self.buffer is not None:
             buffer.adopt(self.buffer)
         self.buffer, self.built, self.robot = buffer, built, built.robot
+        # The poses of a base wait elsewhere: old joint states would be answered with one of them.
+        self.input.backlog.whole = MOMENT if buffer.has_base else CATCH_UP
         self.leave_short_way()
         self._name()
         self.state = buffer.state()
@@ -322,7 +330,7 @@ class RobotContext:
     # --- the state ------------------------------------------------------------------------------
 
     def _on_joint_state(self, message: JointValues, answer: bool) -> None:
-        buffer = self.buffer
+        self.heard, buffer = True, self.buffer
         if buffer is None:
             self.without_model += 1
             return
@@ -336,6 +344,7 @@ class RobotContext:
         self._tell(buffer.state(), answer)
 
     def _refuse_bytes(self, error: MalformedMessageError) -> None:
+        self.heard = True
         refusal = RefusedMessage('malformed bytes', str(error))
         if self.buffer is not None:
             self.buffer.refused[refusal.kind] += 1
@@ -437,14 +446,7 @@ class RobotContext:
 
     def waiting_for(self) -> str:
         """What is missing for a first state, in words."""
-        if self.buffer is None:
-            return 'no robot_description has been received yet'
-        if self.buffer.unreachable:
-            names = ', '.join(self.buffer.unreachable)
-            return f'joints of several coordinates do not come by joint_states; lock them: {names}'
-        if self.immobile:
-            return 'the robot has no joint that moves, so that no joint state is about it'
-        return f'waiting for {", ".join(self.buffer.missing())}'
+        return waiting_for(self)
 
     # --- names and time -------------------------------------------------------------------------
 

@@ -69,7 +69,8 @@ class Transforms:
         stamp = Time.from_msg(message.header.stamp).nanoseconds
         age = (self._node.get_clock().now().nanoseconds - stamp) * 1e-9 if stamp else 0.0
         if age > max_age:
+            # When, not how old: a text that changes at every look would fill logs.
             raise TransformError(
-                f'tf of {child!r} is {age:.2f} s old; at most {max_age:g} s will do'
+                f'tf of {child!r} is of {stamp * 1e-9:.3f} s, which is older than {max_age:g} s'
             )
         return transform_matrix(message.transform, f'tf of {child!r}')
