@@ -18,6 +18,7 @@ import pytest
 from ros_harness import occupy
 
 from dynamics_ros.demo.client import Contact, State, Wrench
+from dynamics_ros.demo.display import listed
 from dynamics_ros.demo.domain import DOMAIN_VARIABLE, DomainError, choose_domain
 from dynamics_ros.demo.report import Report
 from dynamics_ros.demo.subject import Subject
@@ -174,10 +175,11 @@ def test_not_even_a_killed_demonstration_leaves_processes_behind(tmp_path):
     ('content', 'told'),
     [
         (None, 'cannot be read'),
+        ('robot.xml', 'is no URDF'),
         ('<robot name="broken"', 'malformed'),
         ('<robot name="post"><link name="post"/></robot>', 'no joint'),
     ],
-    ids=['no such file', 'malformed', 'nothing moves'],
+    ids=['no such file', 'no XML', 'malformed', 'nothing moves'],
 )
 def test_a_robot_that_cannot_be_shown_is_told_in_one_line(content, told, tmp_path):
     file = tmp_path / 'robot.urdf'
@@ -188,6 +190,21 @@ def test_a_robot_that_cannot_be_shown_is_told_in_one_line(content, told, tmp_pat
     assert out == ''
     assert told in err and err.count('\n') == 1
     assert descendants() == []
+
+
+@pytest.mark.parametrize(
+    ('values', 'text'),
+    [
+        ([13.123, -0.0004, 4.0], '13.12 0.00 4.00'),
+        ([1239.06, -1.06], '1239.06 -1.06'),
+        ([0.0321, -1e-17], '0.0321 0.0000'),
+        ([0.0, -0.0], '0.00 0.00'),
+        (np.arange(11.0), '0.00 1.00 2.00 3.00 4.00 5.00 6.00 7.00 and 3 more'),
+        ([], ''),
+    ],
+)
+def test_numbers_are_listed_as_a_person_reads_them(values, text):
+    assert listed(np.array(values)) == text
 
 
 def test_a_duration_that_is_too_short_is_refused():

@@ -15,7 +15,7 @@ from rclpy.signals import SignalHandlerOptions
 from dynamics_ros.nodes.executor import dispose, make_executor, spin
 
 from .client import Client, ServiceError
-from .display import Display
+from .display import Display, listed
 from .processes import ChildError, Children
 from .report import Report
 from .subject import Subject
@@ -133,10 +133,8 @@ class Demonstration:
 
     def _tell_push(self, display: Display, report: Report) -> None:
         if report.push_detected_after_ms is not None:
-            display.event(
-                f'detected after {report.push_detected_after_ms:.0f} ms, '
-                f'at link {report.contact_link or "unknown"}'
-            )
+            link = f'at link {report.contact_link}' if report.contact_link else 'at no known link'
+            display.event(f'detected after {report.push_detected_after_ms:.0f} ms, {link}')
         if report.push_error_percent is not None:
             display.event(
                 f'estimated {report.push_estimated_n:.2f} N of {report.push_true_n:.2f} N, '
@@ -151,8 +149,7 @@ class Demonstration:
             report.require(False, str(error))
             return
         report.measure_inverse_kinematics(self._subject, target, q, took)
-        values = ' '.join(f'{value:.3f}' for value in q)
-        display.event(f'inverse kinematics in {took * 1e3:.1f} ms: {values}')
+        display.event(f'inverse kinematics in {took * 1e3:.1f} ms: {listed(q)}')
 
     def _compute_torques(self, client: Client, display: Display, report: Report) -> None:
         state = client.newest_state()
@@ -164,8 +161,7 @@ class Demonstration:
             return
         truth = self._subject.reference.inverse_dynamics(state.q, state.v, a)
         report.measure_inverse_dynamics(truth, torques, took)
-        values = ' '.join(f'{value:.2f}' for value in torques)
-        display.event(f'inverse dynamics in {took * 1e3:.1f} ms: {values} Nm')
+        display.event(f'inverse dynamics in {took * 1e3:.1f} ms, Nm: {listed(torques)}')
 
 
 @contextmanager

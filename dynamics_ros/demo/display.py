@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
@@ -42,8 +43,9 @@ class Display:
         self._due = 0.0
         self._events: list[str] = []
         self._began = time.monotonic()
-        self._count = (self._began, 0)
-        self._rate = 0.0
+        # What came before is no measure of how much comes in a second.
+        self._count = (self._began, client.joint_states.count)
+        self._rate: float | None = None
 
     def event(self, text: str) -> None:
         """Something happened."""
@@ -81,9 +83,8 @@ class Display:
     def _block(self) -> list[tuple[str, str]]:
         subject, client = self._subject, self._client
         names = subject.robot.joint_names
-        title = (
-            f'{subject.robot.name}   {len(names)} joints, tool {subject.tool}, '
-            f'{self._rate:.0f} joint states a second'
+        title = f'{subject.robot.name}   {len(names)} joints, tool {subject.tool}' + _number(
+            self._rate, ', {:.0f} joint states a second'
         )
         contact = client.contact.latest
         touched = contact is not None and contact.touched
@@ -151,14 +152,25 @@ class Display:
         pose = client.pose.latest
         wrench = client.wrench.latest
         gravity = client.gravity.latest
-        parts = [f'{self._rate:.0f} Hz']
+        parts = [] if self._rate is None else [f'{self._rate:.0f} Hz']
         if pose is not None:
             parts.append(f'tool {_vector(pose[:3, 3])} m')
         if gravity is not None:
-            parts.append(f'gravity {np.max(np.abs(gravity)):.1f} Nm at most')
+            parts.append(f'gravity {listed(np.abs(gravity).max(keepdims=True))} Nm at most')
         if wrench is not None:
             parts.append(f'force {np.linalg.norm(wrench.values[:3]):.2f} N')
         return ', '.join(parts)
+
+
+def listed(values: Array) -> str:
+    """Numbers of one kind for a person: the largest with three digits or more, not too many."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    decimals = min(max(2 - math.floor(math.log10(largest)), 2), 9) if largest else 2
+    # Without the sign of what is rounded to zero.
+    shown = [f'{value:.{decimals}f}' for value in np.round(values[:_MOST_JOINTS], decimals) + 0.0]
+    if len(values) > _MOST_JOINTS:
+        shown.append(f'and {len(values) - _MOST_JOINTS} more')
+    return ' '.join(shown)
 
 
 def summary(report: Report) -> str:
