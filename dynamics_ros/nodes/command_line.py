@@ -11,6 +11,7 @@ from rclpy.logging import LoggingSeverity, set_logger_level
 from rclpy.utilities import remove_ros_args
 
 from ..errors import InvalidArgumentError
+from .middleware_errors import in_words
 
 USAGE = """\
 usage: ros2 run dynamics_ros {name} [--ros-args ARGUMENTS]
@@ -32,8 +33,6 @@ EXPECTED = {
 
 _UNREADABLE = re.compile(r"Couldn't parse [^:]*: '(?P<given>.*?)'\. Error: (?P<why>.*)", re.DOTALL)
 _TRAILING = re.compile(r'trailing (?P<flag>\S+) flag')
-_PLACE = re.compile(r'\s*, at \S+:\d+')
-"""Where in the sources of ROS an error was found, which helps nobody here."""
 
 
 def wants_help(arguments: Sequence[str]) -> bool:
@@ -60,7 +59,7 @@ def check(arguments: Sequence[str]) -> None:
     try:
         others = remove_ros_args(arguments)
     except RuntimeError as error:
-        raise _explained(str(error)) from error
+        raise _explained(in_words(error)) from error
     finally:
         set_logger_level('rcl', LoggingSeverity.UNSET)
     if others:
@@ -73,7 +72,6 @@ def check(arguments: Sequence[str]) -> None:
 
 def _explained(text: str) -> InvalidArgumentError:
     """What is wrong, from the words of ROS."""
-    text = ' '.join(_PLACE.sub('', text).split())
     found, trailing = _UNREADABLE.search(text), _TRAILING.search(text)
     if found is not None:
         given, why = found['given'], 'ROS cannot read it'

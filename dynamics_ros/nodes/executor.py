@@ -15,7 +15,6 @@ from typing import NoReturn, Protocol
 import rclpy
 from rclpy.action import ActionServer
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
@@ -23,6 +22,7 @@ from rclpy.task import Future
 from ..errors import DynamicsRosError
 from . import command_line
 from .housekeeping import let_timers_wait
+from .middleware_errors import MIDDLEWARE_ERRORS, in_words
 
 FOREVER = 1e8
 """Seconds; much more overflows the events executor's deadline."""
@@ -106,9 +106,9 @@ def _run(build: Callable[[], Application], told: int) -> int:
     except Exception as error:
         if not rclpy.ok():  # a signal came before the nodes were there
             return 0
-        if not isinstance(error, rclpy_implementation.RCLError):
+        if not isinstance(error, MIDDLEWARE_ERRORS):
             raise
-        print(f'cannot start: {error}', file=sys.stderr)
+        print(f'cannot start: {in_words(error)}', file=sys.stderr)
         return 1
     executor = make_executor()
     for node in application.nodes:

@@ -10,11 +10,13 @@ from typing import Any
 
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from ..errors import InvalidArgumentError
 from .cdr import Template
 from .forms import Form, make_form
+from .middleware_errors import MIDDLEWARE_ERRORS, in_words
 
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(
@@ -71,7 +73,12 @@ class Outbox:
 class Output:
     """A publisher that knows whether it is worth its computation.
 
+    Where the middleware refuses to make it, as DDS security does, it is as one that nobody listens
+    to: what else a node publishes does not depend on it.
+
     Attributes:
+        topic: fully qualified name of the topic; of one that is missing, before remapping as well.
+        missing: why the middleware did not make it; '' when it did.
         published: how many messages have been.
         skipped: states that were not published because the rate of this output was reached.
     """
@@ -97,26 +104,30 @@ class Output:
         # executor, and a frame that is no longer configured takes its publishers with it.
         silent = PublisherEventCallbacks(use_default_callbacks=False)
         self._node = node
-        self._publisher = node.create_publisher(kind, name, qos, event_callbacks=silent)
-        self._publish = self._publisher.publish
-        # What rclpy's publish does with bytes after two questions that cost as much as this does.
-        self._publish_bytes = self._publisher.handle.publish_raw
         self._put = outbox.put if outbox is not None else _at_once
+        self.topic = name
+        self.missing = ''
         self.published = 0
         self.skipped = 0
         self._limit = RateLimit()
         self._listened_to = False
         self._look_at = 0.0
         self._forms: dict[Hashable, Form] = {}
-
-    @property
-    def topic(self) -> str:
-        """Fully qualified name of the topic."""
-        return str(self._publisher.topic_name)
+        self._publisher: Publisher[Any] | None = None
+        try:
+            self.topic = node.resolve_topic_name(name)
+            self._publisher = node.create_publisher(kind, name, qos, event_callbacks=silent)
+        except MIDDLEWARE_ERRORS as error:
+            self.topic, self.missing = _described(node, name), in_words(error)
+            node.get_logger().error(f'{self.topic} cannot be published: {self.missing}')
+            return
+        self._publish = self._publisher.publish
+        # What rclpy's publish does with bytes after two questions that cost as much as this does.
+        self._publish_bytes = self._publisher.handle.publish_raw
 
     def listened_to(self, now: float) -> bool:
         """Whether anybody listens, as of ``LOOK_PERIOD`` ago at the earliest."""
-        if now >= self._look_at:
+        if now >= self._look_at and self._publisher is not None:
             self._look_at = now + LOOK_PERIOD
             self._listened_to = self._publisher.get_subscription_count() > 0
         return self._listened_to
@@ -160,6 +171,8 @@ class Output:
 
     def publish(self, message: Any) -> None:
         """Publish and count."""
+        if self._publisher is None:
+            return
         self._put(self._publish, message)
         self.published += 1
 
@@ -190,7 +203,17 @@ class Output:
 
     def close(self) -> None:
         """Take the topic away."""
-        self._node.destroy_publisher(self._publisher)
+        if self._publisher is not None:
+            self._node.destroy_publisher(self._publisher)
+
+
+def _described(node: Node, name: str) -> str:
+    """What a topic would be called, whether or not a topic may be."""
+    try:
+        own, topic = (node.resolve_topic_name(name, only_expand=only) for only in (True, False))
+    except MIDDLEWARE_ERRORS:
+        return name
+    return own if own == topic else f'{own} (remapped to {topic})'
 
 
 def _at_once(publish: Callable[[Any], None], message: Any) -> None:

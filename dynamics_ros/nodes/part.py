@@ -75,7 +75,7 @@ class Part(ABC):
 
     @abstractmethod
     def outputs(self) -> list[Output]:
-        """Every publisher that depends on the state."""
+        """Every publisher but that of diagnostics."""
 
     def start(self) -> None:  # noqa: B027 - not every part has something to ask for
         """Ask for what the parameters say about the robot, once the executor is there."""

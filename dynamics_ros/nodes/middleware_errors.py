@@ -1,0 +1,19 @@
+"""What the middleware raises, in words for people."""
+
+from __future__ import annotations
+
+import re
+
+from rclpy.exceptions import NameValidationException
+from rclpy.impl.implementation_singleton import rclpy_implementation
+
+MIDDLEWARE_ERRORS = (rclpy_implementation.RCLError, NameValidationException)
+"""What making a publisher, subscription or service raises where it may not, or cannot, be."""
+
+_PLACE = re.compile(r'\s*, at \S+:\d+')
+"""Where in the sources of ROS an error was found, which helps nobody here."""
+
+
+def in_words(error: BaseException) -> str:
+    """One line of what an error says."""
+    return ' '.join(_PLACE.sub('', str(error)).split())
