@@ -1,4 +1,4 @@
-"""The way of a joint state through a node: from bytes, at a rate of each output, newest first."""
+"""The way of a joint state through a node: from bytes, and at a rate of each output."""
 
 from __future__ import annotations
 
@@ -121,28 +121,6 @@ def test_each_output_has_a_rate_of_its_own(ros, node):
 def test_a_rate_below_minus_one_is_refused(ros, node):
     result = ros.set_parameter('dynamics_node', 'publish_rates.gravity_torques', -2.0)
     assert not result.successful
-
-
-def test_of_more_than_it_can_answer_the_newest_is_answered_and_the_others_counted(ros, node):
-    torques = ros.listen(JointState, '/dynamics_node/gravity_torques', DEEP)
-    ros.exchange(at_q(ros), torques)
-    key = 'joint_states not answered, newer ones waited'
-    before = int(ros.wait_for_report('dynamics_node')[key])
-    publisher = ros._publishers['/joint_states']
-
-    def burst():
-        # Faster than any node answers: serialised beforehand.
-        for data in [serialize_message(at_q(ros)) for _ in range(500)]:
-            publisher.publish(data)
-
-    ros.wait_for(
-        lambda: int(ros.values('dynamics_node')[key]) > before, meanwhile=burst, period=0.5
-    )
-    last = ros.exchange(at_q(ros), torques)
-    assert_allclose(last.effort, ROBOT.gravity(Q), atol=SAME)
-    # What was answered is in order.
-    stamps = [(torque.header.stamp.sec, torque.header.stamp.nanosec) for torque in torques]
-    assert stamps == sorted(stamps)
 
 
 def test_it_is_alive_and_well_after_all_this(ros, node):

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 import numpy as np
+from rclpy.event_handler import QoSSubscriptionEventType, UnsupportedEventTypeError
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.serialization import serialize_message
+from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
+from .backlog import Backlog
 from .cdr import JointStateReader, Layout, MalformedMessageError
 from .conversions import JointValues, joint_values
 
-# Best effort as sensor data is; deep enough that a pause of 0.1 s at 1 kHz loses nothing.
+# Best effort as sensor data is. A second at 1 kHz: more than Fast DDS keeps for a process that
+# stands still, 512 messages in shared memory, so nothing that has got through is lost here.
 JOINT_STATE_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT
+)
+ODOMETRY_QOS = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=100, reliability=ReliabilityPolicy.BEST_EFFORT
 )
 OVERRIDABLE = QoSOverridingOptions(
@@ -28,13 +36,6 @@ OVERRIDABLE = QoSOverridingOptions(
 
 BACK_TO_BACK = 40e-6
 """Seconds from the end of one message to the next when that one had been waiting."""
-
-CATCH_UP = 0.01
-"""Seconds within which what waits is answered one by one, as after a short pause of the machine.
-What would take longer, the node is too slow for: only the newest is answered."""
-
-USUAL = 0.1
-"""Share of the last answer in what an answer usually takes."""
 
 _log = logging.getLogger('dynamics_ros.nodes')
 
@@ -46,6 +47,7 @@ class JointStateInput:
 
     Attributes:
         superseded: messages that were merged but not answered, since newer ones were waiting.
+        backlog: how many of those that wait are answered.
         short_way: answers most messages by itself; None while there is none.
     """
 
@@ -60,6 +62,7 @@ class JointStateInput:
             refuse: told of bytes that are no joint state.
         """
         self.superseded = 0
+        self.backlog = Backlog()
         self.short_way: Callable[[bytes], bool] | None = None
         self._reader = JointStateReader()
         self._handle = handle
@@ -69,7 +72,9 @@ class JointStateInput:
         if raw:
             self._read = self._reader.read
         self._ended = 0.0
-        self._usual = 0.0
+        self._received = 0
+        self._missed = 0
+        self._counted = (b'', 0, 0)
         self._subscription = node.create_subscription(
             JointState,
             'joint_states',
@@ -81,18 +86,40 @@ class JointStateInput:
 
     def _on_message(self, message: Any) -> None:
         begun = time.monotonic()
-        if begun - self._ended > BACK_TO_BACK:
-            self._pass_on(message, True)
+        self._received += 1
+        waited = begun - self._ended < BACK_TO_BACK
+        if waited or self.backlog.is_due(begun):
+            begun = self._with_those_behind(message, begun, waited)
         else:
-            waiting = [message, *self._waiting()]
-            all_of_them = len(waiting) * self._usual <= CATCH_UP
-            self.superseded += 0 if all_of_them else len(waiting) - 1
-            for one in waiting[:-1]:
-                self._pass_on(one, all_of_them)
-            begun = begun if len(waiting) == 1 else time.monotonic()
-            self._pass_on(waiting[-1], True)
+            self._pass_on(message, True)
         self._ended = time.monotonic()
-        self._usual += USUAL * (self._ended - begun - self._usual)
+        self.backlog.answered(self._ended - begun)
+
+    def _with_those_behind(self, message: Any, begun: float, waited: bool) -> float:
+        """Pass on a message and what waits behind it; when the newest of them was begun [s]."""
+        *older, newest = message, *self._waiting()
+        if not older:
+            if not waited:
+                self.backlog.found_nothing(begun)
+            self._pass_on(newest, True)
+            return begun
+        until = self.backlog.until(len(older) + 1, begun)
+        for one in older:
+            answer = time.monotonic() < until
+            self.superseded += not answer
+            self._pass_on(one, answer)
+        now = time.monotonic()
+        self.backlog.worked_off(begun, now)
+        self._pass_on(newest, True)
+        return now
+
+    def lost(self) -> int:
+        """How many messages were sent and have not come out of the middleware, as far as it tells.
+
+        It tells at once of those that did not get as far as the queue, and by the numbers of what
+        waits, of a single publisher, of all.
+        """
+        return max(_lost_before_queue(self._subscription), self._missed)
 
     @property
     def layout(self) -> Layout | None:
@@ -112,14 +139,45 @@ class JointStateInput:
     def _waiting(self) -> list[Any]:
         """The messages that wait; the executor does not mind that they are gone."""
         subscription = self._subscription
+        most = max(JOINT_STATE_QOS.depth, subscription.qos_profile.depth)
         found: list[Any] = []
+        info: Mapping[str, Any] = {}
         with subscription.handle:
-            while len(found) < JOINT_STATE_QOS.depth:
+            while len(found) < most:
                 taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
                 if taken is None:
                     break
-                found.append(taken[0])
+                message, info = taken
+                found.append(message)
+        self._received += len(found)
+        self._count_missed(info)
         return found
+
+    def _count_missed(self, info: Mapping[str, Any]) -> None:
+        """Count what was sent before the message that came in last, and has not come in."""
+        publisher, number = info.get('publisher_gid'), info.get('publication_sequence_number')
+        if publisher is None or number is None:
+            return
+        name, before, received = self._counted
+        if publisher['data'] == name:
+            # Never too many: if some of those received are of others, more of this one are missing.
+            self._missed += max(number - before - (self._received - received), 0)
+        self._counted = publisher['data'], number, self._received
+
+
+def _lost_before_queue(subscription: Subscription[Any]) -> int:
+    """How many messages have not got as far as the queue, where the middleware tells."""
+    kind = QoSSubscriptionEventType.RCL_SUBSCRIPTION_MESSAGE_LOST
+    try:
+        # Made anew: one that is kept keeps the participant, and its shared memory, to the end.
+        with subscription.handle:
+            event = rclpy_implementation.EventHandle(subscription.handle, kind)
+    except UnsupportedEventTypeError:
+        return 0
+    with event:
+        status = event.take_event()
+    event.destroy_when_not_in_use()
+    return int(status.total_count)
 
 
 @cache
