@@ -6,8 +6,10 @@ import re
 import subprocess
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 pytest.importorskip('rclpy')
 
@@ -103,6 +105,73 @@ def test_a_node_names_a_parameter_that_it_does_not_have_and_goes_on(name):
         with client(DOMAIN) as ros:
             ros.wait_for(lambda: told in node.printed)
         assert node.alive
+    finally:
+        code, _ = node.end()
+        node.close()
+    assert code == 0
+
+
+def parameter_file(folder: Path, section: str, **values: Any) -> list[str]:
+    """Arguments that give the values of one section."""
+    path = folder / 'parameters.yaml'
+    path.write_text(yaml.safe_dump({section: {'ros__parameters': values}}))
+    return ['--ros-args', '--params-file', str(path)]
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize('name', NODES)
+def test_a_node_refuses_a_parameter_that_its_own_section_misspells(tmp_path, name):
+    if name == 'dynamics_ros_viewer':
+        pytest.importorskip('viser')
+    number = NUMBERS.get(name, 'joint_timeout')
+    # In the composed process those of the robot are with another node.
+    node = 'contact_node' if name == 'dynamics_ros' else name
+    code, lines = said(name, *parameter_file(tmp_path, f'/**/{node}', **{number[:-1]: 1.0}))
+    assert code == 1
+    assert lines == [
+        f'cannot start: {node} has no parameter {number[:-1]!r}; was {number!r} meant?'
+    ]
+
+
+@pytest.mark.ros
+def test_every_misspelt_parameter_is_named_whatever_the_node_is_called(tmp_path):
+    given = parameter_file(
+        tmp_path, '/left/feeling', observer={'gian': [25.0]}, frame=['tool0'], zzz=1
+    )
+    names = ['-r', '__node:=feeling', '-r', '__ns:=/left']
+    code, lines = said('contact_node', *given, *names)
+    assert code == 1
+    assert lines == [
+        "cannot start: feeling has no parameter 'frame'; was 'frames' meant?; "
+        "feeling has no parameter 'observer.gian'; was 'observer.gain' meant?; "
+        "feeling has no parameter 'zzz'"
+    ]
+    # As an argument to this node alone.
+    code, lines = said('contact_node', '--ros-args', *names[:2], '-p', 'feeling:frame:=[tool0]')
+    assert code == 1
+    assert lines == ["cannot start: feeling has no parameter 'frame'; was 'frames' meant?"]
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize(
+    ('section', 'values', 'warned'),
+    [
+        # What is for every node may be for others, and of some version of rclpy.
+        ('/**', {'joint_timeou': 1.0}, ["'joint_timeou'"]),
+        ('/**/contact_node', {'qos_overrides': {'/odm': {'depth': 1}}}, ["'qos_overrides./odm"]),
+        # Not each of the three has these, but one.
+        ('/**', {'frames': ['tool0'], 'command_joints': [], 'tare': {'window': 2.0}}, []),
+    ],
+    ids=['of everybody', 'of rclpy', 'of some'],
+)
+def test_the_composed_nodes_warn_once_of_what_none_of_them_has(tmp_path, section, values, warned):
+    node = NodeProcess('dynamics_ros', DOMAIN, parameter_file(tmp_path, section, **values))
+    try:
+        with client(DOMAIN) as ros:
+            ros.wait_for_status('contact_node', 'waiting for robot_description')
+        lines = [line for line in node.printed.splitlines() if 'there is no parameter' in line]
+        assert len(lines) == len(warned)
+        assert all(name in line for name, line in zip(warned, lines, strict=True))
     finally:
         code, _ = node.end()
         node.close()

@@ -269,13 +269,23 @@ def test_it_runs_as_an_executable_with_a_robot_of_its_own(tmp_path, joint_states
         (['{bag}', '--robot', 'nowhere.urdf'], 'cannot be read'),
         (['{bag}', '--robot', '{robot}', '--topic', '/other'], 'joint_states'),
         (['{bag}', '--robot', '{robot}', '--parameters', 'nowhere.yaml'], 'a YAML file'),
+        (
+            ['{bag}', '--robot', '{robot}', '--parameters', '{misspelt}'],
+            "contact_node has no parameter 'observer.gian'; was 'observer.gain' meant?",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(tmp_path, capsys, joint_states, arguments, reason):
     robot = tmp_path / 'robot.urdf'
     robot.write_text(description())
     source = record(tmp_path / 'recorded', 'mcap', joint_states[:3])
-    given = [x.format(bag=source, robot=robot) for x in arguments]
+    # What is for every node may be for others; what is for this one may not.
+    misspelt = tmp_path / 'misspelt.yaml'
+    misspelt.write_text(
+        '/**: {ros__parameters: {rate: 3.0}}\n'
+        '/**/contact_node: {ros__parameters: {observer: {gian: [20.0]}}}\n'
+    )
+    given = [x.format(bag=source, robot=robot, misspelt=misspelt) for x in arguments]
     assert main([*given, '--output', str(tmp_path / 'out')]) == 1
     said = capsys.readouterr().err.strip()
     assert reason in said

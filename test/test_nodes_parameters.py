@@ -163,6 +163,7 @@ def test_a_node_describes_its_parameters_and_takes_the_files_of_config():
             ('backend', 'fortran', 'fortran'),
             ('gravity', [1.0], 'length'),
             ('observer.gain', 'high', 'type'),
+            ('observer.gian', [25.0], "'observer.gian'; was 'observer.gain' meant?"),
         ):
             result = ros.set_parameter('contact_node', name, value)
             assert not result.successful

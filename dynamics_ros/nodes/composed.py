@@ -12,7 +12,6 @@ from rclpy.node import Node
 
 from .contact_node import NAME as CONTACT
 from .contact_node import Contact
-from .declaration import warn_of_undeclared
 from .diagnostics import Diagnostics, report_in_turn
 from .dynamics_node import NAME as DYNAMICS
 from .dynamics_node import Dynamics
@@ -21,6 +20,7 @@ from .gravity_follower import GravityFollower
 from .kinematics_node import NAME as KINEMATICS
 from .kinematics_node import Kinematics
 from .robot_context import RobotContext
+from .undeclared import refuse_undeclared
 
 
 def build() -> Application:
@@ -35,8 +35,7 @@ def build() -> Application:
     )
     for part in parts:
         context.add(part)
-    for part in parts:
-        warn_of_undeclared(part.node, host)
+    refuse_undeclared([part.node for part in parts], host)
     report_in_turn(host, [Diagnostics(context, part) for part in parts])
     GravityFollower(context)
     return Application([part.node for part in parts], context)

@@ -7,11 +7,10 @@ is a group, and its name a prefix: ``observer.gain``.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import math
 import sys
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -251,40 +250,3 @@ class ParameterSet(Generic[Settings]):
         for step in self._declared[name].path:
             old, new = getattr(old, step), getattr(new, step)
         return bool(old != new)
-
-
-def warn_of_undeclared(node: Node, host: Node | None = None) -> None:
-    """Log values of the command line or a file that set no parameter, so that none goes unseen.
-
-    Args:
-        node: after all of its parameters have been declared.
-        host: the node of this process that has the parameters of the robot, when that is another.
-            A value given to both nodes alike is fine.
-    """
-    known = [
-        *node.get_parameters_by_prefix(''),
-        *(host.get_parameters_by_prefix('') if host else ()),
-    ]
-    for name, given in getattr(node, '_parameter_overrides', {}).items():
-        if node.has_parameter(name):
-            continue
-        if host is None or not host.has_parameter(name):
-            node.get_logger().warning(undeclared(name, known))
-        elif _plain(given.value) != _plain(host.get_parameter(name).value):
-            node.get_logger().warning(
-                f'{name!r} is a parameter of {host.get_name()} in this process: not used here'
-            )
-
-
-def undeclared(name: str, known: Iterable[str]) -> str:
-    """What to say of a value for a parameter that is not among those known."""
-    close = difflib.get_close_matches(name, list(known), n=1)
-    meant = f'; was {close[0]!r} meant?' if close else ''
-    return f'there is no parameter {name!r}: its value is not used{meant}'
-
-
-def _plain(value: Any) -> Any:
-    """A value as it compares: an empty list of a file has no type, and so is no value."""
-    if value is None:
-        return []
-    return value if isinstance(value, bool | int | float | str) else list(value)

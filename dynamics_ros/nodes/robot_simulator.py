@@ -47,11 +47,12 @@ from .conversions import (
     wrench_array,
     wrench_stamped,
 )
-from .declaration import ParameterSet, warn_of_undeclared
+from .declaration import ParameterSet
 from .executor import Application, run
 from .results import FaultLog
 from .serving import serve
 from .simulator_parameters import SimulatorParameters
+from .undeclared import refuse_undeclared
 
 DEFAULT_ROBOT = 'seven_joint_arm.urdf'
 
@@ -72,6 +73,7 @@ class RobotSimulator(Node):
     def __init__(self) -> None:
         super().__init__('robot_simulator')
         self.parameters = ParameterSet(self, SimulatorParameters)
+        refuse_undeclared([self])
         values = self.parameters.values
         urdf = values.robot_description or default_description()
         description = read_urdf(urdf)
@@ -117,8 +119,6 @@ class RobotSimulator(Node):
             taken = partial(self._follow, handler)
             self.create_subscription(kind, f'~/{name}', taken, qos_profile_sensor_data)
         serve(self, ApplyWrench, '~/apply_wrench', self._on_apply_wrench, FaultLog(self))
-
-        warn_of_undeclared(self)
         self._start_stamp = 0
         self._start_time = 0.0
         self.get_logger().info(

@@ -7,12 +7,12 @@ from typing import NoReturn
 
 from rclpy.node import Node
 
-from .declaration import warn_of_undeclared
 from .diagnostics import Diagnostics, report_in_turn
 from .executor import Application, run
 from .gravity_follower import GravityFollower
 from .part import Part
 from .robot_context import RobotContext
+from .undeclared import refuse_undeclared
 
 
 def run_alone(
@@ -38,7 +38,7 @@ def run_alone(
         context.add(part)
         report_in_turn(node, [Diagnostics(context, part)])
         GravityFollower(context)
-        warn_of_undeclared(node)
+        refuse_undeclared([node])
         return Application([node], context)
 
     run(build, arguments)

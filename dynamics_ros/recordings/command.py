@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from std_msgs.msg import String
 
 from ..description_file import read_description_file
 from ..errors import DynamicsRosError, InvalidArgumentError
-from ..nodes.declaration import declared, undeclared
+from ..nodes.declaration import declared
 from ..nodes.parameters import ContactParameters, DynamicsParameters, RobotParameters
 from ..nodes.robot_builder import PayloadRequest
+from ..nodes.undeclared import meant, undeclared
 from .bag import Recording, RecordingError, RecordingWriter
 from .estimates import Estimates, Messages, Summary, Topics
 from .estimators import EstimatorFactory
@@ -61,8 +63,7 @@ def estimate(options: argparse.Namespace) -> Summary:
     settings = settings_of(ContactParameters, values)
     general = settings_of(RobotParameters, values)
     known = [item.name for kind in (ContactParameters, RobotParameters) for item in declared(kind)]
-    for name in values.keys() - known:
-        LOG.warning(undeclared(name, known))
+    _refuse_undeclared(options, values.keys() - known, known)
     carried = settings_of(DynamicsParameters, _parameters(options, 'dynamics_node')).payload
     with Recording(options.bag) as recording:
         source = (
@@ -113,6 +114,21 @@ def _parser() -> argparse.ArgumentParser:
 
 def _parameters(options: argparse.Namespace, node: str) -> dict[str, Any]:
     return read_parameters(options.parameters, node) if options.parameters else {}
+
+
+def _refuse_undeclared(
+    options: argparse.Namespace, unknown: Iterable[str], known: Sequence[str]
+) -> None:
+    """As the node does: what is for all nodes may be for others."""
+    for_all = _parameters(options, '')
+    refused = []
+    for name in sorted(unknown):
+        if name in for_all:
+            LOG.warning(undeclared(name, known))
+        else:
+            refused.append(f'contact_node has no parameter {name!r}{meant(name, known)}')
+    if refused:
+        raise DynamicsRosError('; '.join(refused))
 
 
 def _recorded_description(recording: Recording) -> str:

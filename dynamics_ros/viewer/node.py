@@ -22,8 +22,9 @@ from dynamics_ros_msgs.msg import ContactState
 from ..errors import DynamicsRosError, InvalidArgumentError
 from ..model.visual_geometry import read_visual_geometry
 from ..nodes.conversions import pose_matrix, pose_numbers, vector_array
-from ..nodes.declaration import ParameterSet, parameter, warn_of_undeclared
+from ..nodes.declaration import ParameterSet, parameter
 from ..nodes.executor import Application, run
+from ..nodes.undeclared import refuse_undeclared
 from ..robot import Robot
 
 if TYPE_CHECKING:
@@ -286,6 +287,7 @@ def build() -> Application:
     """
     node = Node(NAME)
     values = ParameterSet(node, ViewerParameters).values
+    refuse_undeclared([node])
     try:
         from .scene import Scene
     except ImportError as missing:
@@ -297,7 +299,6 @@ def build() -> Application:
     except OSError as error:
         raise InvalidArgumentError('host', str(error), 'an address of this machine') from error
     viewer = Viewer(node, scene, values)
-    warn_of_undeclared(node)
     return Application([node], viewer)
 
 
