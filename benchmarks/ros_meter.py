@@ -143,10 +143,16 @@ class Meter:
         self._arrivals.append((time.monotonic_ns(), data[STAMP_OFFSET : STAMP_OFFSET + 8]))
 
     def first_answer(self, publish: Callable[[], None]) -> float:
-        """The monotonic time [s] of the first answer to what is published until then."""
+        """The monotonic time [s] of the first answer to what is published from now on."""
         self._arrivals.clear()
-        self.spin(lambda: bool(self._arrivals), publish)
-        return self._arrivals[0][0] * 1e-9
+        begun = time.monotonic_ns()
+
+        def found() -> list[int]:
+            # What was asked earlier may be answered late.
+            return [at for at, stamp in self._arrivals if nanoseconds(stamp) >= begun]
+
+        self.spin(lambda: bool(found()), publish)
+        return found()[0] * 1e-9
 
     def captured(self, kinds: Mapping[str, str], publish: Callable[[], None]) -> dict[str, bytes]:
         """One message of each topic, in bytes."""
