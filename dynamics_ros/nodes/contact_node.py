@@ -241,10 +241,15 @@ class Contact(Part):
         self.caution = pipeline.caution
         external = self._external = share.torques()
         place = self._place.update(state, external)
-        self._markers.skip(states - 1)
+        self.pass_over(states - 1)
         if self._markers.due(time.monotonic(), self.parameters.values.markers.rate):
             estimates = pipeline.wrenches(state, external.values)
             self._drawing.publish(state, external, estimates, place)
+
+    def pass_over(self, states: int) -> None:
+        """Count what markers leave out."""
+        if self._markers.listened_to(time.monotonic()):
+            self._markers.skip(states)
 
     def _listened(self, now: float) -> Listened | None:
         """What everybody who listens wants of every state; None where somebody wants it less."""

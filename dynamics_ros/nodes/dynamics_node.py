@@ -246,6 +246,10 @@ class Dynamics(Part):
         """Publish whatever has a low rate."""
         self._replies.catch_up(time.monotonic(), state.stamp_bytes, states)
 
+    def pass_over(self, states: int) -> None:
+        """Count what a low rate leaves out."""
+        self._replies.pass_over(states)
+
     def _plan(self, prepared: Prepared) -> Replies:
         """The answers to states."""
         replies = [

@@ -247,6 +247,11 @@ class Kinematics(Part):
         self._placed.catch_up(now, stamp, states)
         self._moving.catch_up(now, stamp, states)
 
+    def pass_over(self, states: int) -> None:
+        """Count what markers, and whatever has a low rate, leave out."""
+        self._placed.pass_over(states)
+        self._moving.pass_over(states)
+
     def _pose(self, output: Output, kernel: Kernel) -> Answer:
         form = output.form(self.context.names.root, _empty_pose, ('pose',))
         return Answer(form, (Step(kernel, (self._arrays().q,), form.numbers),))

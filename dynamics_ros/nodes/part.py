@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rclpy.node import Node
 
-from ..errors import UnknownFrameError
+from ..errors import DynamicsRosError, UnknownFrameError
 from ..robot import Robot
 from .outputs import Output
 from .results import FaultLog
@@ -73,6 +73,9 @@ class Part(ABC):
             states: so many have gone that way since the last time.
         """
 
+    def pass_over(self, states: int) -> None:  # noqa: B027 - not all have to
+        """Count states that went the short way and that nothing rare was published of."""
+
     @abstractmethod
     def outputs(self) -> list[Output]:
         """Every publisher but that of diagnostics."""
@@ -90,6 +93,15 @@ class Part(ABC):
     def details(self) -> dict[str, str]:
         """What diagnostics shows beside what it shows of every part."""
         return {}
+
+    def failed(self, error: Exception) -> None:
+        """Be silent because of an error, which is no reason for others to be."""
+        if isinstance(error, DynamicsRosError):
+            self.silence = str(error)
+            return
+        # Of a context that a signal has shut down nothing is told: see FaultLog.
+        self.silence = f'unexpected error: {type(error).__name__}: {error}'
+        self.faults.report('computing the outputs', error)
 
     def stale_silence(self, state: RobotState) -> str:
         """Why nothing may be computed from a state with stale joints; '' when there are none."""

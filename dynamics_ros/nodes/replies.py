@@ -94,9 +94,13 @@ class Replies:
 
     def catch_up(self, now: float, stamp: bytes, states: int) -> None:
         """``send_seldom`` after so many states."""
-        for reply, _ in self._capped:
-            reply.output.skip(states - 1)
+        self.pass_over(states - 1)
         self.send_seldom(now, stamp)
+
+    def pass_over(self, states: int) -> None:
+        """Count states that nothing was published of but what every state is answered with."""
+        for reply, _ in self._capped:
+            reply.output.skip(states)
 
     def send_seldom(self, now: float, stamp: bytes) -> None:
         """Compute and publish what is due of that which is not published for every state."""

@@ -307,7 +307,7 @@ class RobotContext:
             try:
                 part.adopt(prepared)
             except Exception as error:
-                self._failed(part, error)
+                part.failed(error)
                 part.problem = part.silence
         self.node.get_logger().info(
             f'robot {built.robot.name!r} is ready: {built.robot.nv} degrees of freedom, made in '
@@ -367,7 +367,7 @@ class RobotContext:
                 else:
                     part.follow(state)
             except Exception as error:
-                self._failed(part, error)
+                part.failed(error)
         self._empty_outbox()
         if first:
             self._notify()
@@ -388,7 +388,7 @@ class RobotContext:
             try:
                 part.catch_up(state, states)
             except Exception as error:
-                self._failed(part, error)
+                part.failed(error)
         self._empty_outbox()
         self._junction.prepare(self.buffer)
 
@@ -484,17 +484,6 @@ class RobotContext:
     def now(self) -> Time:
         """The time of the node's clock."""
         return self.node.get_clock().now().to_msg()
-
-    # --- nobody takes the others down -----------------------------------------------------------
-
-    @staticmethod
-    def _failed(part: Part, error: Exception) -> None:
-        if isinstance(error, DynamicsRosError):
-            part.silence = str(error)
-            return
-        # Of a context that a signal has shut down nothing is told: see FaultLog.
-        part.silence = f'unexpected error: {type(error).__name__}: {error}'
-        part.faults.report('computing the outputs', error)
 
     def _notify(self) -> None:
         for listener in self._on_change:

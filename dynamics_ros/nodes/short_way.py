@@ -157,6 +157,9 @@ class Junction:
     def leave(self) -> None:
         """Have the next state go the ordinary way."""
         self._states.short_way = None
+        for part in self._parts if self._answered else ():
+            part.pass_over(self._answered)
+        self._answered = 0
 
     def prepare(self, buffer: StateBuffer) -> None:
         """Open the short way to what comes next, unless something stands against it.
@@ -200,7 +203,6 @@ class Junction:
         until = min(now + LOOK_PERIOD, *(share.until for share in shares))
         # Of a state that comes much later nobody has looked whom it is for.
         self._states.short_way = partial(self._take, way, until, until + LOOK_PERIOD)
-        self._answered = 0
 
     def _take(self, way: ShortWay, until: float, over: float, data: bytes) -> bool:
         if time.monotonic() >= over:
@@ -220,5 +222,6 @@ class Junction:
         self._meter.tick(now)
         self._answered += 1
         if now >= until:
-            self._catch_up(self._answered)
+            states, self._answered = self._answered, 0
+            self._catch_up(states)
         return True
