@@ -10,6 +10,7 @@ structure into bytes, or read it from bytes: ``rmw_serialize`` and ``rmw_deseria
 from __future__ import annotations
 
 import ctypes
+import threading
 from functools import lru_cache
 from typing import Any
 
@@ -112,6 +113,7 @@ class _Middleware:
         default = library.rcutils_get_default_allocator
         default.argtypes, default.restype = (), _Allocator
         self._allocator = default()
+        self.lock = threading.Lock()
         self.room = _Serialized()
         self.room_at = ctypes.addressof(self.room)
         self.renew_room()
@@ -131,33 +133,38 @@ def _middleware() -> _Middleware:
 
 def _taken_as_bytes(of: type, middleware: _Middleware) -> type:
     serialize, room, room_at = middleware.serialize, middleware.room, middleware.room_at
-    kind = _type_support(of)
+    kind, lock = _type_support(of), middleware.lock
 
     def to_object(structure: int) -> bytes | None:
-        if serialize(structure, kind, room_at):
-            middleware.forget_error()
-            return None  # to rclpy, as if no request had been there
-        data = ctypes.string_at(room.buffer, room.length)
-        if room.capacity > MOST_ROOM:
-            middleware.renew_room()
-        return data
+        try:
+            with lock:
+                if serialize(structure, kind, room_at):
+                    middleware.forget_error()
+                    return None
+                data = ctypes.string_at(room.buffer, room.length)
+                if room.capacity > MOST_ROOM:
+                    middleware.renew_room()
+            return data
+        except Exception:
+            return None  # to rclpy, as if no request had been there; it does not expect errors
 
     return _class_like(of, TO_OBJECT, _ToObject(to_object), {})
 
 
 def _sent_as_bytes(of: type, middleware: _Middleware) -> type:
-    deserialize, given = middleware.deserialize, _Given()
+    deserialize, lock, given = middleware.deserialize, middleware.lock, _Given()
     given_at, kind = ctypes.addressof(given), _type_support(of)
 
     def from_object(response: Any, structure: int) -> bool:
         data = response.data
         if type(data) is not bytes:
             return False
-        given.buffer, given.length, given.capacity = data, len(data), len(data)
-        if deserialize(given_at, kind, structure):
+        with lock:
+            given.buffer, given.length, given.capacity = data, len(data), len(data)
+            failed = deserialize(given_at, kind, structure)
+        if failed:
             middleware.forget_error()
-            return False  # which rclpy raises
-        return True
+        return not failed  # which rclpy raises
 
     def initialize(self: Any, data: bytes = b'') -> None:
         self.data = data
