@@ -14,7 +14,7 @@ from sensor_msgs.msg import JointState
 
 from dynamics_ros.nodes import joint_state_input
 from dynamics_ros.nodes.backlog import CATCH_UP, MOMENT
-from dynamics_ros.nodes.joint_state_input import JOINT_STATE_QOS, JointStateInput
+from dynamics_ros.nodes.joint_state_input import JOINT_STATE_QOS, MERGED, JointStateInput
 
 pytestmark = pytest.mark.ros
 
@@ -22,7 +22,7 @@ PERIOD = 0.001
 USUAL = 0.15e-3
 """Seconds that an answer of all three nodes takes."""
 
-MERGED = 5e-6
+MERGE = 5e-6
 """Seconds that it takes to merge a state without answering it."""
 
 
@@ -33,18 +33,19 @@ class Simulated:
         answered: arrival and end of the answer of each message that was answered [s], in order.
     """
 
-    def __init__(self, arrivals, answer, monkeypatch):
+    def __init__(self, arrivals, answer, monkeypatch, merge=MERGE):
         """Prepare it.
 
         Args:
             arrivals: s, ascending.
             answer: seconds that an answer takes, told when it begins.
             monkeypatch: puts the clock in place.
+            merge: seconds that it takes to take a message in without an answer.
         """
         self._now = 100.0
         self._to_come = deque(100.0 + np.asarray(arrivals))
         self._waiting = deque(maxlen=JOINT_STATE_QOS.depth)
-        self._answer = answer
+        self._answer, self._merge = answer, merge
         self.answered = []
         clock = SimpleNamespace(monotonic=lambda: self._now)
         monkeypatch.setattr(joint_state_input, 'time', clock)
@@ -79,7 +80,7 @@ class Simulated:
             self._waiting.append(self._to_come.popleft())
 
     def _handle(self, arrival, answer):
-        self._now += self._answer(self._now - 100.0) if answer else MERGED
+        self._now += self._answer(self._now - 100.0) if answer else self._merge
         if answer:
             self.answered.append((arrival - 100.0, self._now - 100.0))
 
@@ -161,6 +162,16 @@ def test_a_node_that_is_too_slow_soon_answers_only_the_newest(answer, monkeypatc
     order = [arrival for arrival, _ in node.answered]
     assert order == sorted(order)
     assert order[-1] == pytest.approx(arrivals[-1])
+
+
+def test_a_node_that_is_too_slow_even_to_merge_all_is_late_by_a_hundred_merges(monkeypatch):
+    arrivals = steady(10.0, 0.2e-3)
+    node = Simulated(arrivals, lambda now: 3e-3, monkeypatch, merge=0.4e-3)
+    node.run()
+    settled = node.lags[len(node.lags) // 4 :]
+    # Once for the older ones of those that wait, once for the newer.
+    assert settled.max() < 2 * MERGED * 0.4e-3
+    assert node.answered[-1][0] == pytest.approx(arrivals[-1])
 
 
 def test_a_slow_node_answers_the_newest_right_after_a_pause(monkeypatch):

@@ -37,6 +37,10 @@ OVERRIDABLE = QoSOverridingOptions(
 BACK_TO_BACK = 40e-6
 """Seconds from the end of one message to the next when that one had been waiting."""
 
+MERGED = 100
+"""Most messages that are merged before the newest is answered, which gets old meanwhile; what is
+older is dropped."""
+
 _log = logging.getLogger('dynamics_ros.nodes')
 
 Handler = Callable[[JointValues, bool], None]
@@ -46,7 +50,7 @@ class JointStateInput:
     """Hands joint states on, in their order, and says which are too old to be answered.
 
     Attributes:
-        superseded: messages that were merged but not answered, since newer ones were waiting.
+        superseded: messages that were at most merged, not answered, since newer ones were waiting.
         backlog: how many of those that wait are answered.
         short_way: answers most messages by itself; None while there is none.
     """
@@ -104,10 +108,11 @@ class JointStateInput:
             self._pass_on(newest, True)
             return begun
         until = self.backlog.until(len(older) + 1, begun)
-        for one in older:
+        for left, one in zip(range(len(older), 0, -1), older, strict=True):
             answer = time.monotonic() < until
             self.superseded += not answer
-            self._pass_on(one, answer)
+            if answer or left <= MERGED:
+                self._pass_on(one, answer)
         now = time.monotonic()
         self.backlog.worked_off(begun, now)
         self._pass_on(newest, True)
@@ -171,7 +176,7 @@ def _lost_before_queue(subscription: Subscription[Any]) -> int:
     try:
         # Made anew: one that is kept keeps the participant, and its shared memory, to the end.
         with subscription.handle:
-            event = rclpy_implementation.EventHandle(subscription.handle, kind)
+            event: Any = rclpy_implementation.EventHandle(subscription.handle, kind)
     except UnsupportedEventTypeError:
         return 0
     with event:
