@@ -218,3 +218,24 @@ def test_it_follows_tf_and_says_when_that_is_lost():
         one.wait_for(lambda: one.reported_at(name) > again, meanwhile=report)
         assert process.printed.count('gravity follows nothing') == logged
         one.wait_for_status(name, 'publishing to', meanwhile=stand)
+
+
+def test_a_tf_that_may_not_be_listened_to_is_told_and_harms_nothing_else():
+    source = {**PARAMETERS['gravity_source'], 'kind': 'tf'}
+    parameters = PARAMETERS | {'gravity_source': source}
+    # A topic has one type: that of its first subscription, which is the one of joint states.
+    remaps = {'/tf': '/deaf/joint_states'}
+    with (
+        tf2_for_nodes(),
+        running('dynamics_node', DOMAIN, parameters, namespace='/deaf', remaps=remaps) as process,
+        client(DOMAIN) as one,
+    ):
+        torques = one.listen(JointState, '/deaf/dynamics_node/gravity_torques')
+
+        def report():
+            one.publish_joint_state(one.joint_state(NAMES, Q, ZERO, ZERO), '/deaf/joint_states')
+
+        told = 'gravity follows nothing yet: tf cannot be listened to: '
+        one.wait_for_status('deaf/dynamics_node', told, meanwhile=report)
+        np.testing.assert_allclose(torques[-1].effort, ROBOT.gravity(Q), atol=1e-9)
+        assert 'a callback raised' not in process.printed

@@ -13,7 +13,7 @@ from std_msgs.msg import String
 
 pytestmark = pytest.mark.ros
 
-DOMAIN = 65
+DOMAIN = 58
 STATES = '/arm/states'
 NODE = 'left/dynamics_node'
 

@@ -144,14 +144,18 @@ class GravityFollower:
     # --- tf -------------------------------------------------------------------------------------
 
     def _look_at_tf(self) -> None:
+        now = time.monotonic()
         if self._context.robot is None:
+            self._good = now
             return
         try:
             self._transforms.listen()
             level = self._values.level_frame
             pose = self._transforms.pose(level, self._context.root_frame_id(), max_age=OLDEST)
         except DynamicsRosError as error:
-            self._lose(str(error))
+            # What nobody has told yet may be on its way; what was told is too old already.
+            if self._since or now - self._good > OLDEST:
+                self._lose(str(error))
             return
         self._filter.add(nanoseconds(self._context.now()), -pose[2, :3])
         self._find()

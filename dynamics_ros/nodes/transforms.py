@@ -11,6 +11,7 @@ from rclpy.node import Node
 from rclpy.time import Time
 
 from .conversions import Array, transform_matrix
+from .middleware_errors import MIDDLEWARE_ERRORS, in_words
 from .results import TransformError
 
 
@@ -25,13 +26,16 @@ class Transforms:
         self._tf2: ModuleType | None = None
         self._buffer: Any = None
         self._listener: Any = None
+        self._deaf = ''
 
     def listen(self) -> None:
         """Begin to listen, if that has not happened yet; called in the executor's thread.
 
         Raises:
-            TransformError: tf2_ros is not installed.
+            TransformError: tf2_ros is not installed, or the middleware does not let it listen.
         """
+        if self._deaf:
+            raise TransformError(self._deaf)
         if self._buffer is not None:
             return
         try:
@@ -42,7 +46,11 @@ class Transforms:
             ) from None
         self._tf2 = tf2_ros
         self._buffer = tf2_ros.Buffer()
-        self._listener = tf2_ros.TransformListener(self._buffer, self._node)
+        try:
+            self._listener = tf2_ros.TransformListener(self._buffer, self._node)
+        except MIDDLEWARE_ERRORS as error:
+            self._deaf = f'tf cannot be listened to: {in_words(error)}'
+            raise TransformError(self._deaf) from None
 
     def pose(
         self, parent: str, child: str, patience: float = 0.0, max_age: float = math.inf
