@@ -27,10 +27,14 @@ def read_description_file(
     if xacro_arguments:
         raise ModelError(f'file {str(file)!r}', 'takes no xacro arguments: it is no .xacro file')
     try:
-        return file.read_text(encoding='utf-8')
+        text = file.read_text(encoding='utf-8')
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, 'strerror', None) or error
         raise ModelError(f'file {str(file)!r}', f'cannot be read: {reason}') from error
+    # Whoever reads it would take it for the name of another file.
+    if text.lstrip('\ufeff \t\r\n')[:1] not in ('<', ''):
+        raise ModelError(f'file {str(file)!r}', 'is no URDF: XML begins with "<"')
+    return text
 
 
 def _expanded(file: Path, arguments: dict[str, str]) -> str:

@@ -71,7 +71,8 @@ class Subject:
         force = gentle_push(robot, actuators, posture, tool)
         J = robot.jacobian(posture, tool)
         if not np.abs(J[:3].T @ force).max() > _LEAST_TORQUE:
-            raise ModelError(f'link {tool!r}', 'no force there can be felt in the joints')
+            reason = 'no joint feels a force at its origin: a link farther from the axes would do'
+            raise ModelError(f'link {tool!r}', reason)
         observable = int(np.linalg.matrix_rank(J, tol=1e-6)) == 6
         reference = LagrangianReference(urdf, robot.joint_names)
         return cls(urdf, robot, reference, tool, posture, force, observable)
