@@ -313,6 +313,17 @@ def test_an_answer_that_has_to_wait_comes_once_it_is_there(asked):
     assert_array_equal(response.torques.effort, torques(request)[::-1])
 
 
+def test_a_request_larger_than_any_robot_is_refused_before_it_is_read(asked):
+    service, call = asked
+    request = request_of()
+    request.external_wrenches = [WrenchStamped()] * 20_000
+    response = call(request)
+    assert response.result.code == Result.INVALID_ARGUMENT
+    assert f'at most {serving.MOST_BYTES}' in response.result.message
+    assert service.understood == 0
+    assert call(request_of()).result.code == Result.SUCCESS
+
+
 def test_where_bytes_are_not_to_be_had_all_is_answered_the_same(monkeypatch):
     def refuse(kind):
         raise UnknownMessageClassError(kind.__name__)

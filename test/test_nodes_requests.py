@@ -93,6 +93,19 @@ def test_requests_for_ever_new_frames_are_answered_and_bounded(robot, compute, m
     assert max(counts) == 3
 
 
+def test_a_request_for_more_frames_than_are_kept_is_quick_the_second_time(
+    robot, compute, monkeypatch
+):
+    monkeypatch.setattr(request_kernels, 'MOST_KERNELS', 3)
+    q, frames = robot.neutral(), robot.frame_names[:8]
+    asked = [kernel('forward_kinematics', frame) for frame in frames]
+    for expected in (False, True):
+        _, at_once = compute(
+            robot, asked, lambda home: [home.forward_kinematics(q, frame) for frame in frames]
+        )
+        assert at_once is expected
+
+
 def test_errors_reach_whoever_asked(robot, compute):
     def fail(_home):
         raise ZeroDivisionError('it happens')

@@ -135,7 +135,10 @@ class RequestKernels:
             return robot
         if self._robot is not robot or self._twin is None:
             self._robot, self._twin = robot, _twin_of(robot)
-        elif len(needed | self._twin.kernels.keys()) > MOST_KERNELS:
+        elif (
+            not self._twin.has_kernels(needed)
+            and len(needed | self._twin.kernels.keys()) > MOST_KERNELS
+        ):
             self._twin = _twin_of(robot)
         return self._twin
 

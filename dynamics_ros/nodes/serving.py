@@ -13,7 +13,7 @@ from rclpy.serialization import deserialize_message
 
 from dynamics_ros_msgs.msg import Result
 
-from ..errors import DynamicsRosError
+from ..errors import DynamicsRosError, InvalidArgumentError
 from .repeats import Repeatable, Repeats
 from .results import FaultLog, failure, success
 from .service_bytes import ServiceBytes, UnknownMessageClassError
@@ -21,6 +21,9 @@ from .service_bytes import ServiceBytes, UnknownMessageClassError
 # The usual depth of ten loses requests, and responses to a client that a busy machine holds up,
 # once a few clients call at a time: all of them share one history.
 SERVICE_QOS = QoSProfile(depth=200, reliability=ReliabilityPolicy.RELIABLE)
+
+MOST_BYTES = 1 << 20
+"""Of a request about joints and frames: no robot has that many."""
 
 Handler = Callable[[Any, Any], Awaitable[Repeatable | None]]
 Answered = Coroutine[Any, Any, Any]
@@ -63,6 +66,11 @@ def serve(
     like_before = Repeats()
 
     async def answer_anew(data: bytes) -> Any:
+        if len(data) > MOST_BYTES:
+            # Making its objects would keep joint states waiting for seconds.
+            given = f'{len(data)} bytes'
+            error = InvalidArgumentError('request', given, f'at most {MOST_BYTES}')
+            return kind.Response(result=failure(error))
         request = deserialize_message(data, kind.Request)
         response, repeatable = await answer(request, kind.Response())
         if repeatable is not None:
