@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,11 @@ TOPICS = {
     **dict.fromkeys(SLOW, 'visualization_msgs/MarkerArray'),
 }
 TIMED = f'contact_node/{FRAME}/estimate'
+COUNTED = 'dynamics_node/gravity_torques'
+STATUS = 'ours/dynamics_node: outputs'
+TOLD = 'joint_states not answered, newer ones waited', 'joint_states lost on the way'
+"""What our nodes say themselves of joint states that were not answered."""
+
 REFERENCE_NAMES = (
     *('pose', 'twist', 'tf', 'gravity_torques', 'gravity_commands', 'external_torques'),
     *('contact_state', 'wrench', 'estimate', 'kinematics_markers', 'contact_markers'),
@@ -153,11 +158,18 @@ def _service(bench: _Bench, ours: Running) -> Record:
 
 def _soak(bench: _Bench, ours: Running, minutes: float) -> Iterator[Record]:
     seconds = 60.0 * minutes if not bench.quick else 6.0
-    result = bench.measured(ours, NOMINAL, seconds)
-    lost, memory = result.sent - result.received, result.memory
+    before = bench.meter.told(STATUS, TOLD)
+    # Of every joint state; an estimate is silent after a gap in the stamps.
+    counted = replace(ours, timed=_full(ours.name, COUNTED))
+    result = bench.measured(counted, NOMINAL, seconds)
     case = f'{minutes:g} min at 1 kHz' if not bench.quick else 'some s at 1 kHz'
     none = Goal(0.0, of='value')
-    yield Record('ros', f'{case}: not answered', ROBOT, float(lost), '', goal=none)
+    missing = float(result.sent - result.received)
+    yield Record('ros', f'{case}: not answered', ROBOT, missing, '', goal=none)
+    after = bench.meter.told(STATUS, TOLD)
+    for what, count, earlier in zip(TOLD, after, before, strict=True):
+        yield Record('ros', f'{case}: {what}', ROBOT, count - earlier, '')
+    memory = result.memory
     settled = memory[min(60, len(memory) // 2)]
     growth = max(memory[-5:]) - settled
     limit = Goal(1.0, of='value')

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.task import Future
@@ -80,7 +81,11 @@ class Meter:
         rclpy.init()
         self.executor = make_executor()
         self._read = Node('benchmark_meter')
-        self._unread = Node('benchmark_listener')  # not spun: its messages stay in the middleware
+        # Not spun: its messages stay in the middleware. A participant of its own, since one has
+        # room for 512 messages of all topics while the machine pauses.
+        self._apart = rclpy.Context()
+        rclpy.init(context=self._apart)
+        self._unread = Node('benchmark_listener', context=self._apart)
         self.executor.add_node(self._read)
         self._arrivals: list[tuple[int, bytes]] = []
 
@@ -89,6 +94,7 @@ class Meter:
         for node in (self._read, self._unread):
             node.destroy_node()
         self.executor.shutdown()
+        rclpy.shutdown(context=self._apart)
         rclpy.shutdown()
 
     def spin(self, until: Callable[[], bool], meanwhile: Callable[[], None]) -> None:
@@ -169,6 +175,25 @@ class Meter:
         for subscription in subscriptions:
             self._read.destroy_subscription(subscription)
         return found
+
+    def told(self, name: str, keys: Sequence[str]) -> list[float]:
+        """Numbers that a node tells in its diagnostics.
+
+        Args:
+            name: of the status.
+            keys: of its values.
+        """
+        found: dict[str, str] = {}
+
+        def hear(message: DiagnosticArray) -> None:
+            for status in message.status:
+                if status.name == name:
+                    found.update({pair.key: pair.value for pair in status.values})
+
+        subscription = self._read.create_subscription(DiagnosticArray, '/diagnostics', hear, 100)
+        self.spin(lambda: bool(found), lambda: None)
+        self._read.destroy_subscription(subscription)
+        return [float(found[key]) for key in keys]
 
     def measure(
         self, pid: int, namespace: str, file: Path, rate: float, seconds: float
