@@ -161,7 +161,8 @@ def _soak(bench: _Bench, ours: Running, minutes: float) -> Iterator[Record]:
     before = bench.meter.told(STATUS, TOLD)
     # Of every joint state; an estimate is silent after a gap in the stamps.
     counted = replace(ours, timed=_full(ours.name, COUNTED))
-    result = bench.measured(counted, NOMINAL, seconds)
+    with bench.meter.apart():
+        result = bench.measured(counted, NOMINAL, seconds)
     case = f'{minutes:g} min at 1 kHz' if not bench.quick else 'some s at 1 kHz'
     none = Goal(0.0, of='value')
     missing = float(result.sent - result.received)

@@ -81,11 +81,7 @@ class Meter:
         rclpy.init()
         self.executor = make_executor()
         self._read = Node('benchmark_meter')
-        # Not spun: its messages stay in the middleware. A participant of its own, since one has
-        # room for 512 messages of all topics while the machine pauses.
-        self._apart = rclpy.Context()
-        rclpy.init(context=self._apart)
-        self._unread = Node('benchmark_listener', context=self._apart)
+        self._unread = Node('benchmark_listener')  # not spun: its messages stay in the middleware
         self.executor.add_node(self._read)
         self._arrivals: list[tuple[int, bytes]] = []
 
@@ -94,7 +90,6 @@ class Meter:
         for node in (self._read, self._unread):
             node.destroy_node()
         self.executor.shutdown()
-        rclpy.shutdown(context=self._apart)
         rclpy.shutdown()
 
     def spin(self, until: Callable[[], bool], meanwhile: Callable[[], None]) -> None:
@@ -109,6 +104,22 @@ class Meter:
                 raise TimeoutError('a process of the benchmark does not answer')
             meanwhile()
             self.executor.spin_until_future_complete(Future(), timeout_sec=0.005)
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Listen to what is not read from a participant of its own for the time of the block.
+
+        A participant has room for 512 messages of all topics while the machine pauses.
+        """
+        usual, context = self._unread, rclpy.Context()
+        rclpy.init(context=context)
+        self._unread = Node('benchmark_listener', context=context)
+        try:
+            yield
+        finally:
+            self._unread.destroy_node()
+            self._unread = usual
+            rclpy.shutdown(context=context)
 
     @contextmanager
     def listening(self, kinds: Mapping[str, str], timed: str) -> Iterator[None]:

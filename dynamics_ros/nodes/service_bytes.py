@@ -104,6 +104,8 @@ class _Middleware:
         self.serialize, self.deserialize = library.rmw_serialize, library.rmw_deserialize
         for function in (self.serialize, self.deserialize):
             function.argtypes, function.restype = (pointer, pointer, pointer), ctypes.c_int
+        self.copied = ctypes.pythonapi.PyBytes_FromStringAndSize
+        self.copied.argtypes, self.copied.restype = (pointer, ctypes.c_ssize_t), ctypes.py_object
         self.forget_error = library.rcutils_reset_error
         self.forget_error.argtypes, self.forget_error.restype = (), None
         self._make_room = library.rcutils_uint8_array_init
@@ -133,7 +135,7 @@ def _middleware() -> _Middleware:
 
 def _taken_as_bytes(of: type, middleware: _Middleware) -> type:
     serialize, room, room_at = middleware.serialize, middleware.room, middleware.room_at
-    kind, lock = _type_support(of), middleware.lock
+    kind, lock, copied = _type_support(of), middleware.lock, middleware.copied
 
     def to_object(structure: int) -> bytes | None:
         try:
@@ -141,7 +143,7 @@ def _taken_as_bytes(of: type, middleware: _Middleware) -> type:
                 if serialize(structure, kind, room_at):
                     middleware.forget_error()
                     return None
-                data = ctypes.string_at(room.buffer, room.length)
+                data = copied(room.buffer, room.length)
                 if room.capacity > MOST_ROOM:
                     middleware.renew_room()
             return data
