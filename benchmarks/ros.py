@@ -34,7 +34,7 @@ LOST = 1e-3
 """Part of the joint states that may go unanswered at a rate that counts as held."""
 
 DOMAIN = '89'
-STARTS = 3
+STARTS = 7
 IDLE = 0.05
 """Processor time a second of a process that has nothing more to compile."""
 

@@ -113,7 +113,7 @@ class Meter:
         """
         usual, context = self._unread, rclpy.Context()
         rclpy.init(context=context)
-        self._unread = Node('benchmark_listener', context=context)
+        self._unread = Node('benchmark_listener_apart', context=context)
         try:
             yield
         finally:
