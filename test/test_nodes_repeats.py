@@ -324,6 +324,19 @@ def test_a_request_larger_than_any_robot_is_refused_before_it_is_read(asked):
     assert call(request_of()).result.code == Result.SUCCESS
 
 
+@pytest.mark.parametrize('method', ['learn', 'answer'])
+def test_a_fault_in_remembering_costs_no_answer(asked, monkeypatch, method):
+    def fail(*_):
+        raise ZeroDivisionError('a fault')
+
+    service, call = asked
+    monkeypatch.setattr(Repeats, method, fail)
+    for _ in range(4):
+        request = request_of()
+        assert_array_equal(call(request).torques.effort, torques(request)[::-1])
+    assert service.understood == 4
+
+
 def test_where_bytes_are_not_to_be_had_all_is_answered_the_same(monkeypatch):
     def refuse(kind):
         raise UnknownMessageClassError(kind.__name__)

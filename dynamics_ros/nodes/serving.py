@@ -74,7 +74,10 @@ def serve(
         request = deserialize_message(data, kind.Request)
         response, repeatable = await answer(request, kind.Response())
         if repeatable is not None:
-            like_before.learn(data, request, response, repeatable)
+            try:
+                like_before.learn(data, request, response, repeatable)
+            except Exception as error:  # which is no reason not to answer
+                faults.report(name, error)
         return response
 
     def answer_bytes(data: bytes, response: Any) -> Any:
