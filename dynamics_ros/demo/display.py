@@ -120,12 +120,14 @@ class Display:
         return [''.join(f'{value:10.3f}' for value in row) for row in np.transpose(columns)]
 
     def _pose_line(self) -> str:
-        pose, stamp = self._client.pose.latest, self._client.pose.newest
+        stamp = self._client.pose.newest
+        pose = self._client.pose.get(stamp)
         if pose is None:
             return 'tool       -'
         text = f'tool       {_vector(pose[:3, 3])} m'
-        if stamp in self._client.true_pose:
-            distance, _ = pose_error(self._client.pose[stamp], self._client.true_pose[stamp])
+        truth = self._client.true_pose.get(stamp)
+        if truth is not None:
+            distance, _ = pose_error(pose, truth)
             text += f'   off by {distance:.0e} m'
         return text
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .client import Client, Wrench
 from .subject import Subject
-from .tracks import pose_error, thinned
+from .tracks import pose_error
 
 Array = NDArray[np.float64]
 
@@ -133,10 +133,9 @@ class Report:
 
     def measure_gravity(self, client: Client, subject: Subject) -> None:
         """Published gravity torques against the slope of the potential energy."""
-        stamps = [stamp for stamp in client.gravity.stamps() if stamp in client.joint_states]
         samples = [
-            (client.gravity[stamp], client.joint_states[stamp])
-            for stamp in thinned(stamps, _MOST_SAMPLES)
+            (tau, state)
+            for _, tau, state in client.gravity.matched(client.joint_states, most=_MOST_SAMPLES)
         ]
         self.gravity_samples = len(samples)
         if not self._enough('gravity torques', len(samples)):
@@ -168,15 +167,15 @@ class Report:
             self.require(False, 'the push was not detected')
             return
         self.push_detected_after_ms = (told[0] - began) * 1e-6
-        held = client.contact.items(steady, end - _EDGE)
-        self.contact_link = held[-1][1].link if held else ''
+        held = [contact for _, contact in client.contact.items(steady, end - _EDGE)]
+        self.contact_link = held[-1].link if held else ''
         self.require(
             self.push_detected_after_ms <= SLOWEST_DETECTION,
             f'the push was detected only after {self.push_detected_after_ms:.0f} ms',
         )
 
     def _measure_force(self, client: Client, subject: Subject, first: int, last: int) -> None:
-        poses = client.true_pose
+        poses = dict(client.true_pose.items(first, last))
         samples = [
             (t, wrench_in_root(true, poses[t], subject), wrench_in_root(found, poses[t], subject))
             for t, found, true in client.wrench.matched(client.true_wrench, first, last)
@@ -195,7 +194,7 @@ class Report:
         else:
             # Several wrenches leave the same torques: these are what can be right or wrong.
             self.push_compared = 'joint torques'
-            states = client.joint_states
+            states = dict(client.joint_states.items(first, last))
             samples = [sample for sample in samples if sample[0] in states]
             J = [subject.reference.jacobian(states[t].q, subject.tool) for t, *_ in samples]
             true, found = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
@@ -19,57 +20,88 @@ _LENGTH = 20_000  # messages that are kept; 40 s at 500 Hz
 class Track(Generic[Value]):
     """The latest messages of a topic by stamp [ns]; written by one thread, read by another.
 
+    The writer drops the oldest message while others read: whoever reads several works on a copy,
+    and a stamp that was there a moment ago may be gone.
+
     Args:
         read: from a message as it was received to its value. It is called when the value is asked
             for: most messages are only counted, and there are thousands a second.
+        length: messages that are kept.
 
     Attributes:
         count: messages received.
         newest: stamp of the latest message, 0 before there is one.
     """
 
-    def __init__(self, read: Callable[[Any], Value] = lambda message: message) -> None:
+    def __init__(
+        self, read: Callable[[Any], Value] = lambda message: message, length: int = _LENGTH
+    ) -> None:
         self._read = read
+        self._length = length
         self._messages: dict[int, Any] = {}
+        self._lock = threading.Lock()
         self.count = 0
         self.newest = 0
 
     @property
     def latest(self) -> Value | None:
         """The latest value."""
-        return self._read(self._messages[self.newest]) if self.newest else None
+        return self.get(self.newest)
 
     def add(self, stamp: int, message: Any) -> None:
         """Keep a message and forget the oldest when there are many."""
-        self._messages[stamp] = message
-        self.newest = stamp
-        self.count += 1
-        if len(self._messages) > _LENGTH:
-            del self._messages[next(iter(self._messages))]
+        with self._lock:
+            self._messages[stamp] = message
+            if len(self._messages) > self._length:
+                del self._messages[next(iter(self._messages))]
+            self.newest = stamp
+            self.count += 1
+
+    def get(self, stamp: int) -> Value | None:
+        """The value of a stamp; None when there is none, or none any more."""
+        message = self._messages.get(stamp)
+        return None if message is None else self._read(message)
 
     def stamps(self, first: int = 0, last: int | None = None) -> list[int]:
-        """All stamps with first <= stamp <= last."""
-        # list(dict) is one step for the interpreter, so the writer cannot come between.
-        kept = list(self._messages)
-        return [stamp for stamp in kept if stamp >= first and (last is None or stamp <= last)]
+        """All stamps with first <= stamp <= last that are kept now."""
+        return list(self._kept(first, last))
 
-    def items(self, first: int = 0, last: int | None = None) -> list[tuple[int, Value]]:
-        """Stamp and value of all with first <= stamp <= last."""
-        return [(stamp, self[stamp]) for stamp in self.stamps(first, last)]
-
-    def __getitem__(self, stamp: int) -> Value:
-        return self._read(self._messages[stamp])
-
-    def __contains__(self, stamp: int) -> bool:
-        return stamp in self._messages
+    def items(self, first: int = 0, last: int | None = None) -> Iterator[tuple[int, Value]]:
+        """Stamp and value of all with first <= stamp <= last that are kept now."""
+        kept = self._kept(first, last)
+        return ((stamp, self._read(message)) for stamp, message in kept.items())
 
     def matched(
-        self, other: Track[Other], first: int = 0, last: int | None = None
+        self,
+        other: Track[Other],
+        first: int = 0,
+        last: int | None = None,
+        most: int | None = None,
     ) -> Iterator[tuple[int, Value, Other]]:
-        """Stamp and both messages wherever both topics have one of exactly this stamp."""
-        for stamp in self.stamps(first, last):
-            if stamp in other:
-                yield stamp, self[stamp], other[stamp]
+        """Stamp and both values wherever both topics have a message of exactly this stamp.
+
+        Args:
+            other: the other topic.
+            first, last: stamps outside are left out [ns].
+            most: how many at most, evenly spread; None: all.
+        """
+        ours, theirs = self._kept(first, last), other._kept(first, last)
+        stamps = [stamp for stamp in ours if stamp in theirs]
+        if most is not None:
+            stamps = thinned(stamps, most)
+        return ((t, self._read(ours[t]), other._read(theirs[t])) for t in stamps)
+
+    def _kept(self, first: int, last: int | None) -> dict[int, Any]:
+        """A copy of the messages with first <= stamp <= last."""
+        with self._lock:
+            kept = self._messages.copy()
+        if first <= 0 and last is None:
+            return kept
+        return {
+            stamp: message
+            for stamp, message in kept.items()
+            if stamp >= first and (last is None or stamp <= last)
+        }
 
 
 def pose_error(A: Array, B: Array) -> tuple[float, float]:
