@@ -389,8 +389,8 @@ VALUE_REFUSALS = {
         "joint 'j' limit",
         'lower 1 is above upper -1',
     ),
-    'negative velocity': (joint('<limit velocity="-1"/>'), "joint 'j' limit", 'is negative'),
-    'negative effort': (joint('<limit effort="-1"/>'), "joint 'j' limit", 'is negative'),
+    'negative velocity': (joint('<limit velocity="-2"/>'), "joint 'j' limit", 'is negative'),
+    'negative effort': (joint('<limit effort="-2"/>'), "joint 'j' limit", 'is negative'),
     'negative damping': (joint('<dynamics damping="-1"/>'), "joint 'j' dynamics", 'is negative'),
     'negative friction': (joint('<dynamics friction="-1"/>'), "joint 'j' dynamics", 'is negative'),
     'rotation given twice': (

@@ -81,9 +81,13 @@ class JointDescription:
 
 @dataclass(frozen=True)
 class RobotDescription:
-    """A tree of links and joints. Joints are in tree order: a parent comes before its children."""
+    """A tree of links and joints. Joints are in tree order: a parent comes before its children.
+
+    ``doubts`` has a sentence for each thing that is usable but probably not meant.
+    """
 
     name: str
     root: str
     links: tuple[LinkDescription, ...]
     joints: tuple[JointDescription, ...] = field(default=())
+    doubts: tuple[str, ...] = field(default=(), compare=False)

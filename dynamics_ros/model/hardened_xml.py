@@ -31,6 +31,13 @@ MAXIMUM_NUMBER = 1e30
 _NUMBER = re.compile(r'[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?')
 _BLANKS = ' \t\r\n'
 
+_INVALID_TOKEN = expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN]
+"""What expat reports for -- within a comment."""
+
+# Sections in which anything may stand, also what looks like the beginning of another one.
+_CLOSINGS = {b'<!--': b'-->', b'<![CDATA[': b']]>', b'<?': b'?>'}
+_OPENING = re.compile(b'|'.join(re.escape(opening) for opening in _CLOSINGS))
+
 
 class Element:
     """An element of the document; text between elements is not kept, URDF has none."""
@@ -72,6 +79,14 @@ class Element:
         if len(found) > 1:
             self.refuse(f'has {len(found)} <{tag}> elements, at most one is allowed')
         return found[0] if found else None
+
+    def first_child(self, tag: str) -> Element | None:
+        """The first child of a tag, or None; for the elements that the caller counts by itself."""
+        return next(self.children(tag), None)
+
+    def count(self, tag: str) -> int:
+        """How many direct children of a tag there are."""
+        return sum(1 for _ in self.children(tag))
 
     def required_child(self, tag: str) -> Element:
         """The only child of a tag, which must be there."""
@@ -169,9 +184,8 @@ def read_xml(source: str | bytes) -> Element:
     if not document:
         raise ModelError(DOCUMENT, 'empty')
     blank_lines = data[: len(data) - len(document)].count(b'\n')
-    builder = _Builder(encoding, blank_lines)
     try:
-        builder.parser.Parse(document, True)
+        builder = _parsed(document, encoding, blank_lines)
     except expat.ExpatError as error:
         raise ModelError(
             DOCUMENT,
@@ -183,6 +197,37 @@ def read_xml(source: str | bytes) -> Element:
     # A document without a root element is not well-formed, so there is one.
     assert builder.root is not None
     return builder.root
+
+
+def _parsed(document: bytes, encoding: str | None, blank_lines: int) -> _Builder:
+    """The elements of a document. Comments may have -- in them, which tinyxml2 takes."""
+    for text in (document, _without_comments(document)):
+        builder = _Builder(encoding, blank_lines)
+        try:
+            builder.parser.Parse(text, True)
+            return builder
+        except expat.ExpatError as error:
+            failure = error
+            if error.code != _INVALID_TOKEN:
+                break
+    raise failure
+
+
+def _without_comments(document: bytes) -> bytes:
+    """The document with the line ends of its comments in their place, in linear time."""
+    parts, at = [], 0
+    while opening := _OPENING.search(document, at):
+        closing = _CLOSINGS[opening[0]]
+        end = document.find(closing, opening.end())
+        if end < 0:
+            break
+        end += len(closing)
+        section = document[opening.start() : end]
+        is_comment = opening[0] == b'<!--'
+        parts.append(document[at : opening.start()])
+        parts.append(b'\n' * section.count(b'\n') if is_comment else section)
+        at = end
+    return b''.join([*parts, document[at:]])
 
 
 def _encoded(text: str) -> bytes:

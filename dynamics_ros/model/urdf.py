@@ -6,8 +6,6 @@ sensors and simulator tags are passed over; mesh files are never opened.
 
 from __future__ import annotations
 
-import dataclasses
-import logging
 import math
 import os
 from collections.abc import Iterable
@@ -29,16 +27,27 @@ from .description import (
     RobotDescription,
     Triple,
 )
-from .hardened_xml import DOCUMENT, MAXIMUM_SIZE, Element, listed, quoted, read_xml
+from .doubts import (
+    FIXED_UPSIDE_DOWN,
+    IMPOSSIBLE_INERTIA,
+    LOG,
+    MINUS_ONE,
+    NO_RANGE,
+    REPEATED,
+    Doubts,
+)
+from .hardened_xml import DOCUMENT, MAXIMUM_SIZE, Element, quoted, read_xml
 from .topology import ONE_COORDINATE, resolve_mimics, tree_order
-
-_log = logging.getLogger(__name__)
 
 MAXIMUM_LINKS = 10_000
 
 JOINT_TYPES = ('fixed', 'revolute', 'continuous', 'prismatic', 'planar', 'floating')
 _WITH_AXIS = ('revolute', 'continuous', 'prismatic', 'planar')
 _WITH_RANGE = ('revolute', 'prismatic')
+
+FIRST_COUNTS = ('origin', 'axis', 'limit', 'dynamics')
+"""Elements of a joint of which the first counts, as in urdfdom and all that is built on it. Two of
+any other would leave open what is connected to what, or what it weighs."""
 
 UNLIMITED = 1e16
 """Simulators and exporters write this for a limit that is not there."""
@@ -86,7 +95,11 @@ def parse_urdf(text: str) -> RobotDescription:
     with the composed multiplier and offset.
 
     Limits are infinite where the text has none, and where it has an effort or velocity of 0, a
-    range from 0 to 0, or a bound of 1e16 and beyond, which exporters write for an unknown limit.
+    range from 0 to 0, or a bound of 1e16 and beyond, which exporters write for an unknown limit;
+    an effort or velocity of -1 is unlimited in SDF. A fixed joint has no limits, axis or friction,
+    whatever is written there.
+
+    What is usable but probably not meant is logged as a warning and kept in ``doubts``.
 
     Raises:
         ModelError: the description cannot be used; names the element and the reason.
@@ -97,47 +110,27 @@ def parse_urdf(text: str) -> RobotDescription:
 def _describe(robot: Element) -> RobotDescription:
     if robot.tag != 'robot':
         raise ModelError(DOCUMENT, f'its root element is <{robot.tag}>, expected <robot>')
-    name = robot.name()
-    doubts = _Doubts()
+    name = robot.name() if robot.text('name').strip() else ''
+    doubts = Doubts()
     links = _links(robot, doubts)
     joints = resolve_mimics(_joints(robot, links, doubts))
     root, ordered = tree_order(links, joints)
-    doubts.log(name)
+    sentences = doubts.sentences(name)
+    for sentence in sentences:
+        LOG.warning('%s', sentence)
     return RobotDescription(
         name=name,
         root=root,
         links=(links[root], *(links[joint.child] for joint in ordered)),
         joints=tuple(ordered),
+        doubts=sentences,
     )
-
-
-@dataclasses.dataclass
-class _Doubts:
-    """What is usable but probably not meant, told in one line each."""
-
-    impossible_inertias: list[str] = dataclasses.field(default_factory=list)
-    unlimited_joints: list[str] = dataclasses.field(default_factory=list)
-
-    def log(self, robot: str) -> None:
-        if self.impossible_inertias:
-            _log.warning(
-                'robot %r: no distribution of mass has the inertia of %s (the largest principal '
-                'moment exceeds the sum of the others); it is used as it is',
-                robot,
-                listed(self.impossible_inertias),
-            )
-        if self.unlimited_joints:
-            _log.warning(
-                'robot %r: no range of positions is given for %s; it is taken as unlimited',
-                robot,
-                listed(self.unlimited_joints),
-            )
 
 
 # Links
 
 
-def _links(robot: Element, doubts: _Doubts) -> dict[str, LinkDescription]:
+def _links(robot: Element, doubts: Doubts) -> dict[str, LinkDescription]:
     links: dict[str, LinkDescription] = {}
     for element in robot.children('link'):
         name = element.name()
@@ -151,7 +144,7 @@ def _links(robot: Element, doubts: _Doubts) -> dict[str, LinkDescription]:
     return links
 
 
-def _inertial(link: Element, doubts: _Doubts) -> Inertial:
+def _inertial(link: Element, doubts: Doubts) -> Inertial:
     element = link.child('inertial')
     if element is None:
         return Inertial()
@@ -159,12 +152,13 @@ def _inertial(link: Element, doubts: _Doubts) -> Inertial:
     mass = mass_element.number('value')
     if mass < 0.0:
         mass_element.refuse(f'{mass:g} kg is negative')
+    _note_repeated(element, ('origin',), link.name(), doubts)
     origin = read_origin(element)
     inertia = _inertia(element.required_child('inertia'), link.name(), doubts)
     return Inertial(mass, origin.translation, _rotated(inertia, origin.rotation))
 
 
-def _inertia(element: Element, link: str, doubts: _Doubts) -> Matrix3:
+def _inertia(element: Element, link: str, doubts: Doubts) -> Matrix3:
     """The inertia in the axes of the inertial's origin, checked to be one of a body."""
     xx, yy, zz = (element.number(key) for key in ('ixx', 'iyy', 'izz'))
     xy, xz, yz = (element.number(key) for key in ('ixy', 'ixz', 'iyz'))
@@ -174,7 +168,7 @@ def _inertia(element: Element, link: str, doubts: _Doubts) -> Matrix3:
         element.refuse(f'has a negative principal moment, {smallest:.6g} kg m^2')
     # A milligram a millimetre away, 1e-12 kg m^2, is nothing.
     if smallest + middle < largest - INERTIA_ROUNDING * largest - 1e-12:
-        doubts.impossible_inertias.append(link)
+        doubts.add(IMPOSSIBLE_INERTIA, link)
     return inertia
 
 
@@ -210,7 +204,7 @@ def _rotated(inertia: Matrix3, rotation: Matrix3) -> Matrix3:
 
 
 def _joints(
-    robot: Element, links: dict[str, LinkDescription], doubts: _Doubts
+    robot: Element, links: dict[str, LinkDescription], doubts: Doubts
 ) -> dict[str, JointDescription]:
     """The joints by name, in the order of the text; a mimic names its direct leader."""
     joints: dict[str, JointDescription] = {}
@@ -224,13 +218,12 @@ def _joints(
     return joints
 
 
-def _joint(
-    element: Element, links: dict[str, LinkDescription], doubts: _Doubts
-) -> JointDescription:
+def _joint(element: Element, links: dict[str, LinkDescription], doubts: Doubts) -> JointDescription:
     kind = element.text('type')
     if kind not in JOINT_TYPES:
         element.refuse(f'unknown type {quoted(kind)}, expected one of {", ".join(JOINT_TYPES)}')
-    damping, friction = _dynamics(element)
+    _note_repeated(element, FIRST_COUNTS, element.name(), doubts)
+    damping, friction = (0.0, 0.0) if kind == 'fixed' else _dynamics(element)
     return JointDescription(
         name=element.name(),
         type=kind,
@@ -245,6 +238,12 @@ def _joint(
     )
 
 
+def _note_repeated(element: Element, tags: Iterable[str], name: str, doubts: Doubts) -> None:
+    for tag in tags:
+        if element.count(tag) > 1:
+            doubts.add(REPEATED.format(tag=tag), name)
+
+
 def _end(joint: Element, tag: str, links: dict[str, LinkDescription]) -> str:
     element = joint.required_child(tag)
     name = element.name('link')
@@ -254,15 +253,13 @@ def _end(joint: Element, tag: str, links: dict[str, LinkDescription]) -> str:
 
 
 def _axis(joint: Element, kind: str) -> Triple:
-    element = joint.child('axis')
-    if element is None:
+    element = joint.first_child('axis')
+    # The axis of a joint that has none says nothing, whatever it is; exporters write zeros there.
+    if element is None or kind not in _WITH_AXIS:
         return (1.0, 0.0, 0.0)
     numbers = element.numbers('xyz', 3)
     largest = max(abs(number) for number in numbers)
     if largest == 0.0:
-        # Exporters write a zero axis where none is used.
-        if kind not in _WITH_AXIS:
-            return (1.0, 0.0, 0.0)
         element.refuse('is zero, it has no direction')
     # Divided by the largest first, so that no square overflows or vanishes.
     x, y, z = (number / largest for number in numbers)
@@ -270,37 +267,47 @@ def _axis(joint: Element, kind: str) -> Triple:
     return (_snapped(x / length), _snapped(y / length), _snapped(z / length))
 
 
-def _limits(joint: Element, kind: str, doubts: _Doubts) -> Limits:
-    element = joint.child('limit')
-    lower, upper, velocity, effort = -math.inf, math.inf, math.inf, math.inf
-    if element is not None:
+def _limits(joint: Element, kind: str, doubts: Doubts) -> Limits:
+    element = joint.first_child('limit')
+    if element is None:
+        low = high = 0.0
+    else:
         # What is not given is 0, as in the specification.
         low, high = (element.number(key, 0.0, math.inf) for key in ('lower', 'upper'))
-        if kind in _WITH_RANGE:
-            if low > high:
-                element.refuse(f'lower {low:g} is above upper {high:g}')
-            if (low, high) != (0.0, 0.0):
-                lower = low if low > -UNLIMITED else -math.inf
-                upper = high if high < UNLIMITED else math.inf
-        velocity = _largest(element, 'velocity')
-        effort = _largest(element, 'effort')
     if kind == 'fixed':
+        if low > high:
+            doubts.add(FIXED_UPSIDE_DOWN, joint.name())
         return Limits()
-    if kind in _WITH_RANGE and (element is None or (low, high) == (0.0, 0.0)):
-        doubts.unlimited_joints.append(joint.name())
+    lower, upper = -math.inf, math.inf
+    if kind in _WITH_RANGE:
+        if element is not None and low > high:
+            element.refuse(f'lower {low:g} is above upper {high:g}')
+        if (low, high) == (0.0, 0.0):
+            doubts.add(NO_RANGE, joint.name())
+        else:
+            lower = low if low > -UNLIMITED else -math.inf
+            upper = high if high < UNLIMITED else math.inf
+    if element is None:
+        return Limits(lower, upper)
+    velocity, effort = (
+        _largest(element, key, joint.name(), doubts) for key in ('velocity', 'effort')
+    )
     return Limits(lower, upper, velocity, effort)
 
 
-def _largest(limit: Element, attribute: str) -> float:
+def _largest(limit: Element, attribute: str, joint: str, doubts: Doubts) -> float:
     """Bound on a magnitude; 0 is written for an unknown one, a joint that has none is fixed."""
     value = limit.number(attribute, 0.0, math.inf)
+    if value == -1.0:
+        doubts.add(MINUS_ONE, joint)
+        return math.inf
     if value < 0.0:
         limit.refuse(f'{attribute} {value:g} is negative')
     return value if 0.0 < value < UNLIMITED else math.inf
 
 
 def _dynamics(joint: Element) -> tuple[float, float]:
-    element = joint.child('dynamics')
+    element = joint.first_child('dynamics')
     if element is None:
         return 0.0, 0.0
     damping, friction = (element.number(key, 0.0) for key in ('damping', 'friction'))
@@ -327,7 +334,7 @@ def _mimic(joint: Element, kind: str) -> Mimic | None:
 
 def read_origin(parent: Element) -> Origin:
     """Pose of the element's ``origin``; the identity where it has none."""
-    element = parent.child('origin')
+    element = parent.first_child('origin')
     if element is None:
         return Origin()
     x, y, z = element.numbers('xyz', 3) if element.has('xyz') else ZERO

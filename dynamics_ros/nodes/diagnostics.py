@@ -135,6 +135,7 @@ class Diagnostics:
             values |= {
                 'robot': context.robot.name,
                 'degrees of freedom': str(context.robot.nv),
+                'doubts about the description': '; '.join(context.built.doubts) or 'none',
                 'kernel back end': ', '.join(backends),
                 'kernels': str(len(kernels)),
                 'kernel compile time [s]': f'{sum(k.compile_seconds for k in kernels):.3f}',

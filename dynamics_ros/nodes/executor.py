@@ -15,6 +15,7 @@ from typing import NoReturn, Protocol
 import rclpy
 from rclpy.action import ActionServer
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
+from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
@@ -22,6 +23,7 @@ from rclpy.task import Future
 from ..errors import DynamicsRosError
 from . import command_line
 from .housekeeping import let_timers_wait
+from .library_log import LIBRARY, LibraryLog
 from .middleware_errors import MIDDLEWARE_ERRORS, in_words
 
 FOREVER = 1e8
@@ -98,6 +100,7 @@ def _until_a_signal(build: Callable[[], Application], arguments: Sequence[str] |
 
 
 def _run(build: Callable[[], Application], told: int) -> int:
+    log = LibraryLog(get_logger(LIBRARY))
     try:
         application = build()
     except DynamicsRosError as error:
@@ -110,6 +113,7 @@ def _run(build: Callable[[], Application], told: int) -> int:
             raise
         print(f'cannot start: {in_words(error)}', file=sys.stderr)
         return 1
+    log.logger = application.nodes[0].get_logger()
     executor = make_executor()
     for node in application.nodes:
         executor.add_node(node)

@@ -72,6 +72,7 @@ class Built:
         default_frame: the frame that is meant when none is configured.
         prepared: what the parts of the node have made ready for it.
         seconds: how long all of it took.
+        doubts: what the description says that is usable but probably not meant.
     """
 
     request: RobotRequest
@@ -80,6 +81,7 @@ class Built:
     default_frame: str
     prepared: Any
     seconds: float
+    doubts: tuple[str, ...] = ()
 
 
 Edit = Callable[[RobotRequest], RobotRequest]
@@ -172,7 +174,8 @@ class RobotBuilder:
         default_frame = tool_frame(description)
         prepared = self._prepare(robot, default_frame)
         seconds = time.perf_counter() - started
-        return Built(request, robot, description.root, default_frame, prepared, seconds)
+        doubts = description.doubts
+        return Built(request, robot, description.root, default_frame, prepared, seconds, doubts)
 
     def _robot(self, request: RobotRequest) -> tuple[Robot, RobotDescription]:
         """The robot with gravity and payload; the one before where nothing of it has changed."""

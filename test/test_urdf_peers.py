@@ -1,0 +1,158 @@
+"""What urdfdom takes, and with it every tool of ROS: taken with a warning, or refused with reason.
+
+The peer is urdfdom itself, as Pinocchio has it built in.
+"""
+
+import logging
+import time
+
+import numpy as np
+import pinocchio
+import pytest
+
+from dynamics_ros import Robot
+from dynamics_ros.errors import ModelError
+from dynamics_ros.model.hardened_xml import read_xml
+from dynamics_ros.model.urdf import parse_urdf
+
+INERTIAL = (
+    '<inertial><mass value="1"/><origin xyz="0.1 0.2 0.3"/>{}'
+    '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+)
+LIMIT = '<limit lower="-1" upper="1" effort="5" velocity="2"/>'
+HALF = '<limit lower="-0.5" upper="0.5" effort="2" velocity="1"/>'
+
+
+def robot(content='', *, type='revolute', inertial='', name='arm', before=''):
+    """Two links and a joint 'elbow' between them."""
+    return (
+        f'<robot name="{name}">{before}<link name="base"/>'
+        f'<link name="hand">{INERTIAL.format(inertial)}</link>'
+        f'<joint name="elbow" type="{type}"><parent link="base"/><child link="hand"/>'
+        f'{content}</joint></robot>'
+    )
+
+
+TAKEN = {
+    'two axes': (
+        robot(f'<axis xyz="0 0 1"/>{LIMIT}<axis xyz="0 1 0"/>'),
+        "more than one <axis> is in 'elbow'; the first counts",
+    ),
+    'two origins': (
+        robot(f'<origin xyz="1 0 0"/><origin xyz="0 2 0" rpy="1 0 0"/>{LIMIT}'),
+        "more than one <origin> is in 'elbow'; the first counts",
+    ),
+    'two limits': (
+        robot(f'<axis xyz="0 1 0"/>{LIMIT}{HALF}'),
+        "more than one <limit> is in 'elbow'; the first counts",
+    ),
+    'two dynamics': (
+        robot(f'<dynamics damping="1"/><dynamics damping="2"/>{LIMIT}'),
+        "more than one <dynamics> is in 'elbow'; the first counts",
+    ),
+    'two origins of an inertial': (
+        robot(LIMIT, inertial='<origin xyz="3 0 0"/>'),
+        "more than one <origin> is in 'hand'; the first counts",
+    ),
+    'a fixed limit upside down': (
+        robot('<limit lower="1" upper="-1" effort="0" velocity="0"/>', type='fixed'),
+        "the limit of 'elbow' is upside down (lower above upper); a fixed joint needs none",
+    ),
+}
+
+
+@pytest.mark.parametrize(('text', 'doubt'), TAKEN.values(), ids=TAKEN)
+def test_is_taken_as_by_urdfdom_with_a_warning_that_names_it(text, doubt, caplog):
+    description = parse_urdf(text)
+    (sentence,) = description.doubts
+    assert doubt in sentence and sentence.startswith("robot 'arm': ")
+    (record,) = caplog.records
+    assert (record.levelno, record.getMessage()) == (logging.WARNING, sentence)
+    assert_as_in_pinocchio(text)
+
+
+class TestNegativeLimitsOfEffortAndVelocity:
+    """Pinocchio refuses them after urdfdom has taken them."""
+
+    def test_of_minus_one_are_unlimited_as_in_sdf_with_a_warning(self, caplog):
+        text = robot('<limit lower="-1" upper="1" effort="-1" velocity="-1"/>')
+        (joint,) = parse_urdf(text).joints
+        assert (joint.limits.effort, joint.limits.velocity) == (np.inf, np.inf)
+        (record,) = caplog.records
+        assert "a limit of -1 is given for 'elbow'; it is taken as unlimited" in record.message
+
+    @pytest.mark.parametrize('limit', ['effort="-3" velocity="1"', 'effort="3" velocity="-0.5"'])
+    def test_of_anything_else_are_refused(self, limit):
+        with pytest.raises(ModelError, match='is negative'):
+            parse_urdf(robot(f'<limit lower="-1" upper="1" {limit}/>'))
+
+
+SAYS_NOTHING = {
+    'axis of a fixed joint': robot('<axis xyz=""/>', type='fixed'),
+    'limits of a fixed joint': robot('<limit effort="-2" velocity="-3"/>', type='fixed'),
+    'friction of a fixed joint': robot('<dynamics friction="-1"/>', type='fixed'),
+    'no name': robot(LIMIT, name=''),
+    'dashes in a comment': robot(LIMIT, before='<!-- ---- left -- arm ---- -->'),
+}
+
+
+@pytest.mark.parametrize('text', SAYS_NOTHING.values(), ids=SAYS_NOTHING)
+def test_what_says_nothing_is_passed_over(text, caplog):
+    assert parse_urdf(text).doubts == ()
+    assert not caplog.records
+
+
+@pytest.mark.parametrize('case', ['axis of a fixed joint', 'no name', 'dashes in a comment'])
+def test_what_says_nothing_is_so_for_urdfdom(case):
+    assert_as_in_pinocchio(SAYS_NOTHING[case])
+
+
+def assert_as_in_pinocchio(text):
+    ours, peer = Robot.from_urdf(text), pinocchio.buildModelFromXML(text)
+    data = peer.createData()
+    q = np.full(peer.nq, 0.3)
+    assert ours.nv == peer.nv
+    assert np.allclose(ours.gravity(q), pinocchio.computeGeneralizedGravity(peer, data, q))
+    pinocchio.framesForwardKinematics(peer, data, q)
+    pose = data.oMf[peer.getFrameId('hand')].homogeneous
+    assert np.allclose(ours.forward_kinematics(q, 'hand'), pose)
+    assert np.allclose(ours.lower_limits, peer.lowerPositionLimit)
+    assert np.allclose(ours.upper_limits, peer.upperPositionLimit)
+
+
+REFUSED = {
+    'a limit upside down': (
+        robot('<limit lower="1" upper="-1" effort="5" velocity="2"/>'),
+        'lower 1 is above upper -1',
+    ),
+    'an axis without numbers': (robot(f'<axis/>{LIMIT}'), 'has no attribute xyz'),
+    'two masses': (robot(LIMIT, inertial='<mass value="2"/>'), 'has 2 <mass> elements'),
+    'two parents': (robot(f'<parent link="hand"/>{LIMIT}'), 'has 2 <parent> elements'),
+}
+
+
+@pytest.mark.parametrize(('text', 'reason'), REFUSED.values(), ids=REFUSED)
+def test_what_urdfdom_takes_but_leaves_open_what_is_meant_is_refused(text, reason):
+    pinocchio.buildModelFromXML(text)
+    with pytest.raises(ModelError, match=reason):
+        parse_urdf(text)
+
+
+class TestComments:
+    def test_keep_the_lines_of_errors(self):
+        text = '<robot name="r">\n<!-- a -- \n\n b -->\n<link name=broken/></robot>'
+        with pytest.raises(ModelError, match='malformed XML at line 5'):
+            parse_urdf(text)
+
+    def test_do_not_swallow_what_follows_other_sections(self):
+        text = (
+            '<robot name="r"><?tool <!-- ?><![CDATA[<!--]]><link name="a"/>'
+            '<!-- a -- b --><?tool --> ?></robot>'
+        )
+        assert [link.name for link in parse_urdf(text).links] == ['a']
+
+    def test_that_do_not_end_are_refused_in_linear_time(self):
+        start = time.process_time()
+        with pytest.raises(ModelError, match='malformed XML'):
+            read_xml('<robot name="r"><!-- -- ' + '<!--' * 2_000_000)
+        assert time.process_time() - start < 2.0
