@@ -67,8 +67,9 @@ def ros():
 
 
 @pytest.fixture(scope='module')
-def composed():
-    with running('dynamics_ros', DOMAIN, {'robot_description': ARM}) as process:
+def composed(ros):
+    ros.publish('/robot_description', String(data=ARM), LATCHED)
+    with running('dynamics_ros', DOMAIN) as process:
         yield process
 
 

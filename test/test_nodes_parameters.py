@@ -85,6 +85,7 @@ class Example:
     weights: tuple[float, ...] = parameter((1.0,), 'weights', sizes=(1, 3), may_be_infinite=True)
     mode: str = parameter('fast', 'a mode', choices=('fast', 'slow'))
     on: bool = parameter(False, 'a switch')
+    count: int = parameter(3, 'a number', minimum=1, maximum=10)
 
 
 @pytest.mark.parametrize(
@@ -102,6 +103,13 @@ class Example:
         ('mode', 'quick'),
         ('mode', 1),
         ('on', 1),
+        ('count', 0),
+        ('count', 11),
+        ('count', 2.5),
+        ('count', True),
+        ('count', '2'),
+        ('weights', '[1, two]'),
+        ('weights', [True]),
     ],
 )
 def test_values_that_a_parameter_cannot_take_are_refused_by_name(name, value):
@@ -116,6 +124,18 @@ def test_whole_numbers_single_values_and_nothing_are_understood():
     assert items['weights'].checked(2) == (2.0,)
     assert items['weights'].checked([math.inf, 1, 2]) == (math.inf, 1.0, 2.0)
     assert items['weights'].checked(None) == (1.0,)
+    assert items['weights'].checked('[1e-05, 2, inf]') == (1e-05, 2.0, math.inf)
+    assert items['rate'].checked('1e-05') == 1e-05
+    assert items['count'].checked(4) == 4
+    assert type(items['count'].checked(4.0)) is int
+
+
+def test_what_ros_has_no_range_for_is_described_in_words():
+    items = {item.name: item for item in declared(Example)}
+    count = items['count'].descriptor(False).integer_range[0]
+    assert (count.from_value, count.to_value) == (1, 10)
+    assert items['rate'].descriptor(False).floating_point_range[0].to_value == 10.0
+    assert items['weights'].descriptor(False).additional_constraints == 'length 1 or 3'
 
 
 def test_frames_become_names_that_topics_may_have():

@@ -11,10 +11,17 @@ import math
 import sys
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
-from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
+from rcl_interfaces.msg import (
+    FloatingPointRange,
+    IntegerRange,
+    ParameterDescriptor,
+    SetParametersResult,
+)
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
@@ -23,11 +30,18 @@ from ..errors import DynamicsRosError, InvalidArgumentError
 Settings = TypeVar('Settings')
 Path = tuple[str, ...]
 
+MOST_INTEGER = 2**63 - 1
+"""Of a parameter of ROS."""
+
+_NUMBERS = tuple[float, ...]
+_LISTS = (_NUMBERS, tuple[str, ...])
+
 ROS_TYPES: dict[Any, Parameter.Type] = {
     bool: Parameter.Type.BOOL,
+    int: Parameter.Type.INTEGER,
     float: Parameter.Type.DOUBLE,
     str: Parameter.Type.STRING,
-    tuple[float, ...]: Parameter.Type.DOUBLE_ARRAY,
+    _NUMBERS: Parameter.Type.DOUBLE_ARRAY,
     tuple[str, ...]: Parameter.Type.STRING_ARRAY,
 }
 
@@ -74,6 +88,11 @@ class Declared:
             notes.append('one of ' + ', '.join(map(repr, rule.choices)))
         if rule.sizes:
             notes.append('length ' + ' or '.join(map(str, rule.sizes)))
+        bounded = rule.minimum > -sys.float_info.max or rule.maximum < sys.float_info.max
+        # ROS has ranges of numbers only: neither of lists, nor beside infinity.
+        if bounded and (self.type == _NUMBERS or rule.may_be_infinite):
+            each = 'each ' if self.type == _NUMBERS else ''
+            notes.append(each + self._range() + (' or inf' if rule.may_be_infinite else ''))
         descriptor = ParameterDescriptor(
             name=self.name,
             type=ROS_TYPES[self.type].value,
@@ -81,11 +100,43 @@ class Declared:
             additional_constraints='; '.join(notes),
             read_only=read_only,
         )
-        bounded = rule.minimum > -sys.float_info.max or rule.maximum < sys.float_info.max
         if self.type is float and bounded and not rule.may_be_infinite:
             limits = FloatingPointRange(from_value=rule.minimum, to_value=rule.maximum)
             descriptor.floating_point_range = [limits]
+        if self.type is int and bounded:
+            low, high = max(rule.minimum, -MOST_INTEGER), min(rule.maximum, MOST_INTEGER)
+            descriptor.integer_range = [IntegerRange(from_value=int(low), to_value=int(high))]
         return descriptor
+
+    def typed(self, value: Any) -> Any:
+        """The value in the declared type, where what it means does not depend on that.
+
+        `ros2 param` guesses types: 1 is an integer, 1e-05 and inf are texts, and so is a list with
+        one of them or with a whole number among others.
+
+        Raises:
+            InvalidArgumentError: it means nothing of that type.
+        """
+        if self.type not in _LISTS:
+            return self._element_typed(value, self.type)
+        element = typing.get_args(self.type)[0]
+        if element is float and isinstance(value, str) and value.startswith('['):
+            value = value.strip('[]').split(',')
+        values = (value,) if isinstance(value, str | float | int) else value
+        return tuple(self._element_typed(item, element) for item in values)
+
+    def _element_typed(self, value: Any, kind: type) -> Any:
+        given = value
+        if not isinstance(value, bool):
+            if kind is float and isinstance(value, int | str):
+                with suppress(ValueError):
+                    value = float(value)
+            elif kind is int and isinstance(value, float) and value.is_integer():
+                value = int(value)
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            problem = f'{given!r} is of type {type(given).__name__}'
+            raise InvalidArgumentError(self.name, problem, kind.__name__)
+        return value
 
     def checked(self, value: Any) -> Any:
         """The value as the dataclass holds it.
@@ -95,27 +146,20 @@ class Declared:
         """
         if value is None:
             return self.default
-        if self.type in (tuple[float, ...], tuple[str, ...]):
-            values = (value,) if isinstance(value, str | float | int) else tuple(value)
-            element = typing.get_args(self.type)[0]
-            result = tuple(self._element(item, element) for item in values)
-            if self.constraint.sizes and len(result) not in self.constraint.sizes:
-                lengths = ' or '.join(map(str, self.constraint.sizes))
-                raise InvalidArgumentError(
-                    self.name, f'has {len(result)} values', f'a length of {lengths}'
-                )
-            return result
-        return self._element(value, self.type)
-
-    def _element(self, value: Any, kind: type) -> Any:
+        value = self.typed(value)
         rule = self.constraint
-        # Whole numbers of a YAML file are integers to ROS and as good as any other number.
-        if kind is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
-        if not isinstance(value, kind):
-            problem = f'{value!r} is of type {type(value).__name__}'
-            raise InvalidArgumentError(self.name, problem, kind.__name__)
-        if kind is float:
+        if self.type in _LISTS and rule.sizes and len(value) not in rule.sizes:
+            lengths = ' or '.join(map(str, rule.sizes))
+            raise InvalidArgumentError(
+                self.name, f'has {len(value)} values', f'a length of {lengths}'
+            )
+        for element in value if self.type in _LISTS else (value,):
+            self._check_element(element)
+        return value
+
+    def _check_element(self, value: Any) -> None:
+        rule = self.constraint
+        if isinstance(value, float | int) and not isinstance(value, bool):
             in_range = rule.minimum <= value <= rule.maximum or (
                 rule.may_be_infinite and value == math.inf
             )
@@ -123,7 +167,6 @@ class Declared:
                 raise InvalidArgumentError(self.name, repr(value), self._range())
         if rule.choices and value not in rule.choices:
             raise InvalidArgumentError(self.name, repr(value), f'one of {rule.choices}')
-        return value
 
     def _range(self) -> str:
         rule = self.constraint
@@ -174,6 +217,7 @@ class ParameterSet(Generic[Settings]):
         self._listeners: list[Callable[[frozenset[str]], None]] = []
         self._storing = False
         self.values = kind()
+        _sets.setdefault(node, []).append(self)
         for item in self._declared.values():
             self.values = replaced(self.values, item.path, self._declare(item))
         node.add_on_set_parameters_callback(self._check)
@@ -200,6 +244,16 @@ class ParameterSet(Generic[Settings]):
             self._node.set_parameters_atomically(given)
         finally:
             self._storing = False
+
+    def understood(self, given: Parameter[Any]) -> Parameter[Any]:
+        """A parameter in the type that it is declared with; as it is where it does not fit that."""
+        item = self._declared.get(given.name)
+        if item is None or given.type_ is Parameter.Type.NOT_SET:
+            return given
+        try:
+            return self._parameter(item, item.typed(given.value))
+        except InvalidArgumentError:
+            return given  # which is refused with the reason
 
     def _parameter(self, item: Declared, value: Any) -> Parameter[Any]:
         stored = list(value) if isinstance(value, tuple) else value
@@ -250,3 +304,18 @@ class ParameterSet(Generic[Settings]):
         for step in self._declared[name].path:
             old, new = getattr(old, step), getattr(new, step)
         return bool(old != new)
+
+
+_sets: WeakKeyDictionary[Node, list[ParameterSet[Any]]] = WeakKeyDictionary()
+"""Those of each node."""
+
+
+def understood(node: Node, asked: Sequence[Parameter[Any]]) -> list[Parameter[Any]]:
+    """What a node is asked to set, in the types that its parameters are declared with.
+
+    `ros2 param` guesses types: 1 is an integer, [] a list of booleans, 1e-05 a text.
+    """
+    found = list(asked)
+    for parameters in _sets.get(node, ()):
+        found = [parameters.understood(given) for given in found]
+    return found

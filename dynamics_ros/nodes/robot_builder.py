@@ -18,7 +18,7 @@ from ..model.tool_frame import tool_frame
 from ..model.urdf import read_urdf
 from ..robot import Robot
 from .conversions import Array
-from .parameters import RobotParameters
+from .parameters import LockedJointParameters
 from .worker import Worker
 
 
@@ -197,12 +197,6 @@ class RobotBuilder:
         key = replace(request, payload=PayloadRequest(), gravity=RobotRequest.gravity)
         if self._base is None or self._base[0] != key:
             description = read_description(request.description)
-            if len(request.locked_names) != len(request.locked_positions):
-                raise InvalidArgumentError(
-                    'locked_joints.positions',
-                    f'{len(request.locked_positions)} values',
-                    f'{len(request.locked_names)}, one for each of locked_joints.names',
-                )
             locked = dict(zip(request.locked_names, request.locked_positions, strict=True))
             model = build_model(description, request.root_joint, request.gravity, locked)
             self._base = (key, Robot(model, request.backend), description)
@@ -227,12 +221,20 @@ def read_description(text: str) -> RobotDescription:
         raise ModelError('robot_description', f'{type(error).__name__}: {error}') from error
 
 
-def check_robot_parameters(values: RobotParameters) -> None:
-    """Refuse what can be seen to be wrong before a robot is built from it."""
-    names, positions = values.locked_joints.names, values.locked_joints.positions
+def check_locked_joints(values: LockedJointParameters) -> None:
+    """Refuse names and positions that do not belong together.
+
+    They are set one after the other, so this is no reason to refuse either of them.
+
+    Raises:
+        InvalidArgumentError: there are more of one than of the other, or a joint is named twice.
+    """
+    names, positions = values.names, values.positions
     if len(names) != len(positions):
         raise InvalidArgumentError(
             'locked_joints',
             f'{len(names)} names and {len(positions)} positions',
-            'as many of one as of the other, set together',
+            'as many of one as of the other',
         )
+    if len(set(names)) < len(names):
+        raise InvalidArgumentError('locked_joints.names', 'a joint is named twice', 'each once')

@@ -18,7 +18,7 @@ from std_msgs.msg import Header, String
 
 from dynamics_ros_msgs.msg import Payload
 
-from ..errors import DynamicsRosError, ModelError
+from ..errors import DynamicsRosError, InvalidArgumentError, ModelError
 from ..robot import Robot
 from .backlog import CATCH_UP, MOMENT
 from .cdr import MalformedMessageError
@@ -40,7 +40,7 @@ from .robot_builder import (
     RobotBuilder,
     RobotRequest,
     SupersededError,
-    check_robot_parameters,
+    check_locked_joints,
 )
 from .short_way import Junction
 from .state import RefusedMessage, RobotState, StateBuffer
@@ -116,11 +116,9 @@ class RobotContext:
         self.names = FrameNames('', self.parameters.values.frame_prefix)
         self._builder = RobotBuilder(self._request(''), self._prepare, self._adopt)
         self.parameters.add_listener(self._parameters_changed)
-        self.parameters.add_check(check_robot_parameters)
-        check_robot_parameters(self.parameters.values)
-        node.create_subscription(
-            String, 'robot_description', lambda m: self._use_description(m.data), LATCHED
-        )
+        check_locked_joints(self.parameters.values.locked_joints)
+        node.create_subscription(String, 'robot_description', self._on_description, LATCHED)
+        self._told_description = ''
         self.input = JointStateInput(node, self._on_joint_state, self._refuse_bytes)
         self._junction = Junction(
             self.input, self._parts, self.joint_states, self._catch_up, self._faults
@@ -155,9 +153,8 @@ class RobotContext:
         self.executor = executor
         for part in self._parts:
             part.start()
-        description = self.parameters.values.robot_description
-        if description:
-            self._use_description(description)
+        if self._description():
+            self._use_description(self._description())
         self._warm_up.replace(executor, self._slices())
 
     # --- the robot ------------------------------------------------------------------------------
@@ -244,19 +241,46 @@ class RobotContext:
         self._name()
         if self.executor is None:
             return
-        if 'robot_description' in names and values.robot_description:
-            self._use_description(values.robot_description)
+        if 'robot_description' in names and self._description():
+            self._use_description(self._description())
         if 'gravity' in names:
             # By itself, as the service changes it: what else is asked for meanwhile stays.
             gravity = values.gravity
             self.change_reported('gravity', lambda now: replace(now, gravity=gravity))
         if names - NO_NEW_ROBOT - {'gravity'}:
             wanted = self._request('')
+            kept = ['description', 'payload', 'gravity']
+            if not self._locked_joints_fit():
+                kept += ['locked_names', 'locked_positions']
             self.change_reported(
                 'parameters',
-                lambda now: replace(
-                    wanted, description=now.description, payload=now.payload, gravity=now.gravity
-                ),
+                lambda now: replace(wanted, **{name: getattr(now, name) for name in kept}),
+            )
+
+    def _locked_joints_fit(self) -> bool:
+        """Whether names and positions belong together; while they do not, those before stay."""
+        try:
+            check_locked_joints(self.parameters.values.locked_joints)
+        except InvalidArgumentError as error:
+            self.report('locked_joints', error)
+            return False
+        self.report('locked_joints', None)
+        return True
+
+    def _description(self) -> str:
+        """What the robot is made of: the parameter, else the topic; '' before either tells it."""
+        return self.parameters.values.robot_description or self._told_description
+
+    def _on_description(self, message: String) -> None:
+        self._told_description = message.data
+        given = self.parameters.values.robot_description
+        if not given:
+            self._use_description(message.data)
+        elif message.data != given:
+            self.node.get_logger().warning(
+                'the topic robot_description tells of another robot than the parameter of that '
+                'name, which is used',
+                once=True,
             )
 
     def _use_description(self, text: str) -> None:
@@ -289,7 +313,7 @@ class RobotContext:
 
     def _adopt(self, built: Built) -> None:
         values = self.parameters.values
-        buffer = StateBuffer(built.robot, values.locked_joints.names, values.joint_timeout)
+        buffer = StateBuffer(built.robot, built.request.locked_names, values.joint_timeout)
         if self.buffer is not None:
             buffer.adopt(self.buffer)
         self.buffer, self.built, self.robot = buffer, built, built.robot
@@ -310,7 +334,8 @@ class RobotContext:
                 part.failed(error)
                 part.problem = part.silence
         self.node.get_logger().info(
-            f'robot {built.robot.name!r} is ready: {built.robot.nv} degrees of freedom, made in '
+            f'robot {built.robot.name!r} is ready: {built.robot.nv} '
+            f'{"degree" if built.robot.nv == 1 else "degrees"} of freedom, made in '
             f'{built.seconds:.2f} s'
         )
         assert self.executor is not None

@@ -12,6 +12,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from ..errors import DynamicsRosError
+from .declaration import understood
 
 TYPE_DESCRIPTIONS = 'start_type_description_service'
 
@@ -74,12 +75,15 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 
 def _declared_ones(node: Node, asked: list[Parameter[Any]]) -> list[Parameter[Any]]:
-    """All that are asked for; rclpy refuses those that do not exist without naming them."""
+    """All that are asked for; rclpy refuses those that do not exist without naming them.
+
+    The one callback of its kind on a node: rclpy would join the lists of several.
+    """
     for given in asked:
         if not node.has_parameter(given.name):
             problem = f'{given.name!r}{meant(given.name, _names(node))}'
             raise ParameterNotDeclaredException(problem)
-    return asked
+    return understood(node, asked)
 
 
 def _names(node: Node) -> list[str]:

@@ -58,11 +58,11 @@ class ViewerParameters:
         'Address of the page: this machine only. 0.0.0.0: all networks, for everybody there',
         read_only=True,
     )
-    port: float = parameter(
-        8080.0,
+    port: int = parameter(
+        8080,
         'Port of the page; the next free one when it is taken',
-        minimum=1024.0,
-        maximum=65535.0,
+        minimum=1024,
+        maximum=65535,
         read_only=True,
     )
     rate: float = parameter(
@@ -295,7 +295,7 @@ def build() -> Application:
             NAME, f'{missing.name} is not installed', 'pip install viser'
         ) from missing
     try:
-        scene = Scene(values.host, int(values.port), 'dynamics_ros')
+        scene = Scene(values.host, values.port, 'dynamics_ros')
     except OSError as error:
         raise InvalidArgumentError('host', str(error), 'an address of this machine') from error
     viewer = Viewer(node, scene, values)
