@@ -20,11 +20,13 @@ from ros_harness import occupy
 from dynamics_ros.demo.client import Contact, State, Wrench
 from dynamics_ros.demo.display import listed
 from dynamics_ros.demo.domain import DOMAIN_VARIABLE, DomainError, choose_domain
+from dynamics_ros.demo.measures import Measures
 from dynamics_ros.demo.report import Report
 from dynamics_ros.demo.subject import Subject
 from dynamics_ros.demo.tracks import Track
 
 DOMAIN = 63
+MODULE = 'dynamics_ros.demo'
 UNUSED_DOMAIN = 231
 ARM = Path(__file__).parents[1] / 'urdf' / 'seven_joint_arm.urdf'
 PATIENCE = 60.0
@@ -54,16 +56,22 @@ XACRO = """<robot name="swing" xmlns:xacro="http://www.ros.org/wiki/xacro">
 """
 
 
-def start(*arguments, **variables):
+def start(*arguments, program=None, **variables):
     occupy(DOMAIN)
     environment = {**os.environ, 'DYNAMICS_ROS_DEMO_DOMAIN_ID': str(DOMAIN), **variables}
     return subprocess.Popen(
-        [sys.executable, '-m', 'dynamics_ros.demo', *arguments],
+        [sys.executable, *(('-c', program) if program else ('-m', MODULE)), *arguments],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def descendant(executable):
+    """Process id of one of them."""
+    (found,) = [number for number, command in running() if executable.encode() in command]
+    return found
 
 
 def finish(process):
@@ -77,6 +85,11 @@ def finish(process):
 
 def descendants():
     """Commands of all processes that run in the domain of these tests."""
+    return [command for _, command in running()]
+
+
+def running():
+    """Process ids and commands of all of them."""
     wanted = f'ROS_DOMAIN_ID={DOMAIN}'.encode()
     found = []
     for folder in Path('/proc').glob('[0-9]*'):
@@ -86,8 +99,14 @@ def descendants():
         except OSError:
             continue
         if wanted in environment and b'lib/dynamics_ros/' in command:
-            found.append(command)
+            found.append((int(folder.name), command))
     return found
+
+
+def wait_for(process, text):
+    """Read what a demonstration says until it says this."""
+    while text not in (line := process.stdout.readline()):
+        assert line, f'it has ended before {text!r}'
 
 
 def wait_until_nothing_runs():
@@ -119,7 +138,7 @@ class TestTheWholeJob:
     def test_the_last_line_is_one_json_object_with_the_figures(self, result):
         figures = json.loads(result[1].splitlines()[-1])
         assert figures['robot'] == 'seven_joint_arm'
-        assert figures['failures'] == []
+        assert (figures['failures'], figures['late']) == ([], {})
         assert figures['joint_state_rate_hz'] > 50.0
         assert figures['pose_error_m'] < 1e-9
         assert figures['pose_error_rad'] < 1e-9
@@ -150,9 +169,37 @@ def test_a_xacro_robot_with_three_joints_and_absent_meshes_shows_what_its_joints
 
 @pytest.mark.ros
 @pytest.mark.slow
+def test_a_demonstration_that_outlasts_what_it_keeps_goes_on():
+    program = (
+        'import sys; from dynamics_ros.demo import __main__, tracks; '
+        'tracks.LENGTH = 1200; sys.exit(__main__.main())'
+    )
+    code, out, err = finish(start('--duration', '6', program=program))
+    assert (code, err) == (0, '')
+    assert 'all of it worked' in out
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+def test_nodes_that_stand_still_for_a_while_are_called_slow_and_not_wrong():
+    process = start('--duration', '5', '--json')
+    wait_for(process, 'push at')
+    node = descendant('lib/dynamics_ros/dynamics_ros')
+    os.kill(node, signal.SIGSTOP)
+    time.sleep(3.0)
+    os.kill(node, signal.SIGCONT)
+    code, out, err = finish(process)
+    figures = json.loads(out.splitlines()[-1])
+    assert (code, err, figures['failures']) == (0, '', [])
+    assert figures['late'], figures
+    assert 'too slow' in out and 'all of it worked' not in out
+
+
+@pytest.mark.ros
+@pytest.mark.slow
 def test_ctrl_c_before_the_end_takes_everything_down_and_is_no_success():
     process = start()
-    assert 'everything runs' in process.stdout.readline()
+    wait_for(process, 'everything runs')
     assert len(descendants()) == 2
     process.send_signal(signal.SIGINT)
     code, _, err = finish(process)
@@ -165,7 +212,7 @@ def test_ctrl_c_before_the_end_takes_everything_down_and_is_no_success():
 @pytest.mark.slow
 def test_not_even_a_killed_demonstration_leaves_processes_behind(tmp_path):
     process = start(TMPDIR=str(tmp_path))  # its files it does leave behind
-    assert 'everything runs' in process.stdout.readline()
+    wait_for(process, 'everything runs')
     process.kill()
     process.communicate()
     wait_until_nothing_runs()
@@ -254,7 +301,7 @@ class TestTheChecks:
 
     @pytest.fixture
     def client(self, subject):
-        """What a client has received of nodes that make no mistake, 1 s at 100 Hz, half pushed."""
+        """What a client has received of nodes that make no mistake, 2 s at 100 Hz, half pushed."""
         one = SimpleNamespace(
             **{
                 name: Track()
@@ -267,9 +314,9 @@ class TestTheChecks:
         pose = subject.reference.pose(subject.posture, subject.tool)
         gravity = subject.reference.gravity_torques(subject.posture)
         still = np.zeros(subject.robot.nv)
-        for number in range(100):
+        for number in range(200):
             stamp = 10**9 + number * 10**7
-            pushed = number >= 50
+            pushed = number >= 100
             force = np.concatenate([subject.force * pushed, np.zeros(3)])
             one.joint_states.add(stamp, State(subject.posture, still, gravity))
             one.pose.add(stamp, pose)
@@ -282,36 +329,36 @@ class TestTheChecks:
         return one
 
     def measure_push(self, report, client, subject):
-        report.measure_push(client, subject, quiet=10**9, duration=0.5)
+        Measures(report, client, subject).push(quiet=10**9, duration=1.0)
 
     def test_nothing_is_wrong_with_what_is_right(self, report, client, subject):
-        report.measure_poses(client)
-        report.measure_gravity(client, subject)
+        Measures(report, client, subject).poses()
+        Measures(report, client, subject).gravity()
         self.measure_push(report, client, subject)
         assert report.failures == []
         assert report.push_error_percent == pytest.approx(0.0, abs=1e-9)
         assert report.push_detected_after_ms == 0.0
         assert report.contact_link == 'hand'
 
-    def test_a_pose_that_is_off_is_a_failure(self, report, client):
+    def test_a_pose_that_is_off_is_a_failure(self, report, client, subject):
         stamp, moved = client.pose.newest, client.pose.latest.copy()
         moved[0, 3] += 1e-5
         client.pose.add(stamp, moved)
-        report.measure_poses(client)
+        Measures(report, client, subject).poses()
         assert report.pose_error_m == pytest.approx(1e-5)
         assert len(report.failures) == 1 and 'pose' in report.failures[0]
 
-    def test_stamps_that_do_not_match_are_a_failure(self, report, client):
+    def test_stamps_that_do_not_match_are_a_failure(self, report, client, subject):
         client.pose = Track()
         for number in range(100):
             client.pose.add(number, np.eye(4))
-        report.measure_poses(client)
+        Measures(report, client, subject).poses()
         assert report.pose_error_m is None
         assert 'too few' in report.failures[0]
 
     def test_a_gravity_torque_that_is_off_is_a_failure(self, report, client, subject):
         client.gravity.add(10**9, client.gravity.get(10**9) + 0.01)
-        report.measure_gravity(client, subject)
+        Measures(report, client, subject).gravity()
         assert report.gravity_torque_error_nm == pytest.approx(0.01)
         assert 'gravity' in report.failures[0]
 
@@ -319,7 +366,7 @@ class TestTheChecks:
         self, report, client, subject
     ):
         stamp, wrench = client.wrench.newest, client.wrench.latest
-        for number in range(50):
+        for number in range(100):
             time_ns = stamp - number * 10**7
             client.wrench.add(time_ns, Wrench(wrench.frame_id, 1.06 * wrench.values))
         self.measure_push(report, client, subject)
@@ -332,9 +379,79 @@ class TestTheChecks:
         assert report.failures == ['the push was not detected']
 
     def test_a_contact_before_the_push_is_a_failure(self, report, client, subject):
-        client.contact.add(10**9 + 10**8, Contact(1, 'hand'))
+        client.contact.add(10**9 + 4 * 10**8, Contact(1, 'hand'))
         self.measure_push(report, client, subject)
         assert 'before the push' in report.failures[0]
+
+    def test_an_estimate_that_is_off_after_a_gap_is_late_and_not_wrong(
+        self, report, client, subject
+    ):
+        kept, doubled = client.wrench, Track()
+        for stamp, wrench in kept.items():
+            # Nothing for 0.4 s of the push; then 0.2 s of an observer that settles anew.
+            since = stamp - 2 * 10**9
+            if since <= 2 * 10**8 or since > 6 * 10**8:
+                factor = 2.0 if since > 0 else 1.0
+                doubled.add(stamp, Wrench(wrench.frame_id, factor * wrench.values))
+        client.wrench = doubled
+        Measures(report, client, subject).push(quiet=10**9, duration=1.0)
+        assert report.failures == []
+        assert 'missed' in report.late['push']
+
+    def test_a_detection_that_was_missed_is_late_and_not_wrong(self, report, client, subject):
+        contacts, wrenches, client.contact, client.wrench = (
+            client.contact, client.wrench, Track(), Track()
+        )  # fmt: skip
+        for stamp in contacts.stamps(0, 2 * 10**9):
+            client.contact.add(stamp, Contact(0, ''))
+            client.wrench.add(stamp, wrenches.get(stamp))
+        Measures(report, client, subject).push(quiet=10**9, duration=1.0)
+        assert report.failures == []
+        assert 'not detected' in report.late['contact']
+
+    def test_few_messages_are_late_and_not_wrong(self, report, client, subject):
+        client.pose, poses = Track(), client.pose
+        for stamp, pose in list(poses.items())[::25]:
+            client.pose.add(stamp, pose)
+        Measures(report, client, subject).poses()
+        assert report.failures == []
+        assert 'too few' in report.late['pose of the tool']
+
+    def test_between_two_ticks_is_little_work(self, report, client, subject):
+        """What the display shows goes on while figures are computed."""
+        work = [0]
+        most = [0]
+
+        def read(message):
+            work[0] += 1
+            most[0] = max(most[0], work[0])
+            return message
+
+        def tick():
+            work[0] = 0
+
+        for name, track in vars(client).items():
+            slow = Track(read)
+            for stamp, value in track.items():
+                slow.add(stamp, value)
+            setattr(client, name, slow)
+        measures = Measures(report, client, subject, tick)
+        for measure in (
+            measures.poses, measures.gravity, lambda: measures.push(10**9, 1.0)
+        ):  # fmt: skip
+            measure()
+        assert report.failures == []
+        assert 0 < most[0] <= 4
+
+    def test_another_round_forgets_figures_and_lateness_but_no_failure(self, report):
+        report.came_late('push', 'behind')
+        for number in range(100):
+            report.require(False, f'failure {number}')
+        report.gravity_samples = 7
+        again = report.next()
+        assert (again.rounds, again.late, again.gravity_samples) == (2, {}, 0)
+        assert again.failures == report.failures
+        assert again.failures[0] == 'failure 0' and len(again.failures) == 20
 
     def test_a_solution_elsewhere_is_a_failure(self, report, subject):
         target = subject.reference.pose(subject.target(), subject.tool)

@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from dynamics_ros.demo.continuity import MOST_GAP, SETTLING, Continuity
 from dynamics_ros.demo.tracks import Track, pose_error
 
 LENGTH = 50
@@ -90,3 +91,19 @@ def test_small_angles_between_poses_are_not_lost():
     turned = np.eye(4)
     turned[:2, :2] = [[np.cos(1e-10), -np.sin(1e-10)], [np.sin(1e-10), np.cos(1e-10)]]
     assert pose_error(np.eye(4), turned) == pytest.approx((0.0, 1e-10), rel=1e-3)
+
+
+def test_an_output_counts_once_nothing_was_missed_for_a_while():
+    step = MOST_GAP // 2
+    before = list(range(0, SETTLING, step))
+    again = before[-1] + 3 * MOST_GAP
+    after = list(range(again, again + 2 * SETTLING, step))
+    continuity = Continuity(after + before)
+    assert not any(continuity.settled(stamp) for stamp in before)
+    assert [continuity.settled(stamp) for stamp in after] == [
+        stamp - again >= SETTLING for stamp in after
+    ]
+    # Where nothing came nothing is known, nor before the first and after the last.
+    assert not continuity.settled(again - MOST_GAP - 1)
+    assert not continuity.settled(-1) and not continuity.settled(after[-1] + 1)
+    assert not Continuity([]).settled(0)

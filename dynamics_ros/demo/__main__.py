@@ -20,7 +20,7 @@ from .domain import DomainError, choose_domain
 from .processes import ChildError, Children
 
 SHORTEST = 5.0
-"""s that a round needs."""
+"""s that a round needs at least."""
 
 VIEWER_START = 2.0
 """s after which a browser is sent to the page."""
@@ -97,7 +97,8 @@ def _fail(failure: str, options: argparse.Namespace) -> int:
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog='scripts/demo',
-        description='A simulated robot, the real nodes on it, and a check of what they say.',
+        description='A simulated robot, the real nodes on it, and a check of what they say. '
+        'Ends with 0 unless something is wrong; a machine that is too slow is told, and no fault.',
     )
     parser.add_argument(
         '--duration',

@@ -26,7 +26,7 @@ from dynamics_ros.nodes.conversions import (
     wrench_message,
 )
 from dynamics_ros.nodes.outputs import topic_names
-from dynamics_ros_msgs.msg import ContactState
+from dynamics_ros_msgs.msg import ContactState, Result
 from dynamics_ros_msgs.srv import ApplyWrench, ComputeInverseDynamics, ComputeInverseKinematics
 
 from .subject import Subject
@@ -39,12 +39,16 @@ _SIMULATOR = '/robot_simulator'
 _QOS = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=200, reliability=ReliabilityPolicy.RELIABLE
 )
-_SERVICE_TIMEOUT = 10.0  # s
-_SEARCH_TIMEOUT = 2.0  # s, for a machine with much else to do
+_SERVICE_TIMEOUT = 60.0  # s, after which a service hangs: a machine that is busy takes ten
+_SEARCH_TIMEOUT = 5.0  # s, the most that the service takes
 
 
 class ServiceError(Exception):
     """A service that does not answer, or answers that it failed."""
+
+
+class LateError(ServiceError):
+    """A service that answers that it had too little time."""
 
 
 @dataclass(frozen=True)
@@ -84,23 +88,20 @@ class Client:
         node: its node.
         joint_states, pose, gravity, external_torques, wrench, contact: of the nodes.
         true_pose, true_wrench: of the simulator.
-        first_arrival, last_arrival: of joint states [s, monotonic].
     """
 
-    def __init__(self, subject: Subject, check: Callable[[], None]) -> None:
+    def __init__(self, subject: Subject, tick: Callable[[], None]) -> None:
         """Create the node.
 
         Args:
             subject: the robot.
-            check: called while waiting; raises to give up.
+            tick: called again and again while waiting; raises to give up.
         """
         self.node = Node('dynamics_ros_demo')
         self._subject = subject
-        self._check = check
+        self._tick = tick
         self._names = list(subject.robot.joint_names)
         self._tracks: dict[str, Track[Any]] = {}
-        self.first_arrival = 0.0
-        self.last_arrival = 0.0
 
         tool = topic_names([subject.tool])[subject.tool]
         truth = f'{_SIMULATOR}/ground_truth'
@@ -124,9 +125,13 @@ class Client:
         )
         self._services = (self._push, self._solve, self._inverse_dynamics)
 
+    def received(self) -> dict[str, int]:
+        """How many messages have come on each topic."""
+        return {name: track.count for name, track in self._tracks.items()}
+
     def silent(self) -> list[str]:
         """Topics that nothing has come on yet, and services that nobody offers."""
-        topics = [name for name, track in self._tracks.items() if not track.newest]
+        topics = [name for name, count in self.received().items() if not count]
         return topics + [
             client.srv_name for client in self._services if not client.service_is_ready()
         ]
@@ -166,9 +171,7 @@ class Client:
         request.target = pose_stamped(
             self.node.get_clock().now().to_msg(), self._subject.robot.root_frame, target
         )
-        began = time.monotonic()
-        response = self._call(self._solve, request)
-        took = time.monotonic() - began
+        response, took = self._call(self._solve, request)
         return self._in_order(response.solution.name, response.solution.position), took
 
     def inverse_dynamics(self, state: State, a: Array) -> tuple[Array, float]:
@@ -183,43 +186,43 @@ class Client:
             acceleration_names=self._names,
             accelerations=a.tolist(),
         )
-        began = time.monotonic()
-        response = self._call(self._inverse_dynamics, request)
-        took = time.monotonic() - began
+        response, took = self._call(self._inverse_dynamics, request)
         return self._in_order(response.torques.name, response.torques.effort), took
 
     def _follow(self, topic: str, kind: Any, value: Callable[[Any], Value]) -> Track[Value]:
         """Keep the messages of a topic as they come over the wire."""
         track = Track(lambda data: value(deserialize_message(data, kind)))
-        states = kind is JointState and topic == '/joint_states'
 
         def receive(data: bytes) -> None:
             # All these messages begin with their header, and CDR puts four bytes before it.
             sec, nanosec = struct.unpack_from('<iI' if data[1] else '>iI', data, 4)
             track.add(sec * NANOSECONDS + nanosec, data)
-            if states:
-                self.last_arrival = time.monotonic()
-                self.first_arrival = self.first_arrival or self.last_arrival
 
         self._tracks[topic] = track
         self.node.create_subscription(kind, topic, receive, _QOS, raw=True)
         return track
 
-    def _call(self, client: Any, request: Any) -> Any:
-        """Wait for an answer in the calling thread, while the executor runs in another."""
+    def _call(self, client: Any, request: Any) -> tuple[Any, float]:
+        """Wait for an answer in the calling thread, while the executor runs in another.
+
+        Returns:
+            The response, and how long it took [s].
+        """
+        began = time.monotonic()
+        arrivals: list[float] = []
         future = client.call_async(request)
-        deadline = time.monotonic() + _SERVICE_TIMEOUT
-        while not future.done():
-            self._check()
-            if time.monotonic() > deadline:
+        future.add_done_callback(lambda _: arrivals.append(time.monotonic()))
+        while not arrivals:
+            self._tick()
+            if time.monotonic() - began > _SERVICE_TIMEOUT:
                 raise ServiceError(f'{client.srv_name} has not answered in {_SERVICE_TIMEOUT:g} s')
             time.sleep(0.0005)
         response = future.result()
-        if response.result.code <= 0:
-            raise ServiceError(
-                f'{client.srv_name}: code {response.result.code}, {response.result.message}'
-            )
-        return response
+        result = response.result
+        if result.code <= 0:
+            kind = LateError if result.code == Result.TIMED_OUT else ServiceError
+            raise kind(f'{client.srv_name}: code {result.code}, {result.message}')
+        return response, arrivals[0] - began
 
     def _state(self, message: JointState) -> State:
         return State(

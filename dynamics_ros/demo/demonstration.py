@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -14,19 +14,22 @@ from rclpy.signals import SignalHandlerOptions
 
 from dynamics_ros.nodes.executor import dispose, make_executor, spin
 
-from .client import Client, ServiceError
+from .client import Client, LateError, ServiceError
 from .display import Display, listed
+from .measures import Measures
 from .processes import ChildError, Children
 from .report import Report
 from .subject import Subject
 
-_START_TIMEOUT = 20.0  # s
-_ROUND = 12.0  # s, of one round when there is no end
+_SLOW_START = 20.0  # s after which the machine is called slow
+_START_TIMEOUT = 120.0  # s
+_ROUND = 12.0  # s, of one round when there is time for several
 _QUIET = 0.1  # share of a round before the push, in which nothing must be felt
 _PUSH = 0.35  # share of a round that the push lasts
 _LONGEST_PUSH = 4.0  # s
 _PAUSE = 0.3  # s between the push and the services
-_LONGEST_LAG = 3.0  # s that a busy machine may be behind
+_HANGING = 60.0  # s without anything new after which a process is not slow, but hangs
+_SLOW_SERVICE = 10.0  # s
 _LOOK = 0.02  # s between two looks at what has come
 
 
@@ -54,71 +57,92 @@ class Demonstration:
         self._domain_id = domain_id
         self._began = began
         self._rng = np.random.default_rng(0)
+        self._display: Display | None = None
 
     def run(self, duration: float) -> None:
-        """One round of so many seconds from the first output on, or without end when infinite.
+        """Rounds for so many seconds from the first output on, without end when infinite.
 
         Raises:
             ChildError: a process has ended by itself, or is silent.
         """
-        with _client(self._subject, self._running) as client:
+        rounds = 0 if math.isinf(duration) else max(1, round(duration / _ROUND))
+        with _client(self._subject, self._tick) as client:
             self._wait_for_output(client)
             self.report.startup_s = time.monotonic() - self._began
-            display = Display(self._subject, client)
+            self._display = display = Display(self._subject, client)
             display.event(f'everything runs, {self.report.startup_s:.1f} s after the start')
-            self._round(client, display, _ROUND if math.isinf(duration) else duration)
-            while math.isinf(duration):
-                self._round(client, display, _ROUND)
+            while not self.complete or not rounds or self.report.rounds < rounds:
+                self._round(client, display, duration / rounds if rounds else _ROUND)
+
+    def _tick(self) -> None:
+        """What goes on whatever is waited for or computed: called every few milliseconds."""
+        self._running.check()
+        if self._display is not None:
+            self._display.update()
 
     def _wait_for_output(self, client: Client) -> None:
-        deadline = time.monotonic() + _START_TIMEOUT
+        began, told = time.monotonic(), False
         while silent := client.silent():
-            self._running.check()
-            if time.monotonic() > deadline:
-                raise ChildError(
-                    f'nothing in {_START_TIMEOUT:g} s on {", ".join(silent)}'
-                    + self._running.last_words()
-                )
+            self._tick()
+            waited = time.monotonic() - began
+            text = f'in {waited:.0f} s on {", ".join(silent)}'
+            if waited > _START_TIMEOUT:
+                raise ChildError(f'nothing {text}{self._running.last_words()}')
+            if waited > _SLOW_START and not told:
+                print(f'this machine is slow: nothing {text}', flush=True)
+                told = True
+            time.sleep(_LOOK)
+
+    def _watch(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self._tick()
             time.sleep(_LOOK)
 
     def _round(self, client: Client, display: Display, duration: float) -> None:
-        report = Report.of(self._subject, self._domain_id)
-        report.startup_s = self.report.startup_s
-        began = time.monotonic()
+        report = self.report.next() if self.complete else self.report
+        measures = Measures(
+            report, client, self._subject, self._tick, first=client.joint_states.newest
+        )
+        began, count = time.monotonic(), client.joint_states.count
 
-        def watch(seconds: float) -> None:
-            end = time.monotonic() + seconds
-            while time.monotonic() < end:
-                self._running.check()
-                display.update()
-                time.sleep(_LOOK)
-
-        watch(_QUIET * duration)
+        self._watch(_QUIET * duration)
         quiet = client.joint_states.newest
         push = min(_PUSH * duration, _LONGEST_PUSH)
         self._push(client, display, report, push)
-        watch(push + _PAUSE)
-        self._catch_up(client)
-        report.measure_push(client, self._subject, quiet, push)
+        self._watch(push + _PAUSE)
+        self._catch_up(client, quiet + round((push + _PAUSE) * 1e9))
+        measures.push(quiet, push)
         self._tell_push(display, report)
         self._solve(client, display, report)
-        watch(_PAUSE)
+        self._watch(_PAUSE)
         self._compute_torques(client, display, report)
-        watch(began + duration - time.monotonic())
+        self._watch(began + duration - time.monotonic())
 
         report.duration_s = time.monotonic() - began
         report.require(client.alone(), f'another robot is in domain {self._domain_id}')
-        report.measure_rate(client)
-        report.measure_poses(client)
-        report.measure_gravity(client, self._subject)
+        measures.rate(client.joint_states.count - count, report.duration_s)
+        measures.poses()
+        measures.gravity()
+        for figure, how in report.late.items():
+            display.event(f'this machine is too slow: {figure}, {how}')
         self.report, self.complete = report, True
 
-    def _catch_up(self, client: Client) -> None:
-        """Wait until the estimates of all that has been simulated so far are there."""
-        now = client.true_wrench.newest
-        deadline = time.monotonic() + _LONGEST_LAG
-        while client.wrench.newest < now and time.monotonic() < deadline:
-            self._running.check()
+    def _catch_up(self, client: Client, stamp: int) -> None:
+        """Wait until it has been simulated up to a stamp, and the estimates are there.
+
+        Raises:
+            ChildError: something has stopped coming.
+        """
+        before, since = client.received(), time.monotonic()
+        while min(client.true_wrench.newest, client.wrench.newest) < stamp:
+            self._tick()
+            now, received = time.monotonic(), client.received()
+            if all(received[name] > count for name, count in before.items()):
+                before, since = received, now
+            elif now - since > _HANGING:
+                silent = [name for name, count in before.items() if received[name] == count]
+                raise ChildError(f'nothing in {_HANGING:g} s on {", ".join(silent)}')
             time.sleep(_LOOK)
 
     def _push(self, client: Client, display: Display, report: Report, duration: float) -> None:
@@ -141,13 +165,21 @@ class Demonstration:
                 f'{report.push_compared} off by {report.push_error_percent:.2f} %'
             )
 
+    def _tell_time(self, report: Report, service: str, took: float) -> None:
+        if took > _SLOW_SERVICE:
+            report.came_late(service, f'answered after {took:.0f} s')
+
     def _solve(self, client: Client, display: Display, report: Report) -> None:
         target = self._subject.reference.pose(self._subject.target(), self._subject.tool)
         try:
             q, took = client.inverse_kinematics(target)
+        except LateError as error:
+            report.came_late('inverse kinematics', str(error))
+            return
         except ServiceError as error:
             report.require(False, str(error))
             return
+        self._tell_time(report, 'inverse kinematics', took)
         report.measure_inverse_kinematics(self._subject, target, q, took)
         display.event(f'inverse kinematics in {took * 1e3:.1f} ms: {listed(q)}')
 
@@ -159,17 +191,18 @@ class Demonstration:
         except ServiceError as error:
             report.require(False, str(error))
             return
+        self._tell_time(report, 'inverse dynamics', took)
         truth = self._subject.reference.inverse_dynamics(state.q, state.v, a)
         report.measure_inverse_dynamics(truth, torques, took)
         display.event(f'inverse dynamics in {took * 1e3:.1f} ms, Nm: {listed(torques)}')
 
 
 @contextmanager
-def _client(subject: Subject, running: Children) -> Iterator[Client]:
+def _client(subject: Subject, tick: Callable[[], None]) -> Iterator[Client]:
     """The client node, spun by a thread of its own."""
     # Signals are for the main thread, which ends the children before anything else.
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    client = Client(subject, running.check)
+    client = Client(subject, tick)
     executor = make_executor()
     executor.add_node(client.node)
     thread = threading.Thread(target=spin, args=(executor, client.node), daemon=True)

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .client import Client
-from .report import Report, wrench_in_root
+from .measures import wrench_in_root
+from .report import Report
 from .subject import Subject
 from .tracks import pose_error
 
@@ -51,16 +52,18 @@ class Display:
         """Something happened."""
         line = f'{time.monotonic() - self._began:6.1f} s  {text}'
         self._events = [*self._events, line][-_EVENTS:]
-        if not self._terminal:
+        if self._terminal:
+            self._due = 0.0
+        else:
             print(line, flush=True)
-        self._due = 0.0
 
     def update(self) -> None:
         """Show what is new, if it is time to."""
         now = time.monotonic()
         if now < self._due or not self._client.joint_states.newest:
             return
-        self._due = now + (_REPAINT if self._terminal else _LINE)
+        period = _REPAINT if self._terminal else _LINE
+        self._due = max(self._due + period, now)
         then, count = self._count
         if now - then >= 0.5:
             received = self._client.joint_states.count
@@ -178,7 +181,8 @@ def listed(values: Array) -> str:
 def summary(report: Report) -> str:
     """The figures of a report for a person."""
     color = sys.stdout.isatty()
-    good, bad, plain = (_GREEN, _RED, _PLAIN) if color else ('', '', '')
+    shades = (_GREEN, _YELLOW, _RED, _PLAIN) if color else ('', '', '', '')
+    good, doubtful, bad, plain = shades
     rows = [
         ('joint states', _number(report.joint_state_rate_hz, '{:.0f} a second')),
         (
@@ -207,7 +211,12 @@ def summary(report: Report) -> str:
         ),
     ]
     lines = [f'  {name:20}{text or "-"}' for name, text in rows]
-    verdict = f'{bad}failed{plain}' if report.failures else f'{good}all of it worked{plain}'
+    lines += [f'  too slow for {figure}: {how}' for figure, how in report.late.items()]
+    verdict = f'{good}all of it worked{plain}'
+    if report.failures:
+        verdict = f'{bad}failed{plain}'
+    elif report.late:
+        verdict = f'{doubtful}nothing was wrong, but this machine is too slow for all of it{plain}'
     return '\n'.join(['', f'{report.robot}, {report.joints} joints: {verdict}', *lines])
 
 

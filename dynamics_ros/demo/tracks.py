@@ -14,7 +14,8 @@ Array = NDArray[np.float64]
 Value = TypeVar('Value')
 Other = TypeVar('Other')
 
-_LENGTH = 20_000  # messages that are kept; 40 s at 500 Hz
+LENGTH = 10_000
+"""Messages of a topic that are kept: 20 s at 500 Hz, more than a round."""
 
 
 class Track(Generic[Value]):
@@ -26,7 +27,7 @@ class Track(Generic[Value]):
     Args:
         read: from a message as it was received to its value. It is called when the value is asked
             for: most messages are only counted, and there are thousands a second.
-        length: messages that are kept.
+        length: messages that are kept; None: ``LENGTH``.
 
     Attributes:
         count: messages received.
@@ -34,10 +35,10 @@ class Track(Generic[Value]):
     """
 
     def __init__(
-        self, read: Callable[[Any], Value] = lambda message: message, length: int = _LENGTH
+        self, read: Callable[[Any], Value] = lambda message: message, length: int | None = None
     ) -> None:
         self._read = read
-        self._length = length
+        self._length = LENGTH if length is None else length
         self._messages: dict[int, Any] = {}
         self._lock = threading.Lock()
         self.count = 0

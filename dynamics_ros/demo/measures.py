@@ -1,0 +1,225 @@
+"""The figures of a round from what the nodes said and what is true, a step at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .client import Client, Wrench
+from .continuity import Continuity
+from .report import LEAST_RATE, POSE_TOLERANCE, PUSH_TOLERANCE, SLOWEST_DETECTION, Report
+from .subject import Subject
+from .tracks import Track, pose_error
+
+Array = NDArray[np.float64]
+Item = TypeVar('Item')
+
+_BEFORE = 400_000_000  # ns before the push in which there must be no contact
+_SETTLED = 0.4  # share of the push after which it counts as steady
+_EDGE = 50_000_000  # ns left out at the end of the push
+_LEAST_SAMPLES = 10
+_MOST_POSES = 1000
+_MOST_SAMPLES = 50  # of those whose truth takes a millisecond or more to compute
+
+
+class Measures:
+    """Fills a report.
+
+    Args:
+        report: that is filled.
+        client: what was received.
+        subject: the robot.
+        tick: called after each small step, so that the display goes on meanwhile.
+        first: stamp from which messages belong to the round [ns].
+    """
+
+    def __init__(
+        self,
+        report: Report,
+        client: Client,
+        subject: Subject,
+        tick: Callable[[], None] = lambda: None,
+        first: int = 0,
+    ) -> None:
+        self._report, self._client, self._subject = report, client, subject
+        self._tick, self._first = tick, first
+
+    def rate(self, messages: int, seconds: float) -> None:
+        """Joint states per second, of so many in so long."""
+        rate = messages / seconds if seconds > 0.0 else 0.0
+        self._report.joint_state_rate_hz = rate
+        if rate < LEAST_RATE:
+            self._report.came_late('joint states', f'only {rate:.0f} a second')
+
+    def poses(self) -> None:
+        """Published poses against the simulator's."""
+        report, client = self._report, self._client
+        matched = client.pose.matched(client.true_pose, self._first, most=_MOST_POSES)
+        errors = [pose_error(A, B) for _, A, B in self._paced(matched)]
+        report.pose_samples = len(errors)
+        if not self._enough('pose of the tool', len(errors), client.pose, client.true_pose):
+            return
+        report.pose_error_m, report.pose_error_rad = (float(e) for e in np.max(errors, axis=0))
+        report.require(
+            max(report.pose_error_m, report.pose_error_rad) <= POSE_TOLERANCE,
+            f'the pose is off by {report.pose_error_m:.1e} m, {report.pose_error_rad:.1e} rad',
+        )
+
+    def gravity(self) -> None:
+        """Published gravity torques against the slope of the potential energy."""
+        report, client = self._report, self._client
+        matched = client.gravity.matched(client.joint_states, self._first, most=_MOST_SAMPLES)
+        truth, errors = [], []
+        for _, tau, state in self._paced(matched):
+            true = self._subject.reference.gravity_torques(state.q)
+            truth.append(true)
+            errors.append(tau - true)
+        report.gravity_samples = len(errors)
+        if not self._enough('gravity torques', len(errors), client.gravity, client.joint_states):
+            return
+        report.gravity_torque_error_nm = float(np.max(np.abs(errors)))
+        report.require_torque('gravity torques', report.gravity_torque_error_nm, np.array(truth))
+
+    def push(self, quiet: int, duration: float) -> None:
+        """The push that began after the stamp ``quiet`` [ns] and lasted so many seconds."""
+        report, client = self._report, self._client
+        pushes = self._paced(client.true_wrench.items(quiet))
+        began = next((t for t, wrench in pushes if np.any(wrench.values)), None)
+        if began is None:
+            seen = client.true_wrench.newest - quiet >= duration * 1e9
+            if seen and self._in_time(client.true_wrench, quiet):
+                report.require(False, 'the simulator did not push')
+            else:
+                report.came_late('push', 'the simulator is behind')
+            return
+        end = began + round(duration * 1e9)
+        steady = began + round(_SETTLED * duration * 1e9)
+        # What follows from one state is published in one go: one output stands for all.
+        continuity = Continuity(client.wrench.stamps(quiet - 2 * _BEFORE, end))
+        self._force(continuity, steady, end - _EDGE)
+        self._detection(continuity, quiet, began, end)
+        links = [
+            contact.link for _, contact in self._paced(client.contact.items(steady, end - _EDGE))
+        ]
+        report.contact_link = links[-1] if links else ''
+
+    def _detection(self, continuity: Continuity, quiet: int, began: int, end: int) -> None:
+        report, told, missed = self._report, None, False
+        early = 0
+        latest = began + round(SLOWEST_DETECTION * 1e6)
+        for t, contact in self._paced(self._client.contact.items(quiet - _BEFORE, end)):
+            if t >= began and contact.touched:
+                told = t
+                break
+            if continuity.settled(t):
+                early += t < began and contact.touched
+                missed |= t > latest
+        report.require(not early, f'{early} messages tell of a contact before the push')
+        if told is not None:
+            report.push_detected_after_ms = (told - began) * 1e-6
+            how = f'the push was detected only after {report.push_detected_after_ms:.0f} ms'
+            if report.push_detected_after_ms <= SLOWEST_DETECTION:
+                return
+        else:
+            how = 'the push was not detected'
+        if missed or continuity.settled(latest):
+            report.require(False, how)
+        else:
+            report.came_late('contact', f'{how}, joint states were missed')
+
+    def _force(self, continuity: Continuity, first: int, last: int) -> None:
+        report, client, subject = self._report, self._client, self._subject
+        poses = dict(self._paced(client.true_pose.items(first, last)))
+        matched = self._paced(client.wrench.matched(client.true_wrench, first, last))
+        samples = [
+            (t, wrench_in_root(true, poses[t], subject), wrench_in_root(found, poses[t], subject))
+            for t, found, true in matched
+            if t in poses
+        ]
+        if not subject.observable:
+            states = dict(self._paced(client.joint_states.items(first, last)))
+            samples = [sample for sample in samples if sample[0] in states]
+        report.push_samples = len(samples)
+        if not self._enough('push', len(samples), client.wrench, client.true_wrench, first, last):
+            return
+        times = [t for t, *_ in samples]
+        true, found = (np.array([sample[side] for sample in samples]) for side in (1, 2))
+        report.push_true = true[:, :3].mean(axis=0).tolist()
+        report.push_estimated = found[:, :3].mean(axis=0).tolist()
+        report.push_true_n = float(np.linalg.norm(report.push_true))
+        report.push_estimated_n = float(np.linalg.norm(report.push_estimated))
+        if subject.observable:
+            true, found = true[:, :3], found[:, :3]
+        else:
+            # Several wrenches leave the same torques: these are what can be right or wrong.
+            report.push_compared = 'joint torques'
+            J = [subject.reference.jacobian(states[t].q, subject.tool) for t in self._paced(times)]
+            true, found = (np.einsum('tij,ti->tj', J, wrenches) for wrenches in (true, found))
+        sizes = np.linalg.norm(true, axis=1)
+        if not sizes.all():
+            report.require(False, f'no force at {report.tool} can be felt in the joints')
+            return
+        errors = np.linalg.norm(found - true, axis=1) / sizes * 100.0
+        if np.median(errors) >= PUSH_TOLERANCE:
+            settled = [continuity.settled(t) for t in times]
+            if sum(settled) < _LEAST_SAMPLES:
+                report.came_late('push', f'off by {np.median(errors):.1f} %, states were missed')
+                return
+            errors = errors[settled]
+        report.push_error_percent = float(np.median(errors))
+        report.push_error_max_percent = float(errors.max())
+        report.require(
+            report.push_error_percent < PUSH_TOLERANCE,
+            f'the estimated push is off by {report.push_error_percent:.1f} % '
+            f'({report.push_compared})',
+        )
+
+    def _enough(
+        self,
+        what: str,
+        samples: int,
+        ours: Track[Any],
+        truth: Track[Any],
+        first: int | None = None,
+        last: int | None = None,
+    ) -> bool:
+        """Whether there are samples to compare; too few are the machine's fault or an error's."""
+        if samples >= _LEAST_SAMPLES:
+            return True
+        first = self._first if first is None else first
+        how = f'{samples} samples with the stamp of a true one, too few to compare'
+        if self._in_time(ours, first, last) and self._in_time(truth, first, last):
+            self._report.require(False, f'{what}: {how}')
+        else:
+            self._report.came_late(what, how)
+        return False
+
+    def _in_time(self, track: Track[Any], first: int, last: int | None = None) -> bool:
+        """Whether messages came as often as something can be shown of."""
+        stamps = track.stamps(first, last)
+        states = self._client.joint_states.stamps(first, last)
+        seconds = (states[-1] - states[0]) * 1e-9 if states else 0.0
+        return len(stamps) > _LEAST_SAMPLES and len(stamps) >= LEAST_RATE * seconds
+
+    def _paced(self, items: Iterable[Item]) -> Iterator[Item]:
+        """The items, with a tick after each."""
+        for item in items:
+            yield item
+            self._tick()
+
+
+def wrench_in_root(wrench: Wrench, tool: Array, subject: Subject) -> Array:
+    """(6) a wrench about the tool's origin in root axes, whichever of both it is expressed in.
+
+    Args:
+        wrench: expressed in the tool or in the root frame.
+        tool: (4, 4) pose of the tool in the root frame.
+        subject: the robot.
+    """
+    if wrench.frame_id != subject.tool:
+        return wrench.values
+    R = tool[:3, :3]
+    return np.concatenate([R @ wrench.values[:3], R @ wrench.values[3:]])
