@@ -15,12 +15,26 @@ def shortened(text: str, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f'{text[:half]} ... {text[-half:]}'
 
 
+def printable(text: str, longest: int = LONGEST) -> str:
+    """A text as one line that a terminal shows and does not obey, of about so many characters.
+
+    Control characters, line ends, and marks that reorder or hide text become escapes of Python: a
+    name from outside can neither forge a line of a log nor move the cursor.
+    """
+    text = shortened(text, longest)
+    if text.isprintable():
+        return text
+    return ''.join(
+        one if one.isprintable() else one.encode('unicode_escape').decode() for one in text
+    )
+
+
 class DynamicsRosError(Exception):
     """Root of every error that this package raises on purpose."""
 
     def __str__(self) -> str:
-        """What is wrong; a name of a megabyte in it is not answered with another one."""
-        return shortened(super().__str__())
+        """What is wrong, printable; a name of a megabyte is not answered with another one."""
+        return printable(super().__str__())
 
 
 class InvalidArgumentError(DynamicsRosError, ValueError):

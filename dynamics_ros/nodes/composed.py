@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from rclpy.node import Node
-
 from .contact_node import NAME as CONTACT
 from .contact_node import Contact
 from .diagnostics import Diagnostics, report_in_turn
@@ -17,6 +15,7 @@ from .dynamics_node import NAME as DYNAMICS
 from .dynamics_node import Dynamics
 from .executor import Application, run
 from .gravity_follower import GravityFollower
+from .guarded_node import GuardedNode
 from .kinematics_node import NAME as KINEMATICS
 from .kinematics_node import Kinematics
 from .robot_context import RobotContext
@@ -25,13 +24,13 @@ from .undeclared import refuse_undeclared
 
 def build() -> Application:
     """Three nodes on one robot."""
-    host = Node(DYNAMICS)
+    host = GuardedNode(DYNAMICS)
     context = RobotContext(host, subscribe_payload=False)
     # In the order in which their services become quick: a search waits for nobody.
     parts = (
-        Kinematics(Node(KINEMATICS), context),
+        Kinematics(GuardedNode(KINEMATICS), context),
         Dynamics(host, context),
-        Contact(Node(CONTACT), context),
+        Contact(GuardedNode(CONTACT), context),
     )
     for part in parts:
         context.add(part)

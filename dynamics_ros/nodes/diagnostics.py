@@ -152,6 +152,11 @@ class Diagnostics:
             values['stale joints'] = ', '.join(context.state.stale)
         if context.refusal:
             values['refused change'] = context.refusal
+        for reason, count in getattr(self._node, 'ignored', {}).items():
+            values[f'refused: {reason}'] = str(count)
+        faults = {**context.faults.counts, **self._part.faults.counts}
+        for fault, count in faults.items():
+            values[f'unexpected errors: {fault}'] = str(count)
         for output in self._part.outputs():
             if output.missing:
                 values[f'{output.topic} is missing'] = output.missing

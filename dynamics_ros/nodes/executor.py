@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,6 @@ from typing import NoReturn, Protocol
 import rclpy
 from rclpy.action import ActionServer
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
-from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
@@ -25,6 +25,9 @@ from . import command_line
 from .housekeeping import let_timers_wait
 from .library_log import LIBRARY, LibraryLog
 from .middleware_errors import MIDDLEWARE_ERRORS, in_words
+from .node_log import NodeLog
+from .outputs import Burst
+from .results import FaultLog
 
 FOREVER = 1e8
 """Seconds; much more overflows the events executor's deadline."""
@@ -35,8 +38,9 @@ SWITCH_INTERVAL = 0.001
 """Seconds for which a thread that compiles or searches may keep a message waiting for the
 interpreter; the usual 5 ms are several messages."""
 
-MAX_FAULTS = 1000
-"""So many errors out of callbacks are logged and survived; more are no life."""
+MOST_FAULTS, FAULT_SECONDS = 1000, 60.0
+"""Errors within so many seconds that the executor survives; more are no life. Those of callbacks,
+which outsiders could cause, do not get as far as here: see ``GuardedNode``."""
 
 
 class Startable(Protocol):
@@ -100,7 +104,7 @@ def _until_a_signal(build: Callable[[], Application], arguments: Sequence[str] |
 
 
 def _run(build: Callable[[], Application], told: int) -> int:
-    log = LibraryLog(get_logger(LIBRARY))
+    log = LibraryLog(NodeLog(LIBRARY))
     try:
         application = build()
     except DynamicsRosError as error:
@@ -143,9 +147,14 @@ def _signal(executor: Executor, told: int) -> Future[None]:
 
 
 def spin(executor: Executor, node: Node, end: Future[None] | None = None) -> None:
-    """Spin until the end or until the context is shut down, whatever callbacks raise."""
+    """Spin until the end or until the context is shut down.
+
+    Raises:
+        RuntimeError: the executor raises again and again.
+    """
     end = Future() if end is None else end
-    for _ in range(MAX_FAULTS):
+    faults, budget = FaultLog(node), Burst(MOST_FAULTS, FAULT_SECONDS)
+    while budget.passes(time.monotonic()):
         try:
             executor.spin_until_future_complete(end, timeout_sec=FOREVER)
         except (KeyboardInterrupt, ExternalShutdownException):
@@ -153,10 +162,10 @@ def spin(executor: Executor, node: Node, end: Future[None] | None = None) -> Non
         except Exception as error:
             if not rclpy.ok():
                 return
-            node.get_logger().error(f'a callback raised {type(error).__name__}: {error}')
+            faults.report('spinning', error)
         if end.done() or not rclpy.ok():
             return
-    raise RuntimeError(f'{MAX_FAULTS} callbacks raised')
+    raise RuntimeError(f'the executor raised {MOST_FAULTS} times within {FAULT_SECONDS:g} s')
 
 
 def dispose(executor: Executor, nodes: Sequence[Node]) -> None:

@@ -1,4 +1,4 @@
-"""The warnings of the library below the nodes, in the log of the process's first node."""
+"""Warnings of the library below the nodes, and of Python, in the log of the first node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ class LibraryLog(logging.Handler):
         """Begin to hand on; there is one for as long as the process lives."""
         super().__init__()
         self.logger = logger
-        logging.getLogger(LIBRARY).addHandler(self)
+        logging.captureWarnings(True)
+        for name in (LIBRARY, 'py.warnings'):
+            logging.getLogger(name).addHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Log a record with its severity."""

@@ -82,7 +82,7 @@ class MoveItServices:
         """
         self._node, self._context, self._parameters = node, context, parameters
         self._searches, self._tip = searches, tip
-        self._faults = FaultLog(node)
+        self._faults = FaultLog.of(node)
 
     def offer(self) -> bool:
         """Have the services, if moveit_msgs is installed; whether it is."""

@@ -34,7 +34,7 @@ class Part(ABC):
     def __init__(self, node: Node, context: RobotContext) -> None:
         self.node = node
         self.context = context
-        self.faults = FaultLog(node)
+        self.faults = FaultLog.of(node)
         self.problem = ''
         self.silence = ''
         self.caution = ''

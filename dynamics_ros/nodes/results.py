@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-import traceback
+from collections import Counter
 
 from rclpy.node import Node
 
@@ -16,7 +16,9 @@ from ..errors import (
     SingularError,
     UnknownFrameError,
     UnknownJointError,
+    printable,
 )
+from .node_log import with_traceback
 
 
 class NoModelError(DynamicsRosError):
@@ -74,31 +76,43 @@ def failure(error: BaseException) -> Result:
         if isinstance(error, kind):
             return Result(code=code, message=str(error))
     foreseen = isinstance(error, DynamicsRosError)
-    text = str(error) if foreseen else f'{type(error).__name__}: {error}'
+    text = str(error) if foreseen else printable(f'{type(error).__name__}: {error}')
     return Result(code=Result.FAILURE, message=text)
 
 
 class FaultLog:
-    """Logs a fault with its traceback the first time it is seen, and not again.
+    """Logs a fault with its traceback the first time it is seen, and counts it from then on.
 
     What an outside party can trigger must not be able to fill the log.
+
+    Attributes:
+        counts: where, and the kind of error, to how often.
     """
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._seen: set[str] = set()
+        self.counts: Counter[str] = Counter()
+        self._seen: set[tuple[str, int, int]] = set()
         self._lock = threading.Lock()
+
+    @classmethod
+    def of(cls, node: Node) -> FaultLog:
+        """That of a node, if it has one, else a new one."""
+        return getattr(node, 'faults', None) or cls(node)
 
     def report(self, where: str, error: BaseException) -> None:
         """Log an error that nobody foresaw."""
         if not self._node.context.ok():
             return  # a signal has shut the context down in the middle: that is no fault
-        frames = traceback.extract_tb(error.__traceback__)
-        place = f'{frames[-1].filename}:{frames[-1].lineno}' if frames else ''
-        key = f'{where} {type(error).__name__} {place}'
+        last = error.__traceback__
+        while last is not None and last.tb_next is not None:
+            last = last.tb_next
+        place = (id(last.tb_frame.f_code), last.tb_lineno) if last else (0, 0)
+        kind = f'{where}: {type(error).__name__}'
         with self._lock:
-            if key in self._seen:
+            self.counts[kind] += 1
+            if (kind, *place) in self._seen:
                 return
-            self._seen.add(key)
-        text = ''.join(traceback.format_exception(type(error), error, error.__traceback__))
-        self._node.get_logger().error(f'{where}: unexpected error (reported once)\n{text}')
+            self._seen.add((kind, *place))
+        head = f'{where}: unexpected error (reported once, then counted)'
+        self._node.get_logger().error(with_traceback(head, error))

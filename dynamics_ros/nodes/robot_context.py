@@ -76,6 +76,7 @@ class RobotContext:
         executor: spins the nodes; set before it does.
         outbox: what parts publish of a state, until all of them have.
         names: what frames are called outside.
+        faults: where unforeseen errors go.
     """
 
     def __init__(self, node: Node, *, subscribe_payload: bool) -> None:
@@ -111,8 +112,8 @@ class RobotContext:
         self.executor: Executor | None = None
         self._parts: list[Part] = []
         self._on_change: list[Callable[[], None]] = []
-        self._faults = FaultLog(node)
-        self._warnings, self._refusals = RateLimit(), Refusals(node, self._faults)
+        self.faults = FaultLog.of(node)
+        self._warnings, self._refusals = RateLimit(), Refusals(node, self.faults)
         self.names = FrameNames('', self.parameters.values.frame_prefix)
         self._builder = RobotBuilder(self._request(''), self._prepare, self._adopt)
         self.parameters.add_listener(self._parameters_changed)
@@ -121,7 +122,7 @@ class RobotContext:
         self._told_description = ''
         self.input = JointStateInput(node, self._on_joint_state, self._refuse_bytes)
         self._junction = Junction(
-            self.input, self._parts, self.joint_states, self._catch_up, self._faults
+            self.input, self._parts, self.joint_states, self._catch_up, self.faults
         )
         node.create_subscription(
             Odometry,
@@ -421,7 +422,7 @@ class RobotContext:
         try:
             self.outbox.empty()
         except Exception as error:
-            self._faults.report('publishing', error)
+            self.faults.report('publishing', error)
 
     def _on_odometry(self, message: Odometry) -> None:
         if self.buffer is None or self.built is None or not self.buffer.has_base:

@@ -14,7 +14,6 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import Executor
-from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -49,7 +48,7 @@ from .conversions import (
 )
 from .declaration import ParameterSet
 from .executor import Application, run
-from .results import FaultLog
+from .guarded_node import GuardedNode
 from .serving import serve
 from .simulator_parameters import SimulatorParameters
 from .undeclared import refuse_undeclared
@@ -62,7 +61,7 @@ _POSITION_TIME = 0.01  # s in which a commanded position is reached
 _MOST_STEPS = 50  # per timer callback, so that services are answered while catching up
 
 
-class RobotSimulator(Node):
+class RobotSimulator(GuardedNode):
     """Steps a SimulatedRobot in real time and publishes what its sensors show.
 
     Stamps begin at the clock's time at start and advance by exactly the simulated time. After a
@@ -118,7 +117,7 @@ class RobotSimulator(Node):
         ):
             taken = partial(self._follow, handler)
             self.create_subscription(kind, f'~/{name}', taken, qos_profile_sensor_data)
-        serve(self, ApplyWrench, '~/apply_wrench', self._on_apply_wrench, FaultLog(self))
+        serve(self, ApplyWrench, '~/apply_wrench', self._on_apply_wrench, self.faults)
         self._start_stamp = 0
         self._start_time = 0.0
         self.get_logger().info(

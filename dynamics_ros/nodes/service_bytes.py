@@ -10,12 +10,16 @@ structure into bytes, or read it from bytes: ``rmw_serialize`` and ``rmw_deseria
 from __future__ import annotations
 
 import ctypes
+import logging
+import sys
 import threading
 from functools import lru_cache
 from typing import Any
 
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.serialization import deserialize_message, serialize_message
+
+from ..errors import InvalidArgumentError
 
 FROM_OBJECT, TO_OBJECT, TYPE_SUPPORT = '_CONVERT_FROM_PY', '_CONVERT_TO_PY', '_TYPE_SUPPORT'
 NAMES = '_CREATE_ROS_MESSAGE', '_DESTROY_ROS_MESSAGE', FROM_OBJECT, TO_OBJECT, TYPE_SUPPORT
@@ -26,6 +30,14 @@ ROOM = 4096
 
 MOST_ROOM = 1 << 20
 """More than that is given back at once."""
+
+MOST_BYTES = 1 << 20
+"""Of a request about joints and frames: no robot has that many."""
+
+COUNT = slice(4, 8)
+"""Of the entries of a sequence that a message begins with; in front is the encapsulation."""
+
+_log = logging.getLogger('dynamics_ros.nodes')
 
 # rclpy holds the interpreter's lock when it calls these.
 _FromObject = ctypes.PYFUNCTYPE(ctypes.c_bool, ctypes.py_object, ctypes.c_void_p)
@@ -66,6 +78,65 @@ class ServiceBytes:
             raise UnknownMessageClassError(str(error)) from None
         if taken != request or sent != response:
             raise UnknownMessageClassError(f'{kind.__name__} comes back as another one')
+
+
+class RefusedRequest:
+    """Stands for a request that is too large to be made objects of.
+
+    Attributes:
+        error: what there is to answer.
+    """
+
+    def __init__(self, given: int, most: int, what: str) -> None:
+        """Of a request with so many bytes or entries."""
+        self.error = InvalidArgumentError('request', f'{given} {what}', f'at most {most}')
+
+
+class BoundedService:
+    """Stands for a service type: requests that are too large are taken as a ``RefusedRequest``.
+
+    Making the objects of a large request keeps joint states waiting for seconds.
+
+    Attributes:
+        Request: what to take a request as.
+        Response: that of the service type.
+    """
+
+    def __init__(self, kind: Any, most_bytes: int, most_entries: int | None) -> None:
+        """Of a service type; see ``bounded``.
+
+        Raises:
+            UnknownMessageClassError: this rclpy, or its middleware, does it in another way.
+        """
+        request = kind.Request()
+        asked = serialize_message(request)
+        try:
+            middleware = _middleware()
+        except (OSError, AttributeError) as error:
+            raise UnknownMessageClassError(str(error)) from None
+        self.Request = _taken_if_small(kind.Request, middleware, most_bytes, most_entries)
+        self.Response = kind.Response
+        try:
+            taken = deserialize_message(asked, self.Request)
+        except Exception as error:
+            raise UnknownMessageClassError(str(error)) from None
+        if taken != request:
+            raise UnknownMessageClassError(f'{kind.__name__} comes back as another one')
+
+
+def bounded(kind: Any, most_bytes: int, most_entries: int | None = None) -> Any:
+    """What to take the requests of a service as, so that none is too large; itself if need be.
+
+    Args:
+        kind: service type.
+        most_bytes: of a request as it is sent.
+        most_entries: of the sequence that a request begins with; None: it need not begin with one.
+    """
+    try:
+        return BoundedService(kind, most_bytes, most_entries)
+    except UnknownMessageClassError as reason:
+        _log.warning('requests of any size are read: %s', reason)
+        return kind
 
 
 class _Allocator(ctypes.Structure):
@@ -120,6 +191,23 @@ class _Middleware:
         self.room_at = ctypes.addressof(self.room)
         self.renew_room()
 
+    def bytes_of(self, structure: int, kind: int, most: int | None = None) -> tuple[bytes, int]:
+        """A message as bytes, or the first of them, and how many there are.
+
+        Raises:
+            ValueError: the middleware cannot write it.
+        """
+        with self.lock:
+            if self.serialize(structure, kind, self.room_at):
+                self.forget_error()
+                raise ValueError('the middleware cannot write it')
+            room = self.room
+            size = int(room.length)
+            data = self.copied(room.buffer, size if most is None else min(size, most))
+            if room.capacity > MOST_ROOM:
+                self.renew_room()
+        return data, size
+
     def renew_room(self) -> None:
         """Have room for no more than a usual request."""
         if self.room.buffer:
@@ -134,21 +222,34 @@ def _middleware() -> _Middleware:
 
 
 def _taken_as_bytes(of: type, middleware: _Middleware) -> type:
-    serialize, room, room_at = middleware.serialize, middleware.room, middleware.room_at
-    kind, lock, copied = _type_support(of), middleware.lock, middleware.copied
+    kind = _type_support(of)
 
     def to_object(structure: int) -> bytes | None:
         try:
-            with lock:
-                if serialize(structure, kind, room_at):
-                    middleware.forget_error()
-                    return None
-                data = copied(room.buffer, room.length)
-                if room.capacity > MOST_ROOM:
-                    middleware.renew_room()
-            return data
+            return middleware.bytes_of(structure, kind)[0]
         except Exception:
             return None  # to rclpy, as if no request had been there; it does not expect errors
+
+    return _class_like(of, TO_OBJECT, _ToObject(to_object), {})
+
+
+def _taken_if_small(
+    of: type, middleware: _Middleware, most_bytes: int, most_entries: int | None
+) -> type:
+    kind = _type_support(of)
+    whole: Any = _ToObject(_pointer(of, TO_OBJECT))
+
+    def to_object(structure: int) -> Any:
+        try:
+            head, size = middleware.bytes_of(structure, kind, most=COUNT.stop)
+            if size > most_bytes:
+                return RefusedRequest(size, most_bytes, 'bytes')
+            entries = int.from_bytes(head[COUNT], sys.byteorder)
+            if most_entries is not None and entries > most_entries:
+                return RefusedRequest(entries, most_entries, 'entries')
+            return whole(structure)
+        except Exception:
+            return None  # as above
 
     return _class_like(of, TO_OBJECT, _ToObject(to_object), {})
 
@@ -194,12 +295,17 @@ def _class_like(of: type, name: str, function: Any, body: dict[str, Any]) -> typ
 
 def _type_support(of: type) -> int:
     """Where the middleware's description of a message is."""
-    api, capsule = ctypes.pythonapi, getattr(type(of), TYPE_SUPPORT, None)
+    return _pointer(of, TYPE_SUPPORT)
+
+
+def _pointer(of: type, name: str) -> int:
+    """What is behind a capsule of rclpy's at the class of a message's class."""
+    api, capsule = ctypes.pythonapi, getattr(type(of), name, None)
     api.PyCapsule_GetName.argtypes = (ctypes.py_object,)
     api.PyCapsule_GetName.restype = ctypes.c_char_p
     api.PyCapsule_GetPointer.argtypes = ctypes.py_object, ctypes.c_char_p
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p
     if capsule is None:
-        raise UnknownMessageClassError(f'{of.__name__} lacks {TYPE_SUPPORT}')
+        raise UnknownMessageClassError(f'{of.__name__} lacks {name}')
     address: int = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
     return address

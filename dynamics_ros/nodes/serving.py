@@ -13,17 +13,14 @@ from rclpy.serialization import deserialize_message
 
 from dynamics_ros_msgs.msg import Result
 
-from ..errors import DynamicsRosError, InvalidArgumentError
+from ..errors import DynamicsRosError
 from .repeats import Repeatable, Repeats
 from .results import FaultLog, failure, success
-from .service_bytes import ServiceBytes, UnknownMessageClassError
+from .service_bytes import MOST_BYTES, RefusedRequest, ServiceBytes, UnknownMessageClassError
 
 # The usual depth of ten loses requests, and responses to a client that a busy machine holds up,
 # once a few clients call at a time: all of them share one history.
 SERVICE_QOS = QoSProfile(depth=200, reliability=ReliabilityPolicy.RELIABLE)
-
-MOST_BYTES = 1 << 20
-"""Of a request about joints and frames: no robot has that many."""
 
 Handler = Callable[[Any, Any], Awaitable[Repeatable | None]]
 Answered = Coroutine[Any, Any, Any]
@@ -67,9 +64,7 @@ def serve(
 
     async def answer_anew(data: bytes) -> Any:
         if len(data) > MOST_BYTES:
-            # Making its objects would keep joint states waiting for seconds.
-            given = f'{len(data)} bytes'
-            error = InvalidArgumentError('request', given, f'at most {MOST_BYTES}')
+            error = RefusedRequest(len(data), MOST_BYTES, 'bytes').error
             return kind.Response(result=failure(error))
         request = deserialize_message(data, kind.Request)
         response, repeatable = await answer(request, kind.Response())
@@ -107,15 +102,16 @@ def offer(node: Node, kind: Any, name: str, answer: Callable[[Any, Any], Answere
         name: service name.
         answer: coroutine function from a request and an empty response to the response.
     """
-    _offer(node, kind, name, lambda request, response: _begun(answer(request, response)), kind)
+    _offer(node, kind, name, lambda request, response: _begun(answer(request, response)))
 
 
 def _offer(
-    node: Node, kind: Any, name: str, callback: Callable[[Any, Any], Any], taken_as: Any
+    node: Node, kind: Any, name: str, callback: Callable[[Any, Any], Any], taken_as: Any = None
 ) -> None:
     service = node.create_service(kind, name, callback, qos_profile=SERVICE_QOS)
-    # What executors ask it to take requests as.
-    service.srv_type = taken_as
+    if taken_as is not None:
+        # What executors ask it to take requests as.
+        service.srv_type = taken_as
     send = service.send_response
 
     def send_when_there(response: Any, head: Any) -> None:

@@ -10,6 +10,7 @@ from rclpy.node import Node
 from .diagnostics import Diagnostics, report_in_turn
 from .executor import Application, run
 from .gravity_follower import GravityFollower
+from .guarded_node import GuardedNode
 from .part import Part
 from .robot_context import RobotContext
 from .undeclared import refuse_undeclared
@@ -32,7 +33,7 @@ def run_alone(
     """
 
     def build() -> Application:
-        node = Node(name)
+        node = GuardedNode(name)
         context = RobotContext(node, subscribe_payload=subscribe_payload)
         part = make(node, context)
         context.add(part)

@@ -24,6 +24,7 @@ from ..model.visual_geometry import read_visual_geometry
 from ..nodes.conversions import pose_matrix, pose_numbers, vector_array
 from ..nodes.declaration import ParameterSet, parameter
 from ..nodes.executor import Application, run
+from ..nodes.guarded_node import GuardedNode
 from ..nodes.undeclared import refuse_undeclared
 from ..robot import Robot
 
@@ -285,7 +286,7 @@ def build() -> Application:
         InvalidArgumentError: the page cannot be served, or what draws it is not installed.
         ModelError: the parameter robot_description is no robot.
     """
-    node = Node(NAME)
+    node = GuardedNode(NAME)
     values = ParameterSet(node, ViewerParameters).values
     refuse_undeclared([node])
     try:
