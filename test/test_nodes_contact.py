@@ -183,7 +183,9 @@ def test_a_collision_is_latched_until_reset(rig):
     )
 
 
-def test_markers_show_force_and_torque_and_name_the_touched_link(rig):
+@pytest.mark.parametrize('axes', ['tool0', ''])
+def test_markers_show_force_and_torque_and_name_the_touched_link(rig, axes):
+    assert rig.ros.set_parameter(NODE, 'wrench.expressed_in', axes).successful
     last = rig.hold(PUSH_TORQUE, samples=30).header.stamp
 
     def settled():
@@ -199,7 +201,18 @@ def test_markers_show_force_and_torque_and_name_the_touched_link(rig):
     arrow = np.array([end.x - start.x, end.y - start.y, end.z - start.z])
     # 1 cm a newton is the default; a millimetre is a tenth of a newton, and less than is seen.
     assert_allclose(arrow, 0.01 * PUSH[:3], atol=1e-3)
-    assert shown['link'].action == Marker.ADD
+    # A viewer has a link's pose at a stamp only when tf has come that far.
+    assert {marker.header.frame_id for marker in rig.shown()} == {'base_link'}
+    tool = ROBOT.forward_kinematics(Q, 'tool0')[:3, 3]
+    assert_allclose([start.x, start.y, start.z], tool, atol=1e-9)
+    label = shown['link']
+    assert label.action == Marker.ADD
+    link = label.text.removeprefix('contact: ')
+    origin = ROBOT.forward_kinematics(Q, link)[:3, 3]
+    at = label.pose.position
+    assert_allclose([at.x, at.y, at.z], origin, atol=1e-9)
+    # RViz takes a width of 0 for "leave it as it is", a metre.
+    assert 0.2 * label.scale.z < label.scale.x <= label.scale.z
     assert shown['link'].text.startswith('contact: ')
 
 
@@ -327,8 +340,14 @@ def test_a_push_on_a_link_is_located_on_its_surface(rig):
         meanwhile=lambda: rig.ros.publish_joint_state(rig.message(torque(index))),
     )
     (touched,) = [m for m in rig.shown() if m.ns == 'touched_link']
-    assert touched.header.frame_id == link
+    assert touched.header.frame_id == 'base_link'
     assert len(touched.points) > 10
+    pose, at = ROBOT.forward_kinematics(Q, link), touched.pose.position
+    assert_allclose([at.x, at.y, at.z], pose[:3, 3], atol=1e-9)
+    (arrow,) = [m for m in rig.shown() if m.ns == 'contact_force']
+    tip = arrow.points[1]
+    seen = pose[:3, :3].T @ ([tip.x, tip.y, tip.z] - pose[:3, 3])
+    assert np.linalg.norm(seen - surface.points[index]) < 0.05
 
     rig.hold(samples=30)
     assert rig.states[-1].link == ''

@@ -1,8 +1,13 @@
-"""What RViz draws of contacts: arrows of force and torque, the touched link and place."""
+"""What RViz draws of contacts: arrows of force and torque, the touched link and place.
+
+All of it is in the root frame, where the pose at the stamp is known here. In the frame of a link a
+viewer would have to ask tf for a stamp that robot_state_publisher, at 20 Hz, has not yet sent.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -10,10 +15,11 @@ from builtin_interfaces.msg import Time
 from visualization_msgs.msg import MarkerArray
 
 from ..estimation import ContactLocation, ContactState, WrenchEstimate
+from ..robot import Robot
 from . import markers
 from .contact_pipeline import ExternalTorques
 from .contact_place import ContactPlace
-from .conversions import header
+from .conversions import Array
 from .forms import MessageForm, fill
 from .names import FrameNames
 from .outputs import Output
@@ -38,13 +44,13 @@ class _Drawn(NamedTuple):
     """What markers are made of, but for places and lengths.
 
     Attributes:
-        frames: frame_id of each wrench.
+        wrenches: how many.
         state, link: of the contact.
         names: of frames.
         settings: the parameters as a whole, which are few and seldom change.
     """
 
-    frames: tuple[str, ...]
+    wrenches: int
     state: ContactState
     link: str
     names: FrameNames
@@ -81,52 +87,67 @@ class ContactMarkers:
     ) -> None:
         """Publish what is drawn of a state."""
         settings = self._settings()
-        frames = tuple(self._frame_id(estimate.expressed_in) for estimate in estimates)
         link = place.link if place else external.report.link
-        drawn = _Drawn(frames, external.report.state, link, self._context.names, settings)
-        paths = [f'markers.{i}.points' for i in range(2 * len(frames))]
-        arrows = [
-            np.concatenate((start, start + scale * vector))
-            for estimate in estimates
-            for start in (estimate.reference_point,)
-            for scale, vector in (
-                (settings.force_scale, estimate.wrench[:3]),
-                (settings.torque_scale, estimate.wrench[3:]),
-            )
+        drawn = _Drawn(len(estimates), external.report.state, link, self._context.names, settings)
+        poses = _Poses(self._context.required_robot(), state.q)
+        paths = [f'markers.{i}.points' for i in range(2 * len(estimates))]
+        numbers = [
+            line for e in estimates for line in _arrows(poses.of(e.expressed_in), e, settings)
         ]
+        if link:
+            paths.append(f'markers.{2 * len(estimates)}.pose.position')
+            numbers.append(poses.of(link)[:3, 3])
         if place is None:
-            form = self._output.form(drawn, self._message, paths)
-            fill(form, arrows)
+            form = self._output.form(drawn, partial(self._message, state, None, None), paths)
+            fill(form, numbers)
             self._output.send(form, state.stamp_bytes)
             return
         # The surface of the touched link has many points, seldom twice the same: nothing to keep.
-        message = self._message(drawn, place, state.stamp)
-        whole = MessageForm(message, paths)
-        fill(whole, arrows)
+        whole = MessageForm(self._message(state, place, poses.of(place.link), drawn), paths)
+        fill(whole, numbers)
         self._output.publish(whole.message(state.stamp_bytes))
 
     def _message(
-        self, drawn: _Drawn, place: ContactLocation | None = None, stamp: Time | None = None
+        self,
+        state: RobotState,
+        place: ContactLocation | None,
+        link_pose: Array | None,
+        drawn: _Drawn,
     ) -> MarkerArray:
-        """The markers, arrows still without length."""
-        stamp = stamp or Time()
+        """Arrows without length and the label, which is nowhere yet."""
+        head = self._context.root_header(Time())
         color, diameter = COLORS[drawn.state], drawn.settings.diameter
         shown = [
-            markers.arrow(header(stamp, frame_id), name, i, ORIGIN, NOWHERE, diameter, color)
-            for i, frame_id in enumerate(drawn.frames)
+            markers.arrow(head, name, i, ORIGIN, NOWHERE, diameter, color)
+            for i in range(drawn.wrenches)
             for name in ('force', 'torque')
         ]
         if drawn.link:
-            head = header(stamp, self._context.frame_id(drawn.link))
             text = f'{drawn.state.name.lower()}: {drawn.link}'
             shown.append(markers.label(head, 'link', text, LABEL_HEIGHT * diameter, color))
         else:
-            shown.append(markers.removed(self._context.root_header(stamp), 'link'))
-        shown += self._place.markers(stamp, place, color, drawn.settings.force_scale, diameter)
+            shown.append(markers.removed(head, 'link'))
+        scale = drawn.settings.force_scale
+        shown += self._place.markers(state, place, link_pose, color, scale, diameter)
         return MarkerArray(markers=shown)
 
-    def _frame_id(self, frame: str) -> str:
-        context = self._context
-        if frame == context.required_robot().root_frame:
-            return context.root_frame_id()
-        return context.frame_id(frame)
+
+class _Poses:
+    """Poses of frames in the root frame, all of one configuration: one kernel for any of them."""
+
+    def __init__(self, robot: Robot, q: Array) -> None:
+        self._robot, self._all = robot, robot.all_frames(q)
+
+    def of(self, frame: str) -> Array:
+        """(4, 4)."""
+        if frame == self._robot.root_frame:
+            return np.eye(4)
+        return self._all[self._robot.frame_names.index(frame)]
+
+
+def _arrows(pose: Array, estimate: WrenchEstimate, settings: ArrowParameters) -> Iterator[Array]:
+    """(6) begin and end of the arrows of force and torque, from the pose of their axes."""
+    R, p = pose[:3, :3], pose[:3, 3]
+    start = R @ estimate.reference_point + p
+    yield np.concatenate((start, start + settings.force_scale * R @ estimate.wrench[:3]))
+    yield np.concatenate((start, start + settings.torque_scale * R @ estimate.wrench[3:]))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 from geometry_msgs.msg import WrenchStamped
@@ -106,6 +107,13 @@ class Contact(Part):
         ]
         self._pipeline = prepared
         self._place.adopt(prepared)
+
+    def warm_up(self) -> Sequence[Callable[[], object]]:
+        """Compile what markers need."""
+        if self._pipeline is None:
+            return ()
+        robot = self._pipeline.robot
+        return [partial(robot.all_frames, robot.neutral())]
 
     def outputs(self) -> list[Output]:
         """External torques, contact state, feet, wrenches, estimates, markers."""

@@ -15,7 +15,7 @@ from ..estimation import ContactLocation, ContactLocator, ContactState
 from . import markers
 from .contact_geometry import ContactGeometry
 from .contact_pipeline import ContactPipeline, ExternalTorques
-from .conversions import header
+from .conversions import Array
 from .outputs import RateLimit
 from .parameters import LocationParameters
 from .results import FaultLog
@@ -117,8 +117,9 @@ class ContactPlace:
 
     def markers(
         self,
-        stamp: Any,
+        state: RobotState,
         place: ContactLocation | None,
+        link_pose: Array | None,
         color: ColorRGBA,
         scale: float,
         width: float,
@@ -126,23 +127,24 @@ class ContactPlace:
         """The surface of the touched link, and the force at the point when that is known.
 
         Args:
-            stamp: of the state.
+            state: the latest.
             place: of the contact; None takes the markers away.
+            link_pose: (4, 4) of its link in the root frame.
             color: of the contact state.
             scale: length of an arrow per force [m/N].
             width: diameter of an arrow [m].
         """
-        if place is None or not place.point_frame:
-            head = self._context.root_header(stamp)
+        head = self._context.root_header(state.stamp)
+        if place is None or link_pose is None or not place.point_frame:
             return [markers.removed(head, SURFACE), markers.removed(head, FORCE)]
-        head = header(stamp, self._context.frame_id(place.link))
         patches = self._geometry.surfaces[place.link].coarse
-        shown = [markers.points(head, SURFACE, patches.points, width, color)]
+        shown = [markers.points(head, SURFACE, link_pose, patches.points, width, color)]
         if not self.known(place):
             return [*shown, markers.removed(head, FORCE)]
         # The tip at the surface: the arrow stands where the pusher is.
-        vector = scale * place.force
-        start = (place.point - vector).tolist()
+        R, p = link_pose[:3, :3], link_pose[:3, 3]
+        vector = scale * R @ place.force
+        start = (R @ place.point + p - vector).tolist()
         return [*shown, markers.arrow(head, FORCE, 0, start, vector, width, color)]
 
     def _ask(self, locator: ContactLocator, state: RobotState, external: ExternalTorques) -> None:

@@ -19,6 +19,9 @@ GREY = ColorRGBA(r=0.6, g=0.6, b=0.6, a=1.0)
 AXIS_THICKNESS = 0.08
 """Of an axis or an arrow's head, in lengths of the axis."""
 
+SPACE_WIDTH = 0.5
+"""Of a space in a text, in heights of its letters."""
+
 
 def frame_axes(header: Header, identifier: int, pose: Array, length: float) -> Marker:
     """The axes of a frame: x red, y green, z blue.
@@ -67,10 +70,11 @@ def arrow(
 
 
 def points(
-    header: Header, namespace: str, positions: Array, width: float, color: ColorRGBA
+    header: Header, namespace: str, pose: Array, positions: Array, width: float, color: ColorRGBA
 ) -> Marker:
-    """Points (n, 3) as small squares, half transparent."""
+    """Points (n, 3) in a frame of that pose (4, 4) as small squares, half transparent."""
     marker = _marker(header, namespace, 0, Marker.POINTS)
+    marker.pose = pose_message(pose)
     marker.points = [point_message(position) for position in positions.tolist()]
     marker.scale.x = marker.scale.y = width
     marker.color = ColorRGBA(r=color.r, g=color.g, b=color.b, a=0.5)
@@ -78,9 +82,19 @@ def points(
 
 
 def label(header: Header, namespace: str, text: str, height: float, color: ColorRGBA) -> Marker:
-    """A text at the origin of a frame that faces the viewer."""
+    """A text that faces the viewer; its ``pose.position`` says where.
+
+    Args:
+        header: of the frame that the position is given in.
+        namespace: its only marker.
+        text: what it says.
+        height: of a capital letter [m].
+        color: of the letters.
+    """
     marker = _marker(header, namespace, 0, Marker.TEXT_VIEW_FACING)
     marker.text = text
+    # RViz takes x for the width of a space, and a metre where it is 0.
+    marker.scale.x = SPACE_WIDTH * height
     marker.scale.z = height
     marker.color = color
     return marker
