@@ -115,6 +115,7 @@ def test_the_composed_process_has_one_subscription_of_the_joint_states(ros, comp
     assert ros.node.count_subscribers('/joint_states') == 1
     assert ros.node.count_subscribers('/robot_description') == 1
     assert ros.node.count_subscribers('/payload') == 0
+    assert ros.node.count_subscribers('/gravity') == 0
 
 
 def test_a_payload_reaches_every_part(ros, composed):

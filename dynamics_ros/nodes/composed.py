@@ -6,8 +6,12 @@ parameters are those of dynamics_node, which knows payload and gravity.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NoReturn
 
+from rclpy.node import Node
+
+from ..errors import DynamicsRosError
 from .contact_node import NAME as CONTACT
 from .contact_node import Contact
 from .diagnostics import Diagnostics, report_in_turn
@@ -23,14 +27,20 @@ from .undeclared import refuse_undeclared
 
 
 def build() -> Application:
-    """Three nodes on one robot."""
-    host = GuardedNode(DYNAMICS)
+    """Three nodes on one robot.
+
+    Raises:
+        DynamicsRosError: a remapping gives one name to several of them, or a parameter is wrong.
+    """
+    nodes = {name: GuardedNode(name) for name in (KINEMATICS, DYNAMICS, CONTACT)}
+    _check_names(nodes)
+    host = nodes[DYNAMICS]
     context = RobotContext(host, subscribe_payload=False)
     # In the order in which their services become quick: a search waits for nobody.
     parts = (
-        Kinematics(GuardedNode(KINEMATICS), context),
+        Kinematics(nodes[KINEMATICS], context),
         Dynamics(host, context),
-        Contact(GuardedNode(CONTACT), context),
+        Contact(nodes[CONTACT], context),
     )
     for part in parts:
         context.add(part)
@@ -38,6 +48,21 @@ def build() -> Application:
     report_in_turn(host, [Diagnostics(context, part) for part in parts])
     GravityFollower(context)
     return Application([part.node for part in parts], context)
+
+
+def _check_names(nodes: Mapping[str, Node]) -> None:
+    """Refuse ``-r __node:=NAME``, as the ``name`` of a launch action: it is for all of them.
+
+    Args:
+        nodes: by the names that they have without any remapping.
+    """
+    given = [node.get_name() for node in nodes.values()]
+    twice = next((name for name in given if given.count(name) > 1), None)
+    if twice is not None:
+        raise DynamicsRosError(
+            f'__node:={twice}: this process has the nodes {", ".join(nodes)}, which need a name '
+            f'each; expected none, or one for a node of them: -r {KINEMATICS}:__node:={twice}'
+        )
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

@@ -13,7 +13,6 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from dynamics_ros_msgs.msg import Payload
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,
     ComputeForwardDynamics,
@@ -31,16 +30,14 @@ from .conversions import (
     accel_message,
     empty_efforts,
     finite_sequence,
-    header,
     inertia_arrays,
-    inertia_message,
     point_message,
-    vector_array,
     wrench_message,
 )
 from .declaration import ParameterSet
 from .forms import Form
-from .outputs import LATCHED, Output
+from .load_topics import LoadPublisher, gravity_in_root
+from .outputs import Output
 from .parameters import DynamicsParameters, PayloadParameters
 from .part import Part
 from .payload_action import PayloadAction
@@ -107,8 +104,7 @@ class Dynamics(Part):
         self._torques = Output(node, JointState, '~/gravity_torques', outbox=context.outbox)
         self._commands: Output | None = None
         self._replies = Replies(())
-        self._payload = Output(node, Payload, 'payload', LATCHED)
-        self._announced: PayloadRequest | None = None
+        self._load = LoadPublisher(node, context)
         for kind, name, motion in (
             (ComputeInverseDynamics, 'compute_inverse_dynamics', self._inverse_dynamics),
             (ComputeForwardDynamics, 'compute_forward_dynamics', self._forward_dynamics),
@@ -156,15 +152,7 @@ class Dynamics(Part):
             self._commands = None
         self._replies = self._plan(prepared)
         assert self.context.built is not None
-        payload = self.context.built.request.payload
-        if payload != self._announced:
-            self._announced = payload
-            self._payload.publish(self._payload_message(payload))
-
-    def _payload_message(self, payload: PayloadRequest) -> Payload:
-        head = header(self.context.now(), self.context.frame_id(payload.frame))
-        inertia = inertia_message(payload.mass, payload.center_of_mass, payload.inertia_matrix())
-        return Payload(header=head, inertia=inertia)
+        self._load.tell(self.context.built.request)
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
         """Compile what services ask for."""
@@ -184,8 +172,12 @@ class Dynamics(Part):
         )
 
     def outputs(self) -> list[Output]:
-        """Gravity torques and commands, and the payload."""
-        return [self._torques, *([self._commands] if self._commands else []), self._payload]
+        """Gravity torques and commands, payload and gravity."""
+        return [
+            self._torques,
+            *([self._commands] if self._commands else []),
+            *self._load.outputs,
+        ]
 
     def details(self) -> dict[str, str]:
         """Payload and gravity in force."""
@@ -425,14 +417,7 @@ class Dynamics(Part):
 
     async def _set_gravity(self, request: Any, response: Any) -> None:
         self.context.required_robot()
-        frame_id = request.gravity.header.frame_id
-        if frame_id not in ('', self.context.root_frame_id()):
-            raise InvalidArgumentError(
-                'gravity.header.frame_id',
-                repr(frame_id),
-                f'{self.context.root_frame_id()!r} or none',
-            )
-        gravity = tuple(vector_array(request.gravity.vector, 'gravity.vector').tolist())
+        gravity = gravity_in_root(self.context, request.gravity, 'gravity')
         await self.context.change_robot('gravity', lambda now: replace(now, gravity=gravity))
         self.context.parameters.store({'gravity': gravity})
 

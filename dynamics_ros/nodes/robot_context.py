@@ -16,15 +16,14 @@ from rclpy.task import Future
 from rclpy.timer import Timer
 from std_msgs.msg import Header, String
 
-from dynamics_ros_msgs.msg import Payload
-
 from ..errors import DynamicsRosError, InvalidArgumentError, ModelError
 from ..robot import Robot
 from .backlog import CATCH_UP, MOMENT
 from .cdr import MalformedMessageError
-from .conversions import JointValues, header, inertia_arrays
+from .conversions import JointValues, header
 from .declaration import ParameterSet
 from .joint_state_input import ODOMETRY_QOS, OVERRIDABLE, JointStateInput
+from .load_topics import LoadSubscriber
 from .meter import Meter
 from .names import FrameNames
 from .outputs import LATCHED, Outbox, RateLimit
@@ -36,7 +35,6 @@ from .results import FaultLog, NoModelError, NoStateError, StaleStateError
 from .robot_builder import (
     Built,
     Edit,
-    PayloadRequest,
     RobotBuilder,
     RobotRequest,
     SupersededError,
@@ -84,8 +82,8 @@ class RobotContext:
 
         Args:
             node: as above.
-            subscribe_payload: whether the payload comes from the topic ``payload``; not so in the
-                process that decides it.
+            subscribe_payload: whether payload and gravity come from the topics of these names; not
+                so in the process that decides them.
         """
         self.node = node
         self.parameters = ParameterSet(node, RobotParameters)
@@ -132,7 +130,7 @@ class RobotContext:
             qos_overriding_options=OVERRIDABLE,
         )
         if subscribe_payload:
-            node.create_subscription(Payload, 'payload', self._on_payload, LATCHED)
+            LoadSubscriber(self)
 
     # --- parts ----------------------------------------------------------------------------------
 
@@ -289,16 +287,6 @@ class RobotContext:
             self.report('robot_description', ModelError('robot_description', 'is empty'))
             return
         self.change_reported('robot_description', lambda now: replace(now, description=text))
-
-    def _on_payload(self, message: Payload) -> None:
-        try:
-            mass, center, inertia = inertia_arrays(message.inertia, 'payload.inertia')
-        except DynamicsRosError as error:
-            self.report('payload', error)
-            return
-        frame = self.frame_name(message.header.frame_id)
-        payload = PayloadRequest.of(frame, mass, center, inertia)
-        self.change_reported('payload', lambda now: replace(now, payload=payload))
 
     def _prepare(self, robot: Robot, default_frame: str) -> list[Any]:
         """What each part makes of a robot; an error of one is no reason for the others."""

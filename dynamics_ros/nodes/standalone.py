@@ -29,7 +29,7 @@ def run_alone(
         name: of the node.
         make: makes the part.
         arguments: of the command line; None for those of the process.
-        subscribe_payload: whether the payload comes from elsewhere.
+        subscribe_payload: whether payload and gravity come from elsewhere.
     """
 
     def build() -> Application:
