@@ -403,8 +403,15 @@ def stamp_of(nanoseconds: int) -> Time:
 @contextmanager
 def tf2_for_nodes() -> Iterator[None]:
     """Nodes that start in this block find tf2_ros: a stand-in where it is not installed."""
+    with found_by_nodes('tf2_ros'):
+        yield
+
+
+@contextmanager
+def found_by_nodes(module: str) -> Iterator[None]:
+    """Nodes that start in this block find a module: a stand-in where it is not installed."""
     with pytest.MonkeyPatch.context() as patch:
-        if importlib.util.find_spec('tf2_ros') is None:
+        if importlib.util.find_spec(module) is None:
             paths = [str(Path(__file__).parent / 'stand_ins'), os.environ.get('PYTHONPATH', '')]
             patch.setenv('PYTHONPATH', os.pathsep.join(filter(None, paths)))
         yield

@@ -21,7 +21,7 @@ from geometry_msgs.msg import PoseStamped
 from numpy.testing import assert_allclose
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from ros_harness import client, description, occupy, running
+from ros_harness import client, description, found_by_nodes, occupy, running
 from sensor_msgs.msg import JointState, MultiDOFJointState
 from std_msgs.msg import Header
 
@@ -265,19 +265,39 @@ def services(one):
     return dict(one.node.get_service_names_and_types())
 
 
-def test_the_services_are_there_where_moveit_msgs_is():
-    parameters = {'robot_description': description(), 'frames': ['tool0']}
-    ours = '/kinematics_node/compute_inverse_kinematics'
-    with running('kinematics_node', DOMAIN, parameters), client(DOMAIN) as one:
-        one.wait_for(lambda: ours in services(one))
-        if importlib.util.find_spec('moveit_msgs') is None:
-            assert not {'/compute_fk', '/compute_ik'} & set(services(one))
-            return
-        from moveit_msgs.msg import MoveItErrorCodes
-        from moveit_msgs.srv import GetPositionFK, GetPositionIK
+def ready(one):
+    """Whether the node has all of its services: those in question come before this one."""
+    return '/kinematics_node/compute_inverse_kinematics' in services(one)
 
-        for code in Code:
-            assert getattr(MoveItErrorCodes, code.name) == code
+
+OFFERED = {'robot_description': description(), 'frames': ['tool0'], 'moveit_services': True}
+OURS = {'/compute_fk', '/compute_ik'}
+
+
+def test_nobody_is_offered_services_of_move_group_unasked():
+    with found_by_nodes('moveit_msgs'), client(DOMAIN) as one:
+        with running('kinematics_node', DOMAIN, OFFERED | {'moveit_services': False}):
+            one.wait_for(lambda: ready(one))
+            assert not OURS & set(services(one))
+        with running('kinematics_node', DOMAIN, OFFERED):
+            one.wait_for(lambda: set(services(one)) >= OURS)
+
+
+@pytest.mark.skipif(importlib.util.find_spec('moveit_msgs') is not None, reason='it is there')
+def test_without_moveit_msgs_there_is_nothing_to_offer():
+    with running('kinematics_node', DOMAIN, OFFERED) as process:
+        assert process.wait() == 1
+        assert 'cannot start: moveit_services: moveit_msgs is not installed' in process.printed
+
+
+@pytest.mark.skipif(importlib.util.find_spec('moveit_msgs') is None, reason='needs moveit_msgs')
+def test_the_services_answer_messages_of_moveit():
+    from moveit_msgs.msg import MoveItErrorCodes
+    from moveit_msgs.srv import GetPositionFK, GetPositionIK
+
+    for code in Code:
+        assert getattr(MoveItErrorCodes, code.name) == code
+    with running('kinematics_node', DOMAIN, OFFERED), client(DOMAIN) as one:
         request = GetPositionIK.Request()
         request.ik_request.robot_state.joint_state = robot_state().joint_state
         request.ik_request.pose_stamped = pose(TARGET)

@@ -35,7 +35,7 @@ OPTIONAL = {
     'daqp': 'bounded least squares are solved by SciPy; a log line of the servo says so',
     'llvmlite': 'kernels run as Python; a log line says so',
     'matplotlib': 'estimate_bag writes no plot; a log line says so',
-    'moveit_msgs': 'compute_fk and compute_ik are not offered',
+    'moveit_msgs': 'moveit_services is refused with the reason',
     'rosbags': 'estimate_bag ends with the reason',
     'tf2_ros': 'targets in frames of tf are refused with the reason',
     'trimesh': 'meshes other than STL are left out with the reason',

@@ -97,7 +97,8 @@ class Kinematics(Part):
         self.moveit = MoveItServices(
             node, context, self.parameters, self._searches, lambda: self._configured_frames()[0]
         )
-        self.moveit.offer()
+        if self.parameters.values.moveit_services:
+            self.moveit.offer()
         for kind, name, handler in (
             (ComputeForwardKinematics, 'compute_forward_kinematics', self._forward_kinematics),
             (ComputeInverseKinematics, 'compute_inverse_kinematics', self._searches.answer),

@@ -1,4 +1,4 @@
-"""compute_fk and compute_ik as MoveIt offers them, where moveit_msgs is installed.
+"""compute_fk and compute_ik as MoveIt offers them, for who asks for them by a parameter.
 
 Requests and responses are read and filled by the names of their fields, so that nothing here needs
 the message package but the offer of the services.
@@ -84,21 +84,23 @@ class MoveItServices:
         self._searches, self._tip = searches, tip
         self._faults = FaultLog.of(node)
 
-    def offer(self) -> bool:
-        """Have the services, if moveit_msgs is installed; whether it is."""
+    def offer(self) -> None:
+        """Have the services.
+
+        Raises:
+            InvalidArgumentError: moveit_msgs is not installed.
+        """
         try:
             from moveit_msgs.srv import GetPositionFK, GetPositionIK
         except ImportError:
-            self._node.get_logger().debug(
-                'compute_fk and compute_ik are not offered: moveit_msgs is not installed'
-            )
-            return False
+            raise InvalidArgumentError(
+                'moveit_services', 'moveit_msgs is not installed', 'false without it'
+            ) from None
         for kind, name, handler in (
             (GetPositionFK, 'compute_fk', self.forward_kinematics),
             (GetPositionIK, 'compute_ik', self.inverse_kinematics),
         ):
             offer(self._node, kind, name, handler)
-        return True
 
     async def forward_kinematics(self, request: Any, response: Any) -> Any:
         """Poses of links (GetPositionFK)."""

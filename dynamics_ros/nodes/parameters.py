@@ -157,6 +157,12 @@ class KinematicsParameters:
         'Publish the pose of every link in the root frame to /tf. Not beside a '
         'robot_state_publisher of the same robot: a link would have two parents',
     )
+    moveit_services: bool = parameter(
+        False,
+        'Offer compute_fk and compute_ik as MoveIt does; needs moveit_msgs. Not beside a '
+        'move_group of the same namespace: it has services of these names',
+        read_only=True,
+    )
     group_name: str = parameter(
         '',
         'Name of the group that compute_ik answers for: the chain to the first of frames. Empty: '

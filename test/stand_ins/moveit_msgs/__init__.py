@@ -1,0 +1,4 @@
+"""Stands in for moveit_msgs where it is not installed, so that its services can be offered.
+
+They have the types of other services: whoever needs answers needs the real package.
+"""
