@@ -17,7 +17,15 @@ import numpy as np
 import pytest
 from ros_harness import occupy
 
-from dynamics_ros.demo.client import Contact, State, Wrench
+from dynamics_ros.demo.client import (
+    Contact,
+    LateError,
+    ServiceError,
+    State,
+    UnansweredError,
+    Wrench,
+)
+from dynamics_ros.demo.demonstration import Demonstration
 from dynamics_ros.demo.display import listed
 from dynamics_ros.demo.domain import DOMAIN_VARIABLE, DomainError, choose_domain
 from dynamics_ros.demo.measures import Measures
@@ -464,3 +472,37 @@ class TestTheChecks:
     def test_torques_that_are_off_are_a_failure(self, report):
         report.measure_inverse_dynamics(np.array([10.0, 0.0]), np.array([10.0, 1e-4]), 0.001)
         assert 'inverse dynamics' in report.failures[0]
+
+
+class TestQuestions:
+    """A service that does not answer is a failure, unless its node does not keep up either."""
+
+    @pytest.mark.parametrize(('outputs', 'late'), [(0.3, True), (1.0, False)])
+    def test_one_that_does_not_answer(self, subject, outputs, late):
+        demonstration = Demonstration(subject, None, DOMAIN, 0.0)
+        client = SimpleNamespace(wrench=SimpleNamespace(count=0), rate=lambda: 100.0)
+
+        def ask():
+            began = time.monotonic()
+            time.sleep(0.1)
+            client.wrench.count = outputs * 100.0 * (time.monotonic() - began) * 1.01
+            raise UnansweredError('nobody answers')
+
+        report = demonstration.report
+        assert demonstration._ask(client, report, 'figure', ask) is None
+        assert report.late == ({'figure': 'nobody answers'} if late else {})
+        assert report.failures == ([] if late else ['nobody answers'])
+
+    @pytest.mark.parametrize(
+        ('error', 'late'), [(LateError('timed out'), True), (ServiceError('refused'), False)]
+    )
+    def test_one_that_answers_that_it_did_not_work(self, subject, error, late):
+        demonstration = Demonstration(subject, None, DOMAIN, 0.0)
+        client = SimpleNamespace(wrench=SimpleNamespace(count=0))
+
+        def ask():
+            raise error
+
+        report = demonstration.report
+        assert demonstration._ask(client, report, 'figure', ask) is None
+        assert (bool(report.late), bool(report.failures)) == (late, not late)

@@ -6,6 +6,7 @@ import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -49,6 +50,10 @@ class ServiceError(Exception):
 
 class LateError(ServiceError):
     """A service that answers that it had too little time."""
+
+
+class UnansweredError(ServiceError):
+    """A service that has not answered."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +134,12 @@ class Client:
         """How many messages have come on each topic."""
         return {name: track.count for name, track in self._tracks.items()}
 
+    def rate(self) -> float:
+        """Joint states per second of simulated time, of which some may have been lost."""
+        stamps = sorted(self.joint_states.stamps())
+        steps = [b - a for a, b in pairwise(stamps)]
+        return NANOSECONDS / min(steps) if steps else 0.0
+
     def silent(self) -> list[str]:
         """Topics that nothing has come on yet, and services that nobody offers."""
         topics = [name for name, count in self.received().items() if not count]
@@ -146,8 +157,8 @@ class Client:
         assert state is not None
         return state
 
-    def push(self, force: Array, duration: float) -> None:
-        """Push the tool with a force (3) in root axes for so many seconds.
+    def push(self, force: Array, duration: float) -> float:
+        """Push the tool with a force (3) in root axes for so many seconds; how long it took [s].
 
         Raises:
             ServiceError: the push was refused.
@@ -157,7 +168,8 @@ class Client:
             wrench=wrench_message(np.concatenate([force, np.zeros(3)])),
             duration=duration_message(duration),
         )
-        self._call(self._push, request)
+        _, took = self._call(self._push, request)
+        return took
 
     def inverse_kinematics(self, target: Array) -> tuple[Array, float]:
         """Joint positions (n) that bring the tool to a pose (4, 4), and how long it took [s].
@@ -215,7 +227,10 @@ class Client:
         while not arrivals:
             self._tick()
             if time.monotonic() - began > _SERVICE_TIMEOUT:
-                raise ServiceError(f'{client.srv_name} has not answered in {_SERVICE_TIMEOUT:g} s')
+                client.remove_pending_request(future)
+                raise UnansweredError(
+                    f'{client.srv_name} has not answered in {_SERVICE_TIMEOUT:g} s'
+                )
             time.sleep(0.0005)
         response = future.result()
         result = response.result

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import pairwise
 
 MOST_GAP = 20_000_000
 """ns between two outputs; a tenth of that is usual."""
@@ -26,9 +27,9 @@ class Continuity:
 
     def __init__(self, stamps: Sequence[int]) -> None:
         self._stamps = sorted(stamps)
-        gaps = zip(self._stamps, self._stamps[1:], strict=False)
         # Where a stretch without gaps begins: at the first stamp, and after each gap.
-        self._begins = self._stamps[:1] + [b for a, b in gaps if b - a > MOST_GAP]
+        after_gaps = [b for a, b in pairwise(self._stamps) if b - a > MOST_GAP]
+        self._begins = self._stamps[:1] + after_gaps
 
     def settled(self, stamp: int) -> bool:
         """Whether outputs came without a gap for ``SETTLING`` until this stamp."""

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import numpy as np
 import rclpy
@@ -14,12 +15,14 @@ from rclpy.signals import SignalHandlerOptions
 
 from dynamics_ros.nodes.executor import dispose, make_executor, spin
 
-from .client import Client, LateError, ServiceError
+from .client import Client, LateError, ServiceError, UnansweredError
 from .display import Display, listed
 from .measures import Measures
 from .processes import ChildError, Children
 from .report import Report
 from .subject import Subject
+
+Answer = TypeVar('Answer')
 
 _SLOW_START = 20.0  # s after which the machine is called slow
 _START_TIMEOUT = 120.0  # s
@@ -30,6 +33,7 @@ _LONGEST_PUSH = 4.0  # s
 _PAUSE = 0.3  # s between the push and the services
 _HANGING = 60.0  # s without anything new after which a process is not slow, but hangs
 _SLOW_SERVICE = 10.0  # s
+_IN_TIME = 0.8  # of the states that are simulated in real time, answered by a node that keeps up
 _LOOK = 0.02  # s between two looks at what has come
 
 
@@ -71,7 +75,8 @@ class Demonstration:
             self.report.startup_s = time.monotonic() - self._began
             self._display = display = Display(self._subject, client)
             display.event(f'everything runs, {self.report.startup_s:.1f} s after the start')
-            while not self.complete or not rounds or self.report.rounds < rounds:
+            end = time.monotonic() + duration - 0.5 * _ROUND
+            while not self.complete or time.monotonic() < end:
                 self._round(client, display, duration / rounds if rounds else _ROUND)
 
     def _tick(self) -> None:
@@ -150,10 +155,31 @@ class Demonstration:
         size = float(np.linalg.norm(force))
         text = ', '.join(f'{component:.2f}' for component in force)
         display.event(f'push at {self._subject.tool}: ({text}) N, {size:.2f} N, {duration:.1f} s')
+        self._ask(client, report, 'push', lambda: client.push(force, duration))
+
+    def _ask(
+        self, client: Client, report: Report, figure: str, question: Callable[[], Answer]
+    ) -> Answer | None:
+        """The answer of a service; None when there is none, which the report tells."""
+        began, outputs = time.monotonic(), client.wrench.count
         try:
-            client.push(force, duration)
+            answer = question()
+        except LateError as error:
+            report.came_late(figure, str(error))
+        except UnansweredError as error:
+            waited = time.monotonic() - began
+            if client.wrench.count - outputs < _IN_TIME * waited * client.rate():
+                report.came_late(figure, str(error))
+            else:
+                report.require(False, str(error))
         except ServiceError as error:
             report.require(False, str(error))
+        else:
+            waited = time.monotonic() - began
+            if waited > _SLOW_SERVICE:
+                report.came_late(figure, f'answered after {waited:.0f} s')
+            return answer
+        return None
 
     def _tell_push(self, display: Display, report: Report) -> None:
         if report.push_detected_after_ms is not None:
@@ -165,33 +191,26 @@ class Demonstration:
                 f'{report.push_compared} off by {report.push_error_percent:.2f} %'
             )
 
-    def _tell_time(self, report: Report, service: str, took: float) -> None:
-        if took > _SLOW_SERVICE:
-            report.came_late(service, f'answered after {took:.0f} s')
-
     def _solve(self, client: Client, display: Display, report: Report) -> None:
         target = self._subject.reference.pose(self._subject.target(), self._subject.tool)
-        try:
-            q, took = client.inverse_kinematics(target)
-        except LateError as error:
-            report.came_late('inverse kinematics', str(error))
+        answer = self._ask(
+            client, report, 'inverse kinematics', lambda: client.inverse_kinematics(target)
+        )
+        if answer is None:
             return
-        except ServiceError as error:
-            report.require(False, str(error))
-            return
-        self._tell_time(report, 'inverse kinematics', took)
+        q, took = answer
         report.measure_inverse_kinematics(self._subject, target, q, took)
         display.event(f'inverse kinematics in {took * 1e3:.1f} ms: {listed(q)}')
 
     def _compute_torques(self, client: Client, display: Display, report: Report) -> None:
         state = client.newest_state()
         a = self._rng.uniform(-1.0, 1.0, size=self._subject.robot.nv)
-        try:
-            torques, took = client.inverse_dynamics(state, a)
-        except ServiceError as error:
-            report.require(False, str(error))
+        answer = self._ask(
+            client, report, 'inverse dynamics', lambda: client.inverse_dynamics(state, a)
+        )
+        if answer is None:
             return
-        self._tell_time(report, 'inverse dynamics', took)
+        torques, took = answer
         truth = self._subject.reference.inverse_dynamics(state.q, state.v, a)
         report.measure_inverse_dynamics(truth, torques, took)
         display.event(f'inverse dynamics in {took * 1e3:.1f} ms, Nm: {listed(torques)}')
