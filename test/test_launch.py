@@ -298,10 +298,10 @@ def test_the_demo_ends_with_its_simulator_and_knows_its_arm():
 
 @pytest.fixture
 def with_rviz(tmp_path, monkeypatch):
-    """A machine where ROS finds rviz2 and robot_state_publisher."""
+    """A machine where ROS finds rviz2, robot_state_publisher and tf2_ros."""
     index = tmp_path / 'share' / 'ament_index' / 'resource_index' / 'packages'
     index.mkdir(parents=True)
-    for name in ('rviz2', 'robot_state_publisher'):
+    for name in ('rviz2', 'robot_state_publisher', 'tf2_ros'):
         (index / name).touch()
     monkeypatch.setenv('AMENT_PREFIX_PATH', f'{tmp_path}:{os.environ["AMENT_PREFIX_PATH"]}')
 
@@ -399,6 +399,59 @@ def test_rviz_shows_a_wrench_only_where_it_would_draw_it_right():
 def test_rviz_draws_a_robot_that_moves_in_the_frame_of_its_odometry():
     config = adapted(RVIZ_CONFIG, settings(description_file=ARM, root_joint='floating'))
     assert config['Visualization Manager']['Global Options']['Fixed Frame'] == 'odom'
+
+
+# --- two robots ---------------------------------------------------------------------------------
+
+
+PLACES = {'left': (0.0, 0.5, 0.0), 'right': (0.0, -0.5, 0.0)}
+
+
+def together(**values: str) -> list[processes.Step]:
+    """What two robots share."""
+    given = {item.name: item.default for item in arguments.SIDE_BY_SIDE} | values
+    return list(processes.side_by_side(Settings(given), PLACES))
+
+
+def test_two_simulated_robots_stand_in_one_tree_and_one_window(with_rviz):
+    left, right, rviz = together()
+    for step, name, y in ((left, 'left', '0.5'), (right, 'right', '-0.5')):
+        assert (step.package, step.executable) == ('tf2_ros', 'static_transform_publisher')
+        assert step.namespace == name  # two nodes of one name
+        place = ['--x', '0.0', '--y', y, '--z', '0.0']
+        assert step.arguments == [
+            *place, '--frame-id', 'world', '--child-frame-id', f'{name}/base_link'
+        ]  # fmt: skip
+    config = yaml.safe_load(Path(rviz.arguments[1]).read_text())
+    assert config['Visualization Manager']['Global Options']['Fixed Frame'] == 'world'
+    assert shown(config) == {
+        f'/{name}{topic}': kind for name in TWO for topic, kind in shown(RVIZ_CONFIG).items()
+    }
+    names = [display['Name'] for display in config['Visualization Manager']['Displays']]
+    assert len(set(names)) == len(names)
+    assert names.count('Grid') == names.count('Links') == 1
+    models = [d for d in config['Visualization Manager']['Displays'] if 'TF Prefix' in d]
+    assert [model['TF Prefix'] for model in models] == [*TWO]
+
+
+def test_two_robots_in_a_cell_have_its_namespace_and_prefix(with_rviz):
+    left, _, rviz = together(namespace='/cell', frame_prefix='cell/')
+    assert left.namespace == '/cell/left'
+    assert left.arguments[-3:] == ['cell/world', '--child-frame-id', 'cell/left/base_link']
+    config = yaml.safe_load(Path(rviz.arguments[1]).read_text())
+    assert '/cell/right/kinematics_node/markers' in shown(config)
+
+
+def test_where_real_robots_stand_is_not_said_for_them(with_rviz):
+    assert together(simulated='false') == []
+    (rviz,) = together(simulated='false', rviz='true', fixed_frame='cell')
+    assert list(rviz.arguments[2:]) == ['-f', 'cell']
+
+
+def test_two_robots_do_without_tf2_and_rviz_and_say_so(without_rviz):
+    left, right, rviz = together()
+    assert left.text == 'nothing says where left stands: the package tf2_ros is not installed'
+    assert 'right' in right.text and 'rviz2 is not installed' in rviz.text
 
 
 # --- for real -----------------------------------------------------------------------------------
@@ -536,6 +589,13 @@ def test_launch_leaves_the_simulators_out_where_robots_are_real():
     path = ROOT / 'launch' / 'two_robots.launch.py'
     robots = visited(path, simulated='false', namespace='cell', frame_prefix='cell_')
     assert [robot.node_executable for robot in robots] == ['dynamics_ros'] * 2
+
+
+def test_launch_opens_one_window_for_two_robots(with_rviz):
+    started = visited(ROOT / 'launch' / 'two_robots.launch.py', description_file=ARM)
+    names = [action.node_executable for action in started]
+    places = ['static_transform_publisher'] * 2
+    assert names == [*['robot_simulator', 'dynamics_ros'] * 2, *places, 'rviz2']
 
 
 @pytest.mark.ros

@@ -40,11 +40,12 @@ def nanoseconds(message):
     return message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
 
 
-def apply_wrench(listener, frame, force=(0.0, 0.0, 0.0), seconds=0.0, **fields):
+def apply_wrench(listener, frame, force=(0.0, 0.0, 0.0), seconds=0.0, namespace='', **fields):
     request = ApplyWrench.Request(frame=frame, **fields)
     request.wrench.force = Vector3(x=force[0], y=force[1], z=force[2])
     request.duration.sec, request.duration.nanosec = divmod(round(seconds * 1e9), 10**9)
-    return listener.call(ApplyWrench, '/robot_simulator/apply_wrench', request).result
+    service = f'{namespace}/robot_simulator/apply_wrench'
+    return listener.call(ApplyWrench, service, request).result
 
 
 def test_the_default_robot_describes_itself_to_whoever_comes_late(listener):
@@ -224,3 +225,18 @@ def test_it_ends_quietly_at_the_first_signal():
         code, _ = process.end()
         assert code == 0
         assert 'Traceback' not in process.printed and 'FATAL' not in process.printed
+
+
+def test_frames_have_the_prefix_of_the_nodes_in_messages_and_in_requests():
+    parameters, own = {'frame_prefix': 'left/'}, {'namespace': '/left'}
+    with client(DOMAIN) as listener, running('robot_simulator', DOMAIN, parameters, **own):
+        poses = listener.listen(PoseStamped, f'/left{TRUTH}/pose', 100)
+        wrenches = listener.listen(WrenchStamped, f'/left{TRUTH}/wrench', 100)
+        listener.wait_for(lambda: poses and wrenches)
+        assert poses[0].header.frame_id == 'left/base_link'
+        assert wrenches[0].header.frame_id == 'left/tool0'
+        for frame, axes in (('left/tool0', 'left/link_1'), ('tool0', 'base_link')):
+            result = apply_wrench(listener, frame, (1.0, 0.0, 0.0), 0.1, expressed_in=axes, **own)
+            assert result.code == Result.SUCCESS, result.message
+        refused = apply_wrench(listener, 'right/tool0', (1.0, 0.0, 0.0), 0.1, **own)
+        assert refused.code == Result.UNKNOWN_FRAME

@@ -36,10 +36,11 @@ def launch_description(
         values['namespace'] = make_namespace_absolute(own) or ''
         return [_action(step) for step in steps(Settings(values))]
 
-    return LaunchDescription([*map(_declared, arguments), OpaqueFunction(function=start)])
+    return LaunchDescription([*map(declared, arguments), OpaqueFunction(function=start)])
 
 
-def _declared(argument: Argument) -> DeclareLaunchArgument:
+def declared(argument: Argument) -> DeclareLaunchArgument:
+    """The declaration of an argument."""
     return DeclareLaunchArgument(
         argument.name,
         default_value=argument.default,

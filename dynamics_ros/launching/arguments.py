@@ -196,3 +196,38 @@ def demo_arguments(own_arm: str) -> tuple[Argument, ...]:
         *(other.get(item.name, item) for item in NODES if item not in without),
         MOTION,
     )
+
+
+SIMULATED = Argument(
+    'simulated',
+    'true',
+    'Simulated robots, as in demo.launch.py. false: nodes for robots whose own bring-up publishes '
+    'robot_description and joint_states in the same namespaces. The other arguments hold for all '
+    'robots.',
+    SWITCH,
+)
+
+
+SIDE_BY_SIDE = (
+    SIMULATED,
+    replace(DESCRIPTION[0], description=f'{DESCRIPTION[0].description} Simulated: an arm.'),
+    *DESCRIPTION[1:],
+    *NAMES,
+    FRAMES,
+    CONTACT_FRAMES,
+    WRENCH_EXPRESSED_IN,
+    PROCESS[1],
+    replace(
+        RVIZ[0],
+        default='',
+        description='Open one RViz for all robots; auto: if it is installed. '
+        'Empty: auto for simulated robots, else false.',
+        choices=('', *RVIZ[0].choices),
+    ),
+    RVIZ[1],
+    replace(
+        RVIZ[2],
+        description='Frame that RViz draws in. Empty: world, which simulated robots stand in.',
+    ),
+)
+"""What several robots share, beside what the launch file of each takes."""

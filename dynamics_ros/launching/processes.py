@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from ament_index_python.packages import (
 )
 
 from ..errors import InvalidArgumentError
-from .rviz import adapted
+from .rviz import adapted, adapted_for_several
 from .settings import Settings
 from .temporary import temporary_yaml
 
@@ -28,6 +28,9 @@ HOST = 'dynamics_node'
 """The node that has the parameters of the robot where all nodes share a process."""
 
 RVIZ_CONFIG = 'dynamics.rviz'
+WORLD = 'world'
+"""The frame that several robots stand in."""
+
 SIMULATED_ARM = 'seven_joint_arm'
 """The package's own robot: the name of its URDF and of its parameter file."""
 
@@ -120,12 +123,56 @@ def robot_state_publisher(settings: Settings) -> Iterator[Process]:
 
 def rviz(settings: Settings) -> Iterator[Step]:
     """RViz, if it is asked for."""
+    yield from _rviz(settings, lambda config: adapted(config, settings))
+
+
+def side_by_side(settings: Settings, places: Mapping[str, Sequence[float]]) -> Iterator[Step]:
+    """What several robots share: the places of simulated ones, and one RViz for all of them.
+
+    Args:
+        settings: with the namespace and the prefix that the robots have in common.
+        places: name of a robot to x, y, z of its root link in the frame ``world`` [m].
+    """
+    simulated = settings.is_on('simulated')
+    if simulated and not settings.description:
+        settings = Settings(settings.values | {'description_file': str(simulated_arm())})
+    world = settings['frame_prefix'] + WORLD
+    robots = {name: settings.of_robot(name) for name in places}
+    if simulated:
+        # As the demo of each robot does.
+        robots = {
+            name: robot.with_default('wrench_expressed_in', robot.tool)
+            for name, robot in robots.items()
+        }
+        for name, robot in robots.items():
+            yield _place(name, robot, world, places[name])
+    settings = settings.with_default('rviz', 'auto' if simulated else 'false')
+    fixed = settings['fixed_frame'] or world
+    yield from _rviz(settings, lambda config: adapted_for_several(config, robots, fixed))
+
+
+def _place(name: str, robot: Settings, world: str, place: Sequence[float]) -> Step:
+    """What says where a robot stands."""
+    if not robot.root_link:
+        return Notice(f'nothing says where {name} stands: its root link is not known at launch')
+    if not is_installed('tf2_ros'):
+        return Notice(f'nothing says where {name} stands: the package tf2_ros is not installed')
+    arguments = [
+        word for axis, x in zip('xyz', place, strict=True) for word in (f'--{axis}', str(x))
+    ]
+    arguments += ['--frame-id', world, '--child-frame-id', robot['frame_prefix'] + robot.root_link]
+    publisher = 'static_transform_publisher'
+    return _process(robot, publisher, {publisher: {}}, package='tf2_ros', arguments=arguments)
+
+
+def _rviz(settings: Settings, adapt: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[Step]:
+    """RViz, if it is asked for, with the configuration of this package made to fit."""
     wish = settings['rviz']
     if wish == 'auto' and not is_installed('rviz2'):
         yield Notice('RViz is not started: the package rviz2 is not installed')
     elif wish in ('true', 'auto'):
         _require('rviz', 'rviz2')
-        arguments = ['-d', settings['rviz_config'] or _adapted_config(settings)]
+        arguments = ['-d', settings['rviz_config'] or _adapted_config(adapt)]
         if settings['fixed_frame']:
             arguments += ['-f', settings['fixed_frame']]
         yield _process(settings, 'rviz2', {'rviz': {}}, package='rviz2', arguments=arguments)
@@ -133,7 +180,10 @@ def rviz(settings: Settings) -> Iterator[Step]:
 
 def demo(settings: Settings) -> Iterator[Step]:
     """A simulated robot, the nodes on it, and RViz."""
-    simulated = {'robot_description': settings.description, **settings.given('motion')}
+    simulated = {
+        'robot_description': settings.description,
+        **settings.given('motion', 'frame_prefix'),
+    }
     simulator = _process(settings, 'robot_simulator', {'robot_simulator': simulated})
     yield replace(simulator, required=True)
     # RViz draws a wrench at the frame that it is expressed in.
@@ -229,9 +279,9 @@ def _require(argument: str, package: str) -> None:
         )
 
 
-def _adapted_config(settings: Settings) -> str:
+def _adapted_config(adapt: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
     config = yaml.safe_load(Path(_config(RVIZ_CONFIG)).read_text(encoding='utf-8'))
-    return temporary_yaml(adapted(config, settings), suffix='.rviz')
+    return temporary_yaml(adapt(config), suffix='.rviz')
 
 
 def _config(name: str) -> str:

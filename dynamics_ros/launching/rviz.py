@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..nodes.outputs import topic_names
@@ -38,6 +38,30 @@ def adapted(config: dict[str, Any], settings: Settings) -> dict[str, Any]:
     frame = settings.fixed_frame
     if frame:
         manager['Global Options']['Fixed Frame'] = frame
+    return config
+
+
+def adapted_for_several(
+    config: dict[str, Any], robots: Mapping[str, Settings], fixed_frame: str
+) -> dict[str, Any]:
+    """The configuration with the displays of several robots, which one tree of frames joins.
+
+    Args:
+        config: an .rviz file of this package.
+        robots: name to the settings of that robot.
+        fixed_frame: what is drawn in.
+    """
+    joined: list[Display] = []
+    for name, settings in robots.items():
+        for display in adapted(config, settings)['Visualization Manager']['Displays']:
+            if {'Topic', 'Description Topic'} & display.keys():
+                joined.append(display | {'Name': f'{name}: {display["Name"]}'})
+            elif display not in joined:
+                joined.append(display)
+    config = copy.deepcopy(config)
+    manager = config['Visualization Manager']
+    manager['Displays'] = joined
+    manager['Global Options']['Fixed Frame'] = fixed_frame
     return config
 
 

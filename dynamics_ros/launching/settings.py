@@ -58,9 +58,18 @@ class Settings:
 
     def with_default(self, name: str, value: str) -> Settings:
         """The same, with a value for an argument that is empty and not about the description."""
+        return self.changed(**{name: self[name] or value})
+
+    def changed(self, **values: str) -> Settings:
+        """The same, with other values for arguments that are not about the description."""
         other = copy.copy(self)
-        other.values = self.values | {name: self[name] or value}
+        other.values = self.values | values
         return other
+
+    def of_robot(self, name: str) -> Settings:
+        """Those of one of several robots: NAME is its namespace and the prefix of its frames."""
+        namespace = '/'.join(part for part in (self['namespace'].rstrip('/'), name) if part)
+        return self.changed(namespace=namespace, frame_prefix=f'{self["frame_prefix"]}{name}/')
 
     def resolved(self, topic: str) -> str:
         """The full name of a topic, as ROS resolves it in the namespace."""

@@ -49,6 +49,7 @@ from .conversions import (
 from .declaration import ParameterSet
 from .executor import Application, run
 from .guarded_node import GuardedNode
+from .names import FrameNames
 from .serving import serve
 from .simulator_parameters import SimulatorParameters
 from .undeclared import refuse_undeclared
@@ -78,7 +79,9 @@ class RobotSimulator(GuardedNode):
         description = read_urdf(urdf)
         self.robot = Robot(build_model(description))
         require_simulable(self.robot)
-        self.tool = values.tool_frame or tool_frame(description)
+        prefix = values.frame_prefix
+        self._names = FrameNames(prefix + self.robot.root_frame, prefix)
+        self.tool = self._names.inside(values.tool_frame) or tool_frame(description)
         posture = comfortable_posture(self.robot, self.tool)
         actuators = Actuators.for_robot(self.robot, posture, self.tool)
         if actuators.unusable_limits:
@@ -167,9 +170,10 @@ class RobotSimulator(GuardedNode):
             return
         self._was_pushed = pushed
         pose = self._reference.pose(sample.q, self.tool)
-        self._pose.publish(pose_stamped(stamp, self.robot.root_frame, pose))
+        self._pose.publish(pose_stamped(stamp, self._names.root, pose))
         self._torques.publish(joint_state(stamp, names, effort=sample.external_torque))
-        self._wrench.publish(wrench_stamped(stamp, self.tool, self._tool_wrench(sample, pose)))
+        wrench = self._tool_wrench(sample, pose)
+        self._wrench.publish(wrench_stamped(stamp, self._names.outside(self.tool), wrench))
 
     def _tool_wrench(self, sample: Sample, pose: np.ndarray) -> np.ndarray:
         """(6) all pushes of this sample together, about the tool's origin, in its axes."""
@@ -235,10 +239,10 @@ class RobotSimulator(GuardedNode):
         self, request: ApplyWrench.Request, _response: ApplyWrench.Response
     ) -> None:
         self._simulated.push(
-            request.frame,
+            self._names.inside(request.frame),
             wrench_array(request.wrench, 'wrench'),
             seconds(request.duration),
-            request.expressed_in,
+            self._names.inside(request.expressed_in),
             vector_array(request.point, 'point'),
         )
 

@@ -19,6 +19,12 @@ class SimulatorParameters:
         'Frame whose ground truth is published. Empty: the end of the longest chain',
         read_only=True,
     )
+    frame_prefix: str = parameter(
+        '',
+        'Put before every frame in messages, and taken off frames in requests; as that of the '
+        'nodes',
+        read_only=True,
+    )
     joint_state_rate: float = parameter(
         500.0,
         'Joint states per simulated second; rounded so that a whole number of 1 ms steps lies '
