@@ -213,7 +213,7 @@ class TestStamps:
 
     @pytest.mark.parametrize(
         ('jump', 'event'),
-        [(-1, ObserverEvent.CLOCK_JUMP), (101, ObserverEvent.GAP), (2000, ObserverEvent.GAP)],
+        [(-501, ObserverEvent.CLOCK_JUMP), (101, ObserverEvent.GAP), (2000, ObserverEvent.GAP)],
     )
     def test_a_jump_of_the_clock_starts_anew_and_says_why(self, felt, jump, event):
         observer, sample, now = felt
@@ -221,12 +221,25 @@ class TestStamps:
         assert not observer.update(now + jump * MILLISECOND, *sample).any()
         assert observer.event is event
         assert observer.counts[event] == 1
+        assert observer.restart == f'{event.value} ({jump * 1e-3:+.3f} s)'
         assert not observer.settled
         for step in range(1, 201):
             observer.update(now + (jump + step) * MILLISECOND, *sample)
         assert observer.settled
         # After ten time constants exp(-10) of it is missing.
         assert observer.external_torque == pytest.approx(2.0 * np.ones(len(sample[1])), rel=1e-3)
+
+    @pytest.mark.parametrize('back', [1, 500])
+    def test_a_late_sample_is_ignored(self, robot, felt, back):
+        observer, (q, v, tau), now = felt
+        before = observer.external_torque
+        late = observer.update(now - back * MILLISECOND, q, v + 1.0, tau + 5.0)
+        assert np.array_equal(late, before)
+        assert observer.event is ObserverEvent.LATE
+        assert observer.counts[ObserverEvent.LATE] == 1
+        assert observer.settled
+        after = observer.update(now + MILLISECOND, q, v, tau)
+        assert after == pytest.approx(np.full(robot.nv, 2.0), rel=1e-3)
 
     def test_a_gap_within_the_allowance_is_bridged(self, felt):
         observer, sample, now = felt

@@ -99,7 +99,7 @@ def check_taken(buffer: StateBuffer, values: JointValues, seed: int) -> bool:
     if reason:
         assert len(reason) > 10, f'seed {seed}: refused without a reason'
         return False
-    state = buffer.state()
+    state = buffer.due_state()  # none for what is older than what is known
     if state is not None:
         for array in (state.q, state.v, state.effort):
             assert np.isfinite(array).all(), f'seed {seed}'

@@ -25,6 +25,7 @@ from std_srvs.srv import Trigger
 
 from dynamics_ros import Robot
 from dynamics_ros.nodes import composed
+from dynamics_ros.nodes.conversions import nanoseconds
 from dynamics_ros.nodes.executor import Application, dispose, make_executor
 from dynamics_ros.nodes.kinematics_node import Kinematics
 from dynamics_ros.nodes.outputs import Output
@@ -83,7 +84,11 @@ def messages(kind: str, time: int) -> Iterator[JointState | str]:
             elif kind == 'the same stamp again':
                 yield message
             elif kind == 'a stamp in the past':
-                stream.time -= 20 * MILLISECOND
+                stream.time -= 5 * MILLISECOND
+            elif kind == 'a message overtaken by the next':
+                yield stream.state()
+            elif kind == 'a clock set back':
+                stream.time -= 2000 * MILLISECOND
             elif kind == 'no effort of one joint':
                 message.effort[2] = float('nan')
             elif kind == 'no velocities':
@@ -106,7 +111,8 @@ def messages(kind: str, time: int) -> Iterator[JointState | str]:
 
 KINDS = (
     *('nothing happens', 'another order of joints', 'a gap', 'the same stamp again'),
-    *('a stamp in the past', 'no effort of one joint', 'no velocities', 'some joints only'),
+    *('a stamp in the past', 'a message overtaken by the next', 'a clock set back'),
+    *('no effort of one joint', 'no velocities', 'some joints only'),
     *('no number', 'another joint too', 'another frame_id', 'tare', 'contact'),
 )
 
@@ -246,6 +252,16 @@ def test_both_ways_publish_the_same(said, what):
     for (_, kind, one), (*_, other) in zip(shortly, ordinary, strict=True):
         # What fills up between fields may differ.
         assert one == other or deserialize_message(one, kind) == deserialize_message(other, kind)
+    if what != 'a clock set back':
+        last = dict.fromkeys((topic for topic, *_ in shortly), 0)
+        for topic, kind, data in shortly:
+            message = deserialize_message(data, kind)
+            if topic == '/tf':
+                message = message.transforms[0]
+            if hasattr(message, 'header'):
+                stamp = nanoseconds(message.header.stamp)
+                assert stamp >= last[topic]
+                last[topic] = stamp
 
 
 def kinematics_alone() -> Application:

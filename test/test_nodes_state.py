@@ -189,8 +189,11 @@ def test_a_velocity_that_stops_coming_is_missing_though_its_joint_reports(buffer
 
 def test_after_the_clock_jumped_back_joints_not_heard_of_since_are_stale(buffer):
     tell(buffer, whole(100.0))
-    tell(buffer, joints('shoulder elbow', [0.1, 0.2], [0.0] * 2, [0.0] * 2, stamp=1.0))
+    for stamp in (1.0, 1.1, 1.2):
+        assert buffer.state().stale == ()
+        tell(buffer, joints('shoulder elbow', [0.1, 0.2], [0.0] * 2, [0.0] * 2, stamp=stamp))
     assert buffer.state().stale == ('slide',)
+    assert buffer.state().time == 1_200_000_000
 
 
 def test_a_state_is_not_changed_by_later_messages(buffer):

@@ -18,6 +18,7 @@ from ..algorithms.torque_observer import EFFORT_SAMPLINGS, MEMORY, SETTINGS
 from ..arguments import check_not_negative, check_positive, per_entry
 from ..errors import InvalidArgumentError
 from ..kernels import Step
+from .clock_jumps import JUMP_NS
 from .effort_model import EffortModel
 from .noise import NoiseGains, noise_gains
 
@@ -47,12 +48,18 @@ class ObserverEvent(Enum):
     DUPLICATE = 'duplicate'
     """The stamp of the sample before; ignored."""
 
+    LATE = 'older than the sample before'
+    """A stamp of up to ``clock_jumps.JUMP`` ago; ignored."""
+
     CLOCK_JUMP = 'clock jumped backwards'
-    """A stamp in the past; started anew from this sample."""
+    """A stamp further in the past; started anew from this sample."""
 
     GAP = 'gap longer than max_gap'
     """Too long since the sample before; started anew from this sample."""
 
+
+IGNORED = (ObserverEvent.DUPLICATE, ObserverEvent.LATE)
+"""Samples that change nothing."""
 
 UPDATED = ObserverEvent.UPDATED
 """Looked up once: members of an Enum cost a call, a thousand times a second."""
@@ -145,6 +152,11 @@ class TorqueObserver:
         return self._counts | {ObserverEvent.UPDATED: self._updated}
 
     @property
+    def restart(self) -> str:
+        """Why it last began anew, and how far the stamp jumped then."""
+        return self._restart
+
+    @property
     def settled(self) -> bool:
         """Whether the slowest joint has had three time constants since the last start."""
         return self._stamp is not None and self._stamp - self._started >= self._settling
@@ -153,6 +165,7 @@ class TorqueObserver:
         """Forget everything but the counts; the next sample is a first one."""
         self._models = self._models[-1:]
         self._estimate = self._zero
+        self._restart = ObserverEvent.STARTED.value
         self._stamp: int | None = None
         self._started = 0
         self._event = ObserverEvent.STARTED
@@ -205,11 +218,11 @@ class TorqueObserver:
             return self._start(ObserverEvent.STARTED, time, q, v, effort)
         interval = time - before
         if not 0 < interval <= self._longest:
-            if interval == 0:
-                self._note(ObserverEvent.DUPLICATE)
+            if -JUMP_NS <= interval <= 0:
+                self._note(ObserverEvent.LATE if interval else ObserverEvent.DUPLICATE)
                 return self._estimate.copy()
-            late = ObserverEvent.GAP if interval > 0 else ObserverEvent.CLOCK_JUMP
-            return self._start(late, time, q, v, effort)
+            reason = ObserverEvent.GAP if interval > 0 else ObserverEvent.CLOCK_JUMP
+            return self._start(reason, time, q, v, effort)
         if len(self._models) > 1:
             estimate = self._transition(time, q, v, effort, interval * 1e-9)
         else:
@@ -230,6 +243,10 @@ class TorqueObserver:
         model.begin(q, v, effort, self._settings, self._zero)
         self._models = [model]
         self._estimate = self._zero
+        if event is not ObserverEvent.STARTED and self._stamp is not None:
+            self._restart = f'{event.value} ({(time - self._stamp) * 1e-9:+.3f} s)'
+        else:
+            self._restart = event.value
         self._started = self._stamp = time
         self._note(event)
         return self._zero.copy()

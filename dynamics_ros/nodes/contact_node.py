@@ -127,6 +127,7 @@ class Contact(Part):
         offset = self._pipeline.tare.offset
         check = self._pipeline.effort_check.report
         return {f'observer: {event.value}': str(count) for event, count in counts.items()} | {
+            'observer: last start': self._pipeline.observer.restart,
             'tare offset [Nm]': ' '.join(f'{value:.3f}' for value in offset),
             'collision geometry': self._place.told,
             'efforts look': check.verdict.value if check else 'unknown: not yet at rest',

@@ -14,6 +14,7 @@ from ..estimation import (
     TorqueObserver,
     WrenchEstimate,
 )
+from ..estimation.observers import IGNORED
 from ..kernels import Step, copy_of, difference_of, sum_of
 from ..robot import Robot
 from . import contact_estimators as estimators
@@ -132,9 +133,9 @@ class ContactPipeline:
             self._started = stamp, 0
         if not observer.settled:
             self._started = self._started[0], self._started[1] + 1
-            self.silence = f'the observer has not settled since: {event.value}'
+            self.silence = f'the observer has not settled since: {observer.restart}'
             return None
-        if event is not ObserverEvent.DUPLICATE:
+        if event not in IGNORED:
             if self._started[1]:
                 self._measure_interval(stamp)
             self.tare.add(stamp, raw, v)

@@ -302,6 +302,11 @@ class JointValues(NamedTuple):
     effort: Array
     block: Array | None = None
 
+    @property
+    def time(self) -> int:
+        """The stamp [ns]."""
+        return self.seconds * NANOSECONDS + self.nanoseconds
+
 
 def joint_values(message: JointState) -> JointValues:
     """What a joint state says."""

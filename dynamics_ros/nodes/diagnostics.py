@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from itertools import cycle
 
@@ -10,6 +11,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
+from ..estimation.timeline import Timeline
 from .conversions import header
 from .outputs import RELIABLE
 from .part import Part
@@ -18,6 +20,11 @@ from .waiting import stopped
 
 PERIOD = 1.0
 """Seconds between two reports; a change is reported at once."""
+
+IN_SIGHT = 30.0
+"""Seconds for which a jump of the clock is what there is to say of a node that publishes."""
+
+CLOCK = 'clock of joint_states'
 
 SILENT_AFTER = 1.0
 """Seconds without joint states after which that is what there is to say."""
@@ -35,6 +42,7 @@ class Diagnostics:
         self._logged: tuple[bytes, str] | None = None
         self._published: dict[str, int] = {}
         self._refused = 0
+        self._jumps, self._jumped = 0, -math.inf
         self._rate = 0.0
         context.on_change(self.report_change)
 
@@ -114,11 +122,22 @@ class Diagnostics:
             return DiagnosticStatus.ERROR, context.refusal
         if self._refused_total() > self._refused:
             return DiagnosticStatus.WARN, 'publishing; some messages were refused'
+        if self._jumped_lately():
+            assert context.buffer is not None, 'its clock has jumped'
+            return DiagnosticStatus.WARN, f'publishing; {CLOCK} {context.buffer.timeline.jumps}'
         if context.state.stale:
             return DiagnosticStatus.WARN, f'publishing; {part.stale_silence(context.state)}'
         if part.caution:
             return DiagnosticStatus.WARN, f'publishing; {part.caution}'
         return DiagnosticStatus.OK, 'publishing to whoever listens'
+
+    def _jumped_lately(self) -> bool:
+        """Whether the clock of joint states was set back within ``IN_SIGHT``."""
+        buffer, now = self._context.buffer, time.monotonic()
+        jumps = buffer.timeline.jumps.count if buffer else 0
+        if jumps != self._jumps:
+            self._jumps, self._jumped = jumps, now
+        return now - self._jumped < IN_SIGHT
 
     def _values(self) -> dict[str, str]:
         context = self._context
@@ -144,6 +163,7 @@ class Diagnostics:
         buffer = context.buffer
         if buffer is not None:
             values['missing joints'] = ', '.join(buffer.missing())
+            values |= _in_time(buffer.timeline)
             for reason, count in buffer.refused.items():
                 values[f'refused: {reason}'] = str(count)
             for name, count in buffer.unknown_names.items():
@@ -169,6 +189,17 @@ class Diagnostics:
             if output.skipped:
                 values[f'{output.topic} not published for its rate'] = str(output.skipped)
         return values | self._part.details()
+
+
+def _in_time(timeline: Timeline) -> dict[str, str]:
+    """What came late, and how the clock went."""
+    jumps = timeline.jumps
+    return {
+        'joint_states late: dropped': str(timeline.dropped),
+        'joint_states late: merged': str(timeline.merged),
+        'joint_states of publishers in turn, apart [s]': f'{timeline.spread:.4f}',
+        CLOCK: str(jumps) if jumps.count else 'never set back',
+    }
 
 
 def report_in_turn(node: Node, reports: Sequence[Diagnostics]) -> None:

@@ -31,6 +31,7 @@ from .parameters import RobotParameters
 from .part import Part
 from .refusals import Refusals
 from .request_kernels import RequestKernels, WarmUp
+from .resolution import RefusedMessage
 from .results import FaultLog, NoModelError, NoStateError, StaleStateError
 from .robot_builder import (
     Built,
@@ -41,7 +42,7 @@ from .robot_builder import (
     check_locked_joints,
 )
 from .short_way import Junction
-from .state import RefusedMessage, RobotState, StateBuffer
+from .state import RobotState, StateBuffer
 from .waiting import Publishers, waiting_for
 from .worker import Worker
 
@@ -355,7 +356,7 @@ class RobotContext:
             self._warn_refused('joint_states', refusal)
             return
         self.joint_states.tick(time.monotonic())
-        self._tell(buffer.state(), answer)
+        self._tell(buffer.due_state(), answer)
 
     def _refuse_bytes(self, error: MalformedMessageError) -> None:
         self.heard = True
@@ -425,7 +426,7 @@ class RobotContext:
         if not self.buffer.joint_names:
             # The pose is all there is to know of a body without joints.
             self.joint_states.tick(time.monotonic())
-            self._tell(self.buffer.state())
+            self._tell(self.buffer.due_state())
 
     def _warn_refused(self, topic: str, refusal: RefusedMessage) -> None:
         # Not rclpy's throttle: it looks up the caller's source for every message it drops.

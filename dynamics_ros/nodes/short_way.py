@@ -72,7 +72,7 @@ class ShortWay:
             program: of ``StateBuffer.order_step`` and the steps of all.
         """
         self._layout = layout
-        self._buffer = buffer
+        self._buffer, self._timeline = buffer, buffer.timeline
         self._run = program.run
         self._moment = 0
         self._begin = [share.begin for share in shares if share.begin]
@@ -97,6 +97,8 @@ class ShortWay:
         stamp = data[ENCAPSULATION:STAMP_END]
         seconds, nanoseconds = STAMP.unpack(stamp)
         moment = seconds * NANOSECONDS + nanoseconds
+        if moment < self._timeline.newest or nanoseconds >= NANOSECONDS:
+            return None
         for begin in self._begin:
             if not begin(moment):
                 return None
@@ -106,7 +108,7 @@ class ShortWay:
         for accept in self._accept:
             if not accept(moment):
                 return None
-        self._buffer.written = seconds, nanoseconds
+        self._buffer.write(seconds, nanoseconds, moment)
         self._moment = moment
         return stamp
 

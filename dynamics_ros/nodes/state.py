@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,9 @@ from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 
 from ..errors import InvalidArgumentError, shortened
+from ..estimation.history import NEVER, Indices, Stamps
+from ..estimation.moving_base import BaseSample, MovingBase
+from ..estimation.timeline import Timeline
 from ..kernels import Step, ordered
 from ..robot import Robot
 from .cdr import STAMP
@@ -26,11 +29,7 @@ from .conversions import (
     quaternion_is_zero,
     twist_array,
 )
-
-Stamps = NDArray[np.int64]
-
-NEVER = -(2**62)
-"""Stamp of what was not received, or is not a number; as far away as subtraction allows."""
+from .resolution import RefusedMessage, Resolution
 
 ODOMETRY = 'odom'
 
@@ -44,14 +43,16 @@ class RobotState(NamedTuple):
     """What is known of the robot at one moment.
 
     Attributes:
-        seconds, nanoseconds: stamp of the message that completed it.
-        q, v, effort: in the order of the model; what is missing in v or effort is zero.
+        seconds, nanoseconds: of the newest moment that all publishers in step have told about:
+            with one publisher, the stamp of its message.
+        q, v, effort: at that moment, in the order of the model; what is missing in v or effort is
+            zero.
         velocity_missing, effort_missing: joints without a velocity or effort, or an old one
             beside a new position.
         stale: joints, or 'odom', last heard of too long before the stamp.
         stale_mask: (nv) the same as a mask.
-        ages: (nv) how much older than the stamp what is known of each joint is [ns]; None when
-            all is of one message.
+        ages: (nv) how much older than the stamp what is known of each joint is [ns]; zero where
+            it was told later as well; None when all is of one message.
 
     Nobody writes into its arrays, so that they may be kept.
     """
@@ -83,56 +84,19 @@ class RobotState(NamedTuple):
         return STAMP.pack(self.seconds, self.nanoseconds)
 
 
-class RefusedMessage(Exception):  # noqa: N818 - an outcome, not a fault of ours
-    """A message that is not taken.
-
-    Attributes:
-        kind: what was wrong, in words that do not depend on the message, to count by.
-    """
-
-    def __init__(self, kind: str, detail: str) -> None:
-        super().__init__(shortened(f'{kind}: {detail}'))
-        self.kind = kind
-
-
-class _Resolution:
-    """Where the values of a message with these names go; worked out once per list of names."""
-
-    def __init__(
-        self, names: Sequence[str], slots: dict[str, int], ignored: frozenset[str]
-    ) -> None:
-        self.names = tuple(names)
-        self.size = len(names)
-        repeated = [name for name, count in Counter(names).items() if count > 1]
-        self.repeated = ', '.join(repeated)
-        known = [(source, slots[name]) for source, name in enumerate(names) if name in slots]
-        self.source = np.array([source for source, _ in known], dtype=np.intp)
-        self.slots = np.array([slot for _, slot in known], dtype=np.intp)
-        self.unknown = tuple(
-            name for name in dict.fromkeys(names) if name not in slots and name not in ignored
-        )
-        whole = not (self.repeated or self.unknown) and len(known) == len(slots) > 0
-        order = self.source[np.argsort(self.slots)]
-        self.order = order if whole else None
-        """Indices into the message for each slot, of one that names all joints."""
-        skip = self.size + 1
-        self.together = np.concatenate((order, skip + order, 2 * skip + order))
-        """The same into ``JointValues.block`` for positions, velocities and efforts."""
-
-
 class StateBuffer:
-    """Merges joint states of some of the joints, and odometry, into q, v and effort.
+    """Merges joint states of some of the joints, and odometry, into q, v and effort of one moment.
 
     A message is taken or refused as a whole; ``refused`` counts the reasons. A velocity or effort
     that is not a number (drivers write NaN for what they do not measure) leaves that of its joint
-    unknown, and is counted too.
+    unknown, and is counted too. When messages come late, or from several publishers that take
+    turns, ``estimation.timeline`` says of which moment a state is.
 
     Attributes:
         neutral: (nq) the configuration in which every joint transform is the identity.
         q, v, effort: those of the state that is being answered, always in the same arrays.
         received: bytes of the numbers of a message, where ``order_step`` takes them from.
-        written: stamp, seconds and nanoseconds, of a state that is in these arrays only: all that
-            is known, all of it finite.
+        timeline: what is known, in time.
     """
 
     def __init__(self, robot: Robot, ignored_names: Iterable[str], joint_timeout: float) -> None:
@@ -149,7 +113,7 @@ class StateBuffer:
         self._slots = {name: slot for slot, name in enumerate(self.joint_names)}
         followers = {joint.name for joint in model.joints if joint.leader is not None}
         self._ignored = frozenset(ignored_names) | followers
-        self._resolution = _Resolution((), self._slots, self._ignored)
+        self._resolution = Resolution((), self._slots, self._ignored)
         self._resolutions = {self._resolution.names: self._resolution}
         self._base_nq = model.root_joint_nq
         self._base_nv = model.root_joint_nv
@@ -158,17 +122,12 @@ class StateBuffer:
         self.q, self.v, self.effort = np.split(numbers, (robot.nq, robot.nq + robot.nv))
         self._numbers, self._received = numbers, np.zeros(len(numbers))
         self.received = self._received.data.cast('B')
-        self.written: tuple[int, int] | None = None
-        self._q = self.neutral.copy()
-        self._v = np.zeros(robot.nv)
-        self._effort = np.zeros(robot.nv)
         size = len(single)
-        self._position_stamps = np.full(size, NEVER, dtype=np.int64)
-        self._velocity_stamps = np.full(size, NEVER, dtype=np.int64)
-        self._effort_stamps = np.full(size, NEVER, dtype=np.int64)
-        self._base_stamp = NEVER
-        self._stamp = (0, 0)
-        # The latest message when it was whole: not yet in the arrays above, see _settle.
+        # Its quantities: positions, then velocities, then efforts.
+        self.timeline = Timeline(3 * size, MovingBase(self._carried))
+        # Stamp of a state that is in q, v and effort only: all that is known, all of it finite.
+        self._written: tuple[int, int] | None = None
+        # The latest message when it was whole: not yet in the history, see _settle.
         self._whole: RobotState | None = None
         self._nothing_stale = np.zeros(robot.nv, dtype=bool)
         self._nothing_stale.flags.writeable = False
@@ -185,12 +144,12 @@ class StateBuffer:
     @property
     def base_known(self) -> bool:
         """Whether odometry has been received."""
-        return self._base_stamp != NEVER
+        return self.timeline.base.stamp != NEVER
 
     def missing(self) -> tuple[str, ...]:
         """Joints without a position, and 'odom' for a moving base without odometry."""
         self._settle()
-        absent = self._named(self._position_stamps == NEVER)
+        absent = self._named(self._stamps_of(0) == NEVER)
         if self.has_base and not self.base_known:
             absent = (ODOMETRY, *absent)
         return (*absent, *self.unreachable)
@@ -203,21 +162,17 @@ class StateBuffer:
         """Take over what another buffer knows of joints of the same name."""
         other._settle()
         self.refused, self.unknown_names = other.refused, other.unknown_names
-        self._stamp = other._stamp
-        for name, new in self._slots.items():
-            old = other._slots.get(name)
-            if old is None:
-                continue
-            self._q[self._q_index[new]] = other._q[other._q_index[old]]
-            self._v[self._v_index[new]] = other._v[other._v_index[old]]
-            self._effort[self._v_index[new]] = other._effort[other._v_index[old]]
-            self._position_stamps[new] = other._position_stamps[old]
-            self._velocity_stamps[new] = other._velocity_stamps[old]
-            self._effort_stamps[new] = other._effort_stamps[old]
+        same = self.joint_names == other.joint_names
+        self.timeline.adopt(other.timeline, same_quantities=same)
+        history, before = self.timeline.history, other.timeline.history
+        pairs = [(new, other._slots[n]) for n, new in self._slots.items() if n in other._slots]
+        if pairs:
+            mine, theirs = np.array(pairs, dtype=np.intp).T
+            size, their_size = len(self.joint_names), len(other.joint_names)
+            for i in range(3):
+                history.adopt(mine + i * size, before, theirs + i * their_size)
         if self._base_nq == other._base_nq:
-            self._q[: self._base_nq] = other._q[: self._base_nq]
-            self._v[: self._base_nv] = other._v[: self._base_nv]
-            self._base_stamp = other._base_stamp
+            self.timeline.base.adopt(other.timeline.base)
             self.base_frame_id = other.base_frame_id
 
     def update(self, message: JointValues) -> bool:
@@ -226,6 +181,7 @@ class StateBuffer:
         Raises:
             RefusedMessage: nothing of it was taken.
         """
+        self.timeline.due = False
         target = self._resolution
         if message.names is not target.names:
             target = self._resolved(message.names)
@@ -235,37 +191,46 @@ class StateBuffer:
         for name in target.unknown:
             self._count_unknown(name)
         try:
-            _check(message, target)
+            target.check(message)
         except RefusedMessage as refusal:
             self.refused[refusal.kind] += 1
             raise
         if not target.slots.size:
             return False
-        self._stamp = message.seconds, message.nanoseconds
-        stamp = _joined(*self._stamp)
-        if message.position.size:
-            self._q[self._q_index[target.slots]] = message.position[target.source]
-            self._position_stamps[target.slots] = stamp
-        self._merge(message.velocity, self._v, self._velocity_stamps, stamp, 'velocity')
-        self._merge(message.effort, self._effort, self._effort_stamps, stamp, 'effort')
+        which, values = self._numbers_of(message, target)
+        if which.size:
+            quantities = tuple(field.size > 0 for field in message[3:6])
+            told = target.told(quantities)
+            key = target.names, quantities
+            self.timeline.add(key, told, which, values, message.time)
         return True
 
-    def _resolved(self, names: tuple[str, ...]) -> _Resolution:
+    def due_state(self) -> RobotState | None:
+        """The state that the last message completes; None where it completes none.
+
+        It is newer than those before, or says anew what is known of the same moment.
+        """
+        return self.state() if self.timeline.due else None
+
+    def _resolved(self, names: tuple[str, ...]) -> Resolution:
         """Where values of these names go; remembered for as many as publishers may be."""
         target = self._resolutions.get(names)
         if target is None or target.names is not names:
             if len(self._resolutions) >= MOST_RESOLUTIONS:
                 self._resolutions.clear()
-            target = _Resolution(names, self._slots, self._ignored)
+            target = Resolution(names, self._slots, self._ignored)
             self._resolutions[target.names] = target
         self._resolution = target
         return target
 
-    def _take_whole(self, message: JointValues, target: _Resolution) -> bool:
+    def _take_whole(self, message: JointValues, target: Resolution) -> bool:
         """Take a message with all quantities of all joints, all of them finite; else do nothing."""
         order = target.order
         assert order is not None, 'asked for beforehand'
         seconds, nanoseconds, _, position, velocity, effort, block = message
+        stamp = message.time
+        if stamp < self.timeline.newest or nanoseconds >= NANOSECONDS:
+            return False
         if not position.size == velocity.size == effort.size == target.size:
             return False
         size = order.size
@@ -277,7 +242,8 @@ class StateBuffer:
         # NumPy's would warn of that.
         if not math.isfinite(math.hypot(*every.tolist())):
             return False
-        self.written = None
+        self._written = None
+        self.timeline.skip_to(stamp)
         self._whole = RobotState(
             seconds,
             nanoseconds,
@@ -297,10 +263,31 @@ class StateBuffer:
         self.v[:] = state.v
         self.effort[:] = state.effort
 
+    def _numbers_of(self, message: JointValues, target: Resolution) -> tuple[Indices, Array]:
+        """What a message tells: indices into the history, and values; what is no number is not."""
+        size, slots, source = len(self.joint_names), target.slots, target.source
+        which, values = [], []
+        for i, name in enumerate(('position', 'velocity', 'effort')):
+            field = getattr(message, name)
+            if not field.size:
+                continue
+            given, indices = field[source], slots + i * size
+            finite = np.isfinite(given)
+            if not finite.all():
+                self.refused[f'{name} not finite'] += 1
+                lost, history = indices[~finite], self.timeline.history
+                history.forget(lost[message.time >= history.newest[lost]])
+                given, indices = given[finite], indices[finite]
+            which.append(indices)
+            values.append(given)
+        if not which:
+            return slots[:0], np.zeros(0)
+        return np.concatenate(which), np.concatenate(values)
+
     def order_step(self, names: tuple[str, ...]) -> Step | None:
         """What takes ``received`` to ``q``, ``v`` and ``effort``, in a program.
 
-        What is known of the robot changes only once ``written`` is set.
+        What is known of the robot changes only with ``write``.
 
         Args:
             names: the joints of the message that is received.
@@ -317,13 +304,22 @@ class StateBuffer:
         order = tuple(i * size + int(x) for i in range(3) for x in target.order)
         return Step(ordered(order), (self._received,), (self._numbers,))
 
+    def write(self, seconds: int, nanoseconds: int, stamp: int) -> None:
+        """Take note that a newer state than all before has been written to q, v and effort.
+
+        Args:
+            seconds, nanoseconds, stamp: its stamp, and that in ns.
+        """
+        self._written = seconds, nanoseconds
+        self.timeline.skip_to(stamp)
+
     def _take_written(self) -> None:
         """Have what was written as an ordinary message that told everything."""
-        if self.written is None:
+        if self._written is None:
             return
         arrays = self.q.copy(), self.v.copy(), self.effort.copy()
-        self._whole = RobotState(*self.written, *arrays, (), (), (), self._nothing_stale)
-        self.written = None
+        self._whole = RobotState(*self._written, *arrays, (), (), (), self._nothing_stale)
+        self._written = None
 
     def _settle(self) -> None:
         """Merge the latest message if that has been put off."""
@@ -331,13 +327,8 @@ class StateBuffer:
         whole, self._whole = self._whole, None
         if whole is None:
             return
-        self._stamp = whole.seconds, whole.nanoseconds
-        stamp = _joined(*self._stamp)
-        self._q[self._q_index] = whole.q
-        self._v[self._v_index] = whole.v
-        self._effort[self._v_index] = whole.effort
-        for stamps in (self._position_stamps, self._velocity_stamps, self._effort_stamps):
-            stamps[:] = stamp
+        values = np.concatenate((whole.q, whole.v, whole.effort))
+        self.timeline.add_all(values, whole.time)
 
     def update_base(self, message: Odometry, names: Iterable[str]) -> None:
         """Take the pose and twist of a moving base.
@@ -358,17 +349,18 @@ class StateBuffer:
             if quaternion_is_zero(pose.orientation):
                 raise InvalidArgumentError('odom.pose.orientation', 'zero', 'a unit quaternion')
             base = self.base_coordinates(pose, 'odom.pose')
+            if message.header.stamp.nanosec >= NANOSECONDS:
+                raise InvalidArgumentError(
+                    'odom.header.stamp', f'{message.header.stamp.nanosec} ns', 'less than a second'
+                )
         except InvalidArgumentError as error:
             refusal = RefusedMessage('odometry', str(error))
             self.refused[refusal.kind] += 1
             raise refusal from None
-        self._q[: self._base_nq] = base
-        self._v[: self._base_nv] = self.base_velocity(twist)
-        stamp = message.header.stamp
-        self._base_stamp = nanoseconds(stamp)
-        self.base_frame_id = message.header.frame_id
-        if not self.joint_names:
-            self._stamp = stamp.sec, stamp.nanosec
+        stamp = nanoseconds(message.header.stamp)
+        sample = BaseSample(stamp, np.asarray(base), self.base_velocity(twist))
+        if self.timeline.add_base(sample, alone=not self.joint_names):
+            self.base_frame_id = message.header.frame_id
 
     def base_coordinates(self, pose: object, name: str) -> Array:
         """Coordinates of the root joint for a pose of the root link."""
@@ -381,8 +373,15 @@ class StateBuffer:
 
     def copy_base(self, q: Array, v: Array) -> None:
         """Fill in the coordinates and velocities of the base, where odometry has been received."""
-        q[: self._base_nq] = self._q[: self._base_nq]
-        v[: self._base_nv] = self._v[: self._base_nv]
+        newest = self.timeline.base.newest()
+        if newest is not None:
+            q[: self._base_nq], v[: self._base_nv] = newest.q, newest.v
+
+    def _carried(self, base: Array, change: Array) -> Array:
+        """Coordinates of the base after a velocity times a time."""
+        q, v = self.neutral.copy(), np.zeros(self.robot.nv)
+        q[: self._base_nq], v[: self._base_nv] = base, change
+        return self.robot.integrate(q, v)[: self._base_nq]
 
     def state(self, *, base_required: bool = True) -> RobotState | None:
         """The merged state, or None while a joint or the base has not been heard of.
@@ -394,42 +393,59 @@ class StateBuffer:
         if self._only_slots and self._whole is not None and not self.unreachable:
             return self._whole
         self._settle()
-        if self.unreachable or (self._position_stamps == NEVER).any():
+        positions, velocities, efforts = (self._stamps_of(i) for i in range(3))
+        if self.unreachable or (positions == NEVER).any():
             return None
         if base_required and self.has_base and not self.base_known:
             return None
-        stale = self._too_old(self._position_stamps)
-        mask = np.zeros(self.robot.nv, dtype=bool)
+        robot, now = self.robot, self._moment
+        stale = self._too_old(positions)
+        mask = np.zeros(robot.nv, dtype=bool)
         mask[self._v_index[stale]] = True
         names = self._named(stale)
-        if self.base_known and self._too_old(np.array([self._base_stamp])).any():
-            names = (ODOMETRY, *names)
-            mask[: self._base_nv] = True
-        seconds, rest = self._stamp
-        ages = np.zeros(self.robot.nv, dtype=np.int64)
-        ages[self._v_index] = _joined(seconds, rest) - self._position_stamps
+        ages = np.zeros(robot.nv, dtype=np.int64)
+        ages[self._v_index] = np.maximum(now - positions, 0)
+        q, v, effort = self.neutral.copy(), np.zeros(robot.nv), np.zeros(robot.nv)
+        q[self._q_index], v[self._v_index], effort[self._v_index] = np.split(
+            self.timeline.history.at(now), 3
+        )
         if self.base_known:
-            ages[: self._base_nv] = _joined(seconds, rest) - self._base_stamp
+            stamp = self.timeline.base.stamp
+            q[: self._base_nq], v[: self._base_nv] = self.timeline.base.at(now)
+            ages[: self._base_nv] = max(now - stamp, 0)
+            if self._too_old(np.array([stamp])).any():
+                names = (ODOMETRY, *names)
+                mask[: self._base_nv] = True
         return RobotState(
-            seconds=seconds,
-            nanoseconds=rest,
-            q=self._q.copy(),
-            v=self._v.copy(),
-            effort=self._effort.copy(),
-            velocity_missing=self._named(self._lacking(self._velocity_stamps, stale)),
-            effort_missing=self._named(self._lacking(self._effort_stamps, stale)),
+            *divmod(now, NANOSECONDS),
+            q=q,
+            v=v,
+            effort=effort,
+            velocity_missing=self._named(self._lacking(velocities, stale)),
+            effort_missing=self._named(self._lacking(efforts, stale)),
             stale=names,
             stale_mask=mask,
             ages=ages,
         )
 
+    @property
+    def _moment(self) -> int:
+        """Of the state [ns]; zero where nothing has told a time."""
+        moment = self.timeline.moment
+        return 0 if moment == NEVER else moment
+
+    def _stamps_of(self, quantity: int) -> Stamps:
+        """Stamps of the last positions (0), velocities (1) or efforts (2) [ns]."""
+        size = len(self.joint_names)
+        return self.timeline.history.newest[quantity * size : (quantity + 1) * size]
+
     def _too_old(self, stamps: Stamps) -> NDArray[np.bool_]:
-        """Which stamps are further from the newest message than joint_timeout."""
+        """Which stamps are further from the state's than joint_timeout."""
         if self.joint_timeout == 0.0:
             return np.zeros(stamps.shape, dtype=bool)
         limit = int(self.joint_timeout * NANOSECONDS)
-        # A clock that jumped back makes stamps of the future: as stale as those of the past.
-        return np.abs(stamps - _joined(*self._stamp)) > limit
+        # Stamps of another clock may be of the future: as stale as those of the past.
+        return np.abs(stamps - self._moment) > limit
 
     def _lacking(self, stamps: Stamps, stale: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Joints that report, but not this quantity."""
@@ -441,40 +457,7 @@ class StateBuffer:
         few = name in self.unknown_names or len(self.unknown_names) < MAX_UNKNOWN_NAMES
         self.unknown_names[name if few else 'others'] += 1
 
-    def _merge(self, field: Array, values: Array, stamps: Stamps, stamp: int, name: str) -> None:
-        if not field.size:
-            return
-        target = self._resolution
-        given = field[target.source]
-        finite = np.isfinite(given)
-        if finite.all():
-            values[self._v_index[target.slots]] = given
-            stamps[target.slots] = stamp
-            return
-        self.refused[f'{name} not finite'] += 1
-        values[self._v_index[target.slots]] = np.where(finite, given, 0.0)
-        stamps[target.slots] = np.where(finite, stamp, NEVER)
-
     def _named(self, mask: NDArray[np.bool_]) -> tuple[str, ...]:
         if not mask.any():
             return ()
         return tuple(self.joint_names[i] for i in np.flatnonzero(mask))
-
-
-def _joined(seconds: int, rest: int) -> int:
-    return seconds * NANOSECONDS + rest
-
-
-def _check(message: JointValues, target: _Resolution) -> None:
-    if target.repeated:
-        raise RefusedMessage('repeated names', target.repeated)
-    for name in ('position', 'velocity', 'effort'):
-        length = getattr(message, name).size
-        if length not in (0, target.size):
-            detail = f'{length} values for {target.size} names'
-            raise RefusedMessage(f'wrong length of {name}', detail)
-    if message.position.size:
-        finite = np.isfinite(message.position[target.source])
-        if not finite.all():
-            bad = (target.names[i] for i in target.source[~finite])
-            raise RefusedMessage('position not finite', ', '.join(bad))

@@ -30,8 +30,9 @@ from ..nodes.contact_pipeline import ExternalTorques
 from ..nodes.conversions import inertia_arrays, joint_values
 from ..nodes.forms import Form, make_form
 from ..nodes.outputs import topic_names
+from ..nodes.resolution import RefusedMessage
 from ..nodes.robot_builder import PayloadRequest
-from ..nodes.state import RefusedMessage, RobotState
+from ..nodes.state import RobotState
 from .bag import Recording, RecordingWriter
 from .estimators import LOG, EstimatorFactory, Estimators
 
@@ -185,7 +186,7 @@ class Estimates:
             LOG.warning('payload refused: %s', error)
 
     def _state(self, odometry: bool, data: bytes) -> RobotState | None:
-        """The state after a message; None where there is none."""
+        """The state that a message completes; None where it completes none."""
         root = self._root_frame
         try:
             if odometry:
@@ -199,7 +200,7 @@ class Estimates:
         if not taken:
             self.summary.refused += 1
             return None
-        return self._now.buffer.state()
+        return self._now.buffer.due_state()
 
     def _estimate(self, state: RobotState, time: int, writer: RecordingWriter) -> None:
         pipeline = self._now.pipeline
