@@ -436,6 +436,8 @@ _DEFINITIONS: dict[str, Callable[..., Definition]] = {
     'centroidal_map': _over(lambda model, q: _matrix(centroidal.centroidal_map(model, q)), 'q'),
 }
 
+KERNEL_NAMES = frozenset(_DEFINITIONS)
+
 
 def _square(model: Model, rows: Sequence[Values]) -> Elements:
     """A matrix over velocities."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +13,7 @@ from typing import Any
 from .definitions import Key, define
 from .errors import InvalidArgumentError, SingularError
 from .kernels import Kernel, NamedCalls, Requirement, trace
+from .kernels.forks import FreshLock
 from .kernels.kernel import BACKENDS
 from .model import Model
 
@@ -89,7 +90,7 @@ class KernelSet:
         self.names: set[str] = set()
         self._kernels: dict[Key, Kernel] = {}
         self._named: dict[str, NamedCalls] = {}
-        self._lock = threading.Lock()
+        self._lock = FreshLock()
         self._quaternions = tuple(
             slice(joint.q_indices[3], joint.q_indices[6] + 1)
             for joint in model.joints
@@ -120,12 +121,12 @@ class KernelSet:
                 self.names.add(_told(key))
             return kernel
 
-    def shortcut(self, key: Key, slow_path: Callable[..., Any]) -> Callable[..., Any] | None:
-        """A builtin with the signature of a method that goes straight to the machine code.
+    def shortcut(self, key: Key, method: Callable[..., Any]) -> Callable[..., Any] | None:
+        """A builtin in the place of a bound method that goes straight to the machine code.
 
         Args:
             key: of a kernel that has been used.
-            slow_path: the method itself, for whatever is not one array an input, and for names
+            method: the method itself, for whatever is not one array an input, and for names
                 other than those of the keys that this function was called with.
 
         Returns:
@@ -138,7 +139,7 @@ class KernelSet:
         if not isinstance(kernel.call, BuiltinFunctionType):
             return None
         if len(key) == 1:
-            return kernel.bind(slow_path)
+            return kernel.bind(method, method) if _takes_inputs(method, kernel) else None
         name, *names = key
         if name not in NAMING:
             return None
@@ -146,7 +147,7 @@ class KernelSet:
         with self._lock:
             calls = self._named.get(name)
             if calls is None:
-                calls = self._named[name] = NamedCalls(name, slow_path.__doc__ or name, slow_path)
+                calls = self._named[name] = NamedCalls(method)
             calls.add(arrays, tuple(names), kernel.call)
             if names[1:] == [DEFAULT_REFERENCE]:
                 calls.add(arrays, (names[0],), kernel.call)
@@ -186,6 +187,15 @@ class KernelSet:
                     1.0 + UNIT_QUATERNION_TOLERANCE,
                     partial(_no_unit_quaternion, name),
                 )
+
+
+def _takes_inputs(method: Callable[..., Any], kernel: Kernel) -> bool:
+    """Whether a method may be called with the inputs of a kernel and nothing else."""
+    parameters = list(inspect.signature(method).parameters.values())
+    inputs = [x.name for x in kernel.trace.inputs]
+    rest = parameters[len(inputs) :]
+    same = [x.name for x in parameters[: len(inputs)]] == inputs
+    return same and all(x.default is not x.empty for x in rest)
 
 
 def _told(key: Key) -> str:

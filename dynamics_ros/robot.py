@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import Any
+from types import MethodType
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .algorithms import configuration
 from .arguments import boolean_mask, check_not_negative, finite_matrix, finite_vector, real_vectors
-from .definitions import Key, define
+from .definitions import KERNEL_NAMES, Key, define
 from .errors import InvalidArgumentError
 from .external_wrenches import Wrenches, frames_and_wrenches, with_frames
 from .inverse_kinematics import Solutions, solve_all, solve_each
 from .kernel_set import DEFAULT_REFERENCE, KernelInfo, KernelSet
 from .kernels import Kernel
+from .kernels.entry_point import plain_signature
 from .model import Joint, Model, build_model
 from .model.urdf import read_urdf
 from .robot_constraints import ConstrainedMotion
@@ -26,6 +27,9 @@ from .spatial import Inertia, Matrix3, Vector3
 Array = NDArray[np.float64]
 
 DEFAULT_GRAVITY = (0.0, 0.0, -9.81)
+
+
+_Kind = TypeVar('_Kind', bound='Robot')
 
 
 class Robot(ConstrainedMotion):
@@ -77,6 +81,7 @@ class Robot(ConstrainedMotion):
         self._without_payload = model
         self._kernel_set = KernelSet(model, backend)
         self._calls = self._kernel_set.calls
+        self._shortcuts: dict[str, Callable[..., Any]] = {}
 
     @classmethod
     def from_urdf(
@@ -103,19 +108,19 @@ class Robot(ConstrainedMotion):
         model = build_model(read_urdf(source), root_joint, gravity, locked_joints)
         return cls(model, backend)
 
-    def with_gravity(self, gravity: Sequence[float]) -> Robot:
+    def with_gravity(self: _Kind, gravity: Sequence[float]) -> _Kind:
         """The same robot, payload included, under another gravity [m/s^2] in the root frame."""
-        other = Robot(self.model.with_gravity(gravity), self._kernel_set.backend)
-        other._without_payload = self._without_payload.with_gravity(gravity)
-        return other
+        return self._remade(
+            self.model.with_gravity(gravity), self._without_payload.with_gravity(gravity)
+        )
 
     def with_payload(
-        self,
+        self: _Kind,
         frame: str | None,
         mass: float = 0.0,
         center_of_mass: ArrayLike = (0.0, 0.0, 0.0),
         inertia: ArrayLike | None = None,
-    ) -> Robot:
+    ) -> _Kind:
         """The robot with a rigid payload in place of the one it may hold.
 
         Args:
@@ -132,13 +137,25 @@ class Robot(ConstrainedMotion):
         bare = self._without_payload
         payload = _payload_inertia(mass, center_of_mass, inertia)
         model = bare if frame is None else bare.with_added_inertia(frame, payload)
-        other = Robot(model, self._kernel_set.backend)
-        other._without_payload = bare
+        return self._remade(model, bare)
+
+    def _remade(self: _Kind, model: Model, without_payload: Model) -> _Kind:
+        """A robot of the same class, with what a subclass or a user has added to this one."""
+        made, arguments, added = self.__reduce__()
+        other: _Kind = made(*arguments[:2], model, without_payload)
+        other.__dict__.update(added)
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Machine code stays in its process; a copy makes its own.
-        return _restored, (self.model, self._kernel_set.backend, self._without_payload)
+        backend = self._kernel_set.backend
+        own = vars(Robot(self.model, backend)).keys() | self._shortcuts.keys()
+        added = {
+            name: value
+            for name, value in vars(self).items()
+            if name not in own or value is not self._shortcuts.get(name, value)
+        }
+        return _restored, (type(self), backend, self.model, self._without_payload), added
 
     @property
     def kernels(self) -> dict[str, KernelInfo]:
@@ -453,12 +470,19 @@ class Robot(ConstrainedMotion):
             raise
         result = call(*arrays)
         if key not in self._kernel_set.shortened:
-            # From now on such a call of the method is a call of the machine code.
-            method = partial(getattr(type(self), key[0]), self)
-            shortcut = self._kernel_set.shortcut(key, method)
-            if shortcut is not None:
-                self.__dict__[key[0]] = shortcut
+            self._shorten(key)
         return result
+
+    def _shorten(self, key: Key) -> None:
+        """Let such a call of the method be one of the machine code, unless it is overridden."""
+        name = key[0]
+        function = Robot.__dict__.get(name)
+        if function is None or getattr(type(self), name) is not function:
+            self._kernel_set.shortened.add(key)
+            return
+        shortcut = self._kernel_set.shortcut(key, MethodType(function, self))
+        if shortcut is not None and name not in self.__dict__:
+            self.__dict__[name] = self._shortcuts[name] = shortcut
 
 
 def _per_coordinate(joints: Sequence[Joint], value: Callable[[Joint], float]) -> Array:
@@ -486,7 +510,15 @@ def _payload_inertia(mass: float, center_of_mass: ArrayLike, inertia: ArrayLike 
     return Inertia(float(mass), Vector3(*center.tolist()), Matrix3(rotational.tolist()))
 
 
-def _restored(model: Model, backend: str, without_payload: Model) -> Robot:
-    robot = Robot(model, backend)
+def _restored(kind: type[Robot], backend: str, model: Model, without_payload: Model) -> Robot:
+    # A subclass may want other arguments; what its __init__ has added comes as attributes.
+    robot: Robot = object.__new__(kind)
+    Robot.__init__(robot, model, backend)
     robot._without_payload = without_payload
     return robot
+
+
+for _name in KERNEL_NAMES & vars(Robot).keys():
+    # Shown by the builtin that takes the method's place, which has no annotations; so neither has
+    # the method.
+    vars(Robot)[_name].__signature__ = plain_signature(vars(Robot)[_name])

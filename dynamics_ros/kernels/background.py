@@ -10,33 +10,64 @@ import os
 import threading
 from collections.abc import Callable
 
+from dynamics_ros.kernels.forks import Gate
+
 _log = logging.getLogger('dynamics_ros.kernels')
+
+Job = tuple[int, int, Callable[[], None]]
+
+llvm = Gate()
+"""Whoever calls LLVM is inside."""
+
+changed = threading.Condition()
+"""Guards the jobs and what they say when they are done; notified when one is.
+
+Reentrant, as the garbage collector may submit a job in the middle of another submission.
+"""
 
 
 class _Compiler:
     """Runs jobs one after the other, small ones first; its thread ends when there are none left.
 
     LLVM must not be at work while the process takes its data apart, so an exiting process waits for
-    the job that runs and forgets the others.
+    the job that runs and forgets the others. A forked process has the jobs and no thread: it starts
+    one when somebody asks for a result.
     """
 
     def __init__(self) -> None:
-        self.forget()
-        atexit.register(self.stop)
-        if hasattr(os, 'register_at_fork'):
-            os.register_at_fork(after_in_child=self.forget)
-
-    def forget(self) -> None:
-        # Reentrant, as the garbage collector may submit a job in the middle of another submission.
-        self.lock = threading.RLock()
-        self.jobs: list[tuple[int, int, Callable[[], None]]] = []
+        self.jobs: list[Job] = []
+        self.running: Job | None = None
         self.order = itertools.count()
         self.thread: threading.Thread | None = None
+        atexit.register(self.stop)
+        if hasattr(os, 'register_at_fork'):
+            os.register_at_fork(
+                before=self.pause, after_in_parent=self.go_on, after_in_child=self.begin_anew
+            )
+
+    def pause(self) -> None:
+        llvm.__enter__()
+        changed.acquire()
+
+    def go_on(self) -> None:
+        changed.release()
+        llvm.__exit__()
+
+    def begin_anew(self) -> None:
+        self.thread = None
+        if self.running is not None:
+            heapq.heappush(self.jobs, self.running)
+            self.running = None
+        self.go_on()
 
     def submit(self, size: int, job: Callable[[], None]) -> None:
-        with self.lock:
+        with changed:
             heapq.heappush(self.jobs, (size, next(self.order), job))
-            if self.thread is None:
+            self.resume()
+
+    def resume(self) -> None:
+        with changed:
+            if self.jobs and self.thread is None:
                 self.thread = threading.Thread(
                     target=self.work, name='dynamics_ros_compile', daemon=True
                 )
@@ -44,11 +75,13 @@ class _Compiler:
 
     def work(self) -> None:
         while True:
-            with self.lock:
+            with changed:
+                self.running = None
                 if not self.jobs:
                     self.thread = None
                     return
-                _, _, job = heapq.heappop(self.jobs)
+                self.running = heapq.heappop(self.jobs)
+                job = self.running[2]
             try:
                 job()
             except Exception:
@@ -56,7 +89,7 @@ class _Compiler:
             del job
 
     def stop(self) -> None:
-        with self.lock:
+        with changed:
             self.jobs.clear()
             thread = self.thread
         if thread is not None:
@@ -71,12 +104,30 @@ def submit(size: int, job: Callable[[], None]) -> None:
 
     Args:
         size: smaller jobs come first, equal ones in the order of submission.
-        job: what it raises is logged, and the next job is taken.
+        job: what it raises is logged, and the next job is taken. A process that forks while it
+            runs runs it again.
     """
     _compiler.submit(size, job)
+
+
+def resume() -> None:
+    """See to it that what was submitted is being done, also in a forked process."""
+    if _compiler.jobs and _compiler.thread is None:
+        _compiler.resume()
 
 
 def is_busy() -> bool:
     """Return whether another thread compiles, so that a call of LLVM here would wait for it."""
     thread = _compiler.thread
     return thread is not None and thread is not threading.current_thread()
+
+
+def discard(end: Callable[[], None]) -> None:
+    """Let LLVM throw something away, without waiting for LLVM."""
+    if not is_busy() and llvm.enter_if_free():
+        try:
+            end()
+        finally:
+            llvm.__exit__()
+    else:
+        submit(0, end)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import logging
-import threading
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from dynamics_ros.kernels import llvm_batch, llvm_compiler, self_test
+from dynamics_ros.kernels import background, llvm_batch, llvm_compiler, self_test
 from dynamics_ros.kernels.arguments import address
 from dynamics_ros.kernels.llvm_compiler import Platform
 from dynamics_ros.kernels.trace import Trace
@@ -42,8 +42,8 @@ class BatchCode:
         self._platform = platform
         self._compile_later = compile_later
         self._scratch_size = 0
-        self._wanted = platform.processor.lanes > 1
-        self._lock = threading.Lock()
+        # By which process, as the thread that compiles is not there in one that forked from it.
+        self._wanted_by = 0 if platform.processor.lanes > 1 else None
         self._code: llvm_compiler.MachineCode | None = None
         self._function: Any = None
 
@@ -52,15 +52,23 @@ class BatchCode:
         if self._function is None:
             if states < BATCH_STATES:
                 return None
-            with self._lock:
-                wanted, self._wanted = self._wanted, False
-            if wanted:
+            if self._is_first_wish():
                 self._compile_later(self._compile)
             if self._function is None:
                 return None
         return self._run
 
+    def _is_first_wish(self) -> bool:
+        process = os.getpid()
+        if self._wanted_by in (None, process):
+            return False
+        with background.changed:
+            before, self._wanted_by = self._wanted_by, process
+        return before != process
+
     def _compile(self) -> None:
+        if self._function is not None:
+            return
         dialect, processor = self._platform
         ir = llvm_batch.emit(self._trace, dialect, processor)
         self._scratch_size = processor.lanes * llvm_batch.scratch_size(self._trace)

@@ -3,8 +3,8 @@
 ``entry`` has the C signature of a METH_FASTCALL | METH_KEYWORDS function. It looks at each
 argument; where all are exactly what the kernel takes, it makes the result arrays and computes.
 Anything else (another type, dtype, layout, shape, keyword, a number that is not finite) it hands,
-as it came, to the Python callable that is its ``self``, which converts, broadcasts, or raises the
-clear error.
+as it came, to the Python callable in its ``self`` (`entry_point`), which converts, broadcasts, or
+raises the clear error.
 
 Objects and functions of the interpreter and of NumPy are symbols, which `interpreter_layout` names:
 what is compiled holds no address of this process and may be kept for another one.
@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from dynamics_ros.kernels import interpreter_layout as layout
+from dynamics_ros.kernels.entry_point import KEYWORD, SLOW_PATH, TABLE
 from dynamics_ros.kernels.interpreter_layout import symbol
 from dynamics_ros.kernels.llvm_dialect import Dialect
 
@@ -32,6 +33,37 @@ def emit(trace: Trace, dialect: Dialect) -> str:
 def declarations(names: Iterable[str]) -> str:
     """Return the declarations of symbols; all are bytes, whatever is there."""
     return ''.join(f'@{symbol(name)} = external global i8\n' for name in sorted(names))
+
+
+SLOW_PATH_SYMBOLS = ('tuple_get_item', 'vectorcall')
+
+
+def slow_path(dialect: Dialect) -> str:
+    """Return the instructions that hand a call on as it came; needs SLOW_PATH_SYMBOLS."""
+    byte = dialect.pointer('i8')
+    objects = dialect.pointer(byte)
+    kind = dialect.pointer(f'{byte} ({byte}, {objects}, i64, {byte})')
+    arguments = f'{byte} %callable, {objects} %arguments, i64 %count, {byte} %names'
+    return f"""{_borrowed('callable', SLOW_PATH, dialect)}
+  %vectorcall = bitcast {byte} @{symbol('vectorcall')} to {kind}
+  %answer.slow = tail call {byte} %vectorcall({arguments})
+  ret {byte} %answer.slow"""
+
+
+def table_pointer(dialect: Dialect) -> str:
+    """Return the instructions that find %table, the numbers of the array in %self."""
+    byte, number = dialect.pointer('i8'), dialect.pointer('i64')
+    return f"""{_borrowed('array', TABLE, dialect)}
+{dialect.element('%data.b', 'i8', '%array', layout.ARRAY_DATA)}
+  %data.p = bitcast {byte} %data.b to {dialect.pointer(number)}
+  %table = load {number}, {dialect.pointer(number)} %data.p"""
+
+
+def _borrowed(name: str, index: int, dialect: Dialect) -> str:
+    byte = dialect.pointer('i8')
+    kind = dialect.pointer(f'{byte} ({byte}, i64)')
+    return f"""  %{name}.get = bitcast {byte} @{symbol('tuple_get_item')} to {kind}
+  %{name} = call {byte} %{name}.get({byte} %self, i64 {index})"""
 
 
 class _Entry:
@@ -95,6 +127,10 @@ class _Entry:
         """Go on only where all flags hold."""
         self.lines.append(f'  br i1 {self.all_of(flags)}, label %{label}, label %{otherwise}')
         self.label(label)
+
+    def item(self, values: str, index: int) -> str:
+        """Borrow an item of a tuple from the interpreter, which knows how tuples are laid out."""
+        return self.call(self.object, 'tuple_get_item', f'{self.object} {values}', f'i64 {index}')
 
     def argument(self, index: int) -> str:
         pointer = self.dialect.pointer(self.object)
@@ -195,7 +231,10 @@ class _Entry:
             'i64 %count',
             f'{self.object} %names',
         )
-        answer = self.call(self.object, 'vectorcall', *everything)
+        slow_path = self.item('%self', SLOW_PATH)
+        answer = self.call(
+            self.object, 'vectorcall', f'{self.object} {slow_path}', *everything[1:]
+        )
         self.lines.append(f'  ret {self.object} {answer}')
 
         body = '\n'.join(self.lines)
@@ -317,10 +356,11 @@ class _Entry:
         """Fill and return the array given as ``out=``."""
         output = self.trace.outputs[:1]
         self.label('keywords')
-        size = self.load('i64', '%names', layout.TUPLE_SIZE)
+        size = self.call('i64', 'tuple_size', f'{self.object} %names')
         one = self.emit(f'icmp eq i64 {size}, 1')
-        name = self.load(self.object, '%names', layout.TUPLE_ITEMS)
-        self.require([one, self.is_object(name, 'out_name')], 'out')
+        self.require([one], 'keyword')
+        name, wanted = self.item('%names', 0), self.item('%self', KEYWORD)
+        self.require([self.emit(f'icmp eq {self.object} {name}, {wanted}')], 'out')
         value = [self.argument(len(self.trace.inputs))]
         self.require(self.types_match(value, output), 'out.typed')
         required = layout.CONTIGUOUS_AND_ALIGNED | layout.WRITEABLE

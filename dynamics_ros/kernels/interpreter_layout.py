@@ -20,11 +20,9 @@ import numpy as np
 KNOWN_PYTHON = ((3, 10), (3, 13))
 KNOWN_NUMPY = ((1, 22), (2, 99))
 
-# struct PyObject, PyFloatObject, PyTupleObject
+# struct PyObject, PyFloatObject
 OBJECT_TYPE = 8
 FLOAT_VALUE = 16
-TUPLE_SIZE = 16
-TUPLE_ITEMS = 24
 # struct PyArrayObject_fields
 ARRAY_DATA = 16
 ARRAY_NDIM = 24
@@ -52,7 +50,6 @@ class Addresses:
     float_type: int
     float64_type: int
     float64_dtype: int
-    out_name: int
     true_object: int
     false_object: int
     new_array: int
@@ -62,6 +59,8 @@ class Addresses:
     decref: int
     tuple_new: int
     tuple_set_item: int
+    tuple_get_item: int
+    tuple_size: int
 
 
 def symbol(name: str) -> str:
@@ -69,7 +68,6 @@ def symbol(name: str) -> str:
     return f'dynamics_ros_python_{name}'
 
 
-_OUT = sys.intern('out')
 _FLOAT64 = np.dtype(np.float64)
 
 
@@ -98,7 +96,6 @@ def _collected() -> Addresses:
         float_type=id(float),
         float64_type=id(np.float64),
         float64_dtype=id(_FLOAT64),
-        out_name=id(_OUT),
         true_object=id(True),
         false_object=id(False),
         new_array=api[API_NEW_FROM_DESCR],
@@ -108,6 +105,8 @@ def _collected() -> Addresses:
         decref=_address(python.Py_DecRef),
         tuple_new=_address(python.PyTuple_New),
         tuple_set_item=_address(python.PyTuple_SetItem),
+        tuple_get_item=_address(python.PyTuple_GetItem),
+        tuple_size=_address(python.PyTuple_Size),
     )
 
 
@@ -168,9 +167,6 @@ def _probe() -> None:
     for number in (2.5, np.float64(2.5)):
         seen.append(_read(ctypes.c_size_t, id(number) + OBJECT_TYPE) == id(type(number)))
         seen.append(_read(ctypes.c_double, id(number) + FLOAT_VALUE) == 2.5)
-    pair = (matrix, frozen)
-    seen.append(_read(ctypes.c_ssize_t, id(pair) + TUPLE_SIZE) == 2)
-    seen.append(_read(ctypes.c_size_t, id(pair) + TUPLE_ITEMS + 8) == id(frozen))
     if not all(seen):
         raise UnknownLayoutError('objects are laid out in an unknown way')
 

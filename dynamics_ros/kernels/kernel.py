@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 import weakref
 from collections.abc import Callable
@@ -62,12 +61,9 @@ class Kernel:
         self._entry: Callable[..., Any] = _not_taken
         self.call: Callable[..., Any] = self._call_general
         self._wait = wait
-        self._done = threading.Event()
+        self._ready = backend == 'python'
         self._callbacks: list[Callable[[], None]] = []
-        self._lock = threading.Lock()
-        if backend == 'python':
-            self._done.set()
-        else:
+        if not self._ready:
             self._compile_when_fit(_compiling(weakref.ref(self)))
 
     @property
@@ -83,7 +79,9 @@ class Kernel:
     @property
     def ready(self) -> bool:
         """Whether it will run no faster than it does: it is not being compiled any more."""
-        return self._done.is_set()
+        if not self._ready:
+            background.resume()
+        return self._ready
 
     @property
     def machine_code(self) -> MachineCode | None:
@@ -97,11 +95,14 @@ class Kernel:
         Args:
             timeout: how long at most [s]; None for as long as it takes.
         """
-        return self._done.wait(timeout)
+        if not self.ready:
+            with background.changed:
+                background.changed.wait_for(lambda: self._ready, timeout)
+        return self._ready
 
     def on_ready(self, callback: Callable[[], None]) -> None:
         """Call a function when the kernel is ready, from the thread that compiles; or now."""
-        with self._lock:
+        with background.changed:
             if not self.ready:
                 self._callbacks.append(callback)
                 return
@@ -129,7 +130,9 @@ class Kernel:
         """
         return self.call(*values) if out is None else self.call(*values, out=out)
 
-    def bind(self, slow_path: Callable[..., Any]) -> Callable[..., Any]:
+    def bind(
+        self, slow_path: Callable[..., Any], method: Callable[..., Any] | None = None
+    ) -> Callable[..., Any]:
         """Return the kernel as a function with a slow path of your own.
 
         Args:
@@ -137,13 +140,14 @@ class Kernel:
                 C-contiguous float64 array of the right shape an input (a float for a scalar one)
                 and at most ``out=``, where a number is not finite, and where the trace does not
                 allow an input or a result.
+            method: a bound method that the function is to look like; it then takes no ``out=``.
 
         Returns:
             A builtin function without any Python between the caller and the machine code; where
             there is none, or none yet, ``slow_path`` itself.
         """
         runner = self._runner
-        return slow_path if isinstance(runner, PythonBackend) else runner.bind(slow_path)
+        return slow_path if isinstance(runner, PythonBackend) else runner.bind(slow_path, method)
 
     def _compile_when_fit(self, job: Callable[[], None]) -> None:
         """Run a job that compiles, now or in the background."""
@@ -171,14 +175,17 @@ class Kernel:
             self.call = runner.bind(self._call_general)
             self.backend = 'llvm'
         self.compile_seconds = time.perf_counter() - started
-        with self._lock:
-            self._done.set()
+        with background.changed:
+            self._ready = True
             callbacks, self._callbacks = self._callbacks, []
+            background.changed.notify_all()
         for callback in callbacks:
             callback()
 
     def _call_general(self, *values: Any, out: Any = None) -> Any:
         """Compute for arguments of any kind: convert, broadcast, or raise the clear error."""
+        if not self._ready:
+            background.resume()
         variables = self.trace.inputs
         if len(values) != len(variables):
             names = ', '.join(x.name for x in variables)
@@ -193,6 +200,9 @@ class Kernel:
             if answer is not NotImplemented:
                 return answer
         results, work = arguments.as_outputs(self.trace.outputs, leading, out, arrays)
+        if 0 in leading:
+            # Where no state is computed, numbers that all states share are still looked at.
+            arguments.refuse_non_finite(variables, arrays)
         if not self._runner.run(arrays, leading, work):
             arguments.refuse_non_finite(variables, arrays)
             raise self._refusal(arrays, leading)

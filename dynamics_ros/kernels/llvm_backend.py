@@ -21,7 +21,7 @@ from dynamics_ros.kernels import (
 )
 from dynamics_ros.kernels.arguments import Array
 from dynamics_ros.kernels.batch_code import BatchCode
-from dynamics_ros.kernels.entry_point import builtin
+from dynamics_ros.kernels.entry_point import OUT, builtin, like_method
 from dynamics_ros.kernels.interpreter_layout import UnknownLayoutError
 from dynamics_ros.kernels.llvm_source import emit as trace_module
 from dynamics_ros.kernels.trace import Trace
@@ -108,13 +108,21 @@ class LlvmBackend:
             )
         )
 
-    def bind(self, slow_path: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the compiled entry point with a slow path, or that alone where there is none."""
+    def bind(
+        self, slow_path: Callable[..., Any], method: Callable[..., Any] | None = None
+    ) -> Callable[..., Any]:
+        """Return the compiled entry point with a slow path, or that alone where there is none.
+
+        Args:
+            method: a bound method that it is to look like; it then takes no keywords.
+        """
         if not self._has_entry:
             return slow_path
         address = self.code.address('entry')
-        trace = self._trace
-        return builtin(address, slow_path, trace.name, trace.description, self.code)
+        trace, token = self._trace, self.code.token
+        if method is not None:
+            return like_method(address, method, token)
+        return builtin(address, slow_path, trace.name, trace.description, token, keyword=OUT)
 
     def _self_test(self) -> None:
         """Compare machine code with the plain trace, and the entry point with machine code."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
-import threading
-import weakref
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from dynamics_ros.kernels import background, interpreter_layout, llvm_runtime, object_cache
+from dynamics_ros.kernels.forks import FreshLock
+from dynamics_ros.kernels.lifetime import token
 from dynamics_ros.kernels.llvm_dialect import Dialect
 from dynamics_ros.kernels.processor import Processor, of_target
 
@@ -35,23 +35,19 @@ class Platform(NamedTuple):
 
 
 class MachineCode:
-    """Compiled functions; they stay in memory as long as this object."""
+    """Compiled functions.
+
+    Attributes:
+        token: as long as it lives the functions stay in memory; builtins hold it.
+    """
 
     def __init__(self, engine: Any, functions: Sequence[str]) -> None:
         self._addresses = {name: engine.get_function_address(name) for name in functions}
-        # Held there and not here: a collector that found both in one cycle would end the engine
-        # while another thread does.
-        weakref.finalize(self, _discard, engine).atexit = False
+        self.token = token(background.discard, engine.close)
 
     def address(self, function: str) -> int:
         """Return the address of a function."""
         return int(self._addresses[function])
-
-
-def _discard(engine: Any) -> None:
-    # LLVM does one thing at a time, and nobody should wait for it to throw something away.
-    if background.is_busy():
-        background.submit(0, engine.close)
 
 
 def load() -> Any:
@@ -64,8 +60,9 @@ def load() -> Any:
         from llvmlite import binding
     except (ImportError, OSError) as error:
         raise CompilerUnavailableError(f'llvmlite cannot be imported ({error})') from None
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
+    with background.llvm:
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
     return binding
 
 
@@ -77,11 +74,11 @@ def platform() -> Platform:
     """
     load()
     # Made twice, one would be thrown away, and with it code that kernels have been linked with.
-    with _preparing:
+    with _preparing, background.llvm:
         return _prepared()[0]
 
 
-_preparing = threading.Lock()
+_preparing = FreshLock()
 
 
 @lru_cache(maxsize=1)
@@ -115,33 +112,35 @@ def compile_module(ir: str, functions: Sequence[str]) -> MachineCode:
     """
     binding = load()
     target, options, versions = _target()
-    machine = target.create_target_machine(jit=True, **options)
     name = object_cache.key(ir, versions, repr(options))
     code = object_cache.read(name)
-    if code is None:
-        module = binding.parse_assembly(ir)
-        module.verify()
-        engine = binding.create_mcjit_compiler(module, machine)
-        engine.set_object_cache(notify_func=lambda _, made: object_cache.write(name, made))
-    else:
-        engine = binding.create_mcjit_compiler(binding.parse_assembly(''), machine)
-        engine.add_object_file(binding.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    return MachineCode(engine, functions)
+    with background.llvm:
+        machine = target.create_target_machine(jit=True, **options)
+        if code is None:
+            module = binding.parse_assembly(ir)
+            module.verify()
+            engine = binding.create_mcjit_compiler(module, machine)
+            engine.set_object_cache(notify_func=lambda _, made: object_cache.write(name, made))
+        else:
+            engine = binding.create_mcjit_compiler(binding.parse_assembly(''), machine)
+            engine.add_object_file(binding.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        return MachineCode(engine, functions)
 
 
 @lru_cache(maxsize=1)
 def _target() -> tuple[Any, dict[str, Any], str]:
     """Return what is compiled for, with which options, and by which versions of what."""
     binding = load()
-    target = binding.Target.from_default_triple()
-    options = {
-        'cpu': binding.get_host_cpu_name(),
-        'features': binding.get_host_cpu_features().flatten(),
-        'opt': 2,
-        'codemodel': 'jitdefault',
-    }
-    return target, options, f'{binding.llvm_version_info} {_llvmlite_version()} {target.triple}'
+    with background.llvm:
+        target = binding.Target.from_default_triple()
+        options = {
+            'cpu': binding.get_host_cpu_name(),
+            'features': binding.get_host_cpu_features().flatten(),
+            'opt': 2,
+            'codemodel': 'jitdefault',
+        }
+        return target, options, f'{binding.llvm_version_info} {_llvmlite_version()} {target.triple}'
 
 
 def _llvmlite_version() -> str:
@@ -156,9 +155,10 @@ def provide_interpreter() -> None:
     Raises:
         UnknownLayoutError: they cannot be had.
     """
-    binding = load()
-    for name, address in asdict(interpreter_layout.addresses()).items():
-        binding.add_symbol(interpreter_layout.symbol(name), address)
+    binding, addresses = load(), asdict(interpreter_layout.addresses())
+    with background.llvm:
+        for name, address in addresses.items():
+            binding.add_symbol(interpreter_layout.symbol(name), address)
 
 
 def _provide_libm(binding: Any) -> None:

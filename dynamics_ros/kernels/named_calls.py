@@ -15,27 +15,20 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.kernels import entry_source, llvm_compiler
-from dynamics_ros.kernels import interpreter_layout as layout
-from dynamics_ros.kernels.entry_point import builtin_with_self
-from dynamics_ros.kernels.interpreter_layout import symbol
+from dynamics_ros.kernels.entry_point import like_method
+from dynamics_ros.kernels.lifetime import token
 from dynamics_ros.kernels.llvm_compiler import MachineCode
 from dynamics_ros.kernels.llvm_dialect import Dialect
 
 CAPACITY = 32
 """Calls that are remembered; looking through so many takes a fraction of what one saves."""
 
-# Of a table: what to call where nothing is found, how many rows there are, the rows.
-SLOW_PATH, ROWS, FIRST_ROW = 0, 1, 2
+# Of a table: how many rows there are, the rows.
+ROWS, FIRST_ROW = 0, 1
 # Of a row: arguments, arrays among them, the names after them (the second 0 if there is one only),
 # machine code and what it takes as its self.
 COUNT, ARRAYS, NAME, SECOND_NAME, CODE, SELF = range(6)
 ROW = 6
-
-
-class _Table(np.ndarray[Any, np.dtype[np.int64]]):
-    """Addresses, in an array because the layout of arrays is known; it owns what they are of."""
-
-    owned: list[Any]
 
 
 class NamedCalls:
@@ -45,26 +38,21 @@ class NamedCalls:
         function: the builtin.
     """
 
-    def __init__(self, name: str, documentation: str, slow_path: Callable[..., Any]) -> None:
+    def __init__(self, method: Callable[..., Any]) -> None:
         """Make a function that knows no call yet.
 
         Args:
-            slow_path: called with whatever is not found, as it came.
+            method: a bound method, called with whatever is not found, as it came.
 
         Raises:
             CompilerUnavailableError, UnknownLayoutError: there is no machine code here.
         """
         code = _compiled()
-
-        # A plain Python function, which the machine code can call on every Python.
-        def otherwise(*values: Any, **named: Any) -> Any:
-            return slow_path(*values, **named)
-
-        self._table = np.zeros(FIRST_ROW + CAPACITY * ROW, np.int64).view(_Table)
-        self._table.owned = [otherwise, code]
-        self._table[SLOW_PATH] = id(otherwise)
-        self.function = builtin_with_self(
-            code.address('named_entry'), self._table, name, documentation
+        self._table = np.zeros(FIRST_ROW + CAPACITY * ROW, np.int64)
+        self._kept: list[Any] = []
+        kept = token(self._kept.clear)
+        self.function = like_method(
+            code.address('named_entry'), method, code.token, kept, table=self._table
         )
 
     def add(self, arrays: int, names: tuple[str, ...], kernel: Callable[..., Any]) -> None:
@@ -81,7 +69,8 @@ class NamedCalls:
         code = ctypes.pythonapi.PyCFunction_GetFunction
         code.restype, code.argtypes = ctypes.c_void_p, [ctypes.py_object]
         target = kernel.__self__  # type: ignore[attr-defined]
-        self._table.owned.append((names, kernel, target))
+        # The kernel knows nothing of the object that the method is of, so it may be kept like this.
+        self._kept.append((names, target))
         start = FIRST_ROW + row * ROW
         second = id(names[1]) if len(names) > 1 else 0
         self._table[start : start + ROW] = (
@@ -120,12 +109,10 @@ def emit(dialect: Dialect) -> str:
             f'  %{name} = ptrtoint {byte} %{name}.o to i64'
         )
 
-    return f"""{entry_source.declarations(['vectorcall'])}
+    return f"""{entry_source.declarations(entry_source.SLOW_PATH_SYMBOLS)}
 define {byte} @named_entry({byte} %self, {others}) {{
 entry:
-{dialect.element('%data.b', 'i8', '%self', layout.ARRAY_DATA)}
-  %data.p = bitcast {byte} %data.b to {dialect.pointer(number)}
-  %table = load {number}, {dialect.pointer(number)} %data.p
+{entry_source.table_pointer(dialect)}
 {field('rows', '%table', ROWS)}
   %plain = icmp eq {byte} %names, null
   br i1 %plain, label %head, label %slow
@@ -166,10 +153,6 @@ found:
   %answer = tail call {byte} %run({byte} %its, {objects} %arguments, i64 %arrays, {byte} null)
   ret {byte} %answer
 slow:
-{field('otherwise', '%table', SLOW_PATH)}
-  %callable = inttoptr i64 %otherwise to {byte}
-  %call = bitcast {byte} @{symbol('vectorcall')} to {function}
-  %result = tail call {byte} %call({byte} %callable, {others})
-  ret {byte} %result
+{entry_source.slow_path(dialect)}
 }}
 """

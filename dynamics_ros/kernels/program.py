@@ -15,9 +15,8 @@ import numpy as np
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import arguments, entry_source, llvm_compiler
-from dynamics_ros.kernels import interpreter_layout as layout
 from dynamics_ros.kernels.arguments import Array
-from dynamics_ros.kernels.entry_point import builtin_with_self
+from dynamics_ros.kernels.entry_point import builtin
 from dynamics_ros.kernels.interpreter_layout import UnknownLayoutError, symbol
 from dynamics_ros.kernels.kernel import Kernel
 from dynamics_ros.kernels.llvm_compiler import CompilerUnavailableError, MachineCode
@@ -101,30 +100,28 @@ class Program:
             shared = _compiled()
         except (CompilerUnavailableError, UnknownLayoutError):
             return None
-        table = np.zeros(FIRST_STEP + STEP * len(codes), np.int64).view(_Table)
-        table.owned = [shared, self.steps]
+        table = np.zeros(FIRST_STEP + STEP * len(codes), np.int64)
+        keep: list[Any] = [shared.token]
         table[STEPS] = len(codes)
         for i, (step, code) in enumerate(zip(self.steps, codes, strict=True)):
             assert code is not None, 'seen above'
             arrays = [*step.inputs, *step.outputs]
             pointers = np.array([arguments.address(x) for x in arrays], dtype=np.int64)
             strides = np.zeros(len(arrays), dtype=np.int64)
-            table.owned += [code, pointers, strides]
+            keep += [code.token, pointers, strides, *arrays]
             start = FIRST_STEP + STEP * i
             table[start : start + STEP] = (
                 code.address('batch'),
                 arguments.address(pointers),
                 arguments.address(strides),
             )
-        return builtin_with_self(
-            shared.address('program'), table, 'run', 'Compute all, one after the other.'
-        )
+        told = 'Compute all, one after the other.'
+        address = shared.address('program')
+        return builtin(address, _no_arguments, 'run', told, *keep, table=table)
 
 
-class _Table(np.ndarray[Any, np.dtype[np.int64]]):
-    """Addresses, in an array because the layout of arrays is known; it owns what they are of."""
-
-    owned: list[Any]
+def _no_arguments(*_: Any, **__: Any) -> bool:
+    raise TypeError('run() takes no arguments')
 
 
 def _check(step: Step) -> None:
@@ -159,6 +156,9 @@ def _check_array(array: Array, variable: Variable) -> None:
         )
 
 
+_SYMBOLS = ('incref', 'true_object', 'false_object', *entry_source.SLOW_PATH_SYMBOLS)
+
+
 @lru_cache(maxsize=1)
 def _compiled() -> MachineCode:
     llvm_compiler.provide_interpreter()
@@ -187,16 +187,19 @@ def emit(dialect: Dialect) -> str:
         )
 
     others = f'{dialect.pointer(byte)} %arguments, i64 %count, {byte} %names'
-    return f"""{entry_source.declarations(['incref', 'true_object', 'false_object'])}
+    return f"""{entry_source.declarations(_SYMBOLS)}
 define {byte} @program({byte} %self, {others}) {{
 entry:
-{dialect.element('%data.b', 'i8', '%self', layout.ARRAY_DATA)}
-  %data.p = bitcast {byte} %data.b to {dialect.pointer(number)}
-  %table = load {number}, {dialect.pointer(number)} %data.p
+  %none = icmp eq i64 %count, 0
+  %plain = icmp eq {byte} %names, null
+  %fits = and i1 %none, %plain
+  br i1 %fits, label %start, label %slow
+start:
+{entry_source.table_pointer(dialect)}
 {field('steps', '%table', STEPS)}
   br label %head
 head:
-  %i = phi i64 [ 0, %entry ], [ %next, %done ]
+  %i = phi i64 [ 0, %start ], [ %next, %done ]
   %more = icmp slt i64 %i, %steps
   br i1 %more, label %body, label %all
 body:
@@ -219,5 +222,7 @@ all:
 {answer('true_object')}
 refused:
 {answer('false_object')}
+slow:
+{entry_source.slow_path(dialect)}
 }}
 """

@@ -1,0 +1,34 @@
+"""Builtins in reference cycles: what they read outlives them, in whatever order all is collected."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).with_name('builtin_cycles.py')
+
+
+@pytest.mark.parametrize(
+    ('variables', 'arguments'),
+    [
+        ({'PYTHONMALLOC': 'malloc', 'MALLOC_PERTURB_': '34'}, []),
+        ({'PYTHONMALLOC': 'debug'}, []),
+        ({'PYTHONMALLOC': 'malloc', 'MALLOC_PERTURB_': '34'}, ['often']),
+    ],
+    ids=['freed memory is overwritten', 'debug allocator', 'collected at every allocation'],
+)
+def test_every_kind_of_builtin_outlives_what_is_collected_around_it(variables, arguments):
+    pytest.importorskip('llvmlite')
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), *arguments],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
+    assert done.stdout.endswith('all are alive\n')
+    assert not done.stderr, done.stderr
