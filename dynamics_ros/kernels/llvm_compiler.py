@@ -56,11 +56,12 @@ def load() -> Any:
     Raises:
         CompilerUnavailableError: llvmlite is missing or broken.
     """
-    try:
-        from llvmlite import binding
-    except (ImportError, OSError) as error:
-        raise CompilerUnavailableError(f'llvmlite cannot be imported ({error})') from None
+    # A process that forks in the middle of an import would have half a module for ever.
     with background.llvm:
+        try:
+            from llvmlite import binding
+        except (ImportError, OSError) as error:
+            raise CompilerUnavailableError(f'llvmlite cannot be imported ({error})') from None
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
     return binding
