@@ -195,6 +195,13 @@ class TestRefusals:
                     with pytest.raises(InvalidArgumentError, match=f'x: {bad}'):
                         kernel(argument)
 
+    def test_of_a_bad_number_beside_an_array_of_no_states(self, kernel):
+        A, none = np.ones((3, 2)), np.empty((0, 2))
+        assert kernel(A, none, 1.0)[0].shape == (0, 3)
+        for bad in ((A * np.nan, none, 1.0), (A, none, math.inf)):
+            with pytest.raises(InvalidArgumentError, match='expected finite'):
+                kernel(*bad)
+
     def test_the_largest_numbers_are_finite(self, kernel):
         largest = np.finfo(float).max
         y, _ = kernel(np.zeros((3, 2)), np.array([largest, -largest]), 5e-324)

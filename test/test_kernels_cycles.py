@@ -1,4 +1,4 @@
-"""Builtins in reference cycles: what they read outlives them, in whatever order all is collected."""
+"""Builtins in reference cycles: what they read outlives them, however all is collected."""
 
 import os
 import subprocess

@@ -44,7 +44,9 @@ def slow_path(dialect: Dialect) -> str:
     objects = dialect.pointer(byte)
     kind = dialect.pointer(f'{byte} ({byte}, {objects}, i64, {byte})')
     arguments = f'{byte} %callable, {objects} %arguments, i64 %count, {byte} %names'
-    return f"""{_borrowed('callable', SLOW_PATH, dialect)}
+    get = dialect.pointer(f'{byte} ({byte}, i64)')
+    return f"""  %get = bitcast {byte} @{symbol('tuple_get_item')} to {get}
+  %callable = call {byte} %get({byte} %self, i64 {SLOW_PATH})
   %vectorcall = bitcast {byte} @{symbol('vectorcall')} to {kind}
   %answer.slow = tail call {byte} %vectorcall({arguments})
   ret {byte} %answer.slow"""
@@ -53,17 +55,13 @@ def slow_path(dialect: Dialect) -> str:
 def table_pointer(dialect: Dialect) -> str:
     """Return the instructions that find %table, the numbers of the array in %self."""
     byte, number = dialect.pointer('i8'), dialect.pointer('i64')
-    return f"""{_borrowed('array', TABLE, dialect)}
+    item = layout.TUPLE_ITEMS + 8 * TABLE
+    return f"""{dialect.element('%item.b', 'i8', '%self', item)}
+  %item.p = bitcast {byte} %item.b to {dialect.pointer(byte)}
+  %array = load {byte}, {dialect.pointer(byte)} %item.p
 {dialect.element('%data.b', 'i8', '%array', layout.ARRAY_DATA)}
   %data.p = bitcast {byte} %data.b to {dialect.pointer(number)}
   %table = load {number}, {dialect.pointer(number)} %data.p"""
-
-
-def _borrowed(name: str, index: int, dialect: Dialect) -> str:
-    byte = dialect.pointer('i8')
-    kind = dialect.pointer(f'{byte} ({byte}, i64)')
-    return f"""  %{name}.get = bitcast {byte} @{symbol('tuple_get_item')} to {kind}
-  %{name} = call {byte} %{name}.get({byte} %self, i64 {index})"""
 
 
 class _Entry:
@@ -127,10 +125,6 @@ class _Entry:
         """Go on only where all flags hold."""
         self.lines.append(f'  br i1 {self.all_of(flags)}, label %{label}, label %{otherwise}')
         self.label(label)
-
-    def item(self, values: str, index: int) -> str:
-        """Borrow an item of a tuple from the interpreter, which knows how tuples are laid out."""
-        return self.call(self.object, 'tuple_get_item', f'{self.object} {values}', f'i64 {index}')
 
     def argument(self, index: int) -> str:
         pointer = self.dialect.pointer(self.object)
@@ -231,10 +225,10 @@ class _Entry:
             'i64 %count',
             f'{self.object} %names',
         )
-        slow_path = self.item('%self', SLOW_PATH)
-        answer = self.call(
-            self.object, 'vectorcall', f'{self.object} {slow_path}', *everything[1:]
+        slow_path = self.call(
+            self.object, 'tuple_get_item', f'{self.object} %self', f'i64 {SLOW_PATH}'
         )
+        answer = self.call(self.object, 'vectorcall', f'{self.object} {slow_path}', *everything[1:])
         self.lines.append(f'  ret {self.object} {answer}')
 
         body = '\n'.join(self.lines)
@@ -359,7 +353,8 @@ class _Entry:
         size = self.call('i64', 'tuple_size', f'{self.object} %names')
         one = self.emit(f'icmp eq i64 {size}, 1')
         self.require([one], 'keyword')
-        name, wanted = self.item('%names', 0), self.item('%self', KEYWORD)
+        name = self.load(self.object, '%names', layout.TUPLE_ITEMS)
+        wanted = self.load(self.object, '%self', layout.TUPLE_ITEMS + 8 * KEYWORD)
         self.require([self.emit(f'icmp eq {self.object} {name}, {wanted}')], 'out')
         value = [self.argument(len(self.trace.inputs))]
         self.require(self.types_match(value, output), 'out.typed')

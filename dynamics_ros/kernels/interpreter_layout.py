@@ -23,6 +23,8 @@ KNOWN_NUMPY = ((1, 22), (2, 99))
 # struct PyObject, PyFloatObject
 OBJECT_TYPE = 8
 FLOAT_VALUE = 16
+# struct PyTupleObject, which has gained a field in Python 3.14
+TUPLE_ITEMS = tuple.__basicsize__
 # struct PyArrayObject_fields
 ARRAY_DATA = 16
 ARRAY_NDIM = 24
@@ -167,6 +169,9 @@ def _probe() -> None:
     for number in (2.5, np.float64(2.5)):
         seen.append(_read(ctypes.c_size_t, id(number) + OBJECT_TYPE) == id(type(number)))
         seen.append(_read(ctypes.c_double, id(number) + FLOAT_VALUE) == 2.5)
+    three = (matrix, frozen, seen)
+    for i, item in enumerate(three):
+        seen.append(_read(ctypes.c_size_t, id(three) + TUPLE_ITEMS + 8 * i) == id(item))
     if not all(seen):
         raise UnknownLayoutError('objects are laid out in an unknown way')
 
