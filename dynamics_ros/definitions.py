@@ -50,6 +50,9 @@ from .algorithms.linear import factorize, inverse_of
 from .algorithms.mass_matrix import mass_matrix
 from .algorithms.momentum import momentum_observer_terms
 from .algorithms.regressor import regressor
+from .algorithms.sample_departure import MEMORY as SAMPLE_MEMORY
+from .algorithms.sample_departure import SETTINGS as SAMPLE_SETTINGS
+from .algorithms.sample_departure import sample_departure
 from .errors import InvalidArgumentError
 from .model import ROOT, Frame, Model
 from .spatial import Force, Motion, Scalar
@@ -259,6 +262,16 @@ def _contact_excess(model: Model) -> Definition:
     return Definition(inputs | {'constants': (2, model.nv), 'velocity_term': model.nv}, function)
 
 
+def _sample_departure(model: Model) -> Definition:
+    def function(*arguments: Any) -> dict[str, Any]:
+        departs, beyond, excess, memory = sample_departure(model, *arguments)
+        return {'departs': departs, 'beyond': beyond, 'excess': excess, 'next_memory': memory}
+
+    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'effort': model.nv}
+    inputs |= {'memory': (SAMPLE_MEMORY, model.nv), 'interval': ()}
+    return Definition(inputs | {'settings': (len(SAMPLE_SETTINGS), model.nv)}, function)
+
+
 def _contacts(model: Model, names: Sequence[str]) -> list[ContactFrame]:
     """Contacts by pairs of names: the frame, and the frame of the axes ('' for the root)."""
     return [
@@ -421,6 +434,7 @@ _DEFINITIONS: dict[str, Callable[..., Definition]] = {
     'observer_step': _observer_step,
     'gravity_of': _gravity_of,
     'contact_excess': _contact_excess,
+    'sample_departure': _sample_departure,
     'contact_wrench': _contact_wrench,
     'contact_system': _contact_system,
     'kinetic_energy': _over(energy.kinetic_energy, 'q', 'v'),

@@ -7,6 +7,7 @@ transport leaves of its joint states.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -37,6 +38,15 @@ def panda():
 def free_motion(panda):
     """One and a half seconds, a sample each millisecond, torques as of a sensor."""
     return list(panda.arm.run(1.5, panda.fast, lambda _: NOTHING, held=False))
+
+
+class Standing(NamedTuple):
+    """A sample that no world has made."""
+
+    stamp: int
+    q: np.ndarray
+    v: np.ndarray
+    effort: np.ndarray
 
 
 class Feed:
@@ -290,3 +300,71 @@ def test_efforts_that_looked_odd_are_looked_at_again_with_another_robot(panda):
         cautions.append(feed.pipeline.caution)
     assert 'do not match the weight' in cautions[799] or 'another unit' in cautions[799]
     assert cautions[-1] == ''
+
+
+@pytest.mark.parametrize('quantity', ['q', 'v', 'effort'])
+@pytest.mark.parametrize('size', [1.0, -5.0, 1e4, 1e308])
+def test_single_outliers_are_no_contact(feed, free_motion, quantity, size):
+    """One in fifty samples: they are refused and counted, and every state is answered."""
+    answered = []
+    for k, sample in enumerate(free_motion[:800]):
+        changed = {}
+        if k > 200 and k % 50 == 0:
+            changed[quantity] = getattr(sample, quantity).copy()
+            changed[quantity][k // 50 % 7] += size
+        answered.append(feed.send(sample, **changed) is not None)
+    feed.assert_nothing_false()
+    assert all(answered[100:])
+    # An effort of a joint in fast motion changes by more than 1 Nm between two samples.
+    refused = sum(feed.pipeline.samples.refused.values())
+    assert refused == 11 or (quantity == 'effort' and size == 1.0 and refused >= 8)
+
+
+def test_efforts_beyond_all_bounds_silence_it_by_name(feed, free_motion):
+    for k, sample in enumerate(free_motion[:800]):
+        effort = sample.effort.copy()
+        if 400 <= k < 450:
+            effort[2] = 1e308
+        external = feed.send(sample, effort=effort)
+        # The first after a pause in which the arm has moved on waits for the second.
+        assert (external is None) == (k < 40 or 401 <= k <= 450)
+        if external is None and k > 40:
+            assert 'effort of panda_joint3 is beyond all bounds' in feed.pipeline.silence
+    feed.assert_nothing_false()
+    assert 'panda_joint3' in feed.pipeline.caution, 'told for a while after'
+
+
+def test_a_step_of_the_efforts_is_felt_one_sample_late_at_most(panda, feed):
+    """As of a push that begins at once: 10 N at the hand, told within the time that it took."""
+    robot, frame = panda.arm.robot, panda.arm.frame
+    q, push = panda.still.centre, robot.jacobian(panda.still.centre, frame)[:3].T @ [6.0, -5.0, 6.2]
+    told = None
+    for k in range(400):
+        effort = robot.gravity(q) - (push if k >= 300 else 0.0)
+        external = feed.send(Standing((k + 1) * MILLISECOND, q, 0.0 * q, effort))
+        if told is None and external and external.report.state is not ContactState.NONE:
+            told = k
+    assert 300 <= told <= 304
+    assert not feed.pipeline.samples.refused
+
+
+def test_a_command_of_one_sample_that_moves_the_arm_is_no_outlier(panda):
+    """A controller kicks one joint after the other for a millisecond each."""
+    robot, frame = panda.arm.robot, panda.arm.frame
+    effort = replace(ContactParameters().effort, sampling='interval')
+    feed = Feed(panda)
+    feed.pipeline = ContactPipeline(robot, replace(feed.values, effort=effort), frame)
+    feed.pipeline.compile()
+    wait_until_compiled()
+    q = panda.still.centre.copy()
+    v, inertia = np.zeros(7), np.diag(robot.mass_matrix(q))
+    for k in range(600):
+        tau = robot.gravity(q) - inertia * (20.0 * v + 100.0 * (q - panda.still.centre))
+        if k > 200 and k % 40 == 0:
+            tau[k // 40 % 7] += 200.0 * inertia[k // 40 % 7]
+        for _ in range(10):
+            v = v + 1e-4 * robot.forward_dynamics(q, v, tau)
+            q = q + 1e-4 * v
+        feed.send(Standing((k + 1) * MILLISECOND, q, v, tau))
+    feed.assert_nothing_false()
+    assert not feed.pipeline.samples.refused

@@ -102,6 +102,9 @@ def messages(kind: str, time: int) -> Iterator[JointState | str]:
                 for field in (message.position, message.velocity, message.effort):
                     field.append(0.5)
                 message.name.append('gripper')
+            elif kind == 'outliers':
+                field = (message.effort, message.velocity, message.position)[i // 40 % 3]
+                field[i // 40 % 7] += (3.0, 1e308)[i // 40 % 2]
             elif kind == 'another frame_id':
                 message.header.frame_id = f'frame{i}'
         yield message
@@ -113,7 +116,7 @@ KINDS = (
     *('nothing happens', 'another order of joints', 'a gap', 'the same stamp again'),
     *('a stamp in the past', 'a message overtaken by the next', 'a clock set back'),
     *('no effort of one joint', 'no velocities', 'some joints only'),
-    *('no number', 'another joint too', 'another frame_id', 'tare', 'contact'),
+    *('no number', 'outliers', 'another joint too', 'another frame_id', 'tare', 'contact'),
 )
 
 

@@ -23,6 +23,7 @@ from .payload_identification import (
     PayloadEstimate,
     PayloadIdentifier,
 )
+from .sample_filter import PlainSamples, SampleFilter
 from .tare import Tare, TareResult
 from .wrench import WrenchEstimate, WrenchEstimator
 
@@ -47,7 +48,9 @@ __all__ = [
     'ObserverEvent',
     'PayloadEstimate',
     'PayloadIdentifier',
+    'PlainSamples',
     'PlainStep',
+    'SampleFilter',
     'SecondOrderMomentumObserver',
     'StaticObserver',
     'Surface',

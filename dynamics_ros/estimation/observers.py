@@ -7,6 +7,7 @@ already noise in dp/dt.
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from ..robot import Robot
 
 Vector = NDArray[np.float64]
+
+Sample = tuple[int, Vector, Vector, Vector]
+"""Stamp [ns], configuration, velocity, effort as reported."""
 
 GAIN = 75.0
 """Default K [1/s]: of a step, 1 - exp(-K t) shows after a time t, enough of 10 N at the hand within
@@ -234,6 +238,18 @@ class TorqueObserver:
         self._stamp = time
         self._event = UPDATED
         self._updated += 1
+        return estimate
+
+    def preview(self, samples: Sequence[Sample]) -> Vector:
+        """The estimate (nv) after some more samples, which are not taken in."""
+        estimate, stamp, model = self._estimate, self._stamp, self._models[-1]
+        memory = model.memory
+        for time, q, v, effort in samples:
+            if stamp is None or memory is None or time <= stamp:
+                return self._estimate.copy()
+            interval = (time - stamp) * 1e-9
+            estimate, memory = model.kernel.call(q, v, effort, memory, interval, self._settings)
+            stamp = time
         return estimate
 
     def _start(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from ..estimation import (
     ContactDetector,
     EffortModel,
     FootContactEstimator,
+    SampleFilter,
     TorqueObserver,
     WrenchEstimator,
 )
@@ -24,6 +25,7 @@ from ..estimation.thresholds import (
 from ..robot import Robot
 from .conversions import Array
 from .parameters import ContactParameters, IdentificationParameters
+from .state import RobotState
 
 MODEL_ERROR = 0.001
 """Default share of the effort limit that the model leaves unexplained at rest: what is left after a
@@ -121,6 +123,26 @@ def effort_model(robot: Robot, values: ContactParameters | IdentificationParamet
         coulomb = per_velocity(robot, friction.coulomb, 'friction.coulomb', base=0.0)
         model = model.with_values(coulomb=coulomb)
     return model
+
+
+def sample_filter(
+    robot: Robot,
+    values: ContactParameters,
+    consistent: Callable[[RobotState, RobotState], bool],
+) -> SampleFilter[RobotState]:
+    """A filter of joint states."""
+    effort, given = values.effort, values.plausibility
+    return SampleFilter(
+        robot,
+        velocity_noise=per_velocity(robot, effort.velocity_noise, 'effort.velocity_noise'),
+        effort_noise=per_velocity(robot, effort.noise, 'effort.noise'),
+        effort_scale=per_velocity(robot, effort.scale, 'effort.scale', base=1.0),
+        sigmas=given.sigmas,
+        velocity_factor=given.velocity,
+        effort_factor=given.effort,
+        max_gap=values.observer.max_gap,
+        consistent=consistent,
+    )
 
 
 def detector(robot: Robot, values: ContactParameters) -> ContactDetector:

@@ -126,12 +126,17 @@ class Contact(Part):
         counts = self._pipeline.observer.counts
         offset = self._pipeline.tare.offset
         check = self._pipeline.effort_check.report
-        return {f'observer: {event.value}': str(count) for event, count in counts.items()} | {
-            'observer: last start': self._pipeline.observer.restart,
-            'tare offset [Nm]': ' '.join(f'{value:.3f}' for value in offset),
-            'collision geometry': self._place.told,
-            'efforts look': check.verdict.value if check else 'unknown: not yet at rest',
-        }
+        refused = self._pipeline.samples.refused
+        return (
+            {f'refused: {what}': str(count) for what, count in refused.items()}
+            | {f'observer: {event.value}': str(count) for event, count in counts.items()}
+            | {
+                'observer: last start': self._pipeline.observer.restart,
+                'tare offset [Nm]': ' '.join(f'{value:.3f}' for value in offset),
+                'collision geometry': self._place.told,
+                'efforts look': check.verdict.value if check else 'unknown: not yet at rest',
+            }
+        )
 
     def _check(self, values: ContactParameters) -> None:
         topic_names(values.frames)
@@ -161,8 +166,9 @@ class Contact(Part):
         self.silence, self.caution = pipeline.silence, pipeline.caution
         if external is None:
             return
+        stamp, state = state.stamp_bytes, pipeline.judged or state
         place = self._place.update(state, external)
-        now, values, stamp = time.monotonic(), self.parameters.values, state.stamp_bytes
+        now, values = time.monotonic(), self.parameters.values
         rates, general = values.publish_rates, values.publish_rate
         root = self.context.root_frame_id()
         if self._torques.due(now, rates.external_torques, general):
@@ -247,6 +253,7 @@ class Contact(Part):
         pipeline, share = self._pipeline, self._share
         if pipeline is None or share is None:
             return
+        pipeline.tell(state.time)
         self.caution = pipeline.caution
         external = self._external = share.torques()
         place = self._place.update(state, external)

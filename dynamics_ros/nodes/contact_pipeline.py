@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from ..estimation import (
     ContactReport,
     EffortCheck,
     ObserverEvent,
+    PlainSamples,
     PlainStep,
     StaticObserver,
     Tare,
@@ -18,7 +21,7 @@ from ..estimation.observers import IGNORED
 from ..kernels import Step, copy_of, difference_of, sum_of
 from ..robot import Robot
 from . import contact_estimators as estimators
-from .conversions import Array, index_of
+from .conversions import NANOSECONDS, Array, index_of
 from .lateness import Lateness
 from .parameters import ContactParameters
 from .part import known_frames
@@ -32,6 +35,8 @@ FIRST_INTERVAL = 1e-3
 SAME_INTERVAL = 0.2
 """Relative change of it that makes no difference to noise."""
 
+
+WAITING = 'the first joint state waits for the next one'
 
 NO_KERNEL = 'wrenches follow as soon as their kernel is compiled'
 
@@ -57,6 +62,8 @@ class ContactPipeline:
         observer, tare, detector: with their state, which survives a change that does not concern
             them.
         feet: contacts of feet; None where none are named.
+        samples: refuses states that are not plausible.
+        judged: the state that the last estimate is of: the newest, unless that is in doubt.
         effort_check: whether efforts look like what they are configured to be.
         silence: why nothing came of the last state; empty when something did.
         caution: what to know about what came of it; empty when all is well.
@@ -74,6 +81,8 @@ class ContactPipeline:
         self.joint_names = tuple(robot.joint_v_indices)
         self.joint_indices = index_of(list(robot.joint_v_indices.values()))
         self.silence = self.caution = ''
+        self.samples = estimators.sample_filter(robot, values, self._consistent)
+        self.judged: RobotState | None = None
         self.observer = estimators.observer(robot, values, values.observer.kind)
         self._static: TorqueObserver | None = None
         self._estimator = estimators.wrench_estimator(robot, values, self.frames)
@@ -94,6 +103,8 @@ class ContactPipeline:
         self._interval = FIRST_INTERVAL
         self._started = (0, 0)
         self._before: RobotState | None = None
+        self._external: ExternalTorques | None = None
+        self._plain = False
 
     def inherit(self, other: ContactPipeline) -> None:
         """Carry on where another left off, as far as what they estimate is the same."""
@@ -101,6 +112,8 @@ class ContactPipeline:
             return
         ours, theirs = self.values, other.values
         self._interval = other._interval
+        if self.samples.inherit(other.samples):
+            self.judged, self._external = other.judged, other._external
         # Of the same tree only: the detector remembers which link lies behind which joint.
         same_tree = self.robot.body_names == other.robot.body_names
         if same_tree and ours.thresholds == theirs.thresholds:
@@ -119,17 +132,48 @@ class ContactPipeline:
         self._reckon_with_noise()
 
     def update(self, state: RobotState) -> ExternalTorques | None:
-        """Take in a state; None where nothing can be said, for the reason in ``silence``."""
+        """Take in a state; None where nothing can be said, for the reason in ``silence``.
+
+        While a state is in doubt, what was said of the one before stands.
+        """
         self.caution = ''
-        stamp = state.time
-        self.silence = self._unusable(state, stamp)
+        before, self.silence = self.silence, self._unusable(state, state.time)
         if self.silence:
             return None
+        if self._plain:
+            self._recall()
+        taken = self.samples.take(state, merged=state.ages is not None)
+        for one in taken:
+            self.judged, self._external = one, self._estimate(one)
+        if self.samples.problem:
+            self.silence, self._external = self.samples.problem, None
+        elif not taken and self._external is None:
+            self.silence = before or WAITING
+        self._say_what_to_know(state.time)
+        return self._external
+
+    def _recall(self) -> None:
+        """Have at hand what was said of the last state, if only steps were computed of it."""
+        self._plain = False
+        stamp, q, v, effort = self.samples.latest
+        seconds, nanoseconds = divmod(stamp, NANOSECONDS)
+        # Such states are whole, and of joints of one coordinate.
+        self.judged = RobotState(
+            *(seconds, nanoseconds, q, v, effort), (), (), (), np.zeros(len(v), dtype=bool)
+        )
+        values = self.observer.external_torque - self.tare.offset
+        self._external = ExternalTorques(values, self.detector.report)
+
+    def _estimate(self, state: RobotState) -> ExternalTorques | None:
+        """What follows from a state that is plausible; None where nothing does."""
+        stamp = state.time
+        self.silence = ''
         observer, v = self._observer_of(state)
         raw = observer.update(stamp, state.q, v, state.effort)
         event = observer.event
         if event in RESTARTS:
             self.tare.restart()
+            self.samples.restart(state)
             self._started = stamp, 0
         if not observer.settled:
             self._started = self._started[0], self._started[1] + 1
@@ -141,7 +185,6 @@ class ContactPipeline:
             self.tare.add(stamp, raw, v)
             if self.effort_check.report is None:
                 self.effort_check.add(stamp, state.q, v, state.effort)
-        self._say_what_to_know(observer)
         values = raw - self.tare.offset
         ignored = state.stale_mask if state.stale else None
         return ExternalTorques(values, self.detector.update(stamp, values, ignored, v))
@@ -165,6 +208,7 @@ class ContactPipeline:
             or self.caution == NO_KERNEL
             or self._started[1]
             or self._before is not None
+            or self.samples.holds
             or self.feet is not None
             or not self.detector.has_steps
             or not self._estimator.has_step
@@ -174,6 +218,10 @@ class ContactPipeline:
     def axes(self) -> str:
         """The frame that wrenches are expressed in."""
         return self.values.wrench.expressed_in or self.robot.root_frame
+
+    def plain_samples(self, q: Array, v: Array, effort: Array) -> PlainSamples[RobotState]:
+        """Steps of the filter of samples on these arrays."""
+        return PlainSamples(self.samples, q, v, effort)
 
     def plain_step(self, q: Array, v: Array, effort: Array) -> PlainStep:
         """Steps of the observer on these arrays."""
@@ -197,15 +245,15 @@ class ContactPipeline:
         """Take in a state whose step has been computed: all but the observer and the detector."""
         if self.effort_check.report is None:
             self.effort_check.add(stamp, q, v, effort.copy())
-            if self.effort_check.report is not None:
-                self._say_what_to_know(self.observer)
+        self._plain = True
         self._lateness.hear_all(stamp)
         self.tare.add_finite(stamp, raw.copy(), v.copy())
 
     def reset(self) -> None:
         """Unlatch a collision and start the observer anew; the tare stays."""
         self.observer.reset()
-        self._static = None
+        self.samples.restart()
+        self._static = self._external = None
         self.detector.reset()
         self.tare.restart()
 
@@ -213,6 +261,7 @@ class ContactPipeline:
         """Have the kernels made; a large one may follow later, unless that is waited for."""
         robot = self.robot
         robot.kernel('observer_step', self.observer.kind, self.values.effort.sampling)
+        robot.kernel('sample_departure')
         robot.kernel('gravity')
         for vectors in (difference_of(robot.nv), sum_of(robot.nv), copy_of(6)):
             vectors.wait()
@@ -220,6 +269,14 @@ class ContactPipeline:
         if self.feet is not None:
             self.feet.compile()
         self._reckon_with_noise()
+
+    def _consistent(self, first: RobotState, second: RobotState) -> bool:
+        """Whether the second state is explained with less external torque if the first is true."""
+        both = [(one.time, one.q, one.v, one.effort) for one in (first, second)]
+        before = self.observer.external_torque
+        steps = [self.observer.preview(taken) - before for taken in (both, both[1:])]
+        believed, refused = (np.abs(step).max() for step in steps)
+        return bool(believed < refused)
 
     def _unusable(self, state: RobotState, stamp: int) -> str:
         """Why nothing may be estimated from a state of that stamp; empty when something may."""
@@ -266,11 +323,18 @@ class ContactPipeline:
             self._thresholds = estimators.thresholds(self.robot, self.values)
         self._thresholds.apply(self._interval, self.observer, self._estimator, self.detector)
 
-    def _say_what_to_know(self, observer: TorqueObserver) -> None:
+    def tell(self, stamp: int) -> None:
+        """Bring ``caution`` up to date after states of which only steps were computed."""
+        self.caution = ''
+        self._say_what_to_know(stamp)
+
+    def _say_what_to_know(self, stamp: int) -> None:
         if self.caution:
             return
         report = self.effort_check.report
         if report is not None and report.advice:
             self.caution = report.advice
-        elif observer.kind == StaticObserver.kind:
+        elif self.observer.kind == StaticObserver.kind:
             self.caution = 'by gravity alone, in motion not to be believed'
+        elif refused := self.samples.recent(stamp):
+            self.caution = f'refused: {refused}'

@@ -77,13 +77,14 @@ class ContactShare:
         """
         self._pipeline, self._told, self._place = pipeline, told, place
         self._buffer, self._report = buffer, told.external.report
+        self._samples = pipeline.plain_samples(buffer.q, buffer.v, buffer.effort)
         self._observer = pipeline.plain_step(buffer.q, buffer.v, buffer.effort)
         size = len(buffer.v)
         self._external = np.zeros(size)
         self._exceeded = np.zeros(size), np.zeros((2, size)), np.zeros(1)
         raw, external = self._observer.estimate, self._external
         tare = pipeline.tare_step
-        self._steps = [self._observer.step, tare(raw, external)]
+        self._steps = [self._samples.step, self._observer.step, tare(raw, external)]
         self._sent: list[tuple[Output, Form]] = []
         thresholds: tuple[Array, ...] = ()
         if listened.torques is not None:
@@ -109,7 +110,7 @@ class ContactShare:
             self._add_wrench(buffer, listened)
         self.over = False
         self.share = Share(
-            tuple(self._steps), tuple(self._sent), self._observer.begin, self._accept, self._finish
+            tuple(self._steps), tuple(self._sent), self._begin, self._accept, self._finish
         )
 
     def _add_wrench(self, buffer: StateBuffer, listened: Listened) -> None:
@@ -131,19 +132,26 @@ class ContactShare:
         if detailed is not None:
             self._sent.append((detailed, last))
 
+    def _begin(self, time: int) -> bool:
+        return self._samples.begin(time) and self._observer.begin(time)
+
     def _accept(self, time: int) -> bool:
+        if self._samples.departs:
+            return False
         # What is asked last takes the sample in; the ordinary way takes it in once more, which
         # makes no difference to the detector.
         self.over = self._flags.tobytes() != self._observable
         if self.over or self._place() is not self._told.place:
             return False
         added, above, excess = self._exceeded
-        report = self._pipeline.detector.take_computed(time, added, above, excess[0])
+        # A copy: what is computed of a state that is not taken then is written over it.
+        report = self._pipeline.detector.take_computed(time, added.copy(), above, excess[0])
         return report is self._report
 
     def _finish(self, time: int) -> None:
         buffer = self._buffer
         self._pipeline.take_plain(time, self._observer.estimate, buffer.q, buffer.v, buffer.effort)
+        self._samples.finish(time)
         self._observer.finish(time)
 
     def torques(self) -> ExternalTorques:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from ..algorithms.torque_observer import KINDS
 from ..estimation.observers import GAIN
+from ..estimation.sample_filter import FACTOR, SIGMAS
 from .declaration import parameter
 
 
@@ -310,6 +311,34 @@ class DynamicsParameters:
 
 
 @dataclass(frozen=True)
+class PlausibilityParameters:
+    """What joint states are taken at all, and what is made of those that contradict the model."""
+
+    sigmas: float = parameter(
+        SIGMAS,
+        'A single position, velocity or effort that departs from both its neighbours by so many '
+        'usual changes of its joint, or so many deviations of effort.noise, effort.velocity_noise, '
+        'is refused; one that lasts is taken, one message late',
+        minimum=1.0,
+        maximum=1e6,
+    )
+    velocity: float = parameter(
+        FACTOR,
+        'A velocity is refused beyond so many times the velocity limit of its joint, '
+        '1000 rad/s or m/s where it has none',
+        minimum=1.0,
+        maximum=1e6,
+    )
+    effort: float = parameter(
+        FACTOR,
+        'An effort is refused beyond so many times the effort limit of its joint, 1e5 Nm or N '
+        'where it has none',
+        minimum=1.0,
+        maximum=1e6,
+    )
+
+
+@dataclass(frozen=True)
 class ObserverParameters:
     """The observer of external torques."""
 
@@ -495,6 +524,7 @@ class ContactParameters:
     publish_rates: ContactRates = field(default_factory=ContactRates)
     effort: ContactEffortParameters = field(default_factory=ContactEffortParameters)
     friction: FrictionParameters = field(default_factory=FrictionParameters)
+    plausibility: PlausibilityParameters = field(default_factory=PlausibilityParameters)
     observer: ObserverParameters = field(default_factory=ObserverParameters)
     wrench: WrenchParameters = field(default_factory=WrenchParameters)
     thresholds: ContactThresholdParameters = field(default_factory=ContactThresholdParameters)

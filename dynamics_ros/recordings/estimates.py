@@ -210,6 +210,7 @@ class Estimates:
             self.summary.silent[pipeline.silence] = count + 1
             return
         out = _Outlet(writer, time, state, self._forms)
+        state = pipeline.judged or state
         forms = partial(out.form, 'external_torques')
         out.send(JointState, 'external_torques', filled_torques(forms, pipeline, external))
         place = self._placed(state, external)
