@@ -77,7 +77,11 @@ class Rig:
             self.exchange(message)
         stamp = message.header.stamp
         for received in (self.states, self.wrenches, self.estimates):
-            self.ros.wait_for(lambda received=received: received[-1].header.stamp == stamp)
+            # Again: of the first one the kernel of wrenches may still be compiled.
+            self.ros.wait_for(
+                lambda received=received: received[-1].header.stamp == stamp,
+                meanwhile=lambda: self.ros.publish_joint_state(message),
+            )
         return message
 
     def exchange(self, message: JointState) -> None:
