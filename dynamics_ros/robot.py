@@ -49,6 +49,8 @@ class Robot(ConstrainedMotion):
         body_names: the link that each moving joint moves.
         root_frame: the frame that poses are given in: the root link, or 'world' for a moving base.
         total_mass: mass of the moving bodies [kg].
+        massless_bodies: those of ``body_names`` whose mass the description seems to lack: torques
+            are then without their weight and inertia.
         lower_limits, upper_limits: per coordinate after the root joint [rad or m].
         velocity_limits, effort_limits: per velocity after the root joint; inf where there is none.
         model: the Model underneath.
@@ -73,6 +75,7 @@ class Robot(ConstrainedMotion):
         self.joint_v_indices = {joint.name: joint.v_indices[0] for joint in single}
         self.frame_names = tuple(frame.name for frame in model.frames)
         self.body_names = model.body_names
+        self.massless_bodies = model.massless_bodies
         self.total_mass = float(sum(inertia.mass for inertia in model.inertias))
         self.lower_limits = _per_coordinate(joints, lambda joint: joint.limits.lower)
         self.upper_limits = _per_coordinate(joints, lambda joint: joint.limits.upper)

@@ -55,6 +55,7 @@ class Demonstration:
             began: when the program was started [s, monotonic].
         """
         self.report = Report.of(subject, domain_id)
+        self.report.require(not subject.robot.massless_bodies, subject.robot.model.doubt)
         self.complete = False
         self._subject = subject
         self._running = running

@@ -53,10 +53,11 @@ class Mimic:
 
 @dataclass(frozen=True)
 class LinkDescription:
-    """A link: its name and inertial; a missing inertial is massless."""
+    """A link: its name and inertial (a missing one is massless), and whether it has any geometry."""
 
     name: str
     inertial: Inertial = Inertial()
+    has_geometry: bool = False
 
 
 @dataclass(frozen=True)

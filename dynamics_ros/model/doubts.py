@@ -20,6 +20,7 @@ NO_RANGE = 'no range of positions is given for {}; it is taken as unlimited'
 REPEATED = 'more than one <{tag}> is in {{}}; the first counts, as in urdfdom'
 FIXED_UPSIDE_DOWN = 'the limit of {} is upside down (lower above upper); a fixed joint needs none'
 MINUS_ONE = 'a limit of -1 is given for {}; it is taken as unlimited, as SDF means it'
+NO_MASS = 'no mass is given for {}, which joints move: torques lack their weight and inertia'
 
 
 class Doubts:

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from ..errors import InvalidArgumentError, ModelError, UnknownFrameError, UnknownJointError
 from ..spatial import Inertia, Matrix3, Motion, Scalar, Transform, Vector3
+from .doubts import LOG, NO_MASS, Doubts
 from .description import Inertial, JointDescription, Limits, Origin, RobotDescription
 from .joints import JointKind
 
@@ -107,6 +108,7 @@ class Model:
         root_joint: fixed, floating or planar.
         root_frame: name of the frame that poses are given in.
         nq, nv: sizes of q and v.
+        with_geometry: bodies one of whose links has a visual or collision element.
     """
 
     name: str
@@ -119,6 +121,33 @@ class Model:
     root_frame: str
     nq: int
     nv: int
+    with_geometry: frozenset[int] = frozenset()
+
+    @cached_property
+    def massless_bodies(self) -> tuple[str, ...]:
+        """Bodies whose mass the description seems to have forgotten.
+
+        Without mass are also the bodies between the joints of a universal joint and the like; they
+        have no geometry, and carry a body that has a mass.
+        """
+        carried = [float(inertia.mass) for inertia in self.inertias]
+        for body in reversed(range(len(carried))):
+            parent = self.joints[body].parent
+            if parent != ROOT:
+                carried[parent] += carried[body]
+        return tuple(
+            name
+            for body, name in enumerate(self.body_names)
+            if not self.inertias[body].mass and (not carried[body] or body in self.with_geometry)
+        )
+
+    @cached_property
+    def doubt(self) -> str:
+        """A sentence about bodies without mass; '' when there are none."""
+        doubts = Doubts()
+        for name in self.massless_bodies:
+            doubts.add(NO_MASS, name)
+        return ''.join(doubts.sentences(self.name))
 
     @cached_property
     def frame_indices(self) -> dict[str, int]:
@@ -188,6 +217,8 @@ def build_model(
 ) -> Model:
     """Build the model of a description.
 
+    Bodies that seem to lack their mass are logged as a warning.
+
     Args:
         description: links and joints in tree order.
         root_joint: how the root link moves in the world: fixed, floating or planar.
@@ -203,7 +234,7 @@ def build_model(
         raise InvalidArgumentError('root_joint', repr(root_joint), f'one of {ROOT_JOINTS}')
     locked = _checked_locks(description, locked_joints or {})
     builder = _Builder(description, root_joint, locked)
-    return Model(
+    model = Model(
         name=description.name,
         joints=tuple(builder.joints),
         inertias=tuple(builder.inertias),
@@ -214,7 +245,13 @@ def build_model(
         root_frame=description.root if root_joint == 'fixed' else WORLD,
         nq=builder.nq,
         nv=builder.nv,
+        with_geometry=frozenset(
+            builder.frames[link.name].body for link in description.links if link.has_geometry
+        ),
     )
+    if model.doubt:
+        LOG.warning('%s', model.doubt)
+    return model
 
 
 class _Builder:

@@ -138,7 +138,8 @@ def _links(robot: Element, doubts: Doubts) -> dict[str, LinkDescription]:
             element.refuse(f'a second link of this name (line {element.line})')
         if len(links) == MAXIMUM_LINKS:
             robot.refuse(f'has more than {MAXIMUM_LINKS} links')
-        links[name] = LinkDescription(name, _inertial(element, doubts))
+        geometry = any(True for tag in ('visual', 'collision') for _ in element.children(tag))
+        links[name] = LinkDescription(name, _inertial(element, doubts), geometry)
     if not links:
         robot.refuse('has no link')
     return links

@@ -55,6 +55,8 @@ LIVE = frozenset(
 class Contact(Part):
     """Publishes what the robot feels."""
 
+    uses_masses = True
+
     def __init__(self, node: Node, context: RobotContext) -> None:
         super().__init__(node, context)
         self.parameters = ParameterSet(node, ContactParameters)

@@ -129,6 +129,8 @@ class Diagnostics:
             return DiagnosticStatus.WARN, f'publishing; {part.stale_silence(context.state)}'
         if part.caution:
             return DiagnosticStatus.WARN, f'publishing; {part.caution}'
+        if part.uses_masses and context.robot.model.doubt:
+            return DiagnosticStatus.WARN, f'publishing; {context.robot.model.doubt}'
         return DiagnosticStatus.OK, 'publishing to whoever listens'
 
     def _jumped_lately(self) -> bool:

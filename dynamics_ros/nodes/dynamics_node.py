@@ -94,6 +94,8 @@ class Prepared:
 class Dynamics(Part):
     """Publishes the torques that carry the robot, and decides what it carries."""
 
+    uses_masses = True
+
     def __init__(self, node: Node, context: RobotContext) -> None:
         super().__init__(node, context)
         self.parameters = ParameterSet(node, DynamicsParameters)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rclpy.node import Node
 
@@ -29,7 +29,10 @@ class Part(ABC):
         problem: why it is not ready for the robot in force; '' when it is.
         silence: why it published nothing for the last state; '' when it did or nobody listens.
         caution: what to know about what it published for the last state; '' when all is well.
+        uses_masses: whether what it publishes is wrong for bodies that lack their mass.
     """
+
+    uses_masses: ClassVar[bool] = False
 
     def __init__(self, node: Node, context: RobotContext) -> None:
         self.node = node

@@ -174,7 +174,7 @@ class RobotBuilder:
         default_frame = tool_frame(description)
         prepared = self._prepare(robot, default_frame)
         seconds = time.perf_counter() - started
-        doubts = description.doubts
+        doubts = (*description.doubts, *filter(None, [robot.model.doubt]))
         return Built(request, robot, description.root, default_frame, prepared, seconds, doubts)
 
     def _robot(self, request: RobotRequest) -> tuple[Robot, RobotDescription]:
