@@ -53,7 +53,7 @@ class Mimic:
 
 @dataclass(frozen=True)
 class LinkDescription:
-    """A link: its name and inertial (a missing one is massless), and whether it has any geometry."""
+    """A link: its name, its inertial (a missing one is massless), whether it has any geometry."""
 
     name: str
     inertial: Inertial = Inertial()

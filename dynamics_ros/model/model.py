@@ -13,8 +13,8 @@ from functools import cached_property
 
 from ..errors import InvalidArgumentError, ModelError, UnknownFrameError, UnknownJointError
 from ..spatial import Inertia, Matrix3, Motion, Scalar, Transform, Vector3
-from .doubts import LOG, NO_MASS, Doubts
 from .description import Inertial, JointDescription, Limits, Origin, RobotDescription
+from .doubts import LOG, NO_MASS, Doubts
 from .joints import JointKind
 
 ROOT = -1

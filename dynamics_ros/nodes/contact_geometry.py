@@ -11,6 +11,9 @@ from ..model.collision_geometry import read_collision_geometry
 from ..model.model import ROOT
 from ..robot import Robot
 
+MOST_NAMED = 8
+"""Shapes that are named in a message."""
+
 
 class ContactGeometry(NamedTuple):
     """What is known of the surfaces of a robot.
@@ -19,7 +22,7 @@ class ContactGeometry(NamedTuple):
         surfaces: of the links that have one.
         without_surface: links that can be touched as well.
         told: what there is to say about it.
-        problem: the first shape that could not be read, and why; '' when all could.
+        problem: which shapes could not be read, and why; '' when all could.
     """
 
     surfaces: dict[str, Surface]
@@ -43,8 +46,9 @@ class ContactGeometry(NamedTuple):
         }
         surfaces = sample_surfaces(moved, resolution)
         told, problem = f'of {len(surfaces)} links', ''
-        if geometry.problems:
-            problem = geometry.problems[0]
+        if problems := tuple(dict.fromkeys(geometry.problems)):
+            more = f' and {len(problems) - MOST_NAMED} more' if len(problems) > MOST_NAMED else ''
+            problem = '; '.join(problems[:MOST_NAMED]) + more
             told = f'{told}; {len(geometry.problems)} shapes are missing: {problem}'
         unseen = links_without_surface(robot, surfaces, geometry.unread)
         return cls(surfaces, unseen, told, problem)

@@ -87,6 +87,11 @@ class ContactPlace:
                 self._failed(error)
                 return
             locator, self._geometry = done.result()
+            if made_of != self._made_of and self._geometry.problem:
+                context.node.get_logger().warning(
+                    'contacts are not found on shapes that cannot be read: '
+                    + self._geometry.problem
+                )
             self._told, self._made_of = self._geometry.told, made_of
             if context.robot is pipeline.robot:
                 self._locator = locator

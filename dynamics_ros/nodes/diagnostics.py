@@ -26,6 +26,9 @@ IN_SIGHT = 30.0
 
 CLOCK = 'clock of joint_states'
 
+START = 5.0
+"""Seconds within which processes that are started together have found each other."""
+
 SILENT_AFTER = 1.0
 """Seconds without joint states after which that is what there is to say."""
 
@@ -44,6 +47,7 @@ class Diagnostics:
         self._refused = 0
         self._jumps, self._jumped = 0, -math.inf
         self._rate = 0.0
+        self._waiting_since = math.inf
         context.on_change(self.report_change)
 
     def report_change(self) -> None:
@@ -55,7 +59,10 @@ class Diagnostics:
     def report(self) -> None:
         """Report, and log what has lasted."""
         if self._context.parts[0] is self._part:
-            self._context.joint_state_rate = self._context.joint_states.take_rate()
+            context = self._context
+            context.joint_state_rate = context.joint_states.take_rate()
+            if context.robot is not None and context.buffer is not None:
+                context.doubts.look(context.robot, context.buffer, context.state)
         summary = self._summary()
         self._report(summary)
         self._log(summary)
@@ -79,15 +86,28 @@ class Diagnostics:
     def _log(self, summary: tuple[bytes, str]) -> None:
         """Say once what has lasted: while starting, one reason to be silent follows the other."""
         level, message = summary
-        # Why something is refused the context has logged already.
-        refusal = self._context.refusal
-        if summary != self._logged and not (refusal and refusal in message):
+        if self._on_its_way():
+            return
+        # Why something is refused, and what joint states are about, has been logged already.
+        known = self._context.refusal, self._context.doubts.positions
+        if summary != self._logged and not any(text and text in message for text in known):
             # Two calls: rclpy wants one severity for each place in the code.
             if level == DiagnosticStatus.OK:
                 self._node.get_logger().info(message)
             else:
                 self._node.get_logger().warning(message)
         self._logged = summary
+
+    def _on_its_way(self) -> bool:
+        """Whether what is missing may just not have come yet, as at every start."""
+        context = self._context
+        waiting = context.state is None and not (context.refusal or self._part.problem)
+        now = time.monotonic()
+        if not waiting:
+            self._waiting_since = math.inf
+            return False
+        self._waiting_since = min(self._waiting_since, now)
+        return context.building or now - self._waiting_since < START
 
     def _refused_total(self) -> int:
         buffer = self._context.buffer
@@ -113,6 +133,10 @@ class Diagnostics:
             return DiagnosticStatus.WARN, f'silent: {reason}'
         if context.joint_states.age() > SILENT_AFTER:
             return DiagnosticStatus.ERROR, f'silent: {stopped(context)}'
+        if context.doubts.positions:
+            # Whatever else seems to be wrong follows from that.
+            doing = 'silent' if part.silence else 'publishing'
+            return DiagnosticStatus.WARN, f'{doing}; {context.doubts.positions}'
         if part.silence:
             return DiagnosticStatus.WARN, f'silent: {part.silence}'
         missing = [output.topic for output in part.outputs() if output.missing]

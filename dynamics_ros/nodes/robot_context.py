@@ -22,6 +22,7 @@ from .backlog import CATCH_UP, MOMENT
 from .cdr import MalformedMessageError
 from .conversions import JointValues, header
 from .declaration import ParameterSet
+from .joint_state_doubts import JointStateDoubts
 from .joint_state_input import ODOMETRY_QOS, OVERRIDABLE, JointStateInput
 from .load_topics import LoadSubscriber
 from .meter import Meter
@@ -71,6 +72,7 @@ class RobotContext:
         input: the joint states as they come in.
         joint_states: rate and age of those of this robot.
         heard: whether any has come, of whatever robot.
+        doubts: what joint states say that is probably not meant.
         publishers: who publishes what the node subscribes to.
         executor: spins the nodes; set before it does.
         outbox: what parts publish of a state, until all of them have.
@@ -94,6 +96,7 @@ class RobotContext:
         self.buffer: StateBuffer | None = None
         self.joint_states = Meter()
         self.heard = False
+        self.doubts = JointStateDoubts(node)
         self.publishers = Publishers(node)
         self.joint_state_rate = 0.0
         self.without_model = 0
@@ -306,6 +309,8 @@ class RobotContext:
         buffer = StateBuffer(built.robot, built.request.locked_names, values.joint_timeout)
         if self.buffer is not None:
             buffer.adopt(self.buffer)
+        if self.built is None or built.robot.joint_names != self.built.robot.joint_names:
+            self.doubts.forget()
         self.buffer, self.built, self.robot = buffer, built, built.robot
         # The poses of a base wait elsewhere: old joint states would be answered with one of them.
         self.input.backlog.whole = MOMENT if buffer.has_base else CATCH_UP
@@ -385,6 +390,7 @@ class RobotContext:
                 part.failed(error)
         self._empty_outbox()
         if first:
+            self.doubts.look(self.buffer.robot, self.buffer, state)
             self._notify()
         if answer:
             self._junction.prepare(self.buffer)

@@ -129,14 +129,16 @@ class RobotSimulator(GuardedNode):
 
     def start(self, _executor: Executor) -> None:
         """Begin to simulate."""
-        self._start_stamp = self.get_clock().now().nanoseconds
-        self._start_time = time.monotonic()
         period = self._publish_every / NANOSECONDS / self.parameters.values.speed
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = self.create_timer(period, self._catch_up, clock=steady)
 
     def _catch_up(self) -> None:
         """Step until simulated time is where real time is; the deadline is absolute."""
+        if not self._start_stamp:
+            # Only now does time count: until here the process was starting.
+            self._start_stamp = self.get_clock().now().nanoseconds
+            self._start_time = time.monotonic()
         speed = self.parameters.values.speed
         elapsed = time.monotonic() - self._start_time
         lag = elapsed - self._simulated.time / NANOSECONDS / speed

@@ -10,6 +10,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSCompatibility, qos_check_compatible
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
+from .joint_state_doubts import unknown_joints
 from .state import ODOMETRY
 
 if TYPE_CHECKING:
@@ -85,6 +86,8 @@ def waiting_for(context: RobotContext) -> str:
     reasons = []
     if any(name != ODOMETRY for name in missing):
         told = 'messages so far lack their positions' if context.heard else 'no message so far'
+        if unknown := unknown_joints(buffer.robot, buffer):
+            told = f'{told}; {unknown}'
         reasons.append(f'{publishers.of("joint_states")}, {told}')
     if ODOMETRY in missing:
         reasons.append(publishers.of('odom'))
