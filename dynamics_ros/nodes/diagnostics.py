@@ -135,8 +135,8 @@ class Diagnostics:
             return DiagnosticStatus.ERROR, f'silent: {stopped(context)}'
         if context.doubts.positions:
             # Whatever else seems to be wrong follows from that.
-            doing = 'silent' if part.silence else 'publishing'
-            return DiagnosticStatus.WARN, f'{doing}; {context.doubts.positions}'
+            doing = 'silent:' if part.silence else 'publishing;'
+            return DiagnosticStatus.WARN, f'{doing} {context.doubts.positions}'
         if part.silence:
             return DiagnosticStatus.WARN, f'silent: {part.silence}'
         missing = [output.topic for output in part.outputs() if output.missing]
