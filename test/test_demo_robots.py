@@ -37,7 +37,7 @@ def test_the_push_is_found(name, tmp_path):
     errors = []
     for k in range(END):
         if k == BEGIN:
-            simulated.push(tool, np.r_[subject.force, 0.0, 0.0, 0.0], (END - BEGIN) * 1e-3)
+            simulated.push(tool, np.r_[subject.force, 0.0, 0.0, 0.0], (END - BEGIN) * 1e-3, tool)
         simulated.step()
         sample = simulated.sample()
         stamp = divmod(10**9 + sample.time, 10**9)

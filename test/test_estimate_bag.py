@@ -65,7 +65,7 @@ def simulated_joint_states(robot):
     for k in range(round(DURATION * 1000)):
         t = k * 1e-3
         if k == round(BEGIN * 1000):
-            simulated.push(TOOL, np.concatenate([FORCE, np.zeros(3)]), END - BEGIN)
+            simulated.push(TOOL, np.concatenate([FORCE, np.zeros(3)]), END - BEGIN, TOOL)
         simulated.step()
         if k % EVERY:
             continue
@@ -145,6 +145,7 @@ def test_the_push_is_found_where_and_when_it_was(estimated):
     forces = np.array([[m.wrench.force.x, m.wrench.force.y, m.wrench.force.z] for m in wrenches])
     late = (times > END - 0.1) & (times < END - 0.01)
     # Twenty time constants of the observer after the push has begun, it stands for itself.
+    assert {m.header.frame_id for m in wrenches} == {TOOL}
     np.testing.assert_allclose(forces[late].mean(axis=0), FORCE, atol=0.2)
     touched = np.array([m.state != ContactState.NONE for m in states])
     assert touched[late].all()

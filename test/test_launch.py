@@ -290,7 +290,8 @@ def test_the_demo_ends_with_its_simulator_and_knows_its_arm():
     simulator, nodes, *_ = demo()
     assert simulator.required and not nodes.required
     assert Path(nodes.parameter_files[0]).name == 'seven_joint_arm.yaml'
-    assert nodes.parameters['contact_node']['wrench.expressed_in'] == 'tool0'
+    # Wrenches are at the contact frame, where RViz draws them.
+    assert 'wrench.expressed_in' not in nodes.parameters['contact_node']
 
 
 # --- packages that may be missing ---------------------------------------------------------------
@@ -390,9 +391,10 @@ def test_rviz_follows_namespace_frames_and_prefix():
 
 def test_rviz_shows_a_wrench_only_where_it_would_draw_it_right():
     at_the_tool = settings(description_file=ARM, wrench_expressed_in='tool0')
-    in_the_root = settings(description_file=ARM)
+    in_the_root = settings(description_file=ARM, wrench_expressed_in='base_link')
     topic = '/contact_node/tool0/wrench'
     assert topic in shown(adapted(RVIZ_CONFIG, at_the_tool))
+    assert topic in shown(adapted(RVIZ_CONFIG, settings(description_file=ARM)))
     assert topic not in shown(adapted(RVIZ_CONFIG, in_the_root))
 
 

@@ -20,7 +20,9 @@ from visualization_msgs.msg import Marker, MarkerArray
 from dynamics_ros import Robot
 from dynamics_ros.estimation import ContactLocator, sample_surfaces
 from dynamics_ros.model.collision_geometry import read_collision_geometry
+from dynamics_ros.nodes.contact_estimators import wrench_estimator
 from dynamics_ros.nodes.conversions import wrench_array
+from dynamics_ros.nodes.parameters import ContactParameters
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
 pytestmark = pytest.mark.ros
@@ -34,6 +36,8 @@ Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
 STILL = np.zeros(7)
 PUSH = np.array([12.0, -5.0, 8.0, 0.3, 0.2, -0.1])
 PUSH_TORQUE = ROBOT.jacobian(Q, 'tool0').T @ PUSH
+R_ROOT_TOOL = ROBOT.forward_kinematics(Q, 'tool0')[:3, :3]
+IN_TOOL = np.concatenate((R_ROOT_TOOL.T @ PUSH[:3], R_ROOT_TOOL.T @ PUSH[3:]))
 
 # A constant torque is estimated with what is left after the time the test waits: 40 time constants.
 SETTLED = 1e-6
@@ -103,6 +107,14 @@ class Rig:
 
         return self.ros.wait_for(answer, meanwhile=send)
 
+    def express_in(self, axes: str) -> None:
+        """Have wrenches in the axes of a frame, or in their own; their kernel takes a while."""
+        assert self.ros.set_parameter(NODE, 'wrench.expressed_in', axes).successful
+        self.ros.wait_for(
+            lambda: self.wrenches[-1].header.frame_id == (axes or 'tool0'),
+            meanwhile=lambda: self.ros.publish_joint_state(self.message(PUSH_TORQUE)),
+        )
+
     def shown(self) -> list[Marker]:
         """The latest markers."""
         return list(self.markers[-1].markers)
@@ -143,8 +155,12 @@ def test_a_push_on_the_tool_is_felt_with_the_sign_of_the_environment(rig):
     rig.hold(PUSH_TORQUE)
     assert_allclose(rig.torques[-1].effort, PUSH_TORQUE, atol=SETTLED)
     wrench = rig.wrenches[-1]
-    assert wrench.header.frame_id == 'base_link'
-    assert_allclose(wrench_array(wrench.wrench, 'wrench'), PUSH, atol=FELT)
+    assert wrench.header.frame_id == 'tool0'
+    assert_allclose(wrench_array(wrench.wrench, 'wrench'), IN_TOOL, atol=FELT)
+    # Taken as every consumer takes it, at the origin of its frame_id, it has the torques it is of.
+    at_its_frame = ROBOT.jacobian(Q, wrench.header.frame_id, 'local').T
+    felt = at_its_frame @ wrench_array(wrench.wrench, 'wrench')
+    assert_allclose(felt, PUSH_TORQUE, atol=FELT)
 
 
 def test_the_estimate_says_how_far_it_can_be_trusted(rig):
@@ -152,8 +168,8 @@ def test_the_estimate_says_how_far_it_can_be_trusted(rig):
     estimate = rig.estimates[-1]
     assert estimate.frame == 'tool0'
     point = estimate.reference_point
-    expected = ROBOT.forward_kinematics(Q, 'tool0')[:3, 3]
-    assert_allclose([point.x, point.y, point.z], expected, atol=1e-12)
+    assert estimate.header.frame_id == 'tool0'
+    assert_allclose([point.x, point.y, point.z], 0.0, atol=1e-12)
     covariance = np.reshape(estimate.covariance, (6, 6))
     assert_allclose(covariance, covariance.T, atol=1e-12)
     assert (np.linalg.eigvalsh(covariance) > 0.0).all()
@@ -187,9 +203,9 @@ def test_a_collision_is_latched_until_reset(rig):
     )
 
 
-@pytest.mark.parametrize('axes', ['tool0', ''])
+@pytest.mark.parametrize('axes', ['base_link', ''])
 def test_markers_show_force_and_torque_and_name_the_touched_link(rig, axes):
-    assert rig.ros.set_parameter(NODE, 'wrench.expressed_in', axes).successful
+    rig.express_in(axes)
     last = rig.hold(PUSH_TORQUE, samples=30).header.stamp
 
     def settled():
@@ -281,21 +297,21 @@ def test_parameters_that_do_not_fit_the_robot_are_refused(rig):
         assert words in result.reason
 
 
-def test_the_wrench_can_be_expressed_in_the_tool(rig):
-    assert rig.ros.set_parameter(NODE, 'wrench.expressed_in', 'tool0').successful
-    rig.ros.wait_for(
-        lambda: rig.wrenches[-1].header.frame_id == 'tool0',
-        meanwhile=lambda: rig.ros.publish_joint_state(rig.message(PUSH_TORQUE)),
-    )
+def test_the_wrench_can_be_expressed_in_another_frame(rig):
+    rig.express_in('base_link')
     rig.hold(PUSH_TORQUE)
-    R = ROBOT.forward_kinematics(Q, 'tool0')[:3, :3]
-    expected = np.concatenate((R.T @ PUSH[:3], R.T @ PUSH[3:]))
-    assert_allclose(wrench_array(rig.wrenches[-1].wrench, 'wrench'), expected, atol=FELT)
-    assert rig.ros.set_parameter(NODE, 'wrench.expressed_in', '').successful
-    rig.ros.wait_for(
-        lambda: rig.wrenches[-1].header.frame_id == 'base_link',
-        meanwhile=lambda: rig.ros.publish_joint_state(rig.message(PUSH_TORQUE)),
-    )
+    assert_allclose(wrench_array(rig.wrenches[-1].wrench, 'wrench'), PUSH, atol=FELT)
+    point = rig.estimates[-1].reference_point
+    expected = ROBOT.forward_kinematics(Q, 'tool0')[:3, 3]
+    assert_allclose([point.x, point.y, point.z], expected, atol=1e-12)
+    rig.express_in('')
+
+
+def test_each_of_several_contacts_has_its_wrench_in_its_own_axes():
+    frames = ('tool0', 'forearm_link')
+    estimator = wrench_estimator(ROBOT, ContactParameters(), frames)
+    estimates = estimator.estimate(Q, PUSH_TORQUE)
+    assert [one.expressed_in for one in estimates] == list(frames)
 
 
 def test_it_is_alive_and_well_after_all_this(rig, node):

@@ -100,7 +100,8 @@ PUBLISH_TF = Argument(
 WRENCH_EXPRESSED_IN = Argument(
     'wrench_expressed_in',
     '',
-    'Frame whose axes contact wrenches are expressed in. Empty: params_file, or the root frame.',
+    'Frame whose axes contact wrenches are expressed in. '
+    'Empty: params_file, or each contact frame.',
 )
 
 COMPOSED = Argument(

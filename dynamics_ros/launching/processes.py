@@ -139,11 +139,6 @@ def side_by_side(settings: Settings, places: Mapping[str, Sequence[float]]) -> I
     world = settings['frame_prefix'] + WORLD
     robots = {name: settings.of_robot(name) for name in places}
     if simulated:
-        # As the demo of each robot does.
-        robots = {
-            name: robot.with_default('wrench_expressed_in', robot.tool)
-            for name, robot in robots.items()
-        }
         for name, robot in robots.items():
             yield _place(name, robot, world, places[name])
     settings = settings.with_default('rviz', 'auto' if simulated else 'false')
@@ -186,8 +181,6 @@ def demo(settings: Settings) -> Iterator[Step]:
     }
     simulator = _process(settings, 'robot_simulator', {'robot_simulator': simulated})
     yield replace(simulator, required=True)
-    # RViz draws a wrench at the frame that it is expressed in.
-    settings = settings.with_default('wrench_expressed_in', settings.tool)
     is_own_arm = Path(settings['description_file']) == simulated_arm()
     file = _config(f'{SIMULATED_ARM if is_own_arm else SIMULATED_ROBOT}.yaml')
     for process in all_nodes(settings):

@@ -22,7 +22,7 @@ def adapted(config: dict[str, Any], settings: Settings) -> dict[str, Any]:
     """The configuration with the topics and frames of the settings.
 
     Displays of a pose or a wrench become one for each frame that is known at launch. A wrench is
-    shown only where its frame is what it is expressed in: RViz draws it at that frame's origin.
+    not shown where it is expressed in another frame: RViz would draw it at that one's origin.
 
     Args:
         config: an .rviz file of this package.
@@ -78,7 +78,7 @@ def _for_frames(template: Display, settings: Settings) -> Iterator[Display]:
         display['Name'] = f'{title} {frame}'
         display['Topic']['Value'] = f'/{node}/{name}/{topic}'
         if topic == 'wrench':
-            display['Enabled'] = display['Value'] = settings['wrench_expressed_in'] == frame
+            display['Enabled'] = display['Value'] = settings['wrench_expressed_in'] in ('', frame)
         yield display
 
 

@@ -180,7 +180,7 @@ def wrench_estimator(
         frames,
         effort_noise=per_velocity(robot, values.effort.noise, 'effort.noise'),
         velocity_noise=per_velocity(robot, values.effort.velocity_noise, 'effort.velocity_noise'),
-        expressed_in=wrench.expressed_in or None,
+        expressed_in=wrench.expressed_in or frames,
         reference_points=points,
         force_only=wrench.force_only,
         length_scale=wrench.length_scale,

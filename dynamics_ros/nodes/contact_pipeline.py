@@ -216,8 +216,8 @@ class ContactPipeline:
 
     @property
     def axes(self) -> str:
-        """The frame that wrenches are expressed in."""
-        return self.values.wrench.expressed_in or self.robot.root_frame
+        """The frame that the wrench at the first contact frame is expressed in."""
+        return self.values.wrench.expressed_in or self.frames[0]
 
     def plain_samples(self, q: Array, v: Array, effort: Array) -> PlainSamples[RobotState]:
         """Steps of the filter of samples on these arrays."""

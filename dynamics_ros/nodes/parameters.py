@@ -368,7 +368,9 @@ class WrenchParameters:
     """The wrench at the contact frames."""
 
     expressed_in: str = parameter(
-        '', 'Frame whose axes the wrench is expressed in. Empty: the root frame'
+        '',
+        'Frame whose axes the wrenches are expressed in, which is the frame_id then, whatever they '
+        "act at; of a moving base 'world' is the frame of odom. Empty: each contact frame",
     )
     reference_points: tuple[float, ...] = parameter(
         (),
