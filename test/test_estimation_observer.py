@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from rigid_body_motion import moving_arm, runge_kutta_step
@@ -305,6 +308,22 @@ def test_robots_may_follow_each_other_within_a_transition(robot):
     assert estimates[-1] == pytest.approx(heavy.gravity(q) - robot.gravity(q), abs=1e-6)
     steps = np.abs(np.diff(estimates, axis=0)).max()
     assert steps < 0.02 * np.abs(estimates[-1]).max()
+
+
+def test_robots_that_no_sample_came_for_are_not_kept(robot):
+    observer = MomentumObserver(robot)
+    q, still = robot.neutral(), np.zeros(robot.nv)
+    effort = robot.gravity(q)
+    for step in range(100):
+        observer.update(step * 1_000_000 + 1, q, still, effort)
+    robots = [robot.with_gravity((0.0, 0.0, -9.0 - 0.1 * i)) for i in range(5)]
+    alive = [weakref.ref(one) for one in robots]
+    for one in robots:
+        observer.change_robot(one)
+    del robots, one
+    gc.collect()
+    assert [one() is not None for one in alive] == [False] * 4 + [True]
+    assert np.abs(observer.update(100 * 1_000_000 + 1, q, still, effort)).max() < 1e-9
 
 
 def test_a_floating_base_feels_what_pushes_it_and_its_joints(floating):

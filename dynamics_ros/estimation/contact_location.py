@@ -25,7 +25,7 @@ surface; with fewer, friction decides what is left open.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -150,12 +150,18 @@ class ContactLocator:
         felt = {i for body in joints for i in model.joints[body].v_indices}
         return bool(np.isfinite(self._noise[list(felt)]).any())
 
-    def compile(self) -> None:
-        """Have the kernels made, which otherwise takes place in the first call."""
+    def compile(self, check: Callable[[], None] = lambda: None) -> None:
+        """Have the kernels made, which otherwise takes place in the first call.
+
+        Args:
+            check: called between two kernels; raises when they are no longer wanted.
+        """
         q = self._robot.neutral()
         for link in self.links:
+            check()
             self._robot.jacobian(q, link, 'local')
         for surfaced in self._links:
+            check()
             self._robot.forward_kinematics(q, surfaced.name)
         # Takes as long to import as this package: who only imports that shall not wait.
         import scipy.special  # noqa: F401

@@ -191,6 +191,9 @@ class TorqueObserver:
         if self._stamp is None:
             self._models = [new]
             return
+        # One that no sample has come for says what the one before it says: it is not kept.
+        while self._models[-1].beginning is not None:
+            self._models.pop()
         new.beginning, new.since = self._estimate, self._stamp
         self._models.append(new)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from numpy.typing import ArrayLike
@@ -31,8 +32,20 @@ class ContactGeometry(NamedTuple):
     problem: str = ''
 
     @classmethod
-    def read(cls, robot: Robot, description: str, resolution: float) -> ContactGeometry:
+    def read(
+        cls,
+        robot: Robot,
+        description: str,
+        resolution: float,
+        check: Callable[[], None] = lambda: None,
+    ) -> ContactGeometry:
         """That of a description, for the links that move.
+
+        Args:
+            robot: whose links.
+            description: URDF as XML text.
+            resolution: as of ``sample_surfaces`` [m].
+            check: called between two links; raises when it is no longer wanted.
 
         Raises:
             ModelError: the description is no XML.
@@ -44,7 +57,10 @@ class ContactGeometry(NamedTuple):
             for link, triangles in geometry.triangles.items()
             if robot.model.frame(link).body != ROOT
         }
-        surfaces = sample_surfaces(moved, resolution)
+        surfaces: dict[str, Surface] = {}
+        for link, triangles in moved.items():
+            check()
+            surfaces |= sample_surfaces({link: triangles}, resolution)
         told, problem = f'of {len(surfaces)} links', ''
         if problems := tuple(dict.fromkeys(geometry.problems)):
             more = f' and {len(problems) - MOST_NAMED} more' if len(problems) > MOST_NAMED else ''

@@ -108,6 +108,8 @@ class Contact(Part):
             for frame in prepared.frames
         ]
         self._pipeline = prepared
+        # What belongs to the robot before goes with it, whether or not another state comes.
+        self._share, self._share_made_of, self._external = None, (), None
         self._place.adopt(prepared)
 
     def warm_up(self) -> Sequence[Callable[[], object]]:

@@ -21,10 +21,13 @@ from .parameters import LocationParameters
 from .results import FaultLog
 from .robot_context import RobotContext
 from .state import RobotState
-from .worker import Worker
+from .worker import SupersededError, Worker
 
 SURFACE, FORCE = 'touched_link', 'contact_force'
 """Namespaces of the markers."""
+
+GEOMETRY, PLACE = 'the collision geometry', 'the place of a contact'
+"""What the thread works on; of each only the newest."""
 
 
 class ContactPlace:
@@ -71,14 +74,16 @@ class ContactPlace:
         # A threshold is so many deviations of what is no contact.
         noise = pipeline.detector.contact_thresholds / pipeline.values.thresholds.sigmas
 
+        check = partial(self._worker.check_newest, GEOMETRY)
+
         def make() -> tuple[ContactLocator, ContactGeometry]:
             geometry = self._geometry
             if made_of != self._made_of:
-                geometry = ContactGeometry.read(pipeline.robot, *made_of)
+                geometry = ContactGeometry.read(pipeline.robot, *made_of, check)
             # A twin: kernels for every link are this thread's own, and go with it.
             twin = pipeline.robot.with_gravity(tuple(pipeline.robot.model.gravity))
             locator = geometry.locator(twin, noise, settings.friction)
-            locator.compile()
+            locator.compile(check)
             return locator, geometry
 
         def take(done: Future[tuple[ContactLocator, ContactGeometry]]) -> None:
@@ -96,7 +101,7 @@ class ContactPlace:
             if context.robot is pipeline.robot:
                 self._locator = locator
 
-        self._submit(make, take)
+        self._submit(make, take, GEOMETRY)
 
     def update(self, state: RobotState, external: ExternalTorques) -> ContactLocation | None:
         """The latest place of the contact that is there; asks for the next one."""
@@ -169,11 +174,13 @@ class ContactPlace:
         find = partial(
             locator.locate, state.q.copy(), external.values.copy(), state.stale_mask.copy()
         )
-        self._submit(find, take)
+        self._submit(find, take, PLACE)
 
-    def _submit(self, function: Callable[[], Any], take: Callable[[Future[Any]], None]) -> None:
+    def _submit(
+        self, function: Callable[[], Any], take: Callable[[Future[Any]], None], subject: str
+    ) -> None:
         assert self._context.executor is not None
-        self._worker.submit(self._context.executor, function).add_done_callback(take)
+        self._worker.submit(self._context.executor, function, subject).add_done_callback(take)
 
     def _end(self) -> None:
         self._contact += 1
@@ -181,6 +188,8 @@ class ContactPlace:
         self._found = None
 
     def _failed(self, error: BaseException) -> None:
+        if isinstance(error, SupersededError):
+            return
         if not isinstance(error, DynamicsRosError):
             self._faults.report('contact_place', error)
         self._told = str(error)

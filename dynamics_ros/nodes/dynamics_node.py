@@ -107,11 +107,13 @@ class Dynamics(Part):
         self._commands: Output | None = None
         self._replies = Replies(())
         self._load = LoadPublisher(node, context)
+        self._repeats = []
         for kind, name, motion in (
             (ComputeInverseDynamics, 'compute_inverse_dynamics', self._inverse_dynamics),
             (ComputeForwardDynamics, 'compute_forward_dynamics', self._forward_dynamics),
         ):
-            serve(node, kind, f'~/{name}', motion, self.faults, repeats=True)
+            known = serve(node, kind, f'~/{name}', motion, self.faults, repeats=True)
+            self._repeats.append(known)
         for kind, name, handler in (
             (ComputeDynamicsTerms, 'compute_dynamics_terms', self._dynamics_terms),
             (SetPayload, 'set_payload', self._set_payload),
@@ -153,6 +155,8 @@ class Dynamics(Part):
             self._commands.close()
             self._commands = None
         self._replies = self._plan(prepared)
+        for known in self._repeats:
+            known.forget()
         assert self.context.built is not None
         self._load.tell(self.context.built.request)
 

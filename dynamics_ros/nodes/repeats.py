@@ -68,6 +68,10 @@ class Repeats:
                 return None
         return None
 
+    def forget(self) -> None:
+        """Let go of all requests, and of the robot that they were about."""
+        self._known, self._last = [], b''
+
     def learn(self, data: bytes, request: Any, response: Any, repeatable: Repeatable) -> None:
         """Be told of a request that has been answered with success.
 

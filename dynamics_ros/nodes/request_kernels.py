@@ -127,6 +127,10 @@ class RequestKernels:
         finally:
             self._warm_up.release(executor)
 
+    def forget(self) -> None:
+        """Let go of the robot before: another one is in force."""
+        self._robot = self._twin = None
+
     def _home(self, robot: Robot, needed: frozenset[str]) -> Robot:
         if robot.has_kernels(needed):
             return robot

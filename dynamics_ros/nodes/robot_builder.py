@@ -19,11 +19,7 @@ from ..model.urdf import read_urdf
 from ..robot import Robot
 from .conversions import Array
 from .parameters import LockedJointParameters
-from .worker import Worker
-
-
-class SupersededError(DynamicsRosError):
-    """A change that was not made because a newer one about the same was asked for."""
+from .worker import SupersededError, Worker
 
 
 @dataclass(frozen=True)
@@ -110,7 +106,7 @@ class RobotBuilder:
         self._accepted = request
         self._prepare = prepare
         self._adopt = adopt
-        self._worker = Worker('robot_builder', limit=0)
+        self._worker = Worker('robot_builder')
         self._waiting: OrderedDict[str, tuple[Edit, Future[None], bool]] = OrderedDict()
         self._latest: tuple[RobotRequest, Robot, RobotDescription] | None = None
         self._base: tuple[RobotRequest, Robot, RobotDescription] | None = None

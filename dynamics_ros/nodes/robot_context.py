@@ -39,13 +39,12 @@ from .robot_builder import (
     Edit,
     RobotBuilder,
     RobotRequest,
-    SupersededError,
     check_locked_joints,
 )
 from .short_way import Junction
 from .state import RobotState, StateBuffer
 from .waiting import Publishers, waiting_for
-from .worker import Worker
+from .worker import SupersededError, Worker
 
 Answer = TypeVar('Answer')
 
@@ -315,6 +314,7 @@ class RobotContext:
         # The poses of a base wait elsewhere: old joint states would be answered with one of them.
         self.input.backlog.whole = MOMENT if buffer.has_base else CATCH_UP
         self.leave_short_way()
+        self._requests.forget()
         self._name()
         self.state = buffer.state()
         for part, prepared in zip(self._parts, built.prepared, strict=True):

@@ -30,7 +30,7 @@ _log = logging.getLogger('dynamics_ros.nodes')
 
 def serve(
     node: Node, kind: Any, name: str, handler: Handler, faults: FaultLog, *, repeats: bool = False
-) -> None:
+) -> Repeats:
     """Offer a service whose response carries a Result, and which no request can bring down.
 
     Args:
@@ -42,6 +42,9 @@ def serve(
         faults: where unforeseen errors go.
         repeats: whether the handler returns how requests would be answered that differ from this
             one in numbers only.
+
+    Returns:
+        The requests that are remembered, to be forgotten with the robot that they are about.
     """
 
     async def answer(request: Any, response: Any) -> tuple[Any, Repeatable | None]:
@@ -91,6 +94,7 @@ def serve(
         offer(node, kind, name, answer_message)
     else:
         _offer(node, kind, name, answer_bytes, as_bytes)
+    return like_before
 
 
 def offer(node: Node, kind: Any, name: str, answer: Callable[[Any, Any], Answered]) -> None:
