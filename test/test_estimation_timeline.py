@@ -121,7 +121,9 @@ def test_a_clock_of_one_publisher_that_is_set_back_is_taken_for_that_publisher()
 PERIODS = st.sampled_from([MS, 2 * MS, 10 * MS])
 
 
-def taking_turns(period: int, shift: int, count: int, by_stamp: bool, chance: float = 0.0):
+def taking_turns(
+    period: int, shift: int, count: int, by_stamp: bool, chance: float = 0.0, start: int = START
+):
     """Two publishers: (stamp, quantities) in the order in which they come in, and whole cycles.
 
     Args:
@@ -130,12 +132,13 @@ def taking_turns(period: int, shift: int, count: int, by_stamp: bool, chance: fl
         count: cycles.
         by_stamp: whether the second samples as much later as its stamps say; else its clock is off.
         chance: that a message is lost, and that it comes after the next one.
+        start: first stamp of the first [ns].
     """
     rng, messages, whole = np.random.default_rng(abs(shift)), [], np.ones(count, dtype=bool)
     for which, offset in ((LEFT, 0), (RIGHT, shift)):
         kept = rng.random(count) >= chance
         whole &= kept
-        sent = [START + k * period + offset for k in range(count) if kept[k]]
+        sent = [start + k * period + offset for k in range(count) if kept[k]]
         came = [stamp - (0 if by_stamp else offset) for stamp in sent]
         for k in range(len(sent) - 1):
             if rng.random() < chance:

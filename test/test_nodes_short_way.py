@@ -340,3 +340,14 @@ def test_a_limit_of_an_output_is_kept_and_counted(alone, monkeypatch, rate):
     outputs = {output.topic: output for part in nodes.context.parts for output in part.outputs()}
     skipped = outputs['/kinematics_node/tool0/twist'].skipped
     assert skipped == count - heard['twist']
+
+
+def test_a_state_that_waited_is_answered_though_a_late_message_came_last(alone, monkeypatch):
+    nodes, _ = alone
+    monkeypatch.setattr(Output, 'listened_to', lambda self, now: self.topic.endswith('pose'))
+    stream = Stream(START)
+    late, first, second = (serialize_message(stream.state()) for _ in range(3))
+    for data, newest in ((first, False), (second, False), (late, True)):
+        nodes.context.input._pass_on(data, newest)
+    ((_, kind, pose),) = nodes.heard
+    assert nanoseconds(deserialize_message(pose, kind).header.stamp) == stream.time

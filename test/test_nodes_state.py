@@ -217,10 +217,10 @@ def floating() -> StateBuffer:
     return StateBuffer(robot, (), joint_timeout=1.0)
 
 
-def odometry(child: str = 'base') -> Odometry:
+def odometry(child: str = 'base', stamp: float = 1.0) -> Odometry:
     message = Odometry(child_frame_id=child)
     message.header.frame_id = 'map'
-    message.header.stamp = Time(sec=1)
+    message.header.stamp = Time(sec=int(stamp), nanosec=round((stamp % 1.0) * 1e9))
     message.pose.pose.position.x = 1.0
     message.twist.twist.linear.y = 2.0
     message.twist.twist.angular.z = 3.0
@@ -263,3 +263,90 @@ def test_old_odometry_is_stale():
     buffer.update_base(odometry(), ['base'])
     tell(buffer, whole(5.0))
     assert buffer.state().stale == ('odom',)
+
+
+def test_the_base_is_carried_to_the_stamp_of_the_joints_by_its_twist():
+    """At 2 m/s to the left while it turns by 3 rad/s it goes along a circle of 2/3 m."""
+    buffer = floating()
+    buffer.update_base(odometry(), ['base'])
+    for elapsed, carried in ((0.02, 0.02), (0.5, 0.1)):  # no further than 0.1 s
+        tell(buffer, whole(1.0 + elapsed))
+        state, angle = buffer.due_state(), 3.0 * carried
+        x, y = np.cos(angle) - 1.0, np.sin(angle)
+        assert_allclose(state.q[:3], [1.0 + 2.0 / 3.0 * x, 2.0 / 3.0 * y, 0.0], atol=1e-9)
+        assert_allclose(state.q[3:7], [0.0, 0.0, np.sin(0.5 * angle), np.cos(0.5 * angle)])
+        assert_allclose(state.v[:6], [0, 2, 0, 0, 0, 3])
+        assert state.ages[:6].tolist() == [round(elapsed * 1e9)] * 6
+        assert state.stale == ()
+
+
+def test_of_odometry_before_and_after_the_joints_the_twist_is_interpolated():
+    buffer = floating()
+    buffer.update_base(odometry(), ['base'])
+    later = odometry(stamp=1.02)
+    later.twist.twist.linear.y = 4.0
+    buffer.update_base(later, ['base'])
+    tell(buffer, whole(1.005))
+    assert_allclose(buffer.due_state().v[1], 2.5)
+
+
+def test_odometry_that_is_late_is_dropped_until_its_clock_has_been_set_back():
+    buffer = floating()
+    buffer.update_base(odometry(stamp=10.0), ['base'])
+    tell(buffer, whole(10.0))
+    for stamp, dropped in ((9.9, 1), (5.0, 2), (5.1, 3)):
+        late = odometry(stamp=stamp)
+        late.pose.pose.position.x = 7.0
+        buffer.update_base(late, ['base'])
+        assert buffer.timeline.dropped == dropped
+        assert_allclose(buffer.state().q[0], 1.0)
+    buffer.update_base(odometry(stamp=5.2), ['base'])
+    assert buffer.state().time == 10 * 10**9
+    assert buffer.state().stale == ('odom',)
+    assert buffer.timeline.jumps.count == 1
+
+
+def test_a_stamp_with_more_than_a_second_of_nanoseconds_is_refused(buffer):
+    message = whole()
+    message.header.stamp.nanosec = 10**9
+    with pytest.raises(RefusedMessage, match='stamp'):
+        tell(buffer, message)
+    assert buffer.refused == {'stamp': 1}
+    base = odometry()
+    base.header.stamp.nanosec = 2**32 - 1
+    with pytest.raises(RefusedMessage, match='stamp'):
+        floating().update_base(base, ['base'])
+
+
+def test_of_a_late_message_the_joints_are_merged_that_are_news(buffer):
+    tell(buffer, whole(1.0))
+    tell(buffer, joints('shoulder', [0.5], [0.0], [0.0], stamp=2.0))
+    tell(buffer, joints('shoulder elbow', [0.7, 0.8], [0.0] * 2, [0.0] * 2, stamp=1.9))
+    assert buffer.due_state() is None, 'it would be in the past'
+    assert_allclose(buffer.state().q, [0.5, 0.8, 0.3])
+    assert buffer.state().time == 2 * 10**9
+    assert (buffer.timeline.dropped, buffer.timeline.merged) == (1, 1)
+
+
+def test_a_robot_that_is_swapped_does_not_go_back_in_time(buffer):
+    tell(buffer, whole(5.0))
+    other = StateBuffer(buffer.robot, (), joint_timeout=1.0)
+    other.adopt(buffer)
+    tell(other, whole(4.9))
+    assert other.due_state() is None
+    assert other.state().time == 5 * 10**9
+    tell(other, whole(5.1))
+    assert other.due_state().time == 5_100_000_000
+
+
+def test_efforts_of_a_publisher_of_their_own_are_aligned(buffer):
+    names = 'shoulder elbow slide'
+    for k in range(20):
+        stamp = 1.0 + 0.01 * k
+        tell(buffer, joints(names, [stamp] * 3, [stamp] * 3, stamp=stamp))
+        tell(buffer, joints(names, (), (), [stamp + 0.003] * 3, stamp=stamp + 0.003))
+        state = buffer.due_state()
+        if k > 5:
+            assert_allclose(state.effort, [stamp] * 3, atol=1e-9)
+            assert_allclose(state.q, [stamp] * 3, atol=1e-9)
+            assert state.effort_missing == ()

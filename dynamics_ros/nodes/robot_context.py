@@ -92,6 +92,7 @@ class RobotContext:
         self.robot: Robot | None = None
         self.built: Built | None = None
         self.state: RobotState | None = None
+        self._owed = False
         self.buffer: StateBuffer | None = None
         self.joint_states = Meter()
         self.heard = False
@@ -361,7 +362,11 @@ class RobotContext:
             self._warn_refused('joint_states', refusal)
             return
         self.joint_states.tick(time.monotonic())
-        self._tell(buffer.due_state(), answer)
+        state = buffer.due_state()
+        if state is None and answer and self._owed:
+            # The newest of those that waited completes none, one before it did.
+            state = self.state
+        self._tell(state, answer)
 
     def _refuse_bytes(self, error: MalformedMessageError) -> None:
         self.heard = True
@@ -375,7 +380,7 @@ class RobotContext:
         if state is None:
             return
         first = self.state is None
-        self.state = state
+        self.state, self._owed = state, not answer
         assert self.buffer is not None, 'a state comes out of it'
         self.buffer.answer(state)
         for part in self._parts:
