@@ -340,7 +340,7 @@ class _Bench:
         every = {'robot_description': self._urdf.read_text()}
         own = {
             'kinematics_node': {'frames': [FRAME], 'publish_tf': True},
-            'dynamics_node': {**every, 'command_joints': self._names},
+            'dynamics_node': {**every, 'command_joints': self._names, 'autostart': True},
             'contact_node': {'frames': [FRAME]},
         }
         nodes = {f'/**/{node}': {'ros__parameters': values} for node, values in own.items()}

@@ -7,6 +7,6 @@ from dynamics_ros.launching.actions import launch_description
 def generate_launch_description():
     """One node in a process of its own."""
     return launch_description(
-        arguments.SHARED,
+        arguments.SHARED + arguments.DYNAMICS,
         lambda settings: processes.node(settings, 'dynamics_node'),
     )

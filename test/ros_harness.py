@@ -152,12 +152,18 @@ def running(
     remaps: Mapping[str, str] | None = None,
     enclave: str = '',
 ) -> Iterator[NodeProcess]:
-    """Run an executable until the block ends; parameters go to every node of the process."""
+    """Run an executable until the block ends; parameters go to every node of the process.
+
+    What commands a robot is active from the start, unless ``autostart`` is given.
+    """
     with tempfile.TemporaryDirectory() as folder:
         arguments = ['--ros-args']
-        if parameters:
+        given = dict(parameters or {})
+        if name == 'cartesian_servo_node' or 'command_joints' in given:
+            given.setdefault('autostart', True)
+        if given:
             path = Path(folder) / 'parameters.yaml'
-            path.write_text(yaml.safe_dump({'/**': {'ros__parameters': dict(parameters)}}))
+            path.write_text(yaml.safe_dump({'/**': {'ros__parameters': given}}))
             arguments += ['--params-file', str(path)]
         if namespace:
             arguments += ['-r', f'__ns:={namespace}']

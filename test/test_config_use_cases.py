@@ -42,7 +42,9 @@ def described(name: str) -> str:
 def start(config: str, tmp_path: Path, urdf: str) -> NodeProcess:
     description = tmp_path / 'description.yaml'
     quoted = urdf.replace("'", "''")
-    description.write_text(f"/**:\n  ros__parameters:\n    robot_description: '{quoted}'\n")
+    description.write_text(
+        f"/**:\n  ros__parameters:\n    autostart: true\n    robot_description: '{quoted}'\n"
+    )
     files = (CONFIG / config, description)
     arguments = [word for file in files for word in ('--params-file', str(file))]
     return NodeProcess('dynamics_ros', DOMAIN, ['--ros-args', *arguments])

@@ -140,7 +140,26 @@ def test_every_argument_is_described_once_and_its_default_is_one_of_its_choices(
 def test_arguments_that_are_not_given_leave_every_parameter_to_the_file():
     (process,) = processes.all_nodes(settings())
     assert all(own == {} for own in process.parameters.values())
-    assert process.all_parameter_files() == []
+    (defaults,) = process.all_parameter_files()
+    # What is no default of the nodes: a launch is one command.
+    assert yaml.safe_load(Path(defaults).read_text()) == {
+        '/**/dynamics_node': {'ros__parameters': {'autostart': True}}
+    }
+
+
+@pytest.mark.parametrize('given', ['', 'true', 'false'])
+def test_what_commands_the_robot_starts_by_itself_unless_told_otherwise(given, tmp_path):
+    file = tmp_path / 'mine.yaml'
+    file.write_text('')
+    values = {item.name: item.default for item in arguments.SHARED + arguments.SERVO}
+    values |= {'autostart': given, 'params_file': str(file)}
+    (process,) = processes.servo(Settings(values))
+    default, mine, *last = process.all_parameter_files()
+    assert mine == str(file)
+    section = {'/**/cartesian_servo_node': {'ros__parameters': {'autostart': given == 'true'}}}
+    assert [yaml.safe_load(Path(path).read_text()) for path in last] == [section] * bool(given)
+    section['/**/cartesian_servo_node']['ros__parameters']['autostart'] = True
+    assert yaml.safe_load(Path(default).read_text()) == section
 
 
 @pytest.mark.parametrize(
@@ -272,7 +291,7 @@ def test_arguments_come_after_the_file_and_so_before_what_it_says(tmp_path):
     file = tmp_path / 'mine.yaml'
     file.write_text('')
     (process,) = processes.all_nodes(settings(params_file=str(file), frames='tool0'))
-    first, last = process.all_parameter_files()
+    _, first, last = process.all_parameter_files()
     assert first == str(file)
     assert yaml.safe_load(Path(last).read_text()) == {
         '/**/kinematics_node': {'ros__parameters': {'frames': ['tool0']}}

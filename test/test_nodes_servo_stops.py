@@ -2,113 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import os
-from contextlib import contextmanager
 
-import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import TwistStamped
-from ros_harness import client, description, running, tf2_for_nodes
-from tf2_msgs.msg import TFMessage
-from trajectory_msgs.msg import JointTrajectory
-
-from dynamics_ros import Robot
-from dynamics_ros.nodes.conversions import transform_stamped, twist_message
+from servo_harness import CAMERA, ROBOT, SPEED
+from servo_harness import play as play_in
 
 pytestmark = pytest.mark.ros
 
 DOMAIN = 99
-SERVO = '/cartesian_servo_node'
-CAMERA = 'camera'
-
-ROBOT = Robot.from_urdf(description())
-NAMES = list(ROBOT.joint_names)
-Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
-SPEED = 0.05
-
-# Looks down on the robot: its z is minus z of the root.
-CAMERA_POSE = np.diag([1.0, -1.0, -1.0, 1.0])
-
-PARAMETERS = {
-    'robot_description': description(),
-    # Nobody follows the commands here, and the posture is to make no difference.
-    'following_tolerance': math.inf,
-    'singularity': {'slow_condition': 1e6, 'stop_condition': 1e7},
-}
 
 
-class Play:
-    """A robot that stands where it is, whatever the servo says, and somebody who leads it."""
-
-    def __init__(self, ros, servo):
-        self.ros, self.servo = ros, servo
-        self.q = Q.copy()
-        self.commands = ros.listen(JointTrajectory, f'{SERVO}/joint_trajectory', 100)
-        self.statuses = ros.listen(DiagnosticStatus, f'{SERVO}/status', 100)
-        self.twist, self.frame_id = [0.0, SPEED, 0.0, 0.0, 0.0, 0.0], ''
-
-    def report(self):
-        self.ros.publish_joint_state(self.ros.joint_state(NAMES, self.q, np.zeros(7)))
-
-    def lead(self):
-        message = TwistStamped(twist=twist_message(np.array(self.twist)))
-        message.header.frame_id = self.frame_id
-        self.ros.publish(f'{SERVO}/twist_command', message)
-
-    def both(self):
-        self.report()
-        self.lead()
-
-    def see(self, stamp=None):
-        """Tell tf where the camera is, now unless a stamp is given."""
-        if stamp is None:
-            stamp = self.ros.node.get_clock().now().to_msg()
-        camera = transform_stamped(stamp, ROBOT.root_frame, CAMERA, CAMERA_POSE)
-        self.ros.publish('/tf', TFMessage(transforms=[camera]))
-
-    def all(self):
-        self.see()
-        self.both()
-
-    def wait_for_status(self, words, meanwhile):
-        """The next status with these words."""
-        del self.statuses[:]
-        return self.ros.wait_for(
-            lambda: next((m for m in self.statuses if words in m.message), None),
-            meanwhile=meanwhile,
-        )
-
-    def wait_for_stop(self, meanwhile):
-        self.ros.wait_for(
-            lambda: np.abs(self.commands[-1].points[0].velocities).max() < 1e-9,
-            meanwhile=meanwhile,
-        )
-
-    def wait_for_velocity(self, expected, meanwhile):
-        """Until the tip is sent so fast, in the root frame [m/s]."""
-
-        def near():
-            point = self.commands[-1].points[0]
-            v = ROBOT.jacobian(np.array(point.positions), 'tool0')[:3] @ point.velocities
-            return np.linalg.norm(v - expected) < 0.01 * SPEED
-
-        self.ros.wait_for(lambda: self.commands and near(), meanwhile=meanwhile)
-
-
-@contextmanager
 def play(**parameters):
-    with (
-        tf2_for_nodes(),
-        running('cartesian_servo_node', DOMAIN, PARAMETERS | parameters) as servo,
-        client(DOMAIN) as ros,
-    ):
-        yield Play(ros, servo)
+    return play_in(DOMAIN, **parameters)
 
 
 @pytest.fixture

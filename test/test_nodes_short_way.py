@@ -135,7 +135,11 @@ class Nodes:
     ) -> None:
         own = {
             'kinematics_node': {'frames': ['tool0'], 'publish_tf': True, 'markers.rate': 1.0},
-            'dynamics_node': {'robot_description': ARM, 'command_joints': NAMES[::-1]},
+            'dynamics_node': {
+                'robot_description': ARM,
+                'command_joints': NAMES[::-1],
+                'autostart': True,
+            },
             'contact_node': {
                 'frames': ['tool0'],
                 'location.enabled': False,

@@ -3,6 +3,7 @@
 from ..pose_error import pose_error
 from .hierarchy import HierarchySolution, Level, solve_hierarchy
 from .joint_space import inverse_dynamics_control, joint_impedance, oscillator_gains
+from .joint_stop import JointCommand, JointStop
 from .kinematic import (
     support_consistent_velocity,
     tracking_twist,
@@ -29,6 +30,8 @@ from .whole_body import WholeBodyMotion, WholeBodyProblem
 
 __all__ = [
     'HierarchySolution',
+    'JointCommand',
+    'JointStop',
     'Level',
     'Task',
     'WholeBodyMotion',

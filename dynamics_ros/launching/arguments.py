@@ -139,6 +139,14 @@ RVIZ = (
     ),
 )
 
+AUTOSTART = Argument(
+    'autostart',
+    '',
+    'Configure and activate what commands the robot: cartesian_servo_node, and gravity_commands of '
+    'dynamics_node. false: a lifecycle manager does. Empty: params_file, or true.',
+    ('', *SWITCH),
+)
+
 SERVO = (
     Argument(
         'servo_frame',
@@ -164,14 +172,16 @@ SERVO = (
         "Topic of the controller, as '/joint_trajectory_controller/joint_trajectory'. "
         'Empty: the topic of the node.',
     ),
+    AUTOSTART,
 )
 
 SHARED = (*DESCRIPTION, *NAMES, *ROBOT, *PROCESS)
 """What the launch files of the nodes have in common."""
 
 KINEMATICS = (FRAMES, PUBLISH_TF)
+DYNAMICS = (AUTOSTART,)
 CONTACT = (CONTACT_FRAMES, WRENCH_EXPRESSED_IN)
-NODES = (*SHARED, *KINEMATICS, *CONTACT, COMPOSED, ROBOT_STATE_PUBLISHER, *RVIZ)
+NODES = (*SHARED, *KINEMATICS, *DYNAMICS, *CONTACT, COMPOSED, ROBOT_STATE_PUBLISHER, *RVIZ)
 
 MOTION = Argument('motion', 'true', 'The robot moves slowly; false: it holds still.', SWITCH)
 

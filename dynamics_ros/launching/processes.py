@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,9 @@ PACKAGE = 'dynamics_ros'
 COMPOSED = 'dynamics_ros'
 NODES = ('kinematics_node', 'dynamics_node', 'contact_node')
 SERVO = 'cartesian_servo_node'
+COMMANDING = (SERVO, 'dynamics_node')
+"""Those that are, or can be, managed nodes."""
+
 HOST = 'dynamics_node'
 """The node that has the parameters of the robot where all nodes share a process."""
 
@@ -45,6 +48,7 @@ class Process:
     Attributes:
         executable: its name.
         parameters: node name to the parameters of that node; they win over those of the files.
+        defaults: the same, and those of the files win.
         package: where it is.
         parameter_files: YAML files, the later wins.
         namespace: of its nodes, or ''.
@@ -65,14 +69,11 @@ class Process:
     log_level: str = 'info'
     respawn: bool = False
     required: bool = False
+    defaults: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
     def all_parameter_files(self) -> list[str]:
-        """The files, and one with the parameters for as long as this program runs."""
-        # The wildcard holds in any namespace; each node of the process gets what is its own.
-        by_node = {
-            f'/**/{name}': {'ros__parameters': own} for name, own in self.parameters.items() if own
-        }
-        return [*self.parameter_files, *([temporary_yaml(by_node)] if by_node else [])]
+        """The files, and those with parameters and defaults for as long as this program runs."""
+        return [*_written(self.defaults), *self.parameter_files, *_written(self.parameters)]
 
 
 @dataclass(frozen=True)
@@ -210,7 +211,9 @@ def _of_nodes(settings: Settings, executable: str, nodes: Sequence[str], host: s
     parameters = {name: _own_parameters(settings, name) for name in nodes}
     parameters[host] |= robot
     process = _process(settings, executable, parameters)
-    return replace(process, respawn=settings.is_on('respawn'))
+    # So that a launch is one command: a managed node waits for somebody else.
+    defaults = {name: {'autostart': True} for name in nodes if name in COMMANDING}
+    return replace(process, respawn=settings.is_on('respawn'), defaults=defaults)
 
 
 def _own_parameters(settings: Settings, node: str) -> dict[str, Any]:
@@ -224,8 +227,15 @@ def _own_parameters(settings: Settings, node: str) -> dict[str, Any]:
     if node == SERVO:
         frame = {'frame': settings['servo_frame']} if settings['servo_frame'] else {}
         joints = {'command_joints': settings.command_joints} if settings.command_joints else {}
-        return frame | joints | settings.given('command_type')
-    return {}
+        return frame | joints | settings.given('command_type', 'autostart')
+    return settings.given('autostart')
+
+
+def _written(parameters: Mapping[str, dict[str, Any]]) -> list[str]:
+    """A YAML file of parameters by node, where there are any."""
+    # The wildcard holds in any namespace; each node of the process gets what is its own.
+    by_node = {f'/**/{name}': {'ros__parameters': own} for name, own in parameters.items() if own}
+    return [temporary_yaml(by_node)] if by_node else []
 
 
 def _process(

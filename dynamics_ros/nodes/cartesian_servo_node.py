@@ -1,31 +1,35 @@
-"""cartesian_servo_node: twists or poses of a frame in, joint commands out at a fixed rate."""
+"""cartesian_servo_node: twists or poses of a frame in, joint commands out at a fixed rate.
+
+Whatever ends a motion, ``Commands`` sends the way to rest: by ``_tick`` while the node spins, at
+once in ``deactivate`` before the node or the process ends.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from rclpy.clock import Clock, ClockType
-from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from std_srvs.srv import SetBool
 
+from ..control import JointCommand
 from ..errors import DynamicsRosError, InvalidArgumentError
 from ..inverse_kinematics.differential import CartesianServo, ServoSettings, ServoStep
 from ..inverse_kinematics.differential.bounded import SUBSTITUTE
 from ..robot import Robot
 from .conversions import Array
 from .declaration import ParameterSet
+from .managed import ManagedNode
 from .outputs import Output
 from .part import Part, known_frames
 from .robot_context import RobotContext
-from .servo_commands import Commands, commanded_joints
+from .servo_commands import Commands, check_order_is_known, commanded_joints
 from .servo_parameters import ServoParameters
+from .servo_status import PAUSED, READY, STOPPING, ServoStatus, following
 from .servo_targets import Frames, PoseTarget, Targets, TwistTarget
 from .standalone import run_alone
 from .state import RobotState
@@ -37,12 +41,6 @@ NAME = 'cartesian_servo_node'
 COMMAND_QOS = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=1, reliability=ReliabilityPolicy.BEST_EFFORT
 )
-
-HOLD = 0.1
-"""Seconds that the command to stand still is repeated after a stop."""
-
-STATUS_PERIOD = 0.1
-"""Seconds between two messages on ~/status; a change is told at once."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +55,9 @@ class Prepared:
 class Servo(Part):
     """Leads a frame; stops softly whenever it does not know what to do."""
 
-    def __init__(self, node: Node, context: RobotContext) -> None:
+    def __init__(self, node: ManagedNode, context: RobotContext) -> None:
         super().__init__(node, context)
+        self._managed = node
         self.parameters = ParameterSet(node, ServoParameters)
         self.parameters.add_check(self._check_robot)
         _check(self.parameters.values)
@@ -66,17 +65,15 @@ class Servo(Part):
         self._prepared: Prepared | None = None
         self._state: RobotState | None = None
         self._state_time = 0.0
-        self._q: Array | None = None
+        self._commands: Commands | None = None
+        self._ending = False
         self._tick_time = 0.0
-        self._moved = 0.0
         self._paused = False
-        self._said, self._said_time = '', 0.0
         self._last: ServoStep | None = None
         self._targets = Targets(
             Frames(context, Transforms(node), lambda: self.parameters.values.transform_timeout)
         )
-        self._commands = Commands(node, self.parameters.values.command_type)
-        self._status = Output(node, DiagnosticStatus, '~/status')
+        self._status = ServoStatus(node)
         for kind, target in ((TwistStamped, TwistTarget), (PoseStamped, PoseTarget)):
             node.create_subscription(
                 kind, f'~/{target.name}', lambda m, t=target: self._take(t, m), COMMAND_QOS
@@ -85,8 +82,54 @@ class Servo(Part):
         # Steady: a simulated clock that stands still must not leave the robot moving.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = node.create_timer(1.0 / self.parameters.values.rate, self._tick, clock=steady)
+        node.manage(self, self._tell_lifecycle)
         if SUBSTITUTE:
             node.get_logger().info(SUBSTITUTE)
+
+    # --- the life of the node -------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Be active at once, if that is asked for."""
+        self._managed.begin(self.parameters.values.autostart)
+
+    def end(self) -> None:
+        """Have the robot at rest before the process ends."""
+        self._managed.end()
+
+    def configure(self) -> None:
+        """Have the topic of the commands.
+
+        Raises:
+            DynamicsRosError: the parameters do not fit each other or the robot.
+        """
+        values = self.parameters.values
+        self._check_robot(values)
+        check_order_is_known(values.command_joints, values.command_type)
+        self._commands = Commands(self.node, values.command_type)
+
+    def activate(self) -> None:
+        """Follow the commands that come from now on."""
+        self._targets.drop('')
+        self._begin_anew()
+
+    def deactivate(self) -> None:
+        """Bring the robot to rest; nothing is sent any more on return."""
+        self._targets.drop('')
+        if self._commands is not None:
+            self._commands.finish(self._period)
+
+    def cleanup(self) -> None:
+        """Take the topic of the commands away."""
+        if self._commands is not None:
+            self._commands.close()
+            self._commands = None
+        self._ending = False
+
+    def _tell_lifecycle(self) -> None:
+        self.silence = self._silence()
+        if not self._managed.active:
+            self._tell(self._idle())
+        self.context.tell_change()
 
     # --- the robot ------------------------------------------------------------------------------
 
@@ -102,23 +145,28 @@ class Servo(Part):
         return Prepared(robot, servo, joints)
 
     def adopt(self, prepared: Prepared) -> None:
-        """Begin from rest."""
-        self._prepared, self._state, self._q = prepared, None, None
-        self._targets.drop('')
+        """Begin from rest, once what moves has come there."""
+        self._prepared, self._state = prepared, None
+        self._end_motion()
 
     def outputs(self) -> list[Output]:
         """Commands and status."""
-        return [self._commands.output, self._status]
+        return [*([self._commands.output] if self._commands else []), self._status.output]
 
     def details(self) -> dict[str, str]:
         """What it is doing."""
-        return {'servo': self._said}
+        return {'servo': self._status.said, 'lifecycle': self._managed.lifecycle}
 
     def update(self, state: RobotState) -> None:
         """Remember where the robot is."""
-        self.silence = self.stale_silence(state) or self._targets.problem
+        self.silence = self._silence() or self.stale_silence(state)
         if not state.stale:
             self._state, self._state_time = state, time.monotonic()
+
+    def _silence(self) -> str:
+        if not self._managed.active:
+            return self._idle()
+        return self._targets.problem
 
     def _check_robot(self, values: ServoParameters) -> None:
         _check(values)
@@ -126,17 +174,32 @@ class Servo(Part):
             _selected(self.context.robot, values, self.context.built.default_frame)
 
     def _changed(self, names: frozenset[str]) -> None:
-        values = self.parameters.values
         if 'command_type' in names:
-            self._commands.output.close()
-            self._commands = Commands(self.node, values.command_type)
+            self._end_motion()
         if names - {'command_timeout', 'joint_state_timeout', 'following_tolerance'}:
             self.context.rebuild(NAME)
 
+    def _end_motion(self) -> None:
+        """Follow nothing until all that moves is at rest: it may be of another robot or topic."""
+        self._targets.drop('')
+        self._ending = True
+
+    def _begin_anew(self) -> None:
+        """Have the topic of the command type that is in force, now that nothing moves."""
+        self._ending = False
+        kind = self.parameters.values.command_type
+        if self._commands is not None and self._commands.kind != kind:
+            self._commands.close()
+            self._commands = Commands(self.node, kind)
+
     # --- commands -------------------------------------------------------------------------------
 
+    @property
+    def _period(self) -> float:
+        return 1.0 / self.parameters.values.rate
+
     def _take(self, kind: Any, message: Any) -> None:
-        if self._state is None or self._paused:
+        if self._state is None or self._paused or not self._managed.active:
             return
         self._targets.take(kind, message, self._state.q)
         self.silence = self._targets.problem
@@ -149,123 +212,105 @@ class Servo(Part):
         return response
 
     def _tick(self) -> None:
-        now = time.monotonic()
-        if self._prepared is None or self._state is None:
-            self._tell('waiting: ' + (self.problem or self.context.waiting_for()))
-            return
-        values, period = self.parameters.values, 1.0 / self.parameters.values.rate
+        now, period = time.monotonic(), self._period
         elapsed = now - self._tick_time
         if elapsed < 0.5 * period:
             return  # timers that were held up fire in a burst
+        self._tick_time = now
         # After a pause of the machine one step goes no farther than two would have.
         dt = min(elapsed, 2.0 * period)
-        self._tick_time = now
-        stop = self._reason_to_stop(now)
+        commands = self._commands
+        if commands is None or not self._managed.active:
+            self._tell(self._idle())
+            return
+        try:
+            doing = self._lead(commands, now, dt)
+        except Exception as error:
+            # Whatever it was, the robot must not go on.
+            self._targets.drop(f'unexpected error: {type(error).__name__}: {error}')
+            self.faults.report('leading the frame', error)
+            doing = ''
+        if not doing:
+            doing = STOPPING if commands.brake(dt) else self._idle()
+        self._tell(doing)
+
+    def _lead(self, commands: Commands, now: float, dt: float) -> str:
+        """Send the next command towards the target, and say so; '' without one to follow."""
+        prepared, state, values = self._prepared, self._state, self.parameters.values
+        if self._ending and commands.last is None:
+            self._begin_anew()
+        if self._ending or prepared is None or state is None or self.problem:
+            return ''
+        stop = self._reason_to_stop(commands, prepared.robot, state, now)
         if stop:
             self._targets.drop(stop)
         target = None if self._paused else self._targets.fresh(values.command_timeout)
-        if self._q is None:
-            if target is None:
-                self._tell(self._idle())
-                return
-            self._q = self._state.q.copy()
-            self._prepared.servo.reset()
-            dt = period
-        q = self._here()
         if target is None:
-            step, doing = self._prepared.servo.stop(q, dt), 'stopping'
-        else:
-            doing, self._moved = f'following {target.name}', now
-            try:
-                step = target.step(self._prepared.servo, q, dt)
-            except DynamicsRosError as error:  # tf no longer knows its frame
-                self._targets.drop(f'{target.name} ended: {error}')
-                step, doing = self._prepared.servo.stop(q, dt), 'stopping'
-        self._go(q, step, dt)
+            return ''
+        q = self._take_up(commands, prepared, state)
+        try:
+            step = target.step(prepared.servo, q, dt)
+        except DynamicsRosError as error:  # tf no longer knows its frame
+            self._targets.drop(f'{target.name} ended: {error}')
+            return ''
         self._last = step
-        if target is None and not step.stopped:
-            self._moved = now
-        if target is None and now - self._moved > HOLD:
-            self._q, doing = None, self._idle()
-        self._tell(_described(doing, step) if self._q is not None else doing)
+        robot, joints = prepared.robot, prepared.joints
+        command = JointCommand(
+            joints,
+            robot.integrate(q, dt * step.v)[[robot.joint_q_indices[name] for name in joints]],
+            step.v[[robot.joint_v_indices[name] for name in joints]],
+        )
+        commands.move(command, dt, prepared.servo.settings.joint_acceleration)
+        return following(target.name, step)
 
-    def _reason_to_stop(self, now: float) -> str:
-        values = self.parameters.values
-        assert self._state is not None
+    def _reason_to_stop(
+        self, commands: Commands, robot: Robot, state: RobotState, now: float
+    ) -> str:
+        values, last = self.parameters.values, commands.last
         age = now - self._state_time
         if age > values.joint_state_timeout and (
-            self._q is not None or self._targets.age() < values.command_timeout
+            last is not None or self._targets.age() < values.command_timeout
         ):
             return f'joint states have not come for {values.joint_state_timeout:g} s'
-        if self._q is None or values.command_type == 'velocity':
+        if last is None or commands.kind == 'velocity':
             return ''
-        assert self._prepared is not None
-        off = np.abs(self._prepared.robot.difference(self._state.q, self._q))
+        off = np.abs(state.q[[robot.joint_q_indices[name] for name in last.joints]] - last.q)
         if off.max() > values.following_tolerance:
             index = int(off.argmax())
-            names = {i: name for name, i in self._prepared.robot.joint_v_indices.items()}
-            return f'{names.get(index, index)} is {off[index]:.3g} from where it was sent'
+            return f'{last.joints[index]} is {off[index]:.3g} from where it was sent'
         return ''
 
-    def _here(self) -> Array:
-        """Where the robot is; for positions, where it was sent: what follows them lags behind."""
-        assert self._q is not None
-        assert self._state is not None
-        return self._state.q if self._commands.kind == 'velocity' else self._q
+    def _take_up(self, commands: Commands, prepared: Prepared, state: RobotState) -> Array:
+        """Go on from the last command, with its velocity; (nq) where the robot is.
 
-    def _go(self, q: Array, step: ServoStep, dt: float) -> None:
-        assert self._prepared is not None
-        robot = self._prepared.robot
-        self._q = robot.integrate(q, dt * step.v)
-        self._commands.publish(robot, self._prepared.joints, self._q, step.v, dt)
+        For positions, where it was sent: what follows them lags behind.
+        """
+        robot, last, q = prepared.robot, commands.last, state.q
+        prepared.servo.reset()
+        if last is not None:
+            prepared.servo.v[[robot.joint_v_indices[name] for name in last.joints]] = last.v
+            if commands.kind != 'velocity':
+                q = q.copy()
+                q[[robot.joint_q_indices[name] for name in last.joints]] = last.q
+        return q
 
     # --- status ---------------------------------------------------------------------------------
 
     def _idle(self) -> str:
+        if not self._managed.active:
+            refusal = self._managed.refusal
+            return f'{self._managed.lifecycle}: {refusal}' if refusal else self._managed.lifecycle
+        if self._prepared is None or self._state is None or self.problem:
+            return 'waiting: ' + (self.problem or self.context.waiting_for())
         if self._paused:
-            return 'paused'
+            return PAUSED
         problem = self._targets.problem
-        return f'halted: {problem}' if problem else 'waiting for a command'
+        return f'halted: {problem}' if problem else READY
 
     def _tell(self, text: str) -> None:
-        now = time.monotonic()
-        if text == self._said and now - self._said_time < STATUS_PERIOD:
-            return
-        self._said, self._said_time = text, now
-        fine = text.startswith(('following', 'waiting for a command', 'stopping', 'paused'))
-        slowed = '; ' in text
-        level = DiagnosticStatus.WARN if slowed or not fine else DiagnosticStatus.OK
-        values = self._values()
-        self._status.publish(
-            DiagnosticStatus(
-                level=level,
-                name=f'{self.node.get_name()}: servo',
-                message=text,
-                hardware_id=self._prepared.robot.name if self._prepared else '',
-                values=[KeyValue(key=key, value=value) for key, value in values.items()],
-            )
-        )
-
-    def _values(self) -> dict[str, str]:
-        if self._last is None or self._q is None:
-            return {}
-        return {
-            'speed': f'{self._last.speed:.3f}',
-            'condition number': f'{self._last.condition:.1f}',
-            'near singularity': str(self._last.near_singularity).lower(),
-            'at limit': ', '.join(f'{name}: {kind}' for name, kind in self._last.at_limit.items()),
-        }
-
-
-def _described(doing: str, step: ServoStep) -> str:
-    """What it does, and what slows it down."""
-    notes = []
-    if step.near_singularity:
-        notes.append('near a singularity')
-    stuck: Sequence[str] = sorted(n for n, kind in step.at_limit.items() if kind == 'position')
-    if stuck:
-        notes.append(f'at the limit of {", ".join(stuck)}')
-    return '; '.join([doing, *notes])
+        moves = self._commands is not None and self._commands.last is not None
+        robot = self._prepared.robot.name if self._prepared else ''
+        self._status.tell(text, robot, self._managed.lifecycle, self._last if moves else None)
 
 
 def _selected(
@@ -309,7 +354,7 @@ def _check(values: ServoParameters) -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the node."""
-    run_alone(NAME, Servo, arguments, subscribe_payload=True)
+    run_alone(NAME, Servo, arguments, subscribe_payload=True, node=ManagedNode)
 
 
 if __name__ == '__main__':

@@ -22,6 +22,7 @@ from .gravity_follower import GravityFollower
 from .guarded_node import GuardedNode
 from .kinematics_node import NAME as KINEMATICS
 from .kinematics_node import Kinematics
+from .managed import ManagedNode
 from .robot_context import RobotContext
 from .undeclared import refuse_undeclared
 
@@ -32,9 +33,9 @@ def build() -> Application:
     Raises:
         DynamicsRosError: a remapping gives one name to several of them, or a parameter is wrong.
     """
-    nodes = {name: GuardedNode(name) for name in (KINEMATICS, DYNAMICS, CONTACT)}
+    host = ManagedNode(DYNAMICS)
+    nodes = {KINEMATICS: GuardedNode(KINEMATICS), DYNAMICS: host, CONTACT: GuardedNode(CONTACT)}
     _check_names(nodes)
-    host = nodes[DYNAMICS]
     context = RobotContext(host, subscribe_payload=False)
     # In the order in which their services become quick: a search waits for nobody.
     parts = (

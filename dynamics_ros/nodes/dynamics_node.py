@@ -9,9 +9,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
-from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
 
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,
@@ -36,7 +34,9 @@ from .conversions import (
 )
 from .declaration import ParameterSet
 from .forms import Form
+from .gravity_commands import GravityCommands, gravity_commands
 from .load_topics import LoadPublisher, gravity_in_root
+from .managed import ManagedNode
 from .outputs import Output
 from .parameters import DynamicsParameters, PayloadParameters
 from .part import Part
@@ -96,15 +96,15 @@ class Dynamics(Part):
 
     uses_masses = True
 
-    def __init__(self, node: Node, context: RobotContext) -> None:
+    def __init__(self, node: ManagedNode, context: RobotContext) -> None:
         super().__init__(node, context)
         self.parameters = ParameterSet(node, DynamicsParameters)
         self.parameters.add_check(self._check)
         self._check(self.parameters.values)
         self.parameters.add_listener(self._changed)
         self._prepared: Prepared | None = None
+        self._commanding = GravityCommands(node, context, self.parameters, self._replan)
         self._torques = Output(node, JointState, '~/gravity_torques', outbox=context.outbox)
-        self._commands: Output | None = None
         self._replies = Replies(())
         self._load = LoadPublisher(node, context)
         self._repeats = []
@@ -147,13 +147,7 @@ class Dynamics(Part):
     def adopt(self, prepared: Prepared) -> None:
         """Have the topics of these joints, and tell the payload."""
         self._prepared = prepared
-        if prepared.commands is not None and self._commands is None:
-            self._commands = Output(
-                self.node, Float64MultiArray, '~/gravity_commands', outbox=self.context.outbox
-            )
-        elif prepared.commands is None and self._commands is not None:
-            self._commands.close()
-            self._commands = None
+        self._commanding.adopt(prepared.commands)
         self._replies = self._plan(prepared)
         for known in self._repeats:
             known.forget()
@@ -179,11 +173,7 @@ class Dynamics(Part):
 
     def outputs(self) -> list[Output]:
         """Gravity torques and commands, payload and gravity."""
-        return [
-            self._torques,
-            *([self._commands] if self._commands else []),
-            *self._load.outputs,
-        ]
+        return [self._torques, *self._commanding.outputs(), *self._load.outputs]
 
     def details(self) -> dict[str, str]:
         """Payload and gravity in force."""
@@ -193,10 +183,19 @@ class Dynamics(Part):
         payload = built.request.payload
         carried = f'{payload.mass:g} kg at {payload.frame}' if payload.mass else 'none'
         gravity = ' '.join(f'{component:g}' for component in built.request.gravity)
-        return {'payload': carried, 'gravity [m/s^2]': gravity}
+        return {
+            'payload': carried,
+            'gravity [m/s^2]': gravity,
+            **self._commanding.details(),
+        }
+
+    def end(self) -> None:
+        """End the commands."""
+        self._commanding.end()
 
     def start(self) -> None:
         """Take over the payload of the parameters."""
+        self._commanding.start()
         payload = _payload_of(self.parameters.values.payload)
         if payload.mass:
             self.context.change_reported('payload', lambda now: replace(now, payload=payload))
@@ -222,6 +221,7 @@ class Dynamics(Part):
             payload = _payload_of(self.parameters.values.payload)
             self.context.change_reported('payload', lambda now: replace(now, payload=payload))
         if 'command_joints' in names:
+            self._commanding.offer()
             self.context.rebuild(NAME)
 
     # --- topics ---------------------------------------------------------------------------------
@@ -230,6 +230,7 @@ class Dynamics(Part):
         """Publish the torques that hold the robot at rest against gravity."""
         self._identification.update(state)
         self.silence = self.stale_silence(state)
+        self.caution = self._commanding.caution()
         if not self.silence:
             self._replies.send(time.monotonic(), state.stamp_bytes, self.context.names)
 
@@ -260,17 +261,24 @@ class Dynamics(Part):
                 ),
             )
         ]
-        commands, kernel = self._commands, prepared.commands
-        if commands is not None and kernel is not None:
+        output, kernel = self._commanding.output, self._commanding.kernel
+        if output is not None and kernel is not None:
             count = kernel.trace.outputs[0].size
             replies.append(
                 Reply(
-                    commands,
+                    output,
                     self._rate('gravity_commands'),
-                    lambda: self._answer(commands.form(count, _empty_commands, ('data',)), kernel),
+                    lambda: self._answer(output.form(count, gravity_commands, ('data',)), kernel),
                 )
             )
         return Replies(replies)
+
+    def _replan(self) -> None:
+        """Answer the next state with commands, or no longer."""
+        self.context.leave_short_way()
+        self.caution = self._commanding.caution()
+        if self._prepared is not None:
+            self._replies = self._plan(self._prepared)
 
     def _rate(self, name: str) -> Callable[[], tuple[float, float]]:
         def rate() -> tuple[float, float]:
@@ -442,10 +450,6 @@ def _gravity_of(robot: Robot, names: Sequence[str]) -> Kernel:
     return robot.kernel('gravity_of', *names)
 
 
-def _empty_commands(count: int) -> Float64MultiArray:
-    return Float64MultiArray(data=[0.0] * count)
-
-
 def _base_six(robot: Robot, values: Array) -> Array:
     """What stands in front of the joints, as a six-vector of the base."""
     six = np.zeros(6)
@@ -459,7 +463,7 @@ def _base_six(robot: Robot, values: Array) -> Array:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the node."""
-    run_alone(NAME, Dynamics, arguments, subscribe_payload=False)
+    run_alone(NAME, Dynamics, arguments, subscribe_payload=False, node=ManagedNode)
 
 
 if __name__ == '__main__':

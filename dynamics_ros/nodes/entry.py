@@ -10,6 +10,8 @@ import signal
 from importlib import import_module
 from typing import Any, NoReturn
 
+from .signals import ending
+
 
 def _end_at_once(_number: int, _frame: Any) -> NoReturn:
     # Nothing is open yet. From rclpy.init on, dynamics_ros.nodes.executor has handlers of its own.
@@ -17,7 +19,7 @@ def _end_at_once(_number: int, _frame: Any) -> NoReturn:
 
 
 def _run(module: str) -> NoReturn:
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in ending():
         signal.signal(number, _end_at_once)
     import_module(f'dynamics_ros.{module}').main()
     raise AssertionError('main ends the process')

@@ -28,6 +28,7 @@ from .middleware_errors import MIDDLEWARE_ERRORS, in_words
 from .node_log import NodeLog
 from .outputs import Burst
 from .results import FaultLog
+from .signals import ending
 
 FOREVER = 1e8
 """Seconds; much more overflows the events executor's deadline."""
@@ -49,6 +50,9 @@ class Startable(Protocol):
     def start(self, executor: Executor) -> None:
         """Begin; called by the executor."""
 
+    def end(self) -> None:
+        """Send what has to be sent before the process ends; the executor no longer spins."""
+
 
 @dataclass(frozen=True)
 class Application:
@@ -59,7 +63,7 @@ class Application:
 
 
 def run(build: Callable[[], Application], arguments: Sequence[str] | None = None) -> NoReturn:
-    """Build nodes, spin them until SIGINT or SIGTERM, and end the process."""
+    """Build nodes, spin them until a signal ends the process."""
     try:
         code = _until_a_signal(build, arguments)
     except BaseException:
@@ -79,7 +83,8 @@ def _until_a_signal(build: Callable[[], Application], arguments: Sequence[str] |
     told, tell = os.pipe()
     os.set_blocking(tell, False)
     signal.set_wakeup_fd(tell)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    numbers = ending()
+    for number in numbers:
         signal.signal(number, lambda *_: None)
     given = sys.argv[1:] if arguments is None else arguments
     if command_line.wants_help(given):
@@ -96,8 +101,8 @@ def _until_a_signal(build: Callable[[], Application], arguments: Sequence[str] |
             return _run(build, told)
         finally:
             # A second signal must not interrupt the clean-up, nor print a traceback.
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            for number in numbers:
+                signal.signal(number, signal.SIG_IGN)
             rclpy.try_shutdown()
     except (KeyboardInterrupt, ExternalShutdownException):
         return 0
@@ -130,7 +135,10 @@ def _run(build: Callable[[], Application], told: int) -> int:
     try:
         spin(executor, application.nodes[0], _signal(executor, told))
     finally:
-        dispose(executor, application.nodes)
+        try:
+            application.context.end()
+        finally:
+            dispose(executor, application.nodes)
     return 0
 
 

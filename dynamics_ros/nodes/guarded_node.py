@@ -96,6 +96,22 @@ class GuardedNode(Node):
         elif srv_type is SetParametersAtomically:
             callback = _all_readable(callback)
 
+        service = super().create_service(srv_type, srv_name, callback, **options)
+        self.guard_service(service, srv_name, most, entries)
+        return service
+
+    def guard_service(
+        self, service: Service[Any, Any], name: str, most: int, entries: int | None = None
+    ) -> None:
+        """Have the callback of a service end without an error, and its requests be bounded.
+
+        Args:
+            service: as rclpy has made it.
+            name: for the log.
+            most, entries: as of ``bounded``.
+        """
+        kind, callback = service.srv_type, service.callback
+
         def answer(request: Any, response: Any) -> Any:
             try:
                 if isinstance(request, RefusedRequest):
@@ -103,14 +119,13 @@ class GuardedNode(Node):
                 return callback(request, response)
             except Exception as error:
                 if not isinstance(error, DynamicsRosError):
-                    self.faults.report(srv_name, error)
-                return refused(srv_type, error)
+                    self.faults.report(name, error)
+                return refused(kind, error)
 
-        service = super().create_service(srv_type, srv_name, answer, **options)
-        service.send_response = self._guarded(service.send_response, srv_name)
+        service.callback = answer
+        service.send_response = self._guarded(service.send_response, name)
         # What executors ask it to take requests as.
-        service.srv_type = bounded(srv_type, most, entries)
-        return service
+        service.srv_type = bounded(kind, most, entries)
 
     def _guarded(self, callback: Callable[..., Any], where: str) -> Callable[..., Any]:
         @wraps(callback)  # rclpy looks at how many arguments it takes

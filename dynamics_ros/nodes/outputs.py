@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
+from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
 from rclpy.publisher import Publisher
@@ -200,6 +201,11 @@ class Output:
     def publish_function(self, form: Form) -> Callable[[Any], None]:
         """What publishes the messages of a form at once, without counting them."""
         return self._publish_bytes if isinstance(form, Template) else self._publish
+
+    def wait_until_received(self, seconds: float) -> None:
+        """Wait until reliable listeners have received everything, or a time [s] has passed."""
+        if self._publisher is not None:
+            self._publisher.wait_for_all_acked(Duration(seconds=seconds))
 
     def close(self) -> None:
         """Take the topic away."""

@@ -84,6 +84,11 @@ class RobotParameters:
     )
 
 
+AUTOSTART = (
+    'Configure and activate what commands the robot at start; false: a lifecycle manager, or '
+    'ros2 lifecycle set, does'
+)
+
 PUBLISH_RATE = 'Most messages a second of each output; 0: one for every joint state'
 
 
@@ -305,6 +310,13 @@ class DynamicsParameters:
         (),
         'Joints of ~/gravity_commands, in the order that the effort controller expects. '
         'Empty: the topic is not published',
+    )
+    autostart: bool = parameter(False, AUTOSTART, read_only=True)
+    commands_at_end: str = parameter(
+        'hold',
+        'What ends ~/gravity_commands. hold: nothing, and the controller holds the last torques; '
+        'zero: torques of zero, which drop an arm that has no brakes',
+        choices=('hold', 'zero'),
     )
     payload: PayloadParameters = field(default_factory=PayloadParameters)
     identification: IdentificationParameters = field(default_factory=IdentificationParameters)

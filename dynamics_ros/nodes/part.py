@@ -86,6 +86,9 @@ class Part(ABC):
     def start(self) -> None:  # noqa: B027 - not every part has something to ask for
         """Ask for what the parameters say about the robot, once the executor is there."""
 
+    def end(self) -> None:  # noqa: B027 - most parts leave nothing behind that moves
+        """Send what has to be sent before the process ends."""
+
     def warm_up(self) -> Sequence[Callable[[], object]]:
         """What makes the first requests as quick as all others, in slices for another thread.
 

@@ -160,6 +160,14 @@ class RobotContext:
             self._use_description(self._description())
         self._warm_up.replace(executor, self._slices())
 
+    def end(self) -> None:
+        """Have the parts send what has to be sent before the process ends."""
+        for part in self._parts:
+            try:
+                part.end()
+            except Exception as error:
+                part.faults.report('ending', error)
+
     # --- the robot ------------------------------------------------------------------------------
 
     @property
@@ -181,7 +189,7 @@ class RobotContext:
         self._warm_up.hold()
         future = self._builder.change(self.executor, subject, edit, always=always)
         future.add_done_callback(self._seen)
-        self._notify()
+        self.tell_change()
         return future
 
     def _seen(self, done: Future[None]) -> None:
@@ -189,7 +197,7 @@ class RobotContext:
         self._resume.reset()
         assert self.executor is not None
         self._warm_up.release(self.executor)
-        self._notify()
+        self.tell_change()
 
     def rebuild(self, subject: str) -> None:
         """Have the parts made ready anew for the same robot."""
@@ -346,7 +354,7 @@ class RobotContext:
             return
         kept = '' if self.robot is None else '; the one before is kept'
         self._refusals.note(subject, error, kept)
-        self._notify()
+        self.tell_change()
 
     # --- the state ------------------------------------------------------------------------------
 
@@ -396,7 +404,7 @@ class RobotContext:
         self._empty_outbox()
         if first:
             self.doubts.look(self.buffer.robot, self.buffer, state)
-            self._notify()
+            self.tell_change()
         if answer:
             self._junction.prepare(self.buffer)
 
@@ -443,7 +451,7 @@ class RobotContext:
         # Not rclpy's throttle: it looks up the caller's source for every message it drops.
         if self._warnings.passes(time.monotonic(), WARNING_RATE):
             self.node.get_logger().warning(f'message on {topic} refused: {refusal}')
-        self._notify()
+        self.tell_change()
 
     def latest_state(self) -> RobotState:
         """The latest state, for a service; a moving base without odometry is at identity.
@@ -511,6 +519,7 @@ class RobotContext:
         """The time of the node's clock."""
         return self.node.get_clock().now().to_msg()
 
-    def _notify(self) -> None:
+    def tell_change(self) -> None:
+        """Tell listeners that there may be something else to say."""
         for listener in self._on_change:
             listener()

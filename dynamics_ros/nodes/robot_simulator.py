@@ -133,6 +133,9 @@ class RobotSimulator(GuardedNode):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = self.create_timer(period, self._catch_up, clock=steady)
 
+    def end(self) -> None:
+        """Nothing is left to send."""
+
     def _catch_up(self) -> None:
         """Step until simulated time is where real time is; the deadline is absolute."""
         if not self._start_stamp:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .declaration import parameter
+from .parameters import AUTOSTART
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class SingularityParameters:
 class ServoParameters:
     """Parameters of cartesian_servo_node."""
 
+    autostart: bool = parameter(False, AUTOSTART, read_only=True)
     frame: str = parameter('', 'Frame that is led. Empty: the end of the longest chain')
     follow: str = parameter(
         'pose',

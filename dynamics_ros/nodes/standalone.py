@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn
-
-from rclpy.node import Node
+from typing import NoReturn, TypeVar
 
 from .diagnostics import Diagnostics, report_in_turn
 from .executor import Application, run
@@ -15,13 +13,16 @@ from .part import Part
 from .robot_context import RobotContext
 from .undeclared import refuse_undeclared
 
+AnyNode = TypeVar('AnyNode', bound=GuardedNode)
+
 
 def run_alone(
     name: str,
-    make: Callable[[Node, RobotContext], Part],
+    make: Callable[[AnyNode, RobotContext], Part],
     arguments: list[str] | None,
     *,
     subscribe_payload: bool,
+    node: Callable[[str], AnyNode] = GuardedNode,
 ) -> NoReturn:
     """Run a node with one part on a robot of its own; ends the process.
 
@@ -30,16 +31,17 @@ def run_alone(
         make: makes the part.
         arguments: of the command line; None for those of the process.
         subscribe_payload: whether payload and gravity come from elsewhere.
+        node: makes the node of a name.
     """
 
     def build() -> Application:
-        node = GuardedNode(name)
-        context = RobotContext(node, subscribe_payload=subscribe_payload)
-        part = make(node, context)
+        host = node(name)
+        context = RobotContext(host, subscribe_payload=subscribe_payload)
+        part = make(host, context)
         context.add(part)
-        report_in_turn(node, [Diagnostics(context, part)])
+        report_in_turn(host, [Diagnostics(context, part)])
         GravityFollower(context)
-        refuse_undeclared([node])
-        return Application([node], context)
+        refuse_undeclared([host])
+        return Application([host], context)
 
     run(build, arguments)

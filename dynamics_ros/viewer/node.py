@@ -128,6 +128,9 @@ class Viewer:
                 'that address, unencrypted and without a password'
             )
 
+    def end(self) -> None:
+        """Nothing is left to send."""
+
     def show(self, urdf: str) -> None:
         """Show another robot; a description that cannot be read leaves the old one."""
         try:

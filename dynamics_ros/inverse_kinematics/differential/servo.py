@@ -1,4 +1,4 @@
-"""A frame led by twists or poses: within limits, slow before singularities, and stopping softly."""
+"""A frame led by twists or poses: within limits, and slow before singularities."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 PROBE = 1e-3
 """Largest move of a joint [rad or m] by which is seen whether a singularity comes nearer."""
 
-STOPPED = 1e-9
+STILL = 1e-9
 """Velocity [rad/s or m/s] that counts as none."""
 
 
@@ -77,11 +77,6 @@ class ServoStep:
     near_singularity: bool = False
     at_limit: dict[str, str] = field(default_factory=dict)
 
-    @property
-    def stopped(self) -> bool:
-        """Whether nothing moves."""
-        return bool(np.abs(self.v).max(initial=0.0) <= STOPPED)
-
 
 class CartesianServo:
     """Leads one frame of a robot, step by step; remembers the velocity of the last step.
@@ -89,7 +84,7 @@ class CartesianServo:
     Attributes:
         robot: what moves.
         frame: what is led.
-        v: (nv) velocity of the last step.
+        v: (nv) velocity of the last step; to be set where the robot was led otherwise since.
     """
 
     def __init__(
@@ -182,15 +177,6 @@ class CartesianServo:
         error = pose_error(target, self.robot.forward_kinematics(q, self.frame))
         return self.follow_twist(q, min(self.settings.gain, 1.0 / dt) * error, dt)
 
-    def stop(self, q: Array, dt: float) -> ServoStep:
-        """The next velocity on the way to rest, as quickly as accelerations allow."""
-        bounds = self._limits.bounds(q, dt, self.v)
-        # A joint at rest beyond its margin stays: to stop is not to move.
-        lower = np.minimum(bounds.lower, np.maximum(self.v, 0.0))
-        upper = np.maximum(bounds.upper, np.minimum(self.v, 0.0))
-        self.v = np.minimum(np.maximum(0.0, lower), upper)
-        return ServoStep(self.v, 0.0, self._condition(q))
-
     def _toward(self, q: Array, twist: Array, dt: float) -> DifferentialMotion:
         self._task.twist = twist
         return self._solver.velocity(q, dt, self.v)
@@ -213,6 +199,6 @@ class CartesianServo:
     def _nears(self, q: Array, v: Array, condition: float) -> bool:
         """Whether the motion makes the condition worse."""
         fastest = float(np.abs(v).max())
-        if fastest <= STOPPED:
+        if fastest <= STILL:
             return True
         return self._condition(self.robot.integrate(q, (PROBE / fastest) * v)) > condition

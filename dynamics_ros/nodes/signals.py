@@ -1,0 +1,13 @@
+"""The signals that end a process."""
+
+from __future__ import annotations
+
+import signal
+
+
+def ending() -> tuple[signal.Signals, ...]:
+    """SIGINT, SIGTERM, and SIGHUP of a lost terminal, unless that is ignored, as by nohup."""
+    hangup = getattr(signal, 'SIGHUP', None)
+    if hangup is None or signal.getsignal(hangup) is signal.SIG_IGN:
+        return signal.SIGINT, signal.SIGTERM
+    return signal.SIGINT, signal.SIGTERM, hangup

@@ -1,0 +1,258 @@
+"""Whatever ends a motion of the servo, the controller is sent a ramp to rest."""
+
+from __future__ import annotations
+
+import signal
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from geometry_msgs.msg import Inertia, Vector3
+from ros_harness import LATCHED, description
+from servo_harness import CAMERA, NAMES, SERVO, SPEED, TOPICS, play
+from std_msgs.msg import String
+from std_srvs.srv import SetBool
+
+from dynamics_ros_msgs.msg import Payload
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 41
+NODE = SERVO.strip('/')
+
+RATE, ACCELERATION = 200.0, 0.5
+"""Of the commands; small enough that the way to rest is many commands long."""
+
+STEP = ACCELERATION * 2.0 / RATE + 1e-9
+"""Most that a velocity changes from one command to the next: a step is two periods at most."""
+
+# A target holds on: only what a test does ends the motion.
+LASTING = {
+    'command_timeout': 10.0,
+    'joint_state_timeout': 10.0,
+    'transform_timeout': 0.5,
+    'speed.joint_acceleration': ACCELERATION,
+}
+
+
+def velocities(play, commands):
+    """(m, n) of the joints; for positions, steps per period, which are no shorter."""
+    if play.kind == 'velocity':
+        return np.array([m.data for m in commands])
+    if play.kind == 'trajectory':
+        return np.array([m.points[0].velocities for m in commands])
+    return np.diff([m.data for m in commands], axis=0) * RATE
+
+
+def get_going(play):
+    """Lead it until it moves as fast as it is told to."""
+    del play.commands[:]
+
+    def steady():
+        v = velocities(play, play.commands[-12:]) if len(play.commands) > 40 else np.zeros((1, 7))
+        # The first sixty commands at most are the way there.
+        return np.abs(v).max() > 0.02 and len(play.commands) > 60
+
+    play.ros.wait_for(steady, meanwhile=play.all)
+
+
+def assert_it_came_to_rest(play):
+    """Softly, and to the end."""
+    v = velocities(play, play.commands)
+    assert np.abs(v).max() > 0.02, 'it has never moved'
+    assert not v[-1].any(), f'still moving at {np.abs(v[-1]).max():.3g}'
+    if play.kind != 'position':  # whose periods are not told
+        assert np.abs(np.diff(v, axis=0)).max() < STEP
+
+
+def is_at_rest(play):
+    """Whether rest has been commanded for a while."""
+    return len(play.commands) > 20 and not velocities(play, play.commands[-6:]).any()
+
+
+def change(name, value):
+    def end(play):
+        assert play.ros.set_parameter(NODE, name, value).successful
+
+    return end
+
+
+def carry(play):
+    inertia = Inertia(m=0.5, ixx=1e-3, iyy=1e-3, izz=1e-3, com=Vector3(z=0.05))
+    message = Payload(inertia=inertia)
+    message.header.frame_id = 'tool0'
+    play.ros.publish('/payload', message, LATCHED)
+
+
+def another_robot(play):
+    """With other names of joints: those of before are to be stopped all the same."""
+    text = description()
+    for name in NAMES:
+        text = text.replace(f'"{name}"', f'"other_{name}"')
+    play.ros.publish('/robot_description', String(data=text), LATCHED)
+
+
+def pause(play):
+    assert play.ros.call(SetBool, f'{SERVO}/pause', SetBool.Request(data=True)).success
+
+
+def deactivate(play):
+    assert play.change('deactivate')
+
+
+def send_nonsense(play):
+    play.twist = [np.nan] * 6
+    play.lead()
+
+
+ENDINGS = {
+    'a parameter that makes the robot anew': change('gain', 4.0),
+    'the age of transforms': change('transform_timeout', 0.6),
+    'gravity': change('gravity', [0.0, 0.0, -1.62]),
+    'a payload': carry,
+    'a pause': pause,
+    'a stale command': change('command_timeout', 0.05),
+    'joint states that fail to come': change('joint_state_timeout', 0.05),
+    'nonsense': send_nonsense,
+    'a lost transform': lambda play: None,
+    'deactivation': deactivate,
+    'fewer joints': change('command_joints', NAMES[:-1]),
+    'another robot': another_robot,
+}
+"""What the servo outlives, the last for good."""
+
+
+SOME = ('a parameter that makes the robot anew', 'a pause', 'deactivation', 'another robot')
+"""Those that are tried on the other interfaces as well."""
+
+TRIED = [('velocity', ending) for ending in ENDINGS] + [
+    (kind, ending) for kind in ('position', 'trajectory') for ending in SOME
+]
+
+
+@pytest.fixture(scope='module')
+def led(request):
+    with play(DOMAIN, request.param, **LASTING) as one:
+        yield one
+
+
+def begin_again(led):
+    """Have everything as it was at the start."""
+    led.twist, led.frame_id = [0.0, SPEED, 0.0, 0.0, 0.0, 0.0], ''
+    led.ros.call(SetBool, f'{SERVO}/pause', SetBool.Request(data=False))
+    if led.lifecycle == 'inactive':
+        assert led.change('activate')
+    for name, value in {'command_timeout': 10.0, 'joint_state_timeout': 10.0}.items():
+        assert led.ros.set_parameter(NODE, name, value).successful
+
+
+@pytest.mark.parametrize(('led', 'ending'), TRIED, indirect=['led'])
+def test_what_ends_a_motion_ends_it_by_a_ramp(led, ending):
+    begin_again(led)
+    if ending == 'a lost transform':
+        led.twist, led.frame_id = [0.0, 0.0, SPEED, 0.0, 0.0, 0.0], CAMERA
+    get_going(led)
+    ENDINGS[ending](led)
+    quiet = ending == 'joint states that fail to come'
+    led.ros.wait_for(lambda: is_at_rest(led), meanwhile=None if quiet else led.report)
+    assert_it_came_to_rest(led)
+
+
+@pytest.mark.parametrize('kind', ['trajectory', 'velocity'])
+def test_another_interface_is_taken_when_the_first_is_at_rest(kind):
+    other = 'position' if kind == 'velocity' else 'velocity'
+    with play(DOMAIN + 1, kind, **LASTING, command_joints=NAMES) as one:
+        get_going(one)
+        message, topic = TOPICS[other]
+        commands = one.commands
+        if topic != TOPICS[kind][1]:
+            commands = one.ros.listen(message, f'{SERVO}/{topic}', 1000)
+        assert one.ros.set_parameter(NODE, 'command_type', other).successful
+        one.ros.wait_for(lambda: is_at_rest(one), meanwhile=one.report)
+        assert_it_came_to_rest(one)
+        assert commands is one.commands or commands == []
+        one.kind, one.commands = other, commands
+        get_going(one)
+
+
+@pytest.mark.parametrize(
+    ('kind', 'by'),
+    [
+        ('velocity', signal.SIGINT),
+        ('velocity', signal.SIGTERM),
+        ('position', signal.SIGTERM),
+        ('trajectory', signal.SIGHUP),
+    ],
+)
+def test_a_signal_ends_the_process_after_the_ramp(kind, by):
+    with play(DOMAIN + 1, kind, **LASTING) as one:
+        get_going(one)
+        code, seconds = one.servo.end(by)
+        assert code == 0, one.servo.printed
+        # The ramp from this speed, the commands to stay at rest, and the end of a node that stands.
+        assert seconds < 1.5
+        assert 'Traceback' not in one.servo.printed
+        one.ros.wait_for(lambda: is_at_rest(one))
+        assert_it_came_to_rest(one)
+
+
+def test_a_shutdown_transition_is_an_end_too():
+    with play(DOMAIN + 1, 'velocity', **LASTING) as one:
+        get_going(one)
+        assert one.change('shutdown')
+        one.ros.wait_for(lambda: is_at_rest(one))
+        assert_it_came_to_rest(one)
+        assert one.lifecycle == 'finalized'
+
+
+def test_an_acceleration_too_small_to_stop_in_time_is_exceeded_at_the_end():
+    gentle = LASTING | {'speed.joint_acceleration': 0.02}
+    with play(DOMAIN + 1, 'velocity', **gentle) as one:
+        one.ros.wait_for(
+            lambda: len(one.commands) > 60 and np.abs(one.velocity).max() > 0.03,
+            meanwhile=one.both,
+        )
+        fastest = np.abs(one.velocity).max()
+        code, seconds = one.servo.end(signal.SIGINT)
+        assert code == 0
+        assert seconds < 1.5
+        one.ros.wait_for(lambda: is_at_rest(one))
+        steps = np.abs(np.diff(velocities(one, one.commands), axis=0)).max()
+        assert 0.02 * 2.0 / RATE < steps < fastest / 0.8 * 2.0 * 0.02 + 1e-9
+
+
+BROKEN = """
+import sys
+from pathlib import Path
+from dynamics_ros.inverse_kinematics.differential import CartesianServo
+from dynamics_ros.nodes import cartesian_servo_node, signals
+
+follow = CartesianServo.follow_twist
+
+def broken(self, *arguments):
+    if Path({flag!r}).exists():
+        raise ZeroDivisionError('a fault of the program')
+    return follow(self, *arguments)
+
+CartesianServo.follow_twist = broken
+cartesian_servo_node.main()
+"""
+
+
+def test_an_error_in_the_control_step_is_an_end_and_told_once(tmp_path):
+    flag = tmp_path / 'break'
+    script = tmp_path / 'servo'
+    script.write_text(f'#!/usr/bin/env python3\n{BROKEN.format(flag=str(flag))}')
+    script.chmod(0o755)
+    with play(DOMAIN + 1, 'velocity', name=str(script), autostart=True, **LASTING) as one:
+        get_going(one)
+        flag.touch()
+        status = one.wait_for_status('ZeroDivisionError', one.both)
+        assert 'halted' in status.message
+        one.ros.wait_for(lambda: is_at_rest(one), meanwhile=one.both)
+        assert_it_came_to_rest(one)
+        assert one.servo.printed.count('Traceback') == 1
+        flag.unlink()
+        get_going(one)
