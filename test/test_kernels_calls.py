@@ -454,20 +454,6 @@ class TestFallBack:
         assert 'another interpreter' in caplog.text
         np.testing.assert_array_equal(kernel(np.ones((3, 2)), [1.0, 2.0], 1.0)[0], 3.0)
 
-    @pytest.mark.parametrize(
-        ('name', 'value'),
-        [('KNOWN_PYTHON', ((2, 7), (2, 7))), ('KNOWN_NUMPY', ((0, 1), (0, 2))), ('ARRAY_DATA', 24)],
-    )
-    def test_an_unknown_layout_is_noticed(self, monkeypatch, name, value):
-        monkeypatch.setattr(interpreter_layout, name, value)
-        interpreter_layout.addresses.cache_clear()
-        try:
-            with pytest.raises(UnknownLayoutError):
-                interpreter_layout.addresses()
-        finally:
-            monkeypatch.undo()
-            interpreter_layout.addresses.cache_clear()
-
 
 def test_a_kernel_tells_what_it_is():
     kernel = Kernel(traced_affine(), 'llvm')

@@ -80,12 +80,17 @@ def builtin(
         _address(texts[0]), address, METH_FASTCALL_KEYWORDS, _address(texts[1])
     )
     target = MachineCall((otherwise, keyword, table, owner, definition, texts, *keep))
+    function: Callable[..., Any] = _maker()(_address(definition), target, None)
+    return function
+
+
+@lru_cache(maxsize=1)
+def _maker() -> Callable[..., Any]:
+    """Return what makes a builtin of a definition, its self and no module."""
     prototype = ctypes.PYFUNCTYPE(
         ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
     )
-    make = prototype(('PyCFunction_NewEx', ctypes.pythonapi))
-    function: Callable[..., Any] = make(_address(definition), target, None)
-    return function
+    return prototype(('PyCFunction_NewEx', ctypes.pythonapi))
 
 
 def like_method(

@@ -1,14 +1,16 @@
 """Where CPython and NumPy keep what the entry point reads, checked on live objects.
 
 The entry point reads arrays without calling anybody, so it has to know the layout of objects. The
-layouts are fixed by the C ABIs of CPython and NumPy for a given build; where the build is not one
-of the known ones, or a probe of real objects disagrees, there is no entry point.
+layouts are fixed by the C ABIs of CPython and NumPy for a given build. A probe of real objects
+decides whether they are as expected; where it disagrees there is no entry point. Versions that the
+package was not tested with are tried in a process of their own before (`trial.py`).
 """
 
 from __future__ import annotations
 
 import ctypes
 import importlib
+import re
 import sys
 import sysconfig
 from dataclasses import dataclass
@@ -17,8 +19,10 @@ from typing import Any
 
 import numpy as np
 
-KNOWN_PYTHON = ((3, 10), (3, 13))
-KNOWN_NUMPY = ((1, 22), (2, 99))
+from dynamics_ros.kernels import trial
+
+TESTED_PYTHON = ((3, 10), (3, 13))
+TESTED_NUMPY = ((1, 22), (2, 4))
 
 # struct PyObject, PyFloatObject
 OBJECT_TYPE = 8
@@ -80,7 +84,11 @@ def addresses() -> Addresses:
     Raises:
         UnknownLayoutError: there is none for this interpreter.
     """
-    _require_known_build()
+    _require_kind()
+    # First elsewhere: where a version has moved a pointer, even the probe may end the process.
+    problem = None if _is_tested() else trial.problem()
+    if problem is not None:
+        raise UnknownLayoutError(problem)
     _probe()
     try:
         return _collected()
@@ -116,16 +124,22 @@ def _address(function: Any) -> int:
     return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
 
 
-def _require_known_build() -> None:
-    version = tuple(int(x) for x in np.__version__.split('.')[:2])
+def _is_tested() -> bool:
+    """Whether the package was tested with such versions; it says nothing of others."""
+    numpy = tuple(int(x) for x in re.findall(r'\d+', np.__version__)[:2])
+    return (
+        TESTED_PYTHON[0] <= sys.version_info[:2] <= TESTED_PYTHON[1]
+        and TESTED_NUMPY[0] <= numpy <= TESTED_NUMPY[1]
+        and not hasattr(sys, 'gettotalrefcount')  # a debug build
+    )
+
+
+def _require_kind() -> None:
     known = {
         'interpreter': sys.implementation.name == 'cpython',
-        'Python version': KNOWN_PYTHON[0] <= sys.version_info[:2] <= KNOWN_PYTHON[1],
         'free threading': not sysconfig.get_config_var('Py_GIL_DISABLED'),
-        'debug build': not hasattr(sys, 'gettotalrefcount'),
         'pointer size': ctypes.sizeof(ctypes.c_void_p) == 8,
         'byte order': sys.byteorder == 'little',
-        'NumPy version': KNOWN_NUMPY[0] <= version <= KNOWN_NUMPY[1],
     }
     unknown = [name for name, good in known.items() if not good]
     if unknown:

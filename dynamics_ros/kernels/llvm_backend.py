@@ -15,12 +15,14 @@ import numpy as np
 from dynamics_ros.kernels import (
     arguments,
     entry_source,
+    entry_test,
     llvm_compiler,
     self_test,
     threads,
 )
 from dynamics_ros.kernels.arguments import Array
 from dynamics_ros.kernels.batch_code import BatchCode
+from dynamics_ros.kernels.ctypes_call import direct_call
 from dynamics_ros.kernels.entry_point import OUT, builtin, like_method
 from dynamics_ros.kernels.interpreter_layout import UnknownLayoutError
 from dynamics_ros.kernels.llvm_source import emit as trace_module
@@ -111,13 +113,17 @@ class LlvmBackend:
     def bind(
         self, slow_path: Callable[..., Any], method: Callable[..., Any] | None = None
     ) -> Callable[..., Any]:
-        """Return the compiled entry point with a slow path, or that alone where there is none.
+        """Return the compiled entry point with a slow path, or without one a call by ctypes.
 
         Args:
             method: a bound method that it is to look like; it then takes no keywords.
         """
         if not self._has_entry:
-            return slow_path
+            if method is not None:
+                return slow_path
+            function = direct_call(self.code.address('batch'), self._trace, slow_path)
+            vars(function)['code'] = self.code
+            return function
         address = self.code.address('entry')
         trace, token = self._trace, self.code.token
         if method is not None:
@@ -137,15 +143,10 @@ class LlvmBackend:
         if not accepted or not self_test.agree(self_test.flat(results), wanted):
             raise RuntimeError('the machine code disagrees with the plain trace')
         if self._has_entry:
-            scalars = [x if x.shape else float(x) for x in arrays]
-            answer = self.bind(_no_answer)(*scalars)
-            pieces = answer if len(results) != 1 else (answer,)
-            self._has_entry = len(pieces) == len(results) and all(
-                np.array_equal(x, y, equal_nan=True) for x, y in zip(pieces, results)
-            )
-            if not self._has_entry:
-                _log.warning('%s is called through ctypes: wrong entry point', trace.name)
-
-
-def _no_answer(*_: object) -> tuple[object, ...]:
-    return ()
+            try:
+                fault = entry_test.fault(self.bind, trace, arrays, results)
+            except Exception as error:
+                fault = f'it raises {error!r}'
+            if fault is not None:
+                self._has_entry = False
+                _log.warning('%s is called through ctypes: entry point: %s', trace.name, fault)
