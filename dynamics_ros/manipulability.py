@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .arguments import real_array
+from .errors import InvalidArgumentError
+
 
 def manipulability(jacobian: ArrayLike) -> float:
     """Yoshikawa's measure, the product of the singular values; 0 at a singularity.
@@ -13,5 +16,12 @@ def manipulability(jacobian: ArrayLike) -> float:
 
     Args:
         jacobian: (6, nv).
+
+    Raises:
+        InvalidArgumentError: no matrix of finite numbers.
     """
-    return float(np.prod(np.linalg.svd(np.asarray(jacobian, dtype=float), compute_uv=False)))
+    matrix = real_array('jacobian', jacobian, 'a matrix (6, nv)')
+    if matrix.ndim != 2 or not np.isfinite(matrix).all():
+        problem = f'shape {matrix.shape}' if matrix.ndim != 2 else 'NaN or infinite entries'
+        raise InvalidArgumentError('jacobian', problem, 'a matrix (6, nv) of finite numbers')
+    return float(np.prod(np.linalg.svd(matrix, compute_uv=False)))

@@ -136,6 +136,27 @@ def test_nothing_held_is_found_to_weigh_nothing(panda):
     assert np.linalg.eigvalsh(found.inertia)[0] >= -1e-12
 
 
+@pytest.mark.parametrize('noise', [0.0, 1e-9, 1e-6, 1e-3, 0.1])
+@pytest.mark.parametrize('postures', [1, 3])
+def test_nothing_held_by_an_arm_that_stands_still(panda, noise, postures):
+    """Directions that are known to all digits stand beside ones that nothing is known of."""
+    stamps, q, v, tau = still(panda, panda, postures)
+    tau = tau + noise * np.random.default_rng(0).normal(size=tau.shape)
+    found = fed(PayloadIdentifier(panda, FRAME), stamps, q, v, tau).estimate()
+    assert 0.0 <= found.mass < 0.01
+    assert found.mass_observable and 0.0 < found.mass_deviation < 0.1
+    for array in (found.center_of_mass, found.center_of_mass_deviation, found.inertia_deviation):
+        assert np.isfinite(array).all()
+    if noise == 0.0:
+        assert not found.center_of_mass_observable.any()
+
+
+def test_torques_beyond_all_measure_are_refused(panda):
+    stamps, q, v, tau = still(panda, panda, 1)
+    with pytest.raises(NotIdentifiableError, match='no torques of a robot'):
+        fed(PayloadIdentifier(panda, FRAME), stamps, q, v, tau + 1e300).estimate()
+
+
 def test_what_is_found_is_a_body_even_where_noise_says_otherwise(panda):
     """A point mass has no inertia: plain least squares gives negative moments half of the time."""
     point = panda.with_payload(FRAME, 0.5, [0.0, 0.0, 0.05])

@@ -6,6 +6,7 @@ import ast
 import importlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 from importlib.metadata import entry_points, version
@@ -311,11 +312,55 @@ def test_setup_names_what_a_sourced_distribution_lacks(bare_machine):
     assert 'ros-jazzy-rclpy' in answer.stderr
 
 
+@pytest.mark.skipif(
+    os.environ.get('DYNAMICS_ROS_SET_UP') != str(ROOT), reason='scripts/test has not begun this'
+)
 def test_setup_has_nothing_to_do_a_second_time():
+    for arguments in (['--test', '--ready'], ['--test']):
+        answer = subprocess.run(
+            [ROOT / 'scripts' / 'setup', *arguments], capture_output=True, text=True, timeout=60
+        )
+        assert (answer.returncode, answer.stdout, answer.stderr) == (0, '', '')
+
+
+@pytest.fixture
+def fresh_clone(tmp_path):
+    """The repository in the src/ of a workspace, as `colcon test` finds it."""
+    clone = tmp_path / 'src' / 'dynamics_ros'
+    for name in ('scripts', 'config', 'launch', 'urdf', 'resource', 'dynamics_ros_msgs'):
+        shutil.copytree(ROOT / name, clone / name)
+    for name in ('package.xml', 'setup.py', 'setup.cfg', 'colcon_defaults.yaml'):
+        shutil.copy(ROOT / name, clone)
+    (clone / 'dynamics_ros').mkdir()
+    return clone
+
+
+@pytest.mark.parametrize('distribution', ['', 'jazzy'])
+@pytest.mark.parametrize(
+    ('command', 'told'),
+    [
+        ('setup --test', 'a test makes no environment'),
+        ('setup --ready', 'something is to do'),
+        ('demo --duration 5', 'a test makes no environment'),
+        ('test -q', 'a test makes no environment'),
+        ('bench --help', 'a test makes no environment'),
+    ],
+)
+def test_no_test_makes_an_environment_in_the_workspace_of_a_user(
+    fresh_clone, command, told, distribution
+):
+    before = sorted(fresh_clone.rglob('*'))
+    program, *arguments = command.split()
     answer = subprocess.run(
-        [ROOT / 'scripts' / 'setup', '--test'], capture_output=True, text=True, timeout=60
+        [fresh_clone / 'scripts' / program, *arguments],
+        env=os.environ | {'ROS_DISTRO': distribution},
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
-    assert (answer.returncode, answer.stdout, answer.stderr) == (0, '', '')
+    assert answer.returncode == 1
+    assert told in answer.stderr
+    assert sorted(fresh_clone.rglob('*')) == before
 
 
 def test_setup_refuses_an_unknown_argument():

@@ -51,7 +51,9 @@ def operational_space(
     if found < len(chosen):
         advice = 'move away from the singularity or choose fewer rows'
         raise RankDeficientError(f'Jacobian of {frame!r}', found, len(chosen), advice)
-    Lambda = np.asarray(np.linalg.inv(transposed(W) @ W), dtype=np.float64)
+    # (W^T W)^-1 by the triangle of W: the product has the square of its condition.
+    triangle = np.linalg.inv(np.linalg.qr(W, mode='r'))
+    Lambda = np.asarray(triangle @ transposed(triangle), dtype=np.float64)
     # Lambda J M^-1 = Lambda W^T L^-1, the transposed dynamically consistent inverse of J.
     M_inverse_Jt = np.asarray(np.linalg.solve(transposed(L), W), dtype=np.float64)
     J_bar = Lambda @ transposed(M_inverse_Jt)

@@ -60,8 +60,13 @@ def damped_pseudo_inverse(A: ArrayLike, damping: float) -> Array:
     matrix = _matrix(A)
     if damping == 0.0:
         return pseudo_inverse(matrix)
-    square = matrix @ transposed(matrix) + damping**2 * np.eye(matrix.shape[-2])
-    return transposed(np.asarray(np.linalg.solve(square, matrix), dtype=np.float64))
+    if not matrix.size:
+        return transposed(matrix)
+    # By singular values: of a small damping the square is lost beside those of A.
+    U, values, Vt = np.linalg.svd(matrix, full_matrices=False)
+    larger = np.maximum(values, damping)
+    gains = values / larger / ((values / larger) ** 2 + (damping / larger) ** 2) / larger
+    return np.asarray((transposed(Vt) * gains[..., None, :]) @ transposed(U))
 
 
 def weighted_pseudo_inverse(

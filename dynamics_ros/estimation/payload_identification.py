@@ -51,6 +51,9 @@ STILL = 0.01
 APART = 0.1
 """rad or m: still postures are distinct when some joint is so far apart."""
 
+LARGEST = 1e9
+"""Nm or N: no robot has such torques, and squares of larger ones overflow."""
+
 _TRIANGLE = np.tril_indices(4)
 
 
@@ -194,15 +197,24 @@ class PayloadIdentifier:
         units = np.array([1.0, *3 * [LENGTH], *6 * [LENGTH**2]])
         Y = Y / units
         weights = 1.0 / self._noise
+        if not np.abs(left).max() < LARGEST:
+            raise NotIdentifiableError(
+                f'torques of {np.abs(left).max():.3g} Nm or N are no torques of a robot'
+            )
         for _ in range(3):
             information, vector = _normal_equations(Y, left, weights)
-            covariance = np.linalg.inv(information + np.eye(10) / PRIOR**2)
-            pi = covariance @ vector
+            # What is whitened is known to 1: of eigenvalues, since some directions are known better
+            # than others by more digits than numbers have.
+            values, vectors = np.linalg.eigh(information)
+            whitening = np.sqrt(np.maximum(values, 0.0) + PRIOR**-2)[:, np.newaxis] * vectors.T
+            coloring = vectors / (np.maximum(values, 0.0) + PRIOR**-2) ** 0.5
+            pi = coloring @ (coloring.T @ vector)
             scatter = np.sqrt(np.mean((left - Y @ pi) ** 2, axis=0))
             # What is fitted perfectly may not get all the weight.
             weights = 1.0 / np.maximum(scatter, 1e-6 + 0.01 * scatter.max())
-        pi, covariance = pi / units, covariance / np.outer(units, units)
-        return self._result(pi, covariance, float(np.sqrt(np.mean(scatter**2))), samples, len(Y))
+        residual = float(np.sqrt(np.mean(scatter**2)))
+        coloring = coloring / units[:, np.newaxis]
+        return self._result(pi / units, coloring, whitening * units, residual, samples, len(Y))
 
     def _means(self) -> tuple[Array, Array, int]:
         """Of each window: Y (windows, rows, 10), torques without the robot's own, and samples."""
@@ -240,19 +252,33 @@ class PayloadIdentifier:
         return found
 
     def _result(
-        self, pi: Array, covariance: Array, residual: float, samples: int, windows: int
+        self,
+        pi: Array,
+        coloring: Array,
+        whitening: Array,
+        residual: float,
+        samples: int,
+        windows: int,
     ) -> PayloadEstimate:
-        deviation = float(np.sqrt(covariance[0, 0]))
+        """The estimate for parameters of covariance ``coloring @ coloring.T``.
+
+        Args:
+            pi: (10).
+            coloring: (10, 10).
+            whitening: (10, 10) its inverse.
+            residual, samples, windows: as in the estimate.
+        """
+        deviation = float(np.linalg.norm(coloring[0]))
         told = deviation < TOLD_MASS * max(pi[0], LEAST_MASS)
         if not told and deviation > max(pi[0], LEAST_MASS):
             raise NotIdentifiableError(
                 f'the mass is not told by what was watched: {pi[0]:.2f} kg with a deviation of '
                 f'{deviation:.2f} kg; move the joints that carry the payload'
             )
-        possible = _possible(pi, covariance)
+        possible = _possible(pi, whitening)
         mass, center, inertia = _split(possible)
         jacobian = _split_derivative(possible)
-        spread = np.sqrt(np.einsum('ij,jk,ik->i', jacobian, covariance, jacobian))
+        spread = np.linalg.norm(jacobian @ coloring, axis=1)
         center_deviation, inertia_deviation = spread[:3], spread[3:].reshape(3, 3)
         observable = inertia_deviation < mass * TOLD_LENGTH**2
         return PayloadEstimate(
@@ -264,7 +290,8 @@ class PayloadIdentifier:
             center_of_mass_deviation=center_deviation,
             inertia_deviation=inertia_deviation,
             mass_observable=bool(told),
-            center_of_mass_observable=center_deviation < TOLD_LENGTH,
+            # What weighs nothing has no centre.
+            center_of_mass_observable=(center_deviation < TOLD_LENGTH) & (mass > deviation),
             inertia_observable=observable,
             residual=residual,
             samples=samples,
@@ -333,13 +360,12 @@ def _parameters(pseudo: Array) -> Array:
     return np.array([pseudo[3, 3], *pseudo[:3, 3], xx, xy, yy, xz, yz, zz])
 
 
-def _possible(pi: Array, covariance: Array) -> Array:
-    """The parameters themselves, or the nearest ones that a body can have."""
+def _possible(pi: Array, whitening: Array) -> Array:
+    """The parameters themselves, or the nearest ones that a body can have, once whitened."""
     scale = np.diag([1.0 / LENGTH] * 3 + [1.0])
     values, vectors = np.linalg.eigh(scale @ _pseudo_inertia(pi) @ scale)
     if values[0] >= 0.0:
         return pi
-    whitening = np.linalg.inv(np.linalg.cholesky(covariance))
     back = np.linalg.inv(scale)
     # From the nearest in plain distance; of rank 4, so that each entry of L can still move.
     start = (vectors * np.maximum(values, 1e-4 * max(values[-1], LEAST_MASS))) @ vectors.T
