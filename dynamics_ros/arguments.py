@@ -2,21 +2,44 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .errors import InvalidArgumentError
+from .errors import InvalidArgumentError, UnknownOptionError
 from .kernels.arguments import FLOAT64, broadcast
 
 FLOAT = np.dtype(np.float64)
 
 ORTHOGONALITY = 1e-6
 """How far R R^T may be from the identity: a tenth of the default tolerance of a solution."""
+
+
+@functools.cache
+def _options(function: Callable[..., Any]) -> dict[str, None]:
+    return dict.fromkeys(list(inspect.signature(function).parameters)[1:])
+
+
+def check_options(function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Refuse keyword arguments that a function does not take.
+
+    Args:
+        function: whose first argument is not the user's.
+        options: by name.
+
+    Raises:
+        UnknownOptionError: names the first of them, and those that there are.
+    """
+    known = _options(function)
+    for name in options:
+        if name not in known:
+            raise UnknownOptionError(name, known)
 
 
 def check_positive(argument: str, value: float) -> None:

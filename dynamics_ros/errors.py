@@ -88,6 +88,22 @@ class UnknownJointError(UnknownNameError):
     kind = 'joint'
 
 
+class UnknownOptionError(InvalidArgumentError, TypeError):
+    """A keyword argument that a method does not take.
+
+    Attributes:
+        option: the name that was given.
+        known: the names that the method takes.
+    """
+
+    def __init__(self, option: str, known: Iterable[str]) -> None:
+        self.option = option
+        self.known = tuple(known)
+        close = difflib.get_close_matches(option[:LONGEST], self.known, n=1)
+        meant = f'{close[0]}, or ' if close else ''
+        super().__init__(option, 'no such option', f'{meant}one of {", ".join(self.known)}')
+
+
 class ModelError(DynamicsRosError):
     """A robot description that cannot become a model.
 

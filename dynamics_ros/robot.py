@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .algorithms import configuration
-from .arguments import boolean_mask, check_not_negative, finite_matrix, finite_vector, real_vectors
+from .arguments import (
+    boolean_mask,
+    check_not_negative,
+    check_options,
+    finite_matrix,
+    finite_vector,
+    real_vectors,
+)
 from .definitions import KERNEL_NAMES, Key, define
 from .errors import InvalidArgumentError
 from .external_wrenches import Wrenches, frames_and_wrenches, with_frames
@@ -443,6 +450,9 @@ class Robot(ConstrainedMotion):
             frame: what is brought there.
             seed: (..., nq) tried first; None is the middle of the limits.
             options: of ``dynamics_ros.inverse_kinematics.solve``.
+
+        Raises:
+            UnknownOptionError: an option that there is not.
         """
         return solve_each(self, target, frame, seed, options)
 
@@ -454,7 +464,11 @@ class Robot(ConstrainedMotion):
         Args:
             target, frame, seed: as for ``inverse_kinematics``.
             options: of ``dynamics_ros.inverse_kinematics.solve_all``.
+
+        Raises:
+            UnknownOptionError: an option that there is not.
         """
+        check_options(solve_all, options)
         return solve_all(self, target, frame, seed, **options)
 
     def _under_wrenches(self, name: str, external_wrenches: Wrenches, *arrays: ArrayLike) -> Any:

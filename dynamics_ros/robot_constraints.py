@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .arguments import check_options
+
 if TYPE_CHECKING:
     from .constraints import Constraints
     from .robot import Robot
@@ -55,6 +57,7 @@ class ConstrainedMotion:
         """
         from .constraints import constrained_inverse_dynamics
 
+        check_options(constrained_inverse_dynamics, options)
         return constrained_inverse_dynamics(self._robot, q, v, a, contacts, **options)
 
     def contact_forces(

@@ -63,6 +63,19 @@ HOME = np.array([0.1, -0.5, 0.2, -2.0, 0.3, 1.8, 0.4])
 # Tasks.
 
 
+@pytest.mark.parametrize('damping', [1e-300, 1e-12, 1e-8, 1.0, 1e200])
+@pytest.mark.parametrize('rank', [0, 1, 3])
+def test_any_damping_does_for_a_matrix_of_any_rank(damping, rank):
+    rng = np.random.default_rng(rank)
+    A = rng.normal(size=(3, rank)) @ rng.normal(size=(rank, 7))
+    inverse = damped_pseudo_inverse(A, damping)
+    assert inverse.shape == (7, 3) and np.isfinite(inverse).all()
+    if damping < 1e-6:  # what is next to nothing beside the matrix
+        assert_close(A @ inverse @ A, A, 1e-5)
+    elif damping == 1.0:
+        assert_close(inverse, A.T @ np.linalg.inv(A @ A.T + np.eye(3)), 1e-12)
+
+
 @settings(max_examples=30, deadline=None)
 @given(SIZES, SIZES, SEEDS)
 def test_without_damping_the_damped_inverse_is_the_pseudo_inverse(m, n, seed):

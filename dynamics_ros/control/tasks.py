@@ -64,6 +64,8 @@ def damped_pseudo_inverse(A: ArrayLike, damping: float) -> Array:
         return transposed(matrix)
     # By singular values: of a small damping the square is lost beside those of A.
     U, values, Vt = np.linalg.svd(matrix, full_matrices=False)
+    noise = np.finfo(float).eps * max(matrix.shape[-2:]) * values[..., :1]
+    values = np.where(values > noise, values, 0.0)
     larger = np.maximum(values, damping)
     gains = values / larger / ((values / larger) ** 2 + (damping / larger) ** 2) / larger
     return np.asarray((transposed(Vt) * gains[..., None, :]) @ transposed(U))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import real_array
+from ..arguments import check_options, real_array
 from ..errors import InvalidArgumentError
 from .result import InverseKinematicsResult
 from .solve import solve
@@ -66,7 +66,9 @@ def solve_each(
 
     Raises:
         InvalidArgumentError: as `solve`, and leading axes that do not broadcast.
+        UnknownOptionError: an option that `solve` does not have.
     """
+    check_options(solve, options)
     own = 2 if isinstance(frame, str) else 3
     if _axes('target', target) <= own and (seed is None or _axes('seed', seed) <= 1):
         return solve(robot, target, frame, seed, **options)
