@@ -8,7 +8,7 @@ import pytest
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
-from dynamics_ros.estimation import FootContactEstimator
+from dynamics_ros.estimation import EffortModel, FootContactEstimator, MomentumObserver
 
 FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
 WEIGHT = 9.81
@@ -136,6 +136,60 @@ def test_constraint_forces_of_feet_in_the_air_are_zero(anymal, estimator):
     two = estimator.constraint_forces(q, zero, zero, np.array([True, False, True, False]))
     assert not two[[1, 3]].any()
     assert two[[0, 2]].any()
+
+
+@pytest.mark.parametrize('gain', [75.0, 300.0])
+def test_the_stated_deviation_is_the_scatter_of_the_forces(anymal, gain):
+    """Monte Carlo: noise of velocities, base included, and of efforts, through the observer."""
+    velocity_noise, effort_noise, interval = 1e-3, 0.05, 1e-3
+    observer = MomentumObserver(anymal, gain)
+    gains = observer.noise_gains(interval)
+    estimator = FootContactEstimator(
+        anymal,
+        FEET,
+        effort_noise=gains.effort * effort_noise,
+        momentum_gain=gains.momentum,
+        velocity_noise=velocity_noise,
+    )
+    q, rng, zero = stance(anymal), np.random.default_rng(0), np.zeros(anymal.nv)
+    true = np.tile([0.0, 0.0, WEIGHT * anymal.total_mass / 4], (4, 1))
+    tau = anymal.gravity(q) - pushed(anymal, q, true)
+    joints = np.arange(anymal.nv) >= 6
+    errors = []
+    for step in range(3000):
+        v = velocity_noise * rng.normal(size=anymal.nv)
+        effort = joints * (tau + effort_noise * rng.normal(size=anymal.nv))
+        external = observer.update(step * 10**6, q, v, effort)
+        if step % 10 == 0 and step > 300:
+            contacts = estimator.update(q, zero, external)
+            errors.append(contacts.forces[:, 2] / contacts.deviations)
+    scatter = np.std(errors, axis=0)
+    assert np.all((scatter > 0.85) & (scatter < 1.15)), scatter
+
+
+def test_constraint_forces_come_with_the_contacts_when_torques_are_told(anymal, estimator):
+    q, zero = stance(anymal), np.zeros(anymal.nv)
+    forces = np.tile([0.0, 0.0, WEIGHT * anymal.total_mass / 4], (4, 1))
+    external = pushed(anymal, q, forces)
+    tau = anymal.gravity(q) - external
+    assert not estimator.update(q, zero, external).constraint_forces.any()
+    told = estimator.update(q, zero, external, tau=tau)
+    np.testing.assert_array_equal(
+        told.constraint_forces, estimator.constraint_forces(q, zero, tau, told.in_contact)
+    )
+
+
+def test_efforts_without_what_carries_the_weight_leave_the_base_to_the_ground(anymal, estimator):
+    """No joint carries the base, so nothing of its weight is missing in the reports."""
+    q, zero = stance(anymal), np.zeros(anymal.nv)
+    forces = np.tile([0.0, 0.0, WEIGHT * anymal.total_mass / 4], (4, 1))
+    joints = np.arange(anymal.nv) >= 6
+    effort = joints * -pushed(anymal, q, forces)
+    model = EffortModel.ideal(anymal).with_values(includes_gravity=False)
+    observer = MomentumObserver(anymal, 100.0, effort_model=model)
+    for step in range(200):
+        external = observer.update(step * 10**6, q, zero, effort)
+    np.testing.assert_allclose(estimator.update(q, zero, external).forces, forces, atol=1e-3)
 
 
 def test_without_the_base_and_a_knee_a_foot_is_degraded(anymal, estimator):

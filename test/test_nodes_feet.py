@@ -79,6 +79,11 @@ def test_feet_that_carry_are_in_contact_and_the_others_not(ros):
     assert all(message.in_contact)
     assert min(message.probabilities) > 0.99
     assert not message.degraded
+    # At rest the constraints say the same.
+    held = np.array([[f.x, f.y, f.z] for f in message.constraint_forces])
+    np.testing.assert_allclose(held, forces, atol=0.1)
+    # 1e-3 rad/s and m/s of noise, of a robot of 50 kg and more behind a gain of 75/s.
+    assert 0.3 < min(message.force_deviations) < 10.0
     # With next to no friction each tangential force is one too many.
     tangential = np.linalg.norm(forces[:, :2], axis=1)
     expected = np.maximum(tangential - 0.01 * forces[:, 2], 0.0)

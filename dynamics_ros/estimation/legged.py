@@ -51,8 +51,10 @@ class FootContacts:
 
     Attributes:
         feet: their frames.
-        forces: (n, 3) of the ground on each foot, in the root frame [N].
-        deviations: (n) standard deviation of each normal force [N].
+        forces: (n, 3) of the ground on each foot, in the root frame, by the observer [N].
+        deviations: (n) standard deviation of each normal force, of the noise of the samples [N].
+        constraint_forces: (n, 3) the same forces at once, as of feet that rest on the ground; zero
+            for those that are not in contact, and where no torques were told [N].
         probabilities: (n) how likely each is in contact.
         in_contact: (n) the same with hysteresis.
         friction_violations: (n) tangential force beyond what friction carries, 0 within the cone or
@@ -63,6 +65,7 @@ class FootContacts:
     feet: tuple[str, ...]
     forces: Array
     deviations: Array
+    constraint_forces: Array
     probabilities: Array
     in_contact: Mask
     friction_violations: Array
@@ -78,6 +81,8 @@ class FootContactEstimator:
         feet: Sequence[str],
         *,
         effort_noise: ArrayLike = 0.1,
+        momentum_gain: ArrayLike = 0.0,
+        velocity_noise: ArrayLike = 0.0,
         friction: float = 0.6,
         normal: ArrayLike = (0.0, 0.0, 1.0),
         force_threshold: float | None = None,
@@ -88,6 +93,8 @@ class FootContactEstimator:
             robot: the robot, with a floating base.
             feet: their frames, each a point that may touch the ground.
             effort_noise: standard deviation of an external torque, number or (nv) [Nm or N].
+            momentum_gain, velocity_noise: noise of velocities through an observer, as of
+                ``WrenchEstimator``.
             friction: coefficient mu of the friction cone.
             normal: (3) of the ground in the root frame, upward.
             force_threshold: normal force that is a contact [N]; None is a few percent of an even
@@ -108,7 +115,12 @@ class FootContactEstimator:
         self._robot = robot
         self.feet = tuple(feet)
         self._wrenches = WrenchEstimator(
-            robot, self.feet, effort_noise=effort_noise, force_only=True
+            robot,
+            self.feet,
+            effort_noise=effort_noise,
+            momentum_gain=momentum_gain,
+            velocity_noise=velocity_noise,
+            force_only=True,
         )
         self._friction = friction
         self._normal = direction / length
@@ -127,13 +139,23 @@ class FootContactEstimator:
         q, zero = self._robot.neutral(), np.zeros(self._robot.nv)
         self._wrenches.estimate(q, zero)
         self._normal_speeds(q, zero)
+        self.constraint_forces(q, zero, zero, np.ones(len(self.feet), dtype=bool))
+
+    def change_noise(self, effort_noise: ArrayLike, momentum_gain: ArrayLike) -> None:
+        """Go on with other noise, given as at the start."""
+        self._wrenches.change_noise(effort_noise, momentum_gain)
 
     def reset(self) -> None:
         """Forget which feet are in contact."""
         self._in_contact = np.zeros(len(self.feet), dtype=bool)
 
     def update(
-        self, q: ArrayLike, v: ArrayLike, external_torque: ArrayLike, ignored: Mask | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        external_torque: ArrayLike,
+        ignored: Mask | None = None,
+        tau: ArrayLike | None = None,
     ) -> FootContacts:
         """Take a sample in.
 
@@ -141,6 +163,7 @@ class FootContactEstimator:
             q, v: configuration (nq) and velocity (nv), base included.
             external_torque: (nv) as of an observer, the six entries of the base included [N, Nm].
             ignored: (nv) joints that are not to be believed now.
+            tau: (nv) as of ``constraint_forces``; None leaves those zero.
 
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
@@ -158,10 +181,14 @@ class FootContactEstimator:
         odds -= 0.5 * speeds**2 * (CONTACT_SPEED**-2 - SWING_SPEED**-2)
         probabilities = expit(odds)
         self._in_contact = probabilities > np.where(self._in_contact, OFF, ON)
+        held = np.zeros_like(forces)
+        if tau is not None:
+            held = self.constraint_forces(q, v, tau, self._in_contact)
         return FootContacts(
             feet=self.feet,
             forces=forces,
             deviations=deviations,
+            constraint_forces=held,
             probabilities=probabilities,
             in_contact=self._in_contact.copy(),
             friction_violations=self.friction_violations(forces, self._in_contact),

@@ -123,6 +123,7 @@ class TorqueObserver:
         self._longest = round(max_gap * 1e9)
         self._sampling = effort_sampling
         self._settling = round(SETTLED_AFTER / float(self.gain.min()) * 1e9)
+        self._base_nv = robot.model.root_joint_nv
         self._settings = self._rows_of_settings()
         self._zero = np.zeros(robot.nv)
         self._counts = dict.fromkeys(ObserverEvent, 0)
@@ -303,7 +304,10 @@ class TorqueObserver:
         efforts = self.effort_model
         rows: dict[str, ArrayLike] = {
             'gain': self.gain,
-            'gravity_share': float(not efforts.includes_gravity),
+            # What carries a moving base is felt, never reported.
+            'gravity_share': np.where(
+                np.arange(len(self.gain)) < self._base_nv, 0.0, float(not efforts.includes_gravity)
+            ),
         }
         rows |= {name: getattr(efforts, name) for name in SETTINGS if name not in rows}
         return np.array([np.broadcast_to(rows[name], self.gain.shape) for name in SETTINGS])

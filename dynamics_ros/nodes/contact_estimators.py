@@ -62,6 +62,7 @@ class Thresholds:
         observer: TorqueObserver,
         estimator: WrenchEstimator,
         detector: ContactDetector,
+        feet: FootContactEstimator | None = None,
     ) -> None:
         """Tell the estimators what noise there is with samples that far apart [s]."""
         robot, values = self.robot, self.values
@@ -70,6 +71,8 @@ class Thresholds:
         model_error = _or_share(robot, values.effort.model_error, 'effort.model_error', MODEL_ERROR)
         own = external_torque_noise(gains, effort_noise, np.zeros(robot.nv), model_error)
         estimator.change_noise(own, gains.momentum)
+        if feet is not None:
+            feet.change_noise(own, gains.momentum)
         scatter = external_torque_noise(gains, effort_noise, self.momentum_noise, model_error)
         detector.change_thresholds(*thresholds_of(robot, values, scatter))
 
@@ -197,6 +200,7 @@ def feet(robot: Robot, values: ContactParameters) -> FootContactEstimator | None
         robot,
         given.frames,
         effort_noise=per_velocity(robot, values.effort.noise, 'effort.noise'),
+        velocity_noise=per_velocity(robot, values.effort.velocity_noise, 'effort.velocity_noise'),
         friction=given.friction,
         normal=given.normal,
         force_threshold=given.force_threshold or None,

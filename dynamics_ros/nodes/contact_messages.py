@@ -21,10 +21,13 @@ from .state import RobotState
 
 STATE_NUMBERS = (
     *('external_torques', 'contact_thresholds', 'collision_thresholds'),
-    *('link_probability', 'point', 'normal', 'force', 'point_deviation'),
+    *('link_probability', 'misfit', 'point', 'normal', 'force', 'point_deviation'),
 )
 ESTIMATE_NUMBERS = ('wrench', 'reference_point', 'covariance', 'singular_values', 'tare_offset')
-FEET_NUMBERS = ('forces', 'probabilities', 'friction_violations')
+FEET_NUMBERS = (
+    *('forces', 'force_deviations', 'constraint_forces'),
+    *('probabilities', 'friction_violations'),
+)
 EFFORT, WRENCH = ('effort',), ('wrench',)
 """Fields of the messages that are new for every state."""
 
@@ -114,7 +117,13 @@ def filled_feet(forms: Forms, contacts: FootContacts, state: RobotState, frame_i
     standing = tuple(contacts.in_contact.tolist())
     key = frame_id, contacts.feet, standing, bool(contacts.degraded or state.stale)
     form = forms(key, empty_feet, FEET_NUMBERS)
-    fill(form, (contacts.forces.ravel(), contacts.probabilities, contacts.friction_violations))
+    fill(
+        form,
+        (
+            *(contacts.forces.ravel(), contacts.deviations, contacts.constraint_forces.ravel()),
+            *(contacts.probabilities, contacts.friction_violations),
+        ),
+    )
     return form
 
 
@@ -160,6 +169,8 @@ def empty_feet(values: tuple[Any, ...]) -> FootContactsMessage:
         header=header(Time(), key.frame_id),
         feet=list(key.feet),
         forces=[Vector3() for _ in key.feet],
+        force_deviations=zeros,
+        constraint_forces=[Vector3() for _ in key.feet],
         probabilities=zeros,
         in_contact=list(key.in_contact),
         friction_violations=zeros,
@@ -186,10 +197,10 @@ def empty_state(values: tuple[Any, ...]) -> ContactStateMessage:
 
 
 def _numbers_of(place: ContactLocation | None) -> tuple[Any, ...]:
-    """link_probability, point, normal, force, point_deviation of a contact state."""
+    """link_probability, misfit, point, normal, force, point_deviation of a contact state."""
     if place is None:
-        return 0.0, NOWHERE, NOWHERE, NOWHERE, np.inf
-    return place.probability, place.point, place.normal, place.force, place.deviation
+        return 0.0, 0.0, NOWHERE, NOWHERE, NOWHERE, np.inf
+    return place.probability, place.misfit, place.point, place.normal, place.force, place.deviation
 
 
 def empty_wrench(frame_id: str) -> WrenchStamped:

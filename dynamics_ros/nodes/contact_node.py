@@ -184,9 +184,8 @@ class Contact(Part):
                 self._state.form, pipeline, external, place, known, root, link
             )
             self._state.send(form, stamp)
-        feet = pipeline.feet
-        if feet is not None and self._feet.due(now, rates.foot_contacts, general):
-            contacts = feet.update(state.q, state.v, external.values, state.stale_mask)
+        if pipeline.feet is not None and self._feet.due(now, rates.foot_contacts, general):
+            contacts = pipeline.foot_contacts(state, external.values)
             self._feet.send(filled_feet(self._feet.form, contacts, state, root), stamp)
         # Whether anybody wants what is the dearest of all to compute.
         due = [

@@ -9,6 +9,7 @@ import numpy as np
 from ..estimation import (
     ContactReport,
     EffortCheck,
+    FootContacts,
     ObserverEvent,
     PlainSamples,
     PlainStep,
@@ -200,6 +201,14 @@ class ContactPipeline:
         ignored = state.stale_mask if state.stale else None
         return self._estimator.estimate(state.q, external, ignored)
 
+    def foot_contacts(self, state: RobotState, external: Array) -> FootContacts:
+        """What the feet are on; there are some."""
+        assert self.feet is not None
+        robot, model = self.robot, self.observer.effort_model
+        tau = model.joint_torque(state.effort, state.v, robot.gravity(state.q))
+        tau[: robot.model.root_joint_nv] = 0.0
+        return self.feet.update(state.q, state.v, external, state.stale_mask, tau)
+
     @property
     def is_plain(self) -> bool:
         """Whether what follows may go on as the last state did, without anything to find out."""
@@ -321,7 +330,9 @@ class ContactPipeline:
     def _reckon_with_noise(self) -> None:
         if self._thresholds is None:
             self._thresholds = estimators.thresholds(self.robot, self.values)
-        self._thresholds.apply(self._interval, self.observer, self._estimator, self.detector)
+        self._thresholds.apply(
+            self._interval, self.observer, self._estimator, self.detector, self.feet
+        )
 
     def tell(self, stamp: int) -> None:
         """Bring ``caution`` up to date after states of which only steps were computed."""
