@@ -182,7 +182,8 @@ def test_constraint_forces_come_with_the_contacts_when_torques_are_told(anymal, 
 def test_efforts_without_what_carries_the_weight_leave_the_base_to_the_ground(anymal, estimator):
     """No joint carries the base, so nothing of its weight is missing in the reports."""
     q, zero = stance(anymal), np.zeros(anymal.nv)
-    forces = np.tile([0.0, 0.0, WEIGHT * anymal.total_mass / 4], (4, 1))
+    J = np.vstack([anymal.jacobian(q, foot)[:3] for foot in FEET])
+    forces = np.linalg.lstsq(J[:, :6].T, anymal.gravity(q)[:6], rcond=None)[0].reshape(4, 3)
     joints = np.arange(anymal.nv) >= 6
     effort = joints * -pushed(anymal, q, forces)
     model = EffortModel.ideal(anymal).with_values(includes_gravity=False)

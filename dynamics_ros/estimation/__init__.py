@@ -13,7 +13,6 @@ from .observers import (
     InverseDynamicsObserver,
     MomentumObserver,
     ObserverEvent,
-    PlainStep,
     SecondOrderMomentumObserver,
     StaticObserver,
     TorqueObserver,
@@ -23,6 +22,7 @@ from .payload_identification import (
     PayloadEstimate,
     PayloadIdentifier,
 )
+from .plain_step import PlainStep
 from .sample_filter import PlainSamples, SampleFilter
 from .tare import Tare, TareResult
 from .wrench import WrenchEstimate, WrenchEstimator

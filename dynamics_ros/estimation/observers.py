@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 from ..algorithms.torque_observer import EFFORT_SAMPLINGS, MEMORY, SETTINGS
 from ..arguments import check_not_negative, check_positive, per_entry
 from ..errors import InvalidArgumentError
-from ..kernels import Step
 from .clock_jumps import JUMP_NS
 from .effort_model import EffortModel
 from .noise import NoiseGains, noise_gains
@@ -343,54 +342,6 @@ class _Model:
         _, memory = self.kernel.call(q, v, effort, memory, 1.0, settings)
         memory[:2] = estimate
         self.memory, self.beginning = memory, None
-
-
-class PlainStep:
-    """Steps of an observer on arrays that stay, as long as nothing but time goes on.
-
-    Attributes:
-        step: of a program.
-        estimate: (nv) where it writes the estimate.
-    """
-
-    def __init__(self, observer: TorqueObserver, q: Vector, v: Vector, effort: Vector) -> None:
-        """Prepare steps.
-
-        Args:
-            observer: not in transition to another robot.
-            q, v, effort: where a program finds the sample.
-        """
-        self._observer = observer
-        self._model = model = observer._models[0]
-        size = len(observer.gain)
-        self._memory, self._next = np.zeros((MEMORY, size)), np.zeros((MEMORY, size))
-        self._interval = np.zeros(1)
-        self.estimate = np.zeros(size)
-        inputs = (q, v, effort, self._memory, self._interval, observer._settings)
-        self.step = Step(model.kernel, inputs, (self.estimate, self._next))
-
-    def begin(self, time: int) -> bool:
-        """Whether a sample of that stamp [ns] is for such a step; it is made ready then."""
-        observer, model = self._observer, self._model
-        before = observer._stamp
-        if before is None or len(observer._models) > 1 or observer._models[0] is not model:
-            return False
-        interval = time - before
-        if not (0 < interval <= observer._longest and observer.settled):
-            return False
-        if model.memory is not self._memory:
-            # There has been an ordinary step in between.
-            self._memory[:], model.memory = model.memory, self._memory
-        self._interval[0] = interval * 1e-9
-        return True
-
-    def finish(self, time: int) -> None:
-        """Take the step over."""
-        observer = self._observer
-        self._memory[:] = self._next
-        observer._estimate, observer._stamp = self._memory[0], time
-        observer._event = UPDATED
-        observer._updated += 1
 
 
 class MomentumObserver(TorqueObserver):
