@@ -62,7 +62,7 @@ def short(kind: str) -> str:
 def graph():
     parameters = {'publish_tf': True, 'command_joints': ['wrist_roll']}
     with (
-        running('robot_simulator', DOMAIN),
+        running('robot_simulator', DOMAIN, {'publish_clock': True}),
         running('dynamics_ros', DOMAIN, {'robot_description': description()} | parameters),
         running('cartesian_servo_node', DOMAIN),
         client(DOMAIN) as one,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from contextlib import nullcontext
 
 import numpy as np
@@ -12,8 +13,10 @@ pytest.importorskip('rclpy')
 
 import rclpy
 from geometry_msgs.msg import Point
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from ros_harness import description, occupy
+from rclpy.parameter import Parameter
+from ros_harness import PATIENCE, description, occupy
 from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros import Robot
@@ -30,10 +33,12 @@ class Drawn:
 
     def __init__(self) -> None:
         self.spheres: dict[str, np.ndarray] = {}
+        self.pictures = 0
 
     def show_robot(self, *_) -> None: ...
     def move_link(self, *_) -> None: ...
-    def show_text(self, *_) -> None: ...
+    def show_text(self, *_) -> None:
+        self.pictures += 1
 
     def together(self):
         return nullcontext()
@@ -55,6 +60,20 @@ def viewer():
     yield Viewer(node, Drawn(), values)
     node.destroy_node()
     rclpy.shutdown(context=context)
+
+
+def test_pictures_go_on_while_simulated_time_stands_still(viewer):
+    simulated = Parameter('use_sim_time', Parameter.Type.BOOL, True)
+    assert viewer.node.set_parameters([simulated])[0].successful
+    executor = SingleThreadedExecutor(context=viewer.node.context)
+    executor.add_node(viewer.node)
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while viewer.scene.pictures < 5:
+            assert time.monotonic() < deadline, f'only {viewer.scene.pictures} pictures'
+            executor.spin_once(timeout_sec=0.1)
+    finally:
+        executor.shutdown()
 
 
 def sphere(frame: str, x: float = 0.0, **fields) -> Marker:

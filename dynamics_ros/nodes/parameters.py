@@ -72,7 +72,8 @@ class RobotParameters:
     )
     state_timeout: float = parameter(
         5.0,
-        'A service that is asked for the latest state refuses one received longer ago; 0: never',
+        'A service that is asked for the latest state refuses one received longer ago, by the '
+        'clock of the node; 0: never',
         unit='s',
         minimum=0.0,
     )

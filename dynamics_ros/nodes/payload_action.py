@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from rclpy.action import ActionServer, CancelResponse
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.task import Future
@@ -89,6 +89,8 @@ class PayloadAction:
         self._settings = settings
         self._apply = apply
         self._faults = faults
+        self._node = node
+        self._busy = False
         self._watch: _Watch | None = None
         self._timer = node.create_timer(
             TICK, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME)
@@ -99,8 +101,17 @@ class PayloadAction:
             IdentifyPayload,
             '~/identify_payload',
             self._execute,
+            goal_callback=self._answer_goal,
             cancel_callback=lambda _: CancelResponse.ACCEPT,
         )
+
+    def _answer_goal(self, _goal: Any) -> GoalResponse:
+        """Accept one goal at a time; why it is rejected the log tells, actions cannot."""
+        if self._busy:
+            self._node.get_logger().warning('identify_payload: rejected, another goal is worked on')
+            return GoalResponse.REJECT
+        self._busy = True
+        return GoalResponse.ACCEPT
 
     @property
     def watching(self) -> bool:
@@ -121,6 +132,12 @@ class PayloadAction:
         watch.identifier.add(state.time, state.q, state.v, state.effort)
 
     async def _execute(self, handle: Any) -> Any:
+        try:
+            return await self._worked_on(handle)
+        finally:
+            self._busy = False
+
+    async def _worked_on(self, handle: Any) -> Any:
         result = IdentifyPayload.Result()
         try:
             estimate = await self._identified(handle)
@@ -159,8 +176,6 @@ class PayloadAction:
         return await self._context.searches.submit(executor, watch.identifier.estimate)
 
     def _begin(self, handle: Any) -> _Watch:
-        if self._watch is not None:
-            raise DynamicsRosError('another goal is being worked on')
         robot, values = self._context.required_robot(), self._settings()
         built = self._context.built
         assert built is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from math import isfinite
 from typing import Any, TypeVar
 
 from builtin_interfaces.msg import Time
@@ -20,6 +21,7 @@ from ..errors import DynamicsRosError, InvalidArgumentError, ModelError
 from ..robot import Robot
 from .backlog import CATCH_UP, MOMENT
 from .cdr import MalformedMessageError
+from .clocks import NodeTime
 from .conversions import JointValues, header
 from .declaration import ParameterSet
 from .joint_state_doubts import JointStateDoubts
@@ -94,7 +96,7 @@ class RobotContext:
         self.state: RobotState | None = None
         self._owed = False
         self.buffer: StateBuffer | None = None
-        self.joint_states = Meter()
+        self.joint_states = Meter(NodeTime(node))
         self.heard = False
         self.doubts = JointStateDoubts(node)
         self.publishers = Publishers(node)
@@ -464,12 +466,11 @@ class RobotContext:
         state = self.buffer.state(base_required=False)
         if state is None:
             raise NoStateError(self.waiting_for())
-        age = 0.0 if self.immobile else self.joint_states.age()
+        age = 0.0 if self.immobile else self.joint_states.simulated_age()
         limit = self.parameters.values.state_timeout
         if limit and age > limit:
-            raise StaleStateError(
-                f'the latest joint state is {age:.1f} s old; state_timeout is {limit:g} s'
-            )
+            old = f'{age:.1f} s old' if isfinite(age) else 'of before the clock was reset'
+            raise StaleStateError(f'the latest joint state is {old}; state_timeout is {limit:g} s')
         return state
 
     @property

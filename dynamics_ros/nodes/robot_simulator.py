@@ -15,6 +15,7 @@ from geometry_msgs.msg import PoseStamped, WrenchStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import Executor
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
@@ -106,6 +107,9 @@ class RobotSimulator(GuardedNode):
         self._description = self.create_publisher(String, 'robot_description', latched)
         self._description.publish(String(data=urdf))
         self._states = self.create_publisher(JointState, 'joint_states', QoSProfile(depth=_QUEUE))
+        self._clock_topic = None
+        if values.publish_clock:
+            self._clock_topic = self.create_publisher(ClockMessage, '/clock', QoSProfile(depth=10))
         truth = QoSProfile(depth=_QUEUE)
         self._pose = self.create_publisher(PoseStamped, '~/ground_truth/pose', truth)
         self._torques = self.create_publisher(JointState, '~/ground_truth/external_torques', truth)
@@ -140,7 +144,9 @@ class RobotSimulator(GuardedNode):
         """Step until simulated time is where real time is; the deadline is absolute."""
         if not self._start_stamp:
             # Only now does time count: until here the process was starting.
-            self._start_stamp = self.get_clock().now().nanoseconds
+            # Whoever makes the simulated time does not wait for it.
+            clock = Clock() if self._clock_topic is not None else self.get_clock()
+            self._start_stamp = clock.now().nanoseconds
             self._start_time = time.monotonic()
         speed = self.parameters.values.speed
         elapsed = time.monotonic() - self._start_time
@@ -165,6 +171,8 @@ class RobotSimulator(GuardedNode):
 
     def _publish(self, sample: Sample) -> None:
         stamp = self._stamp(sample.time)
+        if self._clock_topic is not None:
+            self._clock_topic.publish(ClockMessage(clock=stamp))
         names = self.robot.joint_names
         self._states.publish(
             joint_state(stamp, names, position=sample.q, velocity=sample.v, effort=sample.effort)

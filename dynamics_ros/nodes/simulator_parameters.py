@@ -44,10 +44,14 @@ class SimulatorParameters:
     )
     speed: float = parameter(
         1.0,
-        'Simulated time per real time. Stamps follow simulated time',
+        'Simulated time per real time. Stamps follow simulated time, and so do nodes with '
+        'use_sim_time where publish_clock is set',
         minimum=0.01,
         maximum=100.0,
         read_only=True,
+    )
+    publish_clock: bool = parameter(
+        False, 'Publish simulated time as /clock, before each joint state', read_only=True
     )
     motion: bool = parameter(True, 'Move slowly around a posture; false: hold it', read_only=True)
     command_mode: str = parameter(

@@ -10,6 +10,7 @@ from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.time import Time
 
+from .clocks import NodeTime, age
 from .conversions import Array, transform_matrix
 from .middleware_errors import MIDDLEWARE_ERRORS, in_words
 from .results import TransformError
@@ -26,6 +27,7 @@ class Transforms:
         self._tf2: ModuleType | None = None
         self._buffer: Any = None
         self._listener: Any = None
+        self._time = NodeTime(node, on_reset=self._forget)
         self._deaf = ''
 
     def listen(self) -> None:
@@ -52,6 +54,11 @@ class Transforms:
             self._deaf = f'tf cannot be listened to: {in_words(error)}'
             raise TransformError(self._deaf) from None
 
+    def _forget(self) -> None:
+        """Forget what is known: it lies ahead now, and would hide what is told from now on."""
+        if self._buffer is not None:
+            self._buffer.clear()
+
     def pose(
         self, parent: str, child: str, patience: float = 0.0, max_age: float = math.inf
     ) -> Array:
@@ -60,7 +67,7 @@ class Transforms:
         Args:
             parent, child: names of the frames.
             patience: s to wait for it; only in a thread other than the executor's.
-            max_age: s by its stamp; what is static has no age.
+            max_age: s by its stamp, before or after now; what is static has no age.
 
         Raises:
             TransformError: tf does not know, or has not heard of it for too long.
@@ -75,10 +82,11 @@ class Transforms:
                 f'{child!r} is no frame of the model, and tf does not know it: {error}'
             ) from None
         stamp = Time.from_msg(message.header.stamp).nanoseconds
-        age = (self._node.get_clock().now().nanoseconds - stamp) * 1e-9 if stamp else 0.0
-        if age > max_age:
+        old = age(self._time.now(), stamp, ahead=max_age) if stamp else 0.0
+        if old > max_age:
+            what = 'older than' if math.isfinite(old) else 'ahead of now by more than'
             # When, not how old: a text that changes at every look would fill logs.
             raise TransformError(
-                f'tf of {child!r} is of {stamp * 1e-9:.3f} s, which is older than {max_age:g} s'
+                f'tf of {child!r} is of {stamp * 1e-9:.3f} s, which is {what} {max_age:g} s'
             )
         return transform_matrix(message.transform, f'tf of {child!r}')

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rclpy.clock import Clock, ClockType
 from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
@@ -116,7 +117,9 @@ class Viewer:
             node.create_subscription(MarkerArray, topic, self._on_markers(topic), 10)
         node.create_subscription(ContactState, values.contact_topic, self._on_contact, 10)
         node.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
-        node.create_timer(1.0 / values.rate, self.draw)
+        # Steady: pictures go on while a simulation stands still, or has not begun.
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        node.create_timer(1.0 / values.rate, self.draw, clock=steady)
 
     def start(self, _executor: Executor) -> None:
         """Say where the page is, and who can see it."""

@@ -18,6 +18,9 @@ class Buffer:
     def __init__(self):
         self.known = {}
 
+    def clear(self):
+        self.known.clear()
+
     def lookup_transform(self, target_frame, source_frame, time_, timeout):
         deadline = time.monotonic() + timeout.nanoseconds * 1e-9
         while (target_frame, source_frame) not in self.known:
