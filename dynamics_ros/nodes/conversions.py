@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from geometry_msgs.msg import (
     Accel,
     Inertia,
@@ -34,7 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, printable
 from ..kernels import Kernel, trace
 from ..spatial import Scalar, quaternion_normalized, quaternion_to_matrix, transform_of_rows
 
@@ -63,6 +64,21 @@ def duration_message(value: float) -> Duration:
     """A duration of so many seconds."""
     whole, part = divmod(round(value * NANOSECONDS), NANOSECONDS)
     return Duration(sec=whole, nanosec=part)
+
+
+def diagnostic_status(
+    level: bytes, name: str, message: str, hardware_id: str, values: Mapping[str, str]
+) -> DiagnosticStatus:
+    """A status with all of its texts printable: names in them may come from outside."""
+    return DiagnosticStatus(
+        level=level,
+        name=name,
+        message=printable(message),
+        hardware_id=printable(hardware_id),
+        values=[
+            KeyValue(key=printable(key), value=printable(value)) for key, value in values.items()
+        ],
+    )
 
 
 def header(stamp: Time, frame_id: str = '') -> Header:

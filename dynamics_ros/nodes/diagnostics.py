@@ -7,12 +7,13 @@ import time
 from collections.abc import Sequence
 from itertools import cycle
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from ..estimation.timeline import Timeline
-from .conversions import header
+from .conversions import diagnostic_status, header
+from .namesakes import Namesakes
 from .outputs import RELIABLE
 from .part import Part
 from .robot_context import RobotContext
@@ -48,6 +49,7 @@ class Diagnostics:
         self._jumps, self._jumped = 0, -math.inf
         self._rate = 0.0
         self._waiting_since = math.inf
+        self._namesakes = Namesakes(part.node)
         context.on_change(self.report_change)
 
     def report_change(self) -> None:
@@ -72,13 +74,8 @@ class Diagnostics:
         level, message = summary
         namespace = self._node.get_namespace().strip('/')
         name = f'{namespace}/{self._node.get_name()}' if namespace else self._node.get_name()
-        status = DiagnosticStatus(
-            level=level,
-            name=f'{name}: outputs',
-            message=message,
-            hardware_id=self._context.robot.name if self._context.robot else '',
-            values=[KeyValue(key=key, value=value) for key, value in self._values().items()],
-        )
+        robot = self._context.robot.name if self._context.robot else ''
+        status = diagnostic_status(level, f'{name}: outputs', message, robot, self._values())
         self._said = summary
         stamp = self._context.now()
         self._publisher.publish(DiagnosticArray(header=header(stamp), status=[status]))
@@ -114,6 +111,13 @@ class Diagnostics:
         return sum(buffer.refused.values()) if buffer else 0
 
     def _summary(self) -> tuple[bytes, str]:
+        level, message = self._of_outputs()
+        told = self._namesakes.told()
+        return (
+            (max(level, DiagnosticStatus.WARN), f'{message}; {told}') if told else (level, message)
+        )
+
+    def _of_outputs(self) -> tuple[bytes, str]:
         context, part = self._context, self._part
         if context.robot is None:
             if context.building:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -18,7 +19,23 @@ def _end_at_once(_number: int, _frame: Any) -> NoReturn:
     os._exit(0)
 
 
+def _open_streams() -> None:
+    """Have something behind all three standard streams: a launcher may have closed them.
+
+    What is opened next would take their place, and be written into; rclpy cannot be imported.
+    """
+    for number, name in enumerate(('stdin', 'stdout', 'stderr')):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+        if getattr(sys, name) is None:
+            mode = 'w' if number else 'r'
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
+
+
 def _run(module: str) -> NoReturn:
+    _open_streams()
     for number in ending():
         signal.signal(number, _end_at_once)
     import_module(f'dynamics_ros.{module}').main()

@@ -23,7 +23,7 @@ from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 from rosgraph_msgs.msg import Clock
 
-from ..errors import DynamicsRosError, InvalidArgumentError
+from ..errors import DynamicsRosError, InvalidArgumentError, printable
 from .conversions import NANOSECONDS
 from .node_log import NodeLog
 from .results import FaultLog, failure
@@ -116,7 +116,11 @@ class GuardedNode(Node):
             try:
                 if isinstance(request, RefusedRequest):
                     raise request.error
-                return callback(request, response)
+                answered = callback(request, response)
+                text = getattr(answered, 'message', None)
+                if isinstance(text, str):  # of std_srvs; those with a Result come from ``failure``
+                    answered.message = printable(text)
+                return answered
             except Exception as error:
                 if not isinstance(error, DynamicsRosError):
                     self.faults.report(name, error)
@@ -175,6 +179,12 @@ def refused(kind: Any, error: Exception) -> Any:
     return response
 
 
+def _printable(result: SetParametersResult) -> SetParametersResult:
+    """What rclpy answers, in which it repeats names as they came."""
+    result.reason = printable(result.reason)
+    return result
+
+
 def _not_set(reason: str) -> SetParametersResult:
     return SetParametersResult(successful=False, reason=reason)
 
@@ -191,7 +201,8 @@ def _one_by_one(callback: Callable[..., Any]) -> Callable[..., Any]:
                 response.results.append(_not_set(str(error)))
             else:
                 single = SetParameters.Request(parameters=[one])
-                response.results += callback(single, SetParameters.Response()).results
+                results = callback(single, SetParameters.Response()).results
+                response.results += map(_printable, results)
         return response
 
     return answer
@@ -202,7 +213,9 @@ def _all_readable(callback: Callable[..., Any]) -> Callable[..., Any]:
         _check_count(request.parameters)
         for one in request.parameters:
             _check_readable(one)
-        return callback(request, response)
+        response = callback(request, response)
+        response.result = _printable(response.result)
+        return response
 
     return answer
 

@@ -41,6 +41,11 @@ MERGED = 100
 """Most messages that are merged before the newest is answered, which gets old meanwhile; what is
 older is dropped."""
 
+COUNTS = 1 << 32
+
+MOST_LOST = 10**6
+"""Messages that can have been lost between two looks; more is no count."""
+
 _log = logging.getLogger('dynamics_ros.nodes')
 
 Handler = Callable[[JointValues, bool], None]
@@ -78,6 +83,7 @@ class JointStateInput:
         self._ended = 0.0
         self._received = 0
         self._missed = 0
+        self._losses = LossCount()
         self._counted = (b'', 0, 0)
         self._subscription = node.create_subscription(
             JointState,
@@ -124,7 +130,7 @@ class JointStateInput:
         It tells at once of those that did not get as far as the queue, and by the numbers of what
         waits, of a single publisher, of all.
         """
-        return max(_lost_before_queue(self._subscription), self._missed)
+        return max(self._losses.add(_lost_before_queue(self._subscription)), self._missed)
 
     @property
     def layout(self) -> Layout | None:
@@ -166,8 +172,32 @@ class JointStateInput:
         name, before, received = self._counted
         if publisher['data'] == name:
             # Never too many: if some of those received are of others, more of this one are missing.
-            self._missed += max(number - before - (self._received - received), 0)
+            missed = number - before - (self._received - received)
+            self._missed += missed if 0 < missed <= MOST_LOST else 0
         self._counted = publisher['data'], number, self._received
+
+
+class LossCount:
+    """Adds up what the middleware tells of losses, which is a count of 32 bits and may be nonsense.
+
+    Fast DDS adds 2^31 - 1 where the numbers of a writer jump, and hands negative counts on as huge
+    ones. So what counts is the change between two looks, if it can have happened in that time.
+
+    Attributes:
+        lost: messages.
+    """
+
+    def __init__(self) -> None:
+        self.lost = 0
+        self._total = 0
+
+    def add(self, total: int) -> int:
+        """Take in the count of the middleware; all that were lost."""
+        change = (total - self._total) % COUNTS
+        self._total = total % COUNTS
+        if change <= MOST_LOST:
+            self.lost += change
+        return self.lost
 
 
 def _lost_before_queue(subscription: Subscription[Any]) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 
 from ..inverse_kinematics.differential import ServoStep
+from .conversions import diagnostic_status
 from .managed import FINALIZED, INACTIVE, UNCONFIGURED
 from .outputs import Output
 
@@ -50,15 +51,8 @@ class ServoStatus:
         # What slows it down comes after a semicolon.
         fine = text in FINE or (text.startswith('following') and '; ' not in text)
         values = {'lifecycle': lifecycle} | ({} if step is None else _values(step))
-        self.output.publish(
-            DiagnosticStatus(
-                level=DiagnosticStatus.OK if fine else DiagnosticStatus.WARN,
-                name=self._name,
-                message=text,
-                hardware_id=robot,
-                values=[KeyValue(key=key, value=value) for key, value in values.items()],
-            )
-        )
+        level = DiagnosticStatus.OK if fine else DiagnosticStatus.WARN
+        self.output.publish(diagnostic_status(level, self._name, text, robot, values))
 
 
 def following(target: str, step: ServoStep) -> str:

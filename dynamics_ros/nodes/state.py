@@ -33,6 +33,9 @@ from .resolution import RefusedMessage, Resolution
 
 ODOMETRY = 'odom'
 
+LONGEST_FRAME_ID = 256
+"""Characters of the frame that odometry may be given in."""
+
 MAX_UNKNOWN_NAMES, LONGEST_NAME = 20, 100
 
 MOST_RESOLUTIONS = 16
@@ -349,6 +352,12 @@ class StateBuffer:
             if quaternion_is_zero(pose.orientation):
                 raise InvalidArgumentError('odom.pose.orientation', 'zero', 'a unit quaternion')
             base = self.base_coordinates(pose, 'odom.pose')
+            if len(message.header.frame_id) > LONGEST_FRAME_ID:
+                # Every pose would carry it.
+                given = f'{len(message.header.frame_id)} characters'
+                raise InvalidArgumentError(
+                    'odom.header.frame_id', given, f'at most {LONGEST_FRAME_ID}'
+                )
             if message.header.stamp.nanosec >= NANOSECONDS:
                 raise InvalidArgumentError(
                     'odom.header.stamp', f'{message.header.stamp.nanosec} ns', 'less than a second'
