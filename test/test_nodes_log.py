@@ -165,7 +165,7 @@ def hostile_state(ros, name: str) -> JointState:
 def test_no_text_from_outside_forges_a_line_of_a_log(ros):
     with ExitStack() as stack:
         node = stack.enter_context(running('dynamics_ros', DOMAIN))
-        servo = stack.enter_context(running('cartesian_servo_node', DOMAIN))
+        servo = stack.enter_context(running('cartesian_servo_node', DOMAIN, {'autostart': True}))
         ros.publish('/robot_description', String(data=ARM), LATCHED)
         torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
         said = ros.listen(type(ros.status('')), '/cartesian_servo_node/status')
