@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -472,6 +473,12 @@ class TestTheChecks:
     def test_torques_that_are_off_are_a_failure(self, report):
         report.measure_inverse_dynamics(np.array([10.0, 0.0]), np.array([10.0, 1e-4]), 0.001)
         assert 'inverse dynamics' in report.failures[0]
+
+
+def test_a_robot_whose_links_have_no_mass_is_no_success():
+    urdf = re.sub('<inertial>.*?</inertial>', '', ARM.read_text(), flags=re.DOTALL)
+    (failure,) = Demonstration(Subject.of(urdf), None, DOMAIN, 0.0).report.failures
+    assert "no mass is given for 'shoulder_link'" in failure
 
 
 class TestQuestions:
