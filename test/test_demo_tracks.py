@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
+from dynamics_ros.demo import display
 from dynamics_ros.demo.continuity import MOST_GAP, SETTLING, Continuity
 from dynamics_ros.demo.tracks import Track, pose_error
 
@@ -107,3 +109,25 @@ def test_an_output_counts_once_nothing_was_missed_for_a_while():
     assert not continuity.settled(again - MOST_GAP - 1)
     assert not continuity.settled(-1) and not continuity.settled(after[-1] + 1)
     assert not Continuity([]).settled(0)
+
+
+def test_the_display_keeps_a_steady_rate_and_catches_nothing_up(monkeypatch, capsys):
+    """Lines come once a second, also after a pause, and the status is made only then."""
+    now = [100.0]
+    monkeypatch.setattr(display.time, 'monotonic', lambda: now[0])
+    client = SimpleNamespace(joint_states=SimpleNamespace(count=0, newest=1))
+    shown = display.Display(SimpleNamespace(), client)
+    monkeypatch.setattr(shown, '_status', lambda: 'all is well')
+
+    def lines_until(end):
+        while now[0] < end - 1e-9:
+            shown.update()
+            now[0] += 0.02
+        return capsys.readouterr().out.splitlines()
+
+    assert len(lines_until(105.0)) == 5
+    now[0] = 109.0  # nothing could be shown for four seconds
+    assert len(lines_until(112.0)) == 3
+    shown.event('pushed')
+    assert capsys.readouterr().out == '  12.0 s  pushed\n'
+    assert len(lines_until(114.0)) == 2

@@ -63,7 +63,8 @@ class Display:
         if now < self._due or not self._client.joint_states.newest:
             return
         period = _REPAINT if self._terminal else _LINE
-        self._due = max(self._due + period, now)
+        # Steady, but never twice for a repaint that is long overdue.
+        self._due += period if now - self._due < period else now - self._due + period
         then, count = self._count
         if now - then >= 0.5:
             received = self._client.joint_states.count
