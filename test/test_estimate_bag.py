@@ -152,6 +152,38 @@ def test_the_push_is_found_where_and_when_it_was(estimated):
     assert not touched[times < BEGIN].any()
 
 
+def halves(message, shift):
+    """What two drivers tell of it, the clock of one of them ahead by so many ns."""
+    for joints, ahead in ((slice(0, 4), 0), (slice(4, 7), shift)):
+        half = JointState(name=message.name[joints])
+        stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
+        half.header.stamp = stamp_of(stamp + ahead)
+        for field in ('position', 'velocity', 'effort'):
+            setattr(half, field, getattr(message, field)[joints])
+        yield half
+
+
+def test_two_drivers_whose_stamps_start_anew_are_estimated_like_one(
+    tmp_path, joint_states, parameters
+):
+    source, output = tmp_path / 'recorded', tmp_path / 'estimates'
+    with RecordingWriter(source, 'mcap') as writer:
+        writer.write('/robot_description', String, 1, String(data=description()))
+        twice = [half for m in 2 * joint_states for half in halves(m, 1_000_000)]
+        for time, half in enumerate(twice, 10**9):
+            writer.write('/joint_states', JointState, time, serialize_message(half))
+    assert main([str(source), '--output', str(output), '--parameters', str(parameters)]) == 0
+    wrenches = contents(output, f'/contact_node/{TOOL}/wrench', WrenchStamped)
+    times = np.array([m.header.stamp.sec - 1 + 1e-9 * m.header.stamp.nanosec for m in wrenches])
+    # Silent for three time constants at each start, and until the new one is believed.
+    assert len(wrenches) > 2 * len(joint_states) - 60
+    (anew,) = np.flatnonzero(np.diff(times) < 0.0)
+    forces = np.array([[m.wrench.force.x, m.wrench.force.y, m.wrench.force.z] for m in wrenches])
+    for which in (np.arange(len(times)) <= anew, np.arange(len(times)) > anew):
+        late = which & (times > END - 0.1) & (times < END - 0.01)
+        np.testing.assert_allclose(forces[late].mean(axis=0), FORCE, atol=0.2)
+
+
 def test_a_picture_is_made(estimated):
     pytest.importorskip('matplotlib')
     picture = (estimated / 'estimates.png').read_bytes()

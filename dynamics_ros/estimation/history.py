@@ -42,7 +42,7 @@ class History:
         """(size) stamp of the last sample of each quantity [ns]."""
         return self.stamps[0]
 
-    def add(self, which: Indices, values: Array, stamp: int) -> NDArray[np.bool_]:
+    def add(self, which: Indices, values: Array, stamp: int) -> NDArray[np.bool_] | None:
         """Take a sample of some quantities in.
 
         A repeated stamp replaces what was told before; one that is older is dropped.
@@ -53,20 +53,19 @@ class History:
             stamp: ns.
 
         Returns:
-            (n) which of them were dropped.
+            (n) which of them were dropped; None where none was.
         """
         newest = self.stamps[0, which]
-        late = stamp < newest
-        new = stamp > newest
-        if late.any():
+        new = newest < stamp
+        late, moved = None, which
+        if not new.all():
+            late, moved = newest > stamp, which[new]
             values, which = values[~late], which[~late]
-            new = new[~late]
-        moved = which if new.all() else which[new]
         self.stamps[1:, moved] = self.stamps[:-1, moved]
         self.values[1:, moved] = self.values[:-1, moved]
         self.stamps[0, which] = stamp
         self.values[0, which] = values
-        return late
+        return late if late is not None and late.any() else None
 
     def forget(self, which: Indices) -> None:
         """Have some quantities be as if they had never been told, with the value zero."""

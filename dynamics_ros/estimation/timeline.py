@@ -77,10 +77,10 @@ class Timeline:
             stamp: ns.
         """
         late = self.history.add(which, values, stamp)
-        if late.all() and self.jumps.jumped(which, self.newest, stamp):
+        if late is not None and late.all() and self.jumps.jumped(which, self.newest, stamp):
             self.set_back()
             late = self.history.add(which, values, stamp)
-        if late.any():
+        if late is not None:
             self.dropped += 1
             if late.all():
                 return

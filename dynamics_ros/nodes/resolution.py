@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import shortened
+from ..estimation.history import Indices
 from .conversions import NANOSECONDS, JointValues
 
 
@@ -44,7 +45,7 @@ class Resolution:
         self.order = order if whole else None
         """Indices into the message for each slot, of one that names all joints."""
         self._slot_count = len(slots)
-        self._told: dict[tuple[bool, ...], frozenset[int]] = {}
+        self._told: dict[tuple[bool, ...], tuple[frozenset[int], Indices]] = {}
         skip = self.size + 1
         self.together = np.concatenate((order, skip + order, 2 * skip + order))
         """The same into ``JointValues.block`` for positions, velocities and efforts."""
@@ -66,7 +67,7 @@ class Resolution:
                 bad = (self.names[i] for i in self.source[~finite])
                 raise RefusedMessage('position not finite', ', '.join(bad))
 
-    def told(self, quantities: tuple[bool, ...]) -> frozenset[int]:
+    def told(self, quantities: tuple[bool, ...]) -> tuple[frozenset[int], Indices]:
         """What a publisher tells: slots, one number of slots further on for each quantity.
 
         Args:
@@ -74,10 +75,7 @@ class Resolution:
         """
         known = self._told.get(quantities)
         if known is None:
-            known = self._told[quantities] = frozenset(
-                slot + i * self._slot_count
-                for i, told in enumerate(quantities)
-                for slot in self.slots.tolist()
-                if told
-            )
+            shifts = [i * self._slot_count for i, told in enumerate(quantities) if told]
+            which = np.concatenate([self.slots[:0], *(self.slots + shift for shift in shifts)])
+            known = self._told[quantities] = frozenset(which.tolist()), which
         return known

@@ -13,7 +13,7 @@ from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 
 from ..errors import InvalidArgumentError, shortened
-from ..estimation.history import NEVER, Indices, Stamps
+from ..estimation.history import NEVER, Stamps
 from ..estimation.moving_base import BaseSample, MovingBase
 from ..estimation.timeline import Timeline
 from ..kernels import Step, ordered
@@ -35,6 +35,8 @@ ODOMETRY = 'odom'
 
 LONGEST_FRAME_ID = 256
 """Characters of the frame that odometry may be given in."""
+
+QUANTITIES = ('position', 'velocity', 'effort')
 
 MAX_UNKNOWN_NAMES, LONGEST_NAME = 20, 100
 
@@ -152,7 +154,7 @@ class StateBuffer:
     def missing(self) -> tuple[str, ...]:
         """Joints without a position, and 'odom' for a moving base without odometry."""
         self._settle()
-        absent = self._named(self._stamps_of(0) == NEVER)
+        absent = self._named(self.timeline.history.newest[: len(self.joint_names)] == NEVER)
         if self.has_base and not self.base_known:
             absent = (ODOMETRY, *absent)
         return (*absent, *self.unreachable)
@@ -200,12 +202,7 @@ class StateBuffer:
             raise
         if not target.slots.size:
             return False
-        which, values = self._numbers_of(message, target)
-        if which.size:
-            quantities = tuple(field.size > 0 for field in message[3:6])
-            told = target.told(quantities)
-            key = target.names, quantities
-            self.timeline.add(key, told, which, values, message.time)
+        self._take_part(message, target)
         return True
 
     def due_state(self) -> RobotState | None:
@@ -266,26 +263,22 @@ class StateBuffer:
         self.v[:] = state.v
         self.effort[:] = state.effort
 
-    def _numbers_of(self, message: JointValues, target: Resolution) -> tuple[Indices, Array]:
-        """What a message tells: indices into the history, and values; what is no number is not."""
-        size, slots, source = len(self.joint_names), target.slots, target.source
-        which, values = [], []
-        for i, name in enumerate(('position', 'velocity', 'effort')):
-            field = getattr(message, name)
-            if not field.size:
-                continue
-            given, indices = field[source], slots + i * size
-            finite = np.isfinite(given)
-            if not finite.all():
-                self.refused[f'{name} not finite'] += 1
-                lost, history = indices[~finite], self.timeline.history
-                history.forget(lost[message.time >= history.newest[lost]])
-                given, indices = given[finite], indices[finite]
-            which.append(indices)
-            values.append(given)
-        if not which:
-            return slots[:0], np.zeros(0)
-        return np.concatenate(which), np.concatenate(values)
+    def _take_part(self, message: JointValues, target: Resolution) -> None:
+        """Merge what a message tells; what is no number is not known from then on."""
+        fields = message.position, message.velocity, message.effort
+        quantities = tuple(field.size > 0 for field in fields)
+        told, which = target.told(quantities)
+        if not which.size:
+            return
+        values = np.concatenate([field[target.source] for field in fields if field.size])
+        finite = np.isfinite(values)
+        if not finite.all():
+            lost, history = which[~finite], self.timeline.history
+            for i in np.unique(lost // len(self.joint_names)).tolist():
+                self.refused[f'{QUANTITIES[i]} not finite'] += 1
+            history.forget(lost[message.time >= history.newest[lost]])
+            which, values = which[finite], values[finite]
+        self.timeline.add((target.names, quantities), told, which, values, message.time)
 
     def order_step(self, names: tuple[str, ...]) -> Step | None:
         """What takes ``received`` to ``q``, ``v`` and ``effort``, in a program.
@@ -399,42 +392,46 @@ class StateBuffer:
             base_required: else a base that has not been heard of is at identity.
         """
         self._take_written()
-        if self._only_slots and self._whole is not None and not self.unreachable:
-            return self._whole
-        self._settle()
-        positions, velocities, efforts = (self._stamps_of(i) for i in range(3))
-        if self.unreachable or (positions == NEVER).any():
+        whole = self._whole
+        if whole is not None and self._only_slots and not self.unreachable:
+            return whole
+        if self.unreachable or (base_required and self.has_base and not self.base_known):
             return None
-        if base_required and self.has_base and not self.base_known:
-            return None
-        robot, now = self.robot, self._moment
-        stale = self._too_old(positions)
-        mask = np.zeros(robot.nv, dtype=bool)
-        mask[self._v_index[stale]] = True
-        names = self._named(stale)
-        ages = np.zeros(robot.nv, dtype=np.int64)
-        ages[self._v_index] = np.maximum(now - positions, 0)
-        q, v, effort = self.neutral.copy(), np.zeros(robot.nv), np.zeros(robot.nv)
-        q[self._q_index], v[self._v_index], effort[self._v_index] = np.split(
-            self.timeline.history.at(now), 3
-        )
+        q, v, effort = self.neutral.copy(), np.zeros(self.robot.nv), np.zeros(self.robot.nv)
+        mask, ages = np.zeros(self.robot.nv, dtype=bool), np.zeros(self.robot.nv, dtype=np.int64)
+        now = self._moment
+        names: tuple[str, ...] = ()
+        velocity_missing, effort_missing = names, names
+        if whole is not None:
+            told = [whole.q, whole.v, whole.effort]
+        else:
+            positions, velocities, efforts = np.split(self.timeline.history.newest, 3)
+            if (positions == NEVER).any():
+                return None
+            stale = self._too_old(positions)
+            mask[self._v_index], names = stale, self._named(stale)
+            ages[self._v_index] = np.maximum(now - positions, 0)
+            velocity_missing = self._named(self._lacking(velocities, stale))
+            effort_missing = self._named(self._lacking(efforts, stale))
+            told = np.split(self.timeline.history.at(now), 3)
+        q[self._q_index], v[self._v_index], effort[self._v_index] = told
         if self.base_known:
-            stamp = self.timeline.base.stamp
-            q[: self._base_nq], v[: self._base_nv] = self.timeline.base.at(now)
-            ages[: self._base_nv] = max(now - stamp, 0)
-            if self._too_old(np.array([stamp])).any():
+            base = self.timeline.base
+            q[: self._base_nq], v[: self._base_nv] = base.at(now)
+            ages[: self._base_nv] = max(now - base.stamp, 0)
+            if self._too_old(np.array([base.stamp])).any():
                 names = (ODOMETRY, *names)
                 mask[: self._base_nv] = True
         return RobotState(
             *divmod(now, NANOSECONDS),
-            q=q,
-            v=v,
-            effort=effort,
-            velocity_missing=self._named(self._lacking(velocities, stale)),
-            effort_missing=self._named(self._lacking(efforts, stale)),
-            stale=names,
-            stale_mask=mask,
-            ages=ages,
+            q,
+            v,
+            effort,
+            velocity_missing,
+            effort_missing,
+            names,
+            mask,
+            ages,
         )
 
     @property
@@ -442,11 +439,6 @@ class StateBuffer:
         """Of the state [ns]; zero where nothing has told a time."""
         moment = self.timeline.moment
         return 0 if moment == NEVER else moment
-
-    def _stamps_of(self, quantity: int) -> Stamps:
-        """Stamps of the last positions (0), velocities (1) or efforts (2) [ns]."""
-        size = len(self.joint_names)
-        return self.timeline.history.newest[quantity * size : (quantity + 1) * size]
 
     def _too_old(self, stamps: Stamps) -> NDArray[np.bool_]:
         """Which stamps are further from the state's than joint_timeout."""
