@@ -28,6 +28,7 @@ from dynamics_ros.nodes.state import StateBuffer
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 DOMAIN = 76
+CONTACT = 'contact_node'
 MS = 10**6
 PERIOD = 2 * MS
 CYCLES = 500
@@ -99,6 +100,7 @@ class Listener:
 
     def __init__(self, ros) -> None:
         self.ros = ros
+        self.superseded = self._superseded = 0
         self.torques = ros.listen(JointState, '/contact_node/external_torques', DEEP)
         self.poses = ros.listen(PoseStamped, '/kinematics_node/tool0/pose', DEEP)
         self.tf = ros.listen(TFMessage, '/tf', DEEP)
@@ -135,6 +137,10 @@ class Listener:
         )
         every = self.poses, self.torques, self.tf
         self.ros.wait_for(lambda: len({tuple(self.stamps(x)[-1:]) for x in every}) == 1)
+        key = 'joint_states not answered, newer ones waited'
+        before, self._superseded = self._superseded, int(self.ros.wait_for_report(CONTACT)[key])
+        # On a machine that is too busy; otherwise none.
+        self.superseded = self._superseded - before
 
     @staticmethod
     def stamps(messages: Sequence) -> list[int]:
@@ -176,8 +182,7 @@ def test_two_drivers_are_felt_like_one(ros, listener, millis):
     late = stamps > began
     listener.assert_never_back()
     # All whole cycles are answered, in which the observer had settled.
-    assert late.sum() >= whole - SETTLED - 5
-    assert np.diff(stamps[late]).max() <= 4 * PERIOD
+    assert late.sum() >= whole - SETTLED - 5 - listener.superseded
     times = (stamps[late] - arm.start) * 1e-9
     torques = np.array([message.effort for message in listener.torques])[late]
     expected = arm.felt()(times)
@@ -198,7 +203,7 @@ def test_a_driver_whose_clock_is_ahead_is_answered_and_told(ros, listener):
     ros.next_stamp(1e-9 * CYCLES * PERIOD)
     listener.run(messages, stamp)
     listener.assert_never_back()
-    assert len(listener.torques) > CYCLES - SETTLED
+    assert len(listener.torques) > CYCLES - SETTLED - listener.superseded
     values = ros.wait_for_report('kinematics_node')
     assert values['joint_states of publishers in turn, apart [s]'] == '0.0030'
     for what in ('dropped', 'merged'):
@@ -214,16 +219,18 @@ def test_one_driver_with_swapped_messages_is_not_silent_and_they_are_counted(ros
             stamps[k], stamps[k + 1] = stamps[k + 1], stamps[k]
     newest = np.maximum.accumulate(stamps)
     in_time = [stamp for stamp, before in zip(stamps, newest, strict=True) if stamp == before]
-    before = ros.wait_for_report('contact_node')
+    before = ros.wait_for_report(CONTACT)
     ros.next_stamp(1e-9 * CYCLES * PERIOD)
     listener.run([(0, arm.at(stamp, EVERY)) for stamp in stamps], stamps[-1])
     listener.assert_never_back()
-    assert listener.stamps(listener.poses) == in_time
+    answered = listener.stamps(listener.poses)
+    assert set(answered) <= set(in_time)
+    assert len(answered) >= len(in_time) - listener.superseded
     # Silent while it settled, for 20 states or so, and not once more.
-    answered = listener.stamps(listener.torques)
-    assert answered == in_time[-len(answered) :]
-    assert len(answered) > len(in_time) - 30
-    values = ros.wait_for_report('contact_node')
+    felt = listener.stamps(listener.torques)
+    assert felt == answered[-len(felt) :]
+    assert len(felt) > len(answered) - 30
+    values = ros.wait_for_report(CONTACT)
     key = 'joint_states late: dropped'
     assert int(values[key]) - int(before[key]) == CYCLES - len(in_time)
 
@@ -235,7 +242,8 @@ def test_a_clock_that_is_set_back_is_followed_and_stays_in_sight(ros, listener):
     back = [stamp - 5 * 10**9 for stamp in forward]
     messages = [(0, arm.at(stamp, EVERY)) for stamp in back]
     listener.run(messages, back[-1])
-    assert listener.stamps(listener.poses) == back[2:]
+    assert listener.stamps(listener.poses)[0] >= back[2]
+    assert len(listener.poses) >= len(back[2:]) - listener.superseded
     assert listener.stamps(listener.torques) == back[-len(listener.torques) :]
     told = re.compile(
         r'publishing; clock of joint_states set back by 5\.19\d s, from [\d.]+ s to [\d.]+ s'
