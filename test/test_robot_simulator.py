@@ -235,7 +235,7 @@ def test_frames_have_the_prefix_of_the_nodes_in_messages_and_in_requests():
         listener.wait_for(lambda: poses and wrenches)
         assert poses[0].header.frame_id == 'left/base_link'
         assert wrenches[0].header.frame_id == 'left/tool0'
-        for frame, axes in (('left/tool0', 'left/link_1'), ('tool0', 'base_link')):
+        for frame, axes in (('left/tool0', 'left/hand_link'), ('tool0', 'base_link')):
             result = apply_wrench(listener, frame, (1.0, 0.0, 0.0), 0.1, expressed_in=axes, **own)
             assert result.code == Result.SUCCESS, result.message
         refused = apply_wrench(listener, 'right/tool0', (1.0, 0.0, 0.0), 0.1, **own)
