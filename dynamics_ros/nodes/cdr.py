@@ -20,6 +20,7 @@ from sensor_msgs.msg import JointState
 
 from ..errors import DynamicsRosError
 from .conversions import Array, JointValues, joint_values
+from .fallbacks import Fallback, forced
 
 ENCAPSULATION = 4
 """Bytes in front of the body; alignment is counted from there."""
@@ -300,6 +301,8 @@ class Template:
         Raises:
             LayoutError: what the middleware makes of it is not understood.
         """
+        if forced(Fallback.MESSAGES):
+            raise LayoutError('fallback forced')
         walk = _Walk(2 * ENCAPSULATION)
         walk.message(prototype, '')
         found, end = walk.found, walk.at - ENCAPSULATION

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import signal
 import sys
@@ -21,7 +22,8 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from ..errors import DynamicsRosError
-from . import command_line
+from . import command_line, fallbacks
+from .fallbacks import Fallback, forced
 from .housekeeping import let_timers_wait
 from .library_log import LIBRARY, LibraryLog
 from .middleware_errors import MIDDLEWARE_ERRORS, in_words
@@ -29,6 +31,8 @@ from .node_log import NodeLog
 from .outputs import Burst
 from .results import FaultLog
 from .signals import ending
+
+_log = logging.getLogger('dynamics_ros.nodes')
 
 FOREVER = 1e8
 """Seconds; much more overflows the events executor's deadline."""
@@ -93,6 +97,7 @@ def _until_a_signal(build: Callable[[], Application], arguments: Sequence[str] |
     try:
         try:
             command_line.check(given)
+            fallbacks.check()
             rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
         except (DynamicsRosError, RuntimeError) as error:
             print(f'cannot start: {error}', file=sys.stderr)
@@ -194,11 +199,21 @@ def dispose(executor: Executor, nodes: Sequence[Node]) -> None:
 
 def make_executor() -> Executor:
     """The events executor where there is one that runs callbacks, else the single-threaded one."""
+    executor = _events_executor()
+    if executor is None:
+        _log.warning('the events executor does not run here; the other one takes more time')
+        return SingleThreadedExecutor()
+    return executor
+
+
+def _events_executor() -> Executor | None:
+    if forced(Fallback.EXECUTOR):
+        return None
     try:
         from rclpy.experimental import EventsExecutor
     except ImportError:
-        return SingleThreadedExecutor()
+        return None
     executor = EventsExecutor()
     done = executor.create_task(lambda: None)
     executor.spin_until_future_complete(done, timeout_sec=PROBE_TIME)
-    return executor if done.done() else SingleThreadedExecutor()
+    return executor if done.done() else None

@@ -21,6 +21,7 @@ from sensor_msgs.msg import JointState
 from .backlog import Backlog
 from .cdr import JointStateReader, Layout, MalformedMessageError
 from .conversions import JointValues, joint_values
+from .fallbacks import Fallback, forced
 
 # Best effort as sensor data is. A second at 1 kHz: more than Fast DDS keeps for a process that
 # stands still, 512 messages in shared memory, so nothing that has got through is lost here.
@@ -202,6 +203,8 @@ class LossCount:
 
 def _lost_before_queue(subscription: Subscription[Any]) -> int:
     """How many messages have not got as far as the queue, where the middleware tells."""
+    if forced(Fallback.LOSS):
+        return 0
     kind = QoSSubscriptionEventType.RCL_SUBSCRIPTION_MESSAGE_LOST
     try:
         # Made anew: one that is kept keeps the participant, and its shared memory, to the end.
@@ -218,16 +221,20 @@ def _lost_before_queue(subscription: Subscription[Any]) -> int:
 @cache
 def can_read_bytes() -> bool:
     """Whether the middleware lays out a joint state as it is read here."""
+    known = not forced(Fallback.MESSAGES) and _knows_layout()
+    if not known:
+        _log.warning('joint states are read as message objects, which is slower')
+    return known
+
+
+def _knows_layout() -> bool:
     message = JointState(name=['a', 'bcd'], position=[1.0, 2.0], effort=[3.0, 4.0])
     message.header.stamp.sec, message.header.stamp.nanosec = 5, 6
     message.header.frame_id = 'base'
     try:
         read = JointStateReader().read(serialize_message(message))
-        known = read[:3] == (5, 6, ('a', 'bcd')) and all(
+        return read[:3] == (5, 6, ('a', 'bcd')) and all(
             np.array_equal(a, b) for a, b in zip(read[3:6], joint_values(message)[3:6], strict=True)
         )
     except MalformedMessageError:
-        known = False
-    if not known:
-        _log.warning('joint states are read as message objects, which is slower')
-    return known
+        return False

@@ -40,13 +40,15 @@ class NodeLog(RcutilsLogger):
         message: str,
         severity: int | LoggingSeverity,
         name: str | None = None,
-        **filters: Any,
+        **options: Any,
     ) -> bool:
         """Log one line, or a ``Block``; arguments as of ``RcutilsLogger.log``."""
         if not _is_passed_over():
             self.contexts.clear()  # all lines look like this one, of whatever severity
         text = message if isinstance(message, Block) else printable(str(message))
-        return super().log(text, severity, name, **filters)
+        if name is not None:
+            options['name'] = name  # by its name only, in Jazzy
+        return super().log(text, severity, **options)
 
 
 def _is_passed_over() -> bool:

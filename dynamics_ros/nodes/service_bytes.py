@@ -20,6 +20,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.serialization import deserialize_message, serialize_message
 
 from ..errors import InvalidArgumentError
+from .fallbacks import Fallback, forced
 
 FROM_OBJECT, TO_OBJECT, TYPE_SUPPORT = '_CONVERT_FROM_PY', '_CONVERT_TO_PY', '_TYPE_SUPPORT'
 NAMES = '_CREATE_ROS_MESSAGE', '_DESTROY_ROS_MESSAGE', FROM_OBJECT, TO_OBJECT, TYPE_SUPPORT
@@ -218,6 +219,8 @@ class _Middleware:
 
 @lru_cache(maxsize=1)
 def _middleware() -> _Middleware:
+    if forced(Fallback.SERVICES):
+        raise UnknownMessageClassError('fallback forced')
     return _Middleware()
 
 
