@@ -324,3 +324,88 @@ def test_setup_takes_no_wheels_where_a_ros_is_sourced(bare_machine):
     assert 'a ROS 2 is sourced (kilted)' in check_machine(bare_machine, **variables).stderr
 
 
+@pytest.mark.skipif(
+    os.environ.get('DYNAMICS_ROS_SET_UP') != str(ROOT), reason='scripts/test has not begun this'
+)
+def test_setup_has_nothing_to_do_a_second_time():
+    for arguments in (['--test', '--ready'], ['--test']):
+        answer = subprocess.run(
+            [ROOT / 'scripts' / 'setup', *arguments], capture_output=True, text=True, timeout=60
+        )
+        assert (answer.returncode, answer.stdout, answer.stderr) == (0, '', '')
+
+
+@pytest.fixture
+def fresh_clone(tmp_path):
+    """The repository in the src/ of a workspace, as `colcon test` finds it."""
+    clone = tmp_path / 'src' / 'dynamics_ros'
+    for name in ('scripts', 'config', 'launch', 'urdf', 'resource', 'dynamics_ros_msgs'):
+        shutil.copytree(ROOT / name, clone / name)
+    for name in ('package.xml', 'setup.py', 'setup.cfg', 'colcon_defaults.yaml'):
+        shutil.copy(ROOT / name, clone)
+    (clone / 'dynamics_ros').mkdir()
+    return clone
+
+
+@pytest.mark.parametrize('distribution', ['', 'jazzy'])
+@pytest.mark.parametrize(
+    ('command', 'told'),
+    [
+        ('setup --test', 'a test makes no environment'),
+        ('setup --ready', 'something is to do'),
+        ('demo --duration 5', 'a test makes no environment'),
+        ('test -q', 'a test makes no environment'),
+        ('bench --help', 'a test makes no environment'),
+    ],
+)
+def test_no_test_makes_an_environment_in_the_workspace_of_a_user(
+    fresh_clone, command, told, distribution
+):
+    before = sorted(fresh_clone.rglob('*'))
+    program, *arguments = command.split()
+    answer = subprocess.run(
+        [fresh_clone / 'scripts' / program, *arguments],
+        env=os.environ | {'ROS_DISTRO': distribution},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert answer.returncode == 1
+    assert told in answer.stderr
+    assert sorted(fresh_clone.rglob('*')) == before
+
+
+def test_setup_refuses_an_unknown_argument():
+    answer = subprocess.run(
+        [ROOT / 'scripts' / 'setup', '--tset'], capture_output=True, text=True, timeout=60
+    )
+    assert answer.returncode == 1
+    assert '--tset' in answer.stderr
+    assert '--test' in answer.stderr
+
+
+LOCKED = {
+    'requirements.lock': ('requirements.in', 'test-requirements.in'),
+    'jazzy.lock': ('jazzy.in',),
+}
+
+
+@pytest.mark.parametrize('lock', LOCKED)
+@pytest.mark.parametrize('python', ['3.10', '3.11', '3.12', '3.13'])
+def test_the_lock_file_pins_all_that_is_asked_for_once_per_python(python, lock):
+    wheels = ROOT / 'scripts' / 'wheels'
+    pins: dict[str, str] = {}
+    for requirement in requirements(wheels / lock):
+        if requirement.marker is None or requirement.marker.evaluate({'python_version': python}):
+            (pin,) = requirement.specifier
+            assert pin.operator == '=='
+            assert requirement.name not in pins
+            pins[requirement.name] = pin.version
+    for name in LOCKED[lock]:
+        for requirement in requirements(wheels / name):
+            assert requirement.specifier.contains(pins[requirement.name.lower()])
+
+
+def requirements(path: Path) -> list[Requirement]:
+    lines = (line.partition('#')[0].strip() for line in path.read_text().splitlines())
+    return [Requirement(line) for line in lines if line and not line.startswith('-r')]
