@@ -2,7 +2,7 @@
 
 Each paragraph and point of their prose has a line here: words of it, and the tests that hold the
 package to it. Whoever adds a promise adds its test, and a line. What topics, services, actions and
-parameters there are, which the tables tell, test_interfaces_document.py compares with running nodes.
+parameters there are (the tables) test_interfaces_document.py compares with running nodes.
 """
 
 from __future__ import annotations
@@ -192,6 +192,23 @@ INTERFACES = {
     ),
     'Its `message`, where this version of it has one': (
         'test_nodes_moveit.py::test_what_ik_cannot_answer_gets_the_code_that_moveit_has_for_it',
+    ),
+    'With `command_joints` the node is a managed one': (
+        'test_nodes_lifecycle.py::test_without_command_joints_dynamics_node_is_a_plain_node',
+        'test_nodes_lifecycle.py::test_gravity_commands_come_while_the_node_is_active',
+        'test_nodes_lifecycle.py::test_gravity_commands_end_in_zeros_where_that_is_asked_for',
+        'test_nodes_lifecycle.py::'
+        'test_a_signal_leaves_the_controller_the_torques_that_carry_the_arm',
+    ),
+    'What commands a robot is a managed node': (
+        'test_nodes_lifecycle.py::test_a_servo_commands_only_between_activation_and_deactivation',
+    ),
+    'With the parameter `autostart` it does that by itself': (
+        'test_launch.py::test_what_commands_the_robot_starts_by_itself_unless_told_otherwise',
+    ),
+    '`configure` fails where parameters do not fit each other': (
+        'test_nodes_lifecycle.py::test_what_does_not_fit_is_no_configuration_and_says_why',
+        'test_nodes_lifecycle.py::test_a_transition_that_goes_wrong_ends_unconfigured',
     ),
     'It needs effort and a stamp in every joint state': (
         'test_nodes_contact.py::'
