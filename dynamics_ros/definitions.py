@@ -115,15 +115,21 @@ def _pose(model: Model, frame: str) -> Definition:
     )
 
 
-def _poses(model: Model) -> Definition:
-    """The same of all frames but the root frame, each an output, as tf has them."""
+def _link_transforms(model: Model, base: str) -> Definition:
+    """The same of each link that a joint moves, in its parent link, as tf has them.
+
+    Args:
+        base: 'base' for the pose of a moving base in the world as well, in front.
+    """
 
     def function(q: Values) -> dict[str, list[Scalar]]:
-        poses = forward_kinematics.frame_poses(model, q)
         return {
-            frame.name: pose.position_and_quaternion()
-            for frame, pose in zip(model.frames, poses, strict=True)
-            if frame.name != model.root_frame
+            name: joint.position_and_quaternion()
+            for name, joint in (
+                (link, model.frame(link).origin @ joint.displacement(q))
+                for link, joint in zip(model.body_names, model.joints, strict=True)
+                if base or model.frame(link).parent
+            )
         }
 
     return Definition({'q': model.nq}, function)
@@ -405,7 +411,7 @@ _DEFINITIONS: dict[str, Callable[..., Definition]] = {
     'forward_kinematics': _forward_kinematics,
     'all_frames': _all_frames,
     'pose': _pose,
-    'poses': _poses,
+    'link_transforms': _link_transforms,
     'frame_velocity': _frame_velocity,
     'frame_acceleration': _frame_acceleration,
     'jacobian': _jacobian,

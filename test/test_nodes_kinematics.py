@@ -13,7 +13,6 @@ pytest.importorskip('rclpy')
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from numpy.testing import assert_allclose
 from ros_harness import client, description, running
-from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros import Robot
@@ -44,7 +43,6 @@ def node():
     parameters = {
         'robot_description': description(),
         'frames': FRAMES,
-        'publish_tf': True,
         'state_timeout': 0.0,  # however long a busy machine takes from one test to the next
     }
     with running('kinematics_node', DOMAIN, parameters) as process:
@@ -112,18 +110,6 @@ def test_the_twist_reference_can_be_changed_while_running(ros):
         lambda: twists[-1].header.frame_id == 'base_link',
         meanwhile=lambda: ros.publish_joint_state(message),
     )
-
-
-def test_tf_has_every_link_but_the_root(ros):
-    received = ros.listen(TFMessage, '/tf')
-    message = ros.joint_state(NAMES, Q, V)
-    ros.wait_for(lambda: received, meanwhile=lambda: ros.publish_joint_state(message))
-    transforms = {t.child_frame_id: t for t in received[-1].transforms}
-    assert set(transforms) == set(ROBOT.frame_names) - {'base_link'}
-    assert {t.header.frame_id for t in transforms.values()} == {'base_link'}
-    place = transforms['tool0'].transform.translation
-    expected = ROBOT.forward_kinematics(Q, 'tool0')[:3, 3]
-    assert_allclose([place.x, place.y, place.z], expected, atol=SAME)
 
 
 def test_markers_show_the_frames_and_the_centre_of_mass(ros):

@@ -11,7 +11,7 @@ from geometry_msgs.msg import PoseStamped, Quaternion, TwistStamped
 from nav_msgs.msg import Odometry
 from random_robots import random_urdf
 from rclpy.qos import qos_profile_sensor_data
-from ros_harness import client, running
+from ros_harness import LATCHED, client, running
 from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 from tolerances import AGAINST_PINOCCHIO
@@ -19,7 +19,7 @@ from tolerances import AGAINST_PINOCCHIO
 from benchmarks.pinocchio_peer import PinocchioPeer
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
-from dynamics_ros.nodes.conversions import pose_matrix, twist_array
+from dynamics_ros.nodes.conversions import pose_matrix, transform_matrix, twist_array
 from dynamics_ros.nodes.outputs import topic_names
 
 pytestmark = pytest.mark.ros
@@ -60,6 +60,7 @@ class Stranger:
                 ('/dynamics_node/gravity_torques', JointState),
             )
         }
+        self.fixed = ros.listen(TFMessage, '/tf_static', LATCHED)
         self.others = ros.node.create_publisher(
             JointState, '/joint_states', qos_profile_sensor_data
         )
@@ -115,15 +116,25 @@ class Stranger:
         agree(pose_matrix(pose.pose, 'pose'), peer.forward_kinematics(q, tip))
         jacobian = peer.jacobian(q, tip, 'local_world_aligned')
         agree(twist_array(twist.twist, 'twist'), jacobian @ v)
-        places = {one.child_frame_id: one.transform for one in tf.transforms}
-        assert {*places, self.robot.root_frame} == {*self.robot.frame_names, self.robot.root_frame}
-        for frame in peer.frames:
-            if frame in places:
-                place = places[frame].translation
-                expected = peer.forward_kinematics(q, frame)[:3, 3]
-                agree(np.array([place.x, place.y, place.z]), expected)
+        moving = {one.child_frame_id: one for one in tf.transforms}
+        assert {*moving} == {*self.robot.body_names}
+        fixed = {one.child_frame_id: one for one in self.fixed[-1].transforms}
+        assert not {*fixed} & {*moving}
+        links = {*fixed, *moving}
+        assert {*links, self.robot.root_frame} == {*self.robot.frame_names, self.robot.root_frame}
+        for frame in sorted(links.intersection(peer.frames))[:: max(1, len(links) // 8)]:
+            agree(pose_in_tree(fixed | moving, frame), peer.forward_kinematics(q, frame))
         assert torques.name == self.names
         agree(np.array(torques.effort), peer.gravity(q)[list(self.robot.joint_v_indices.values())])
+
+
+def pose_in_tree(tree, frame):
+    """(4, 4) pose of a frame in the frame that all others hang on, as tf2 puts it together."""
+    pose = np.eye(4)
+    while frame in tree:
+        pose = transform_matrix(tree[frame].transform, frame) @ pose
+        frame = tree[frame].header.frame_id
+    return pose
 
 
 def agree(ours, theirs) -> None:
@@ -149,8 +160,10 @@ def test_what_is_said_is_what_pinocchio_says(ros, name):
         'root_joint': root,
         'frames': [stranger.tip],
         'publish_tf': True,
+        'publish_base_tf': True,
     }
     with running('dynamics_ros', DOMAIN, parameters) as process:
+        ros.wait_for(lambda: stranger.fixed)
         for _ in range(LIKE_EACH_OTHER):
             q, v = stranger.moved()
             stranger.check(stranger.answers(stranger.message(q, v, everything)), q, v)

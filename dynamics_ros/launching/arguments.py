@@ -92,7 +92,7 @@ CONTACT_FRAMES = Argument(
 PUBLISH_TF = Argument(
     'publish_tf',
     '',
-    'Publish the pose of every link to /tf: for a robot without a robot_state_publisher. '
+    'Publish the links to /tf and /tf_static: for a robot without a robot_state_publisher. '
     'Empty: params_file, or false.',
     ('', *SWITCH),
 )

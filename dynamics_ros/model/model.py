@@ -21,6 +21,7 @@ ROOT = -1
 """Index of the root frame where a body index is asked for."""
 
 UNLIMITED = Limits()
+NOWHERE_ELSE = Transform.identity()
 
 ROOT_JOINTS = ('fixed', 'floating', 'planar')
 ROOT_JOINT_NAME = 'root_joint'
@@ -59,10 +60,14 @@ class Joint:
 
     def transform(self, q: Sequence[Scalar]) -> Transform:
         """X_PB: pose of the moving body in the parent body."""
+        return self.placement @ self.displacement(q)
+
+    def displacement(self, q: Sequence[Scalar]) -> Transform:
+        """Pose of the moving body in the joint frame."""
         own = [q[i] for i in self.q_indices]
         if self.leader is not None:
             own = [self.multiplier * own[0] + self.offset]
-        return self.placement @ self.kind.transform(own)
+        return self.kind.transform(own)
 
     @cached_property
     def subspace(self) -> tuple[tuple[int, Motion], ...]:
@@ -87,11 +92,21 @@ class Joint:
 
 @dataclass(frozen=True)
 class Frame:
-    """A link of the description: its name, the body it is part of, its constant pose X_BF there."""
+    """A link of the description.
+
+    Attributes:
+        name: of the link.
+        body: that it is part of.
+        placement: X_BF, its constant pose in the body frame.
+        parent: the link that its joint hangs it on; '' for the root link.
+        origin: its pose in that link, without what its joint moves it by.
+    """
 
     name: str
     body: int
     placement: Transform
+    parent: str = ''
+    origin: Transform = NOWHERE_ELSE
 
 
 @dataclass(frozen=True)
@@ -153,6 +168,17 @@ class Model:
     def frame_indices(self) -> dict[str, int]:
         """Index of each frame by name."""
         return {frame.name: i for i, frame in enumerate(self.frames)}
+
+    @cached_property
+    def moving_frames(self) -> tuple[Frame, ...]:
+        """The links that a joint moves in their parent link, in the order of the joints."""
+        return tuple(self.frame(name) for name in self.body_names if self.frame(name).parent)
+
+    @cached_property
+    def fixed_frames(self) -> tuple[Frame, ...]:
+        """The links that stand still in their parent link, in the order of the description."""
+        moving = {frame.name for frame in self.moving_frames}
+        return tuple(one for one in self.frames if one.parent and one.name not in moving)
 
     def frame(self, name: str) -> Frame:
         """The frame of that name.
@@ -307,14 +333,15 @@ class _Builder:
 
     def _add(self, joint: JointDescription) -> None:
         carrier = self.frames[joint.parent]
-        placement = carrier.placement @ _transform(joint.origin)
+        origin = _transform(joint.origin)
         leader = joint.mimic.joint if joint.mimic else None
         position = self._constant_position(joint)
         if position is not None:
             if joint.type != 'fixed':
                 kind = JointKind(joint.type, Vector3(*joint.axis))
-                placement = placement @ kind.transform([position])
-            self._merge(joint.child, carrier.body, placement)
+                origin = origin @ kind.transform([position])
+            placement = carrier.placement @ origin
+            self._merge(Frame(joint.child, carrier.body, placement, joint.parent, origin))
             return
         kind = JointKind(joint.type, Vector3(*joint.axis))
         source = leader or joint.name
@@ -325,7 +352,7 @@ class _Builder:
                 name=joint.name,
                 kind=kind,
                 parent=carrier.body,
-                placement=placement,
+                placement=carrier.placement @ origin,
                 q_indices=self._q[source],
                 v_indices=self._v[source],
                 multiplier=joint.mimic.multiplier if joint.mimic else 1.0,
@@ -336,6 +363,8 @@ class _Builder:
                 friction=joint.friction,
             ),
             joint.child,
+            joint.parent,
+            origin,
         )
 
     def _constant_position(self, joint: JointDescription) -> float | None:
@@ -349,17 +378,20 @@ class _Builder:
             return joint.mimic.multiplier * leader + joint.mimic.offset
         return None
 
-    def _add_body(self, joint: Joint, link: str) -> None:
+    def _add_body(
+        self, joint: Joint, link: str, parent: str = '', origin: Transform = NOWHERE_ELSE
+    ) -> None:
         self.joints.append(joint)
         self.inertias.append(_inertia(self._inertials[link]))
         self.body_names.append(link)
-        self.frames[link] = Frame(link, len(self.joints) - 1, Transform.identity())
+        body = len(self.joints) - 1
+        self.frames[link] = Frame(link, body, Transform.identity(), parent, origin)
 
-    def _merge(self, link: str, body: int, placement: Transform) -> None:
-        self.frames[link] = Frame(link, body, placement)
-        if body != ROOT:
-            inertia = placement.act(_inertia(self._inertials[link]))
-            self.inertias[body] = self.inertias[body] + inertia
+    def _merge(self, frame: Frame) -> None:
+        self.frames[frame.name] = frame
+        if frame.body != ROOT:
+            inertia = frame.placement.act(_inertia(self._inertials[frame.name]))
+            self.inertias[frame.body] = self.inertias[frame.body] + inertia
 
 
 def _transform(origin: Origin) -> Transform:

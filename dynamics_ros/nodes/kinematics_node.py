@@ -29,10 +29,10 @@ from .conversions import (
     finite_sequence,
     header,
     pose_stamped,
-    transform_stamped,
     twist_stamped,
 )
 from .declaration import ParameterSet
+from .frame_tree import Tree, TreeOutputs, message_type
 from .inverse_kinematics_service import InverseKinematicsService
 from .moveit_services import MoveItServices
 from .outputs import FrameOutputs, Output, topic_names
@@ -63,8 +63,7 @@ class Prepared:
         poses, twists: the kernel of each frame.
         twist_reference: in which twists are.
         center_of_mass: its kernel; None where nothing that moves has mass.
-        children: those that tf is told about: all but the root frame.
-        tree: the kernel of their poses.
+        tree: what tf is told; None where it is not.
     """
 
     robot: Robot
@@ -73,8 +72,7 @@ class Prepared:
     twists: tuple[Kernel, ...]
     twist_reference: str
     center_of_mass: Kernel | None
-    children: tuple[str, ...]
-    tree: Kernel | None
+    tree: Tree | None
 
 
 class Kinematics(Part):
@@ -92,7 +90,7 @@ class Kinematics(Part):
             node, {'pose': PoseStamped, 'twist': TwistStamped}, context.outbox
         )
         self._markers = Output(node, MarkerArray, '~/markers', outbox=context.outbox)
-        self._tf = self._tf_output() if self.parameters.values.publish_tf else None
+        self._tf = self._tf_outputs()
         self._searches = InverseKinematicsService(node, context, self.parameters)
         self.moveit = MoveItServices(
             node, context, self.parameters, self._searches, lambda: self._configured_frames()[0]
@@ -113,9 +111,6 @@ class Kinematics(Part):
         values = self.parameters.values
         frames = known_frames(robot, values.frames, default_frame)
         topic_names(frames)
-        # The root frame is where all others are given in.
-        children = tuple(name for name in robot.frame_names if name != robot.root_frame)
-        told = values.publish_tf and bool(children)
         return Prepared(
             robot,
             frames,
@@ -125,14 +120,14 @@ class Kinematics(Part):
             ),
             values.twist_reference,
             robot.kernel('center_of_mass') if robot.total_mass > 0.0 else None,
-            children,
-            robot.kernel('poses') if told else None,
+            Tree.of(robot, base=values.publish_base_tf) if values.publish_tf else None,
         )
 
     def adopt(self, prepared: Prepared) -> None:
         """Have the topics of these frames."""
         self._frame_outputs.set_frames(prepared.frames)
         self._prepared = prepared
+        self._tell_fixed()
         self._plan()
 
     def _plan(self) -> None:
@@ -147,9 +142,10 @@ class Kinematics(Part):
             Reply(output, self._rate('pose'), partial(self._pose, output, kernel))
             for output, kernel in ((outputs[frame, 'pose'], kernel) for frame, kernel in poses)
         ]
-        if self._tf is not None and prepared.tree is not None:
-            answer = partial(self._transforms, self._tf, prepared.tree)
-            placed.append(Reply(self._tf, self._rate('tf'), answer))
+        tf, tree = self._tf, prepared.tree
+        if tf is not None and tree is not None and tree.transforms is not None:
+            answer = partial(self._transforms, tf, tree)
+            placed.append(Reply(tf.moving, self._rate('tf'), answer))
         placed.append(
             Reply(
                 self._markers,
@@ -192,35 +188,40 @@ class Kinematics(Part):
 
     def outputs(self) -> list[Output]:
         """Poses, twists, markers, tf."""
-        tf = [self._tf] if self._tf else []
+        tf = self._tf.all() if self._tf else []
         return [*self._frame_outputs.all(), self._markers, *tf]
 
     def _check(self, values: KinematicsParameters) -> None:
         topic_names(values.frames)
         if self.context.robot is not None:
             known_frames(self.context.robot, values.frames, '')
-        if values.publish_tf and _tf_message_type() is None:
-            raise InvalidArgumentError(
-                'publish_tf', 'tf2_msgs is not installed', 'false without it'
-            )
+        if values.publish_tf:
+            message_type()
 
     def _changed(self, names: frozenset[str]) -> None:
         self.context.leave_short_way()
         if 'publish_tf' in names:
             if self._tf is not None:
                 self._tf.close()
-            self._tf = self._tf_output() if self.parameters.values.publish_tf else None
+            self._tf = self._tf_outputs()
         self._plan()
-        if names & {'frames', 'twist_reference', 'publish_tf'}:
+        if names & {'frames', 'twist_reference', 'publish_tf', 'publish_base_tf'}:
             self.context.rebuild(NAME)
 
-    def _tf_output(self) -> Output:
-        return Output(self.node, _tf_message_type(), '/tf', outbox=self.context.outbox)
+    def _tf_outputs(self) -> TreeOutputs | None:
+        wanted = self.parameters.values.publish_tf
+        return TreeOutputs(self.node, self.context.outbox) if wanted else None
+
+    def _tell_fixed(self) -> None:
+        prepared, prefix = self._prepared, self.context.names.prefix
+        if self._tf is not None and prepared is not None and prepared.tree is not None:
+            self._tf.tell_fixed(prepared.tree, prefix)
 
     # --- topics ---------------------------------------------------------------------------------
 
     def update(self, state: RobotState) -> None:
         """Publish poses, twists, tf and markers."""
+        self._tell_fixed()  # unless it has been, with the prefix in force
         self.silence = self.stale_silence(state)
         prepared = self._prepared
         if self.silence or prepared is None:
@@ -263,12 +264,8 @@ class Kinematics(Part):
         form, arrays = output.form(frame_id, _empty_twist, ('twist',)), self._arrays()
         return Answer(form, (Step(kernel, (arrays.q, arrays.v), form.numbers),))
 
-    def _transforms(self, output: Output, kernel: Kernel) -> Answer:
-        assert self._prepared is not None
-        key = (*self.context.names, self._prepared.children)
-        paths = [f'transforms.{i}.transform' for i in range(len(self._prepared.children))]
-        form = output.form(key, _empty_tf, paths)
-        return Answer(form, (Step(kernel, (self._arrays().q,), form.numbers),))
+    def _transforms(self, tf: TreeOutputs, tree: Tree) -> Answer:
+        return tf.answer(tree, self.context.names, self._arrays().q)
 
     def _arrays(self) -> StateBuffer:
         assert self.context.buffer is not None, 'whoever answers has been told of a state'
@@ -357,14 +354,6 @@ def _empty_twist(frame_id: str) -> TwistStamped:
     return twist_stamped(Time(), frame_id, np.zeros(6))
 
 
-def _empty_tf(key: tuple[str, str, tuple[str, ...]]) -> Any:
-    root, prefix, children = key
-    transforms = [
-        transform_stamped(Time(), root, f'{prefix}{child}', np.eye(4)) for child in children
-    ]
-    return _tf_message_type()(transforms=transforms)
-
-
 def _empty_markers(key: tuple[str, tuple[str, ...], float, float]) -> MarkerArray:
     root, frames, length, diameter = key
     head = header(Time(), root)
@@ -372,14 +361,6 @@ def _empty_markers(key: tuple[str, tuple[str, ...], float, float]) -> MarkerArra
     if diameter:
         shown.append(markers.center_of_mass(head, np.zeros(3), diameter))
     return MarkerArray(markers=shown)
-
-
-def _tf_message_type() -> Any:
-    try:
-        from tf2_msgs.msg import TFMessage
-    except ImportError:
-        return None
-    return TFMessage
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

@@ -161,8 +161,14 @@ class KinematicsParameters:
     publish_rates: KinematicsRates = field(default_factory=KinematicsRates)
     publish_tf: bool = parameter(
         False,
-        'Publish the pose of every link in the root frame to /tf. Not beside a '
-        'robot_state_publisher of the same robot: a link would have two parents',
+        'Publish the links as robot_state_publisher does: those that joints move in their parent '
+        'links to /tf, the others to /tf_static. Not beside a robot_state_publisher of the same '
+        'robot: a link would have two parents',
+    )
+    publish_base_tf: bool = parameter(
+        False,
+        'With publish_tf, publish the pose of a moving base in the frame of odom as well: for a '
+        'robot whose odometry nobody else gives to tf',
     )
     moveit_services: bool = parameter(
         False,
