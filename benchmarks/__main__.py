@@ -107,6 +107,13 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument(
         '--soak', type=float, default=2.0, metavar='MINUTES', help='of joint states at 1 kHz'
     )
+    group.add_argument(
+        '--swap',
+        type=float,
+        default=0.0,
+        metavar='SECONDS',
+        help='only a soak, in which the robot is replaced every so many seconds',
+    )
     group = parser.add_argument_group('accuracy')
     group.add_argument('--backend', default='python', choices=('python', 'llvm'))
     group.add_argument('--states', type=int, default=2, help='random states of each robot')

@@ -92,6 +92,9 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
         bench = _Bench(Path(folder), options.quick)
         stack.callback(bench.close)
         ours = stack.enter_context(bench.ours())
+        if options.swap:
+            yield from bench.swaps(ours, options.soak, options.swap)
+            return
         others = [stack.enter_context(bench.echo())]
         if 'pin' in options.peers:
             others.append(stack.enter_context(bench.reference()))
@@ -265,13 +268,37 @@ class _Bench:
 
     # --- measurements ---------------------------------------------------------------------------
 
-    def measured(self, one: Running, rate: float, seconds: float, *, pushed: bool = False) -> Any:
-        """What becomes of joint states at a rate, of an arm that nobody touches or one pushes."""
+    def measured(
+        self,
+        one: Running,
+        rate: float,
+        seconds: float,
+        *,
+        pushed: bool = False,
+        stamps: Path | None = None,
+    ) -> Any:
+        """What becomes of joint states at a rate, of an arm that nobody touches or one pushes.
+
+        With a file for stamps, the numbers of the answers are kept as well, one a joint.
+        """
         file = self._pushed_file if pushed else self._file
         with self.meter.listening(one.topics, one.timed):
             with self.meter.publishing(one.name, self._state) as publish:
                 self.meter.first_answer(publish)
-            return self.meter.measure(one.pid, one.name, file, rate, seconds)
+            end = 8 * len(self._names) if stamps else 0
+            return self.meter.measure(
+                one.pid, one.name, file, rate, seconds, stamps=stamps, end=end
+            )
+
+    def swaps(self, ours: Running, minutes: float, every: float) -> Iterator[Record]:
+        """What becomes of joint states, and of the process, while the robot is replaced."""
+        from benchmarks.ros_swaps import expected, soak
+
+        seconds = 60.0 * minutes if not self.quick else 4.0 * every
+        counted = replace(ours, timed=_full(ours.name, COUNTED))
+        found = soak(self, counted, self._urdf, FRAME, seconds, every)
+        torques = expected(self._urdf.read_text(), FRAME, self._state.position)
+        yield from found.records(ROBOT, *torques)
 
     def holds(self, one: Running, rate: float) -> bool:
         """Whether it answers almost all at a rate."""

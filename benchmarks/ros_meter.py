@@ -50,6 +50,9 @@ class Measurement:
         cpu: seconds of processor time of the process.
         latencies: from sending to reading the answer [us], in the order of arrival.
         memory: resident [MB], once a second.
+        threads, files: how many the process has, once a second.
+        stamps: of the answers [ns], in the order of arrival.
+        ends: last bytes of the answers, as many as there are numbers for the joints.
     """
 
     sent: int
@@ -58,6 +61,10 @@ class Measurement:
     cpu: float
     latencies: Any
     memory: tuple[float, ...]
+    threads: tuple[int, ...] = ()
+    files: tuple[int, ...] = ()
+    stamps: Any = ()
+    ends: tuple[bytes, ...] = ()
 
     @property
     def cost(self) -> float:
@@ -83,7 +90,8 @@ class Meter:
         self._read = Node('benchmark_meter')
         self._unread = Node('benchmark_listener')  # not spun: its messages stay in the middleware
         self.executor.add_node(self._read)
-        self._arrivals: list[tuple[int, bytes]] = []
+        self._arrivals: list[tuple[int, bytes, bytes]] = []
+        self._end = 0
 
     def close(self) -> None:
         """Leave the middleware."""
@@ -157,7 +165,8 @@ class Meter:
             self._read.destroy_publisher(publisher)
 
     def _on_answer(self, data: bytes) -> None:
-        self._arrivals.append((time.monotonic_ns(), data[STAMP_OFFSET : STAMP_OFFSET + 8]))
+        end = data[-self._end :] if self._end else b''
+        self._arrivals.append((time.monotonic_ns(), data[STAMP_OFFSET : STAMP_OFFSET + 8], end))
 
     def first_answer(self, publish: Callable[[], None]) -> float:
         """The monotonic time [s] of the first answer to what is published from now on."""
@@ -166,7 +175,7 @@ class Meter:
 
         def found() -> list[int]:
             # What was asked earlier may be answered late.
-            return [at for at, stamp in self._arrivals if nanoseconds(stamp) >= begun]
+            return [at for at, stamp, _ in self._arrivals if nanoseconds(stamp) >= begun]
 
         self.spin(lambda: bool(found()), publish)
         return found()[0] * 1e-9
@@ -207,7 +216,15 @@ class Meter:
         return [float(found[key]) for key in keys]
 
     def measure(
-        self, pid: int, namespace: str, file: Path, rate: float, seconds: float
+        self,
+        pid: int,
+        namespace: str,
+        file: Path,
+        rate: float,
+        seconds: float,
+        *,
+        stamps: Path | None = None,
+        end: int = 0,
     ) -> Measurement:
         """Send joint states at a rate and see what comes back.
 
@@ -217,11 +234,15 @@ class Meter:
             file: bytes of a joint state.
             rate: Hz.
             seconds: how long.
+            stamps: file for the stamps of what is sent.
+            end: so many of the last bytes of each answer are kept.
         """
         self._arrivals.clear()
+        self._end = end
         where = ('--ros-args', '-r', f'__ns:=/{namespace}')
-        source = start('ros_source', str(file), str(rate), str(seconds), *where, piped=True)
-        found: dict[str, Any] = {'memory': []}
+        given = (str(file), str(rate), str(seconds), *([str(stamps)] if stamps else []))
+        source = start('ros_source', *given, *where, piped=True)
+        found: dict[str, Any] = {'memory': [], 'threads': [], 'files': []}
         done: Future[None] = Future(executor=self.executor)
 
         def watch() -> None:
@@ -233,6 +254,8 @@ class Meter:
             def sample() -> None:
                 while not ended.wait(1.0):
                     found['memory'].append(resident(pid))
+                    found['threads'].append(len(os.listdir(f'/proc/{pid}/task')))
+                    found['files'].append(len(os.listdir(f'/proc/{pid}/fd')))
 
             sampler = threading.Thread(target=sample)
             sampler.start()
@@ -255,9 +278,10 @@ class Meter:
                 break
             self.executor.spin_until_future_complete(Future(), timeout_sec=0.05)
         source.communicate('\n', timeout=PATIENCE)
-        pairs = np.array([(at, nanoseconds(raw)) for at, raw in self._arrivals], dtype=np.int64)
+        pairs = np.array([(at, nanoseconds(raw)) for at, raw, _ in self._arrivals], dtype=np.int64)
         pairs = pairs.reshape(-1, 2)
-        pairs = pairs[(pairs[:, 1] >= int(first)) & (pairs[:, 1] <= int(last))]
+        kept = (pairs[:, 1] >= int(first)) & (pairs[:, 1] <= int(last))
+        pairs = pairs[kept]
         return Measurement(
             sent=int(sent),
             received=len(pairs),
@@ -265,6 +289,10 @@ class Meter:
             cpu=found['cpu'],
             latencies=(pairs[:, 0] - pairs[:, 1]) * 1e-3,
             memory=tuple(found['memory']),
+            threads=tuple(found['threads']),
+            files=tuple(found['files']),
+            stamps=pairs[:, 1],
+            ends=tuple(one[2] for one, keep in zip(self._arrivals, kept, strict=True) if keep),
         )
 
 

@@ -1,9 +1,10 @@
 """Publishes joint states at a steady rate: serialised once, only the stamp changes.
 
-Run as a program: `python -m benchmarks.ros_source FILE RATE SECONDS`, where FILE holds the bytes of
-a joint state. The stamp of each message is the monotonic clock [ns] when it was sent. Prints
-`begin` and, with the number of messages and the first and last stamp, `end` of the measured time,
-which begins after a second of warm-up.
+Run as a program: `python -m benchmarks.ros_source FILE RATE SECONDS [STAMPS]`, where FILE holds the
+bytes of a joint state; into the file STAMPS all stamps are written, eight bytes each. The stamp of
+each message is the monotonic clock [ns] when it was sent. Prints `begin` and, with the number of
+messages and the first and last stamp, `end` of the measured time, which begins after a second of
+warm-up.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import gc
 import struct
 import sys
 import time
+from array import array
 from pathlib import Path
 
 import rclpy
@@ -32,7 +34,7 @@ MISSED = 0.5
 """Seconds behind the plan after which it is not made up for."""
 
 
-def main(file: str, rate: float, seconds: float) -> None:
+def main(file: str, rate: float, seconds: float, stamps: str = '') -> None:
     """Publish; late messages are sent at once, so that the mean rate holds."""
     message = bytearray(Path(file).read_bytes())
     rclpy.init(args=sys.argv)
@@ -43,6 +45,7 @@ def main(file: str, rate: float, seconds: float) -> None:
     gc.collect()
     gc.freeze()
     publish, clock = publisher.publish, time.monotonic_ns
+    sent = array('q')
 
     def send(count: int) -> tuple[int, int]:
         due, first, now = clock(), 0, 0
@@ -57,13 +60,17 @@ def main(file: str, rate: float, seconds: float) -> None:
             now = clock()
             STAMP.pack_into(message, STAMP_OFFSET, now // 10**9, now % 10**9)
             publish(bytes(message))
+            sent.append(now)
             first = first or now
         return first, now
 
     send(round(WARM_UP * rate))
     print('begin', flush=True)
+    sent = array('q')
     count = round(seconds * rate)
     first, last = send(count)
+    if stamps:
+        Path(stamps).write_bytes(sent.tobytes())
     print(f'end {count} {first} {last}', flush=True)
     # What has been sent may still be on its way: the participant stays until it is told to end.
     sys.stdin.readline()
@@ -72,4 +79,5 @@ def main(file: str, rate: float, seconds: float) -> None:
 
 
 if __name__ == '__main__':
-    main(sys.argv[1], float(sys.argv[2]), float(sys.argv[3]))
+    given = sys.argv[4:5] if not sys.argv[4].startswith('-') else ()
+    main(sys.argv[1], float(sys.argv[2]), float(sys.argv[3]), *given)
