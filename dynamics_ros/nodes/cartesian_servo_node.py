@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from functools import partial
+from typing import NoReturn
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped, TwistStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from std_srvs.srv import SetBool
@@ -30,7 +30,7 @@ from .robot_context import RobotContext
 from .servo_commands import Commands, check_order_is_known, commanded_joints
 from .servo_parameters import ServoParameters
 from .servo_status import PAUSED, READY, STOPPING, ServoStatus, following
-from .servo_targets import Frames, PoseTarget, Targets, TwistTarget
+from .servo_targets import Frames, PoseTarget, Target, Targets, TwistTarget
 from .standalone import run_alone
 from .state import RobotState
 from .transforms import Transforms
@@ -74,10 +74,9 @@ class Servo(Part):
             Frames(context, Transforms(node), lambda: self.parameters.values.transform_timeout)
         )
         self._status = ServoStatus(node)
-        for kind, target in ((TwistStamped, TwistTarget), (PoseStamped, PoseTarget)):
-            node.create_subscription(
-                kind, f'~/{target.name}', lambda m, t=target: self._take(t, m), COMMAND_QOS
-            )
+        for kind in (TwistTarget, PoseTarget):
+            taken = partial(self._take, kind)
+            node.create_subscription(kind.message, f'~/{kind.name}', taken, COMMAND_QOS, raw=True)
         node.create_service(SetBool, '~/pause', self._pause)
         # Steady: a simulated clock that stands still must not leave the robot moving.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -198,10 +197,10 @@ class Servo(Part):
     def _period(self) -> float:
         return 1.0 / self.parameters.values.rate
 
-    def _take(self, kind: Any, message: Any) -> None:
+    def _take(self, kind: type[Target], data: bytes) -> None:
         if self._state is None or self._paused or not self._managed.active:
             return
-        self._targets.take(kind, message, self._state.q)
+        self._targets.take(kind, data, self._state.q)
         self.silence = self._targets.problem
 
     def _pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:

@@ -8,13 +8,21 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from geometry_msgs.msg import PoseStamped, TwistStamped
+from rclpy.serialization import deserialize_message
 
-from ..errors import DynamicsRosError, UnknownFrameError
+from ..errors import DynamicsRosError, InvalidArgumentError, UnknownFrameError
 from ..inverse_kinematics.differential import CartesianServo, ServoStep
 from .conversions import Array, pose_matrix, twist_array
 from .results import TransformError
 from .robot_context import RobotContext
 from .transforms import Transforms
+
+LARGEST = 1e6
+"""m/s, rad/s or m in a command: no robot means more, and arithmetic overflows somewhere above."""
+
+MOST_BYTES = 1 << 16
+"""Of a command, whose only text is the name of a frame."""
 
 
 class Frames:
@@ -57,7 +65,7 @@ class Frames:
 class TwistTarget:
     """A velocity, in axes that may turn with the robot."""
 
-    name = 'twist_command'
+    name, message = 'twist_command', TwistStamped
 
     def __init__(self, message: Any, frames: Frames, q: Array) -> None:
         """Check a message.
@@ -66,6 +74,7 @@ class TwistTarget:
             DynamicsRosError: it says nothing that could be done.
         """
         self._twist = twist_array(message.twist, 'twist_command.twist')
+        _check_size('twist_command.twist', self._twist)
         self._frame_id, self._frames = message.header.frame_id, frames
         self.received = time.monotonic()
         frames.pose(self._frame_id, q)
@@ -80,7 +89,7 @@ class TwistTarget:
 class PoseTarget:
     """A pose; one that is given in a frame of the robot stays where that was when it came."""
 
-    name = 'pose_command'
+    name, message = 'pose_command', PoseStamped
 
     def __init__(self, message: Any, frames: Frames, q: Array) -> None:
         """Check a message.
@@ -89,6 +98,7 @@ class PoseTarget:
             DynamicsRosError: it says nothing that could be done.
         """
         pose = pose_matrix(message.pose, 'pose_command.pose')
+        _check_size('pose_command.pose.position', pose[:3, 3])
         self._target = np.ascontiguousarray(frames.pose(message.header.frame_id, q) @ pose)
         self.received = time.monotonic()
 
@@ -97,7 +107,32 @@ class PoseTarget:
         return servo.follow_pose(q, self._target, dt)
 
 
+def _check_size(argument: str, numbers: Array) -> None:
+    """Refuse numbers that nobody can mean.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    largest = float(np.abs(numbers).max())
+    if largest > LARGEST:
+        raise InvalidArgumentError(argument, f'has {largest:g}', f'numbers up to {LARGEST:g}')
+
+
 Target = TwistTarget | PoseTarget
+
+
+def _message(kind: Any, data: bytes) -> Any:
+    """The message of some bytes.
+
+    Raises:
+        InvalidArgumentError: they are none.
+    """
+    if len(data) > MOST_BYTES:
+        raise InvalidArgumentError('message', f'{len(data)} bytes', f'up to {MOST_BYTES}')
+    try:
+        return deserialize_message(data, kind)
+    except Exception as error:  # of no type that rclpy promises
+        raise InvalidArgumentError('message', 'malformed bytes', kind.__name__) from error
 
 
 class Targets:
@@ -112,10 +147,16 @@ class Targets:
         self._target: Target | None = None
         self.problem = ''
 
-    def take(self, kind: type[TwistTarget] | type[PoseTarget], message: Any, q: Array) -> None:
-        """Follow a command from now on, or nothing if it makes no sense."""
+    def take(self, kind: type[TwistTarget] | type[PoseTarget], data: bytes, q: Array) -> None:
+        """Follow a command from now on, or nothing if it makes no sense.
+
+        Args:
+            kind: of the command.
+            data: its message in bytes: rclpy's own reading fills the log with what is none.
+            q: (nq) where the robot is.
+        """
         try:
-            self._target = kind(message, self._frames, q)
+            self._target = kind(_message(kind.message, data), self._frames, q)
             self.problem = ''
         except DynamicsRosError as error:
             self.drop(f'{kind.name} refused: {error}')
