@@ -71,7 +71,7 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
         LifecycleNodeMixin.__init__(self)
         for service in self.services:
             if service not in others:
-                self.guard_service(service, service.service_name, MOST_BYTES)
+                self.guard_service(service, service.srv_name, MOST_BYTES)
         if self.executor is not None:
             self.executor.wake()  # which does not know these services yet
 
