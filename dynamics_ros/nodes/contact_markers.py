@@ -37,6 +37,9 @@ LABEL_HEIGHT = 4.0
 """Of the text at the touched link, in diameters of an arrow."""
 
 
+ARROWS = ('force', 'torque')
+"""Namespaces of the arrows of each frame, which have its index."""
+
 ORIGIN, NOWHERE = (0.0, 0.0, 0.0), np.zeros(3)
 
 
@@ -107,6 +110,13 @@ class ContactMarkers:
         fill(whole, numbers)
         self._output.publish(whole.message(state.stamp_bytes))
 
+    def erase(self, frames: int, before: int) -> None:
+        """Take away the arrows of frames of which there were more before."""
+        head = self._context.root_header(self._context.now())
+        gone = markers.removed_from(head, ARROWS, frames, before)
+        if gone:
+            self._output.publish(MarkerArray(markers=gone))
+
     def _message(
         self,
         state: RobotState,
@@ -120,7 +130,7 @@ class ContactMarkers:
         shown = [
             markers.arrow(head, name, i, ORIGIN, NOWHERE, diameter, color)
             for i in range(drawn.wrenches)
-            for name in ('force', 'torque')
+            for name in ARROWS
         ]
         if drawn.link:
             text = f'{drawn.state.name.lower()}: {drawn.link}'

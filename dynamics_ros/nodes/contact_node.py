@@ -107,6 +107,8 @@ class Contact(Part):
             (self._frame_outputs[frame, 'wrench'], self._frame_outputs[frame, 'estimate'])
             for frame in prepared.frames
         ]
+        if self._pipeline is not None:
+            self._drawing.erase(len(prepared.frames), len(self._pipeline.frames))
         self._pipeline = prepared
         # What belongs to the robot before goes with it, whether or not another state comes.
         self._share, self._share_made_of, self._external = None, (), None

@@ -126,9 +126,21 @@ class Kinematics(Part):
     def adopt(self, prepared: Prepared) -> None:
         """Have the topics of these frames."""
         self._frame_outputs.set_frames(prepared.frames)
+        self._erase(self._prepared, prepared)
         self._prepared = prepared
         self._tell_fixed()
         self._plan()
+
+    def _erase(self, before: Prepared | None, after: Prepared) -> None:
+        """Take away the markers that nothing moves any more."""
+        if before is None:
+            return
+        head = self.context.root_header(self.context.now())
+        gone = markers.removed_from(head, ('frames',), len(after.frames), len(before.frames))
+        if before.center_of_mass is not None and after.center_of_mass is None:
+            gone.append(markers.removed(head, 'center_of_mass'))
+        if gone:
+            self._markers.publish(MarkerArray(markers=gone))
 
     def _plan(self) -> None:
         """Have the answers to states made anew."""

@@ -100,6 +100,11 @@ def label(header: Header, namespace: str, text: str, height: float, color: Color
     return marker
 
 
+def removed_from(header: Header, namespaces: Sequence[str], first: int, count: int) -> list[Marker]:
+    """Takes away those from an identifier on, of as many as there were in each namespace."""
+    return [removed(header, name, i) for name in namespaces for i in range(first, count)]
+
+
 def removed(header: Header, namespace: str, identifier: int = 0) -> Marker:
     """Takes a marker away."""
     marker = _marker(header, namespace, identifier, Marker.ARROW)

@@ -6,13 +6,16 @@ import math
 import re
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from copy import copy
 from typing import Any
 
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks
+from rclpy.exceptions import InvalidParameterTypeException
 from rclpy.node import Node
 from rclpy.publisher import Publisher
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
+from rclpy.qos_overriding_options import QoSOverridingOptions
 
 from ..errors import InvalidArgumentError
 from .cdr import Template
@@ -26,6 +29,16 @@ LATCHED = QoSProfile(
     durability=DurabilityPolicy.TRANSIENT_LOCAL,
 )
 
+
+OVERRIDABLE = QoSOverridingOptions(
+    (
+        QoSPolicyKind.HISTORY,
+        QoSPolicyKind.DEPTH,
+        QoSPolicyKind.RELIABILITY,
+        QoSPolicyKind.DURABILITY,
+    )
+)
+"""What of an output `qos_overrides./TOPIC.publisher.*` overrides."""
 
 LOOK_PERIOD = 0.045
 """Seconds between two looks at whether anybody listens: asking costs as much as a small kernel."""
@@ -117,11 +130,20 @@ class Output:
         self._publisher: Publisher[Any] | None = None
         try:
             self.topic = node.resolve_topic_name(name)
-            self._publisher = node.create_publisher(kind, name, qos, event_callbacks=silent)
+            self._publisher = node.create_publisher(
+                kind,
+                name,
+                copy(qos),  # which overrides are written into
+                event_callbacks=silent,
+                qos_overriding_options=OVERRIDABLE,
+            )
         except MIDDLEWARE_ERRORS as error:
             self.topic, self.missing = _described(node, name), in_words(error)
             node.get_logger().error(f'{self.topic} cannot be published: {self.missing}')
             return
+        except (RuntimeError, InvalidParameterTypeException) as error:
+            parameters = f'qos_overrides.{self.topic}.publisher'
+            raise InvalidArgumentError(parameters, str(error), 'a policy of ROS') from error
         self._publish = self._publisher.publish
         # What rclpy's publish does with bytes after two questions that cost as much as this does.
         self._publish_bytes = self._publisher.handle.publish_raw

@@ -53,6 +53,8 @@ def refuse_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
             elif name not in for_all and not name.startswith(OF_RCLPY):
                 known = [*_names(node), *(_names(host) if host else ())]
                 refused.append(f'{node.get_name()} has no parameter {name!r}{meant(name, known)}')
+            elif name.startswith(f'qos_overrides.{node.get_fully_qualified_name()}/'):
+                continue  # an output of a frame, which comes with the robot
             elif name not in warned and not any(other.has_parameter(name) for other in nodes):
                 warned.add(name)
                 known = [known for other in nodes for known in _names(other)]
