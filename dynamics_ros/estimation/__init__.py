@@ -1,7 +1,8 @@
 """What the robot feels: external joint torques, wrenches at frames, contact, and taring."""
 
 from .contact import ContactDetector, ContactReport, ContactState
-from .contact_location import ContactLocation, ContactLocator, links_without_surface
+from .contact_hypotheses import ContactLocation
+from .contact_location import ContactLocator, links_without_surface
 from .contact_surface import Surface, sample_surfaces
 from .effort_check import EffortCheck, EffortReport, EffortVerdict
 from .effort_model import EffortModel

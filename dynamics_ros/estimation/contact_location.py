@@ -16,7 +16,9 @@ less where the force would have to pull, and less where the line of action reach
 through another part of the robot. Of a link whose surface is not known, a force in any direction
 and a torque of it are one more hypothesis: without, a push there would be put on a link that has a
 surface, however badly that explains it. A link with more joints before it explains more torques,
-and the determinant charges for that. Evidence weighted by area gives the probability of the links
+and the determinant charges for that. Noise may be larger than stated, above all where joints move
+and have friction that nobody has identified: all of this is computed for several sizes of it, whose
+evidence is added up. Evidence weighted by area gives the probability of the links
 and where on the likeliest one the contact is ([Manuelli2016] follow the same likelihood with a
 particle filter). With six joints before the link this finds where the line of action enters the
 surface; with fewer, friction decides what is left open.
@@ -25,9 +27,7 @@ surface; with fewer, friction decides what is left open.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,13 +36,19 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments import check_positive, finite_vector, per_entry
 from ..errors import UnknownFrameError
 from ..model.model import ROOT
-from .contact_surface import Patches, Surface
+from .contact_hypotheses import (
+    ContactLocation,
+    Look,
+    PosedSurfaces,
+    Somewhere,
+    SurfacedLink,
+    Weighed,
+    possible_noises,
+)
+from .contact_surface import Surface
 
 if TYPE_CHECKING:
     from ..robot import Robot
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 LEVER = 0.3
 """m; the force of a first look is the largest torque over this."""
@@ -53,48 +59,18 @@ MODEL_ERROR = 0.01
 HIDDEN = 0.01
 """Of what lies in front of the pusher, so much of the evidence is left."""
 
-REACH = (0.01, 0.3)
-"""m along the line of action: from where to where something is in front of a contact."""
-
 KNOWN = 0.03
 """m; with a smaller deviation the likeliest place stands for all of a link."""
 
-KEPT = 12
-"""Coarse pieces of a link that are looked at again in fine ones."""
+AT_REST = 0.02
+"""rad/s or m/s; a joint that is faster moves."""
 
-EXTENT = 0.3
-"""m; how far from its origin a link without a surface may be touched."""
+UNDESCRIBED = 0.15
+"""How likely it is that none of the hypotheses is true where noise is not as stated: friction is
+different at each joint. See ``test/test_estimation_location_friction.py``."""
 
-
-@dataclass(frozen=True, eq=False)
-class ContactLocation:
-    """Where the robot is touched.
-
-    Attributes:
-        link: the likeliest link.
-        probability: of that link among all that were compared.
-        probabilities: of each link.
-        point: (3) in the link's frame [m]; zero, as the two below, where the link has no surface.
-        normal: (3) outward normal of the surface there, in the link's frame.
-        force: (3) of the environment on the robot, in the link's frame [N].
-        deviation: standard deviation of the point on the link [m]; inf for a link without surface.
-        misfit: root mean square of the torques that the contact leaves over, in units of their
-            noise; far above 1, one push on one link is not what happens.
-    """
-
-    link: str
-    probability: float
-    probabilities: Mapping[str, float]
-    point: Array
-    normal: Array
-    force: Array
-    deviation: float
-    misfit: float
-
-    @property
-    def point_frame(self) -> str:
-        """The frame of point, normal and force; '' where none of them was found."""
-        return self.link if math.isfinite(self.deviation) else ''
+NEGLIGIBLE = 7.0
+"""Of what is so much less likely, as a logarithm, than something else the first look is enough."""
 
 
 class ContactLocator:
@@ -134,7 +110,9 @@ class ContactLocator:
             for name in links:
                 if name not in robot.frame_names:
                     raise UnknownFrameError(argument, name, robot.frame_names)
-        self._links = [_Link(name, one) for name, one in surfaces.items() if self._feels(name)]
+        self._links = [
+            SurfacedLink(name, one) for name, one in surfaces.items() if self._feels(name)
+        ]
         # Where nothing has a surface, there is nothing to find.
         self._unseen = [name for name in unseen if self._links and self._feels(name)]
 
@@ -167,7 +145,11 @@ class ContactLocator:
         import scipy.special  # noqa: F401
 
     def locate(
-        self, q: ArrayLike, external_torque: ArrayLike, ignored: NDArray[np.bool_] | None = None
+        self,
+        q: ArrayLike,
+        external_torque: ArrayLike,
+        ignored: NDArray[np.bool_] | None = None,
+        v: ArrayLike | None = None,
     ) -> ContactLocation | None:
         """The contact that explains the torques best; None without a link or without any torque.
 
@@ -175,6 +157,7 @@ class ContactLocator:
             q: (nq) configuration.
             external_torque: (nv), tared [Nm or N].
             ignored: (nv) joints that are not to be believed now.
+            v: (nv) velocities, which say what joints may have friction; None is at rest.
 
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
@@ -187,46 +170,44 @@ class ContactLocator:
         if not self._links or largest == 0.0:
             return None
         noise = np.hypot(self._noise[used], MODEL_ERROR * largest)
-        y = torque[used] / noise
+        moving = np.zeros(len(used), dtype=bool)
+        if v is not None:
+            moving = np.abs(finite_vector('v', v, len(used))) > AT_REST
+        noises = possible_noises(noise, moving[used])
         force = largest / LEVER
-        found: list[_Posterior | _Somewhere] = [
-            self._on_link(link, q, used, noise, y, force) for link in self._links
+        jacobians = [self._robot.jacobian(q, name, 'local')[:, used] for name in self.links]
+        looks: list[list[Look | Somewhere]] = [
+            [Look(link, J, torque[used], one, force, self._friction) for one in noises]
+            for link, J in zip(self._links, jacobians)
         ]
-        for name in self._unseen:
-            J = self._robot.jacobian(q, name, 'local')[:, used] / noise
-            found.append(_Somewhere.explain(name, J, y, force))
+        looks += [
+            [Somewhere.explain(name, J, torque[used], one, force) for one in noises]
+            for name, J in zip(self._unseen, jacobians[len(self._links) :])
+        ]
+        least = max(look.evidence for of_link in looks for look in of_link) - NEGLIGIBLE
+        found = [Weighed.of(of_link, least) for of_link in looks]
         evidence = np.array([link.evidence for link in found])
         rivals = np.flatnonzero(evidence > evidence.max() + np.log(HIDDEN))
         if len(rivals) > 1:
-            robot = _Posed(self._robot, self._links, q)
+            robot = PosedSurfaces(self._robot, self._links, q)
             for index in rivals:
-                one = found[index]
+                one = found[index].best
                 # Of many places that would do, some are free.
-                if one.deviation < KNOWN and robot.hides(index, *one.place()):
+                if one and one.deviation < KNOWN and robot.hides(index, *one.place()):
                     evidence[index] += np.log(HIDDEN)
         probabilities = np.exp(evidence - np.logaddexp.reduce(evidence))
-        best = int(np.argmax(evidence))
-        return found[best].location(
-            {link: float(p) for link, p in zip(self.links, probabilities, strict=True)}
+        seen = np.array([link.best is not None for link in found])
+        best = found[int(np.argmax(np.where(seen, evidence, -np.inf)))].best
+        assert best is not None, 'of the likeliest link at least'
+        # How likely it is that noise is as stated.
+        stated = np.logaddexp.reduce([link.stated for link in found])
+        certain = min(np.exp(stated - np.logaddexp.reduce([link.evidence for link in found])), 1.0)
+        if not math.isfinite(best.deviation):
+            certain = 0.0  # any force and any torque: that explains nearly everything
+        return best.location(
+            {link: float(p) for link, p in zip(self.links, probabilities, strict=True)},
+            1.0 - UNDESCRIBED * (1.0 - float(certain)),
         )
-
-    def _on_link(
-        self,
-        link: _Link,
-        q: ArrayLike,
-        used: NDArray[np.bool_],
-        noise: Array,
-        y: Array,
-        force: float,
-    ) -> _Posterior:
-        J = self._robot.jacobian(q, link.name, 'local')[:, used] / noise
-        coarse = link.coarse.explain(J, y, force, self._friction)
-        kept = np.argsort(coarse.evidence)[-KEPT:]
-        # The force that the first look found replaces the guess.
-        weights = np.exp(coarse.evidence[kept] - coarse.evidence[kept[-1]])
-        force = max(float(weights @ coarse.force[kept] / weights.sum()), 0.1 * force)
-        fine = np.concatenate([link.surface.members[i] for i in kept])
-        return _Posterior(link, fine, link.fine.explain(J, y, force, self._friction, fine))
 
 
 def links_without_surface(
@@ -249,191 +230,3 @@ def links_without_surface(
         if body not in shaped and inertia.mass > 0.0:
             found.setdefault(body, link)
     return tuple(found[body] for body in sorted(found))
-
-
-@dataclass(frozen=True, eq=False)
-class _Explained:
-    """What each piece of a surface makes of the torques.
-
-    Attributes:
-        evidence: (n) log of its probability density, its area included.
-        force: (n) inward force [N].
-        mean: (n, 5) and covariance: (n, 5, 5) of the unknowns x, and their units.
-        misfit: (n) sum of squares of what it leaves over.
-    """
-
-    evidence: Array
-    force: Array
-    mean: Array
-    covariance: Array
-    units: Array
-    misfit: Array
-
-
-class _Pieces:
-    """The constant part of G for the pieces of a surface: wrenches of the unknowns, per unit."""
-
-    def __init__(self, patches: Patches, total_area: float) -> None:
-        n, p = patches.normals, patches.points
-        # Tangents: of a vector that is not along the normal.
-        least = np.eye(3)[np.argmin(np.abs(n), axis=1)]
-        first = np.cross(n, least)
-        first /= np.linalg.norm(first, axis=1, keepdims=True)
-        self.tangents = np.stack([first, np.cross(n, first)], axis=2)
-        directions = np.concatenate([-n[..., np.newaxis], self.tangents], axis=2)
-        self.wrenches = np.zeros((len(p), 6, 5))
-        self.wrenches[:, :3, :3] = directions
-        self.wrenches[:, 3:, :3] = np.cross(p[..., np.newaxis], directions, axis=1)
-        # A place d further along a tangent: the torque of the inward force grows by d x (-n).
-        self.wrenches[:, 3:, 3:] = np.cross(self.tangents, -n[..., np.newaxis], axis=1)
-        self.patches = patches
-        self._log_share = np.log(patches.areas / total_area)
-
-    def explain(
-        self, J: Array, y: Array, force: float, friction: float, which: Indices | None = None
-    ) -> _Explained:
-        """Evidence and posterior of the pieces for the whitened Jacobian and torques."""
-        selected = slice(None) if which is None else which
-        tangential, along = friction * force, self.patches.size * force
-        units = np.array([force, tangential, tangential, along, along])
-        A = (J.T @ self.wrenches[selected]) * units
-        C = np.eye(5) + np.swapaxes(A, 1, 2) @ A
-        b = y @ A
-        covariance = np.linalg.inv(C)
-        mean = np.einsum('nij,nj->ni', covariance, b)
-        left = y - np.einsum('nij,nj->ni', A, mean)
-        # y^T y - b^T C^-1 b = |left|^2 + |mean|^2, without cancellation.
-        misfit = np.einsum('ni,ni->n', left, left)
-        quadratic = misfit + np.einsum('ni,ni->n', mean, mean)
-        from scipy.special import log_ndtr  # see compile
-
-        pushes = log_ndtr(mean[:, 0] / np.sqrt(covariance[:, 0, 0]))
-        determinant = np.linalg.slogdet(C)[1]
-        evidence = self._log_share[selected] + pushes - 0.5 * (quadratic + determinant)
-        return _Explained(evidence, force * mean[:, 0], mean, covariance, units, misfit / len(y))
-
-
-class _Link:
-    def __init__(self, name: str, surface: Surface) -> None:
-        self.name = name
-        self.surface = surface
-        total = float(surface.fine.areas.sum())
-        self.coarse = _Pieces(surface.coarse, total)
-        self.fine = _Pieces(surface.fine, total)
-
-
-class _Posterior:
-    """The pieces of one link that were looked at, and how likely they are."""
-
-    def __init__(self, link: _Link, fine: Indices, explained: _Explained) -> None:
-        self._link = link
-        self._fine = fine
-        self._explained = explained
-        self.evidence = float(np.logaddexp.reduce(explained.evidence))
-
-    def place(self) -> tuple[Array, Array]:
-        """The likeliest point (3) and the force there (3), in the link's frame."""
-        explained, pieces = self._explained, self._link.fine
-        best = int(np.argmax(explained.evidence))
-        index, size = self._fine[best], pieces.patches.size
-        # Where within the piece: d f / f, no farther than its edge.
-        force, change = explained.force[best], explained.mean[best, 3:] * explained.units[0]
-        along = size * change / force if force > 0.0 else np.zeros_like(change)
-        tangents, normal = pieces.tangents[index], pieces.patches.normals[index]
-        point = pieces.patches.points[index] + tangents @ np.clip(along, -2.0 * size, 2.0 * size)
-        tangential = explained.mean[best, 1:3] * explained.units[1:3]
-        return point, tangents @ tangential - explained.force[best] * normal
-
-    @cached_property
-    def deviation(self) -> float:
-        """Standard deviation of the point [m]."""
-        patches = self._link.fine.patches
-        weights = np.exp(self._explained.evidence - self.evidence)
-        distances = np.sum((patches.points[self._fine] - self.place()[0]) ** 2, axis=1)
-        return float(np.sqrt(weights @ distances + patches.size**2))
-
-    def location(self, probabilities: dict[str, float]) -> ContactLocation:
-        """The contact on this link."""
-        explained, patches = self._explained, self._link.fine.patches
-        best = int(np.argmax(explained.evidence))
-        point, force = self.place()
-        return ContactLocation(
-            link=self._link.name,
-            probability=probabilities[self._link.name],
-            probabilities=probabilities,
-            point=point,
-            normal=patches.normals[self._fine[best]],
-            force=force,
-            deviation=self.deviation,
-            misfit=float(np.sqrt(explained.misfit[best])),
-        )
-
-
-@dataclass(frozen=True)
-class _Somewhere:
-    """What a push somewhere on a link without surface makes of the torques."""
-
-    link: str
-    evidence: float
-    misfit: float
-    deviation: float = math.inf
-
-    @classmethod
-    def explain(cls, link: str, J: Array, y: Array, force: float) -> _Somewhere:
-        """The evidence for the whitened Jacobian (6, m) and torques (m) and a usual force [N].
-
-        The equations at the top, with x = (f, tau) ~ N(0, 1) in units of force and force x EXTENT.
-        """
-        for last in (False, True):
-            units = force * np.array([1.0, 1.0, 1.0, EXTENT, EXTENT, EXTENT])
-            A = J.T * units
-            C = np.eye(6) + A.T @ A
-            mean = np.linalg.solve(C, A.T @ y)
-            if not last:  # the force that the first look found replaces the guess
-                force = max(float(np.linalg.norm(mean[:3] * units[:3])), 0.1 * force)
-        left = y - A @ mean
-        misfit = float(left @ left)
-        # Half of all forces would pull, wherever the surface is.
-        evidence = np.log(0.5) - 0.5 * (misfit + mean @ mean + np.linalg.slogdet(C)[1])
-        return cls(link, float(evidence), float(np.sqrt(misfit / len(y))))
-
-    def place(self) -> tuple[Array, Array]:
-        """No point and no force."""
-        return np.zeros(3), np.zeros(3)
-
-    def location(self, probabilities: dict[str, float]) -> ContactLocation:
-        """The contact on this link."""
-        return ContactLocation(
-            link=self.link,
-            probability=probabilities[self.link],
-            probabilities=probabilities,
-            point=np.zeros(3),
-            normal=np.zeros(3),
-            force=np.zeros(3),
-            deviation=self.deviation,
-            misfit=self.misfit,
-        )
-
-
-class _Posed:
-    """The surfaces of all links where they are at a configuration."""
-
-    def __init__(self, robot: Robot, links: Sequence[_Link], q: ArrayLike) -> None:
-        self._poses = [robot.forward_kinematics(q, link.name) for link in links]
-        self._points = np.concatenate(
-            [
-                link.fine.patches.points @ X[:3, :3].T + X[:3, 3]
-                for link, X in zip(links, self._poses, strict=True)
-            ]
-        )
-        self._width = np.concatenate([np.sqrt(link.fine.patches.areas / np.pi) for link in links])
-
-    def hides(self, link: int | np.intp, point: Array, force: Array) -> bool:
-        """Whether a push at a point of a link would have to come through the robot."""
-        X = self._poses[link]
-        away = X[:3, :3] @ (-force / np.linalg.norm(force))
-        offsets = self._points - (X[:3, :3] @ point + X[:3, 3])
-        ahead = offsets @ away
-        aside = np.einsum('ij,ij->i', offsets, offsets) - ahead**2
-        hit = (ahead > REACH[0]) & (ahead < REACH[1]) & (aside < self._width**2)
-        return bool(hit.any())

@@ -123,7 +123,7 @@ class ContactPlace:
 
     def known(self, place: ContactLocation) -> bool:
         """Whether the point may be relied on."""
-        return place.deviation <= self._settings().max_deviation
+        return place.known(self._settings().max_deviation)
 
     def markers(
         self,
@@ -172,7 +172,8 @@ class ContactPlace:
                 self._found = done.result()
 
         find = partial(
-            locator.locate, state.q.copy(), external.values.copy(), state.stale_mask.copy()
+            locator.locate,
+            *(state.q.copy(), external.values.copy(), state.stale_mask.copy(), state.v.copy()),
         )
         self._submit(find, take, PLACE)
 

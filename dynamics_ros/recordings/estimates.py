@@ -214,7 +214,7 @@ class Estimates:
         forms = partial(out.form, 'external_torques')
         out.send(JointState, 'external_torques', filled_torques(forms, pipeline, external))
         place = self._placed(state, external)
-        known = place is not None and place.deviation <= pipeline.values.location.max_deviation
+        known = place is not None and place.known(pipeline.values.location.max_deviation)
         link = place.link if place else external.report.link
         forms = partial(out.form, 'contact_state')
         form = self._state_forms.filled(
@@ -251,5 +251,5 @@ class Estimates:
             return None
         if state.time >= self._next_place:
             self._next_place = state.time + round(1e9 / self._now.pipeline.values.location.rate)
-            self._place = locator.locate(state.q, external.values, state.stale_mask)
+            self._place = locator.locate(state.q, external.values, state.stale_mask, state.v)
         return self._place
