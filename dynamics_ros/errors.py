@@ -118,6 +118,23 @@ class ModelError(DynamicsRosError):
         self.reason = reason
 
 
+class TooLargeError(DynamicsRosError):
+    """A function that takes more operations than are compiled or computed at one time.
+
+    Attributes:
+        function: which one, of what.
+        operations: after how many it was given up.
+    """
+
+    def __init__(self, function: str, operations: int) -> None:
+        super().__init__(
+            f'{function}: takes more than {operations} operations; the robot has too many joints '
+            'for this'
+        )
+        self.function = function
+        self.operations = operations
+
+
 class SingularError(DynamicsRosError):
     """A matrix that has to be inverted is singular.
 

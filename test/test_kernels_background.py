@@ -33,7 +33,10 @@ def gate(monkeypatch):
     event = threading.Event()
     compile_module = llvm_compiler.compile_module
 
+    event.reached = threading.Event()
+
     def waiting(*arguments):
+        event.reached.set()
         assert event.wait(PATIENCE)
         return compile_module(*arguments)
 
@@ -165,6 +168,7 @@ def test_small_kernels_do_not_wait_for_a_large_one(gate):
 
 def test_the_smallest_are_compiled_first(gate):
     first = Kernel(polynomial(), wait=False)
+    assert gate.reached.wait(PATIENCE)  # so that none of the others is begun before it
     order, done = [], threading.Event()
     waiting = [Kernel(polynomial(terms), wait=False) for terms in (7, 5, 9)]
     for kernel in waiting:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any, cast
 
+from dynamics_ros.errors import TooLargeError
 from dynamics_ros.kernels.expression import Condition, Expression, Node, Operand, Scalar, constant
 from dynamics_ros.kernels.operations import (
     ABSOLUTE,
@@ -30,19 +31,35 @@ from dynamics_ros.kernels.operations import (
     Operation,
 )
 
+LIMIT = 1_000_000
+"""Most nodes of a trace: some 0.4 GB while it is made. The largest kernel of a humanoid with 38
+joints has 150,000."""
+
 
 class Graph:
     """The store of all nodes of one trace."""
 
-    __slots__ = ('_table', 'nodes')
+    __slots__ = ('_name', '_table', 'nodes')
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = 'a trace') -> None:
+        """Start without nodes.
+
+        Args:
+            name: what is traced, for an error.
+        """
+        self._name = name
         self.nodes: list[Node] = []
         self._table: dict[tuple[Any, ...], Node] = {}
 
+    def _index(self) -> int:
+        index = len(self.nodes)
+        if index >= LIMIT:
+            raise TooLargeError(self._name, index)
+        return index
+
     def symbol(self) -> Expression:
         """Return a new input."""
-        symbol = Expression(self, len(self.nodes), INPUT, ())
+        symbol = Expression(self, self._index(), INPUT, ())
         self.nodes.append(symbol)
         return symbol
 
@@ -70,7 +87,7 @@ class Graph:
         """Return the node with a key, made if it is new."""
         node = self._table.get(key)
         if node is None:
-            node = kind(self, len(self.nodes), operation, operands)
+            node = kind(self, self._index(), operation, operands)
             self.nodes.append(node)
             self._table[key] = node
         return node
@@ -82,7 +99,7 @@ class Graph:
         key = (operation, a.index, b.index)
         node = self._table.get(key)
         if node is None:
-            node = Expression(self, len(self.nodes), operation, (a, b))
+            node = Expression(self, self._index(), operation, (a, b))
             self.nodes.append(node)
             self._table[key] = node
         return cast(Expression, node)

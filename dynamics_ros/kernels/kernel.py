@@ -174,6 +174,7 @@ class Kernel:
             self._runner = runner
             self.call = runner.bind(self._call_general)
             self.backend = 'llvm'
+            self.trace.forget_functions()
         self.compile_seconds = time.perf_counter() - started
         with background.changed:
             self._ready = True

@@ -28,6 +28,9 @@ from dynamics_ros.kernels.interpreter_layout import UnknownLayoutError
 from dynamics_ros.kernels.llvm_source import emit as trace_module
 from dynamics_ros.kernels.trace import Trace
 
+QUICK_OPERATIONS = 200_000
+"""Traces of more operations are compiled without optimization, which would take half a minute."""
+
 _log = logging.getLogger('dynamics_ros.kernels')
 
 
@@ -59,7 +62,8 @@ class LlvmBackend:
             functions.append('entry')
         except UnknownLayoutError as reason:
             _log.info('%s is called through ctypes: %s', trace.name, reason)
-        self.code = llvm_compiler.compile_module(ir, functions)
+        quickly = trace.operation_count > QUICK_OPERATIONS
+        self.code = llvm_compiler.compile_module(ir, functions, quickly)
         prototype = ctypes.CFUNCTYPE(
             ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p
         )

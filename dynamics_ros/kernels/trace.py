@@ -122,6 +122,13 @@ class Trace:
     def _array_function(self) -> FunctionType:
         return FunctionType(self._scalar_function.__code__, dict(ARRAY_FUNCTIONS), self.name)
 
+    def forget_functions(self) -> None:
+        """Give back the memory of the plain Python functions, which are made anew when needed."""
+        for trace in (self, self.required):
+            if trace is not None:
+                trace.__dict__.pop('_scalar_function', None)
+                trace.__dict__.pop('_array_function', None)
+
     def evaluate(self, *arguments: Sequence[float] | float) -> Any:
         """Return the outputs by the plain Python function.
 
@@ -182,6 +189,7 @@ def trace(
 
     Raises:
         InvalidArgumentError: a name or shape that cannot be printed, or ragged results.
+        TooLargeError: the function takes more operations than a trace may have.
         TypeError: the function branches on a traced value.
     """
     variables = tuple(
@@ -215,7 +223,7 @@ def _traced(
     requirements: Callable[..., Iterable[Requirement]] | None,
     finite_results: Callable[[], Exception] | None,
 ) -> Trace:
-    graph = Graph()
+    graph = Graph(description or name)
     origins: list[Instruction] = []
     symbols = []
     for argument, variable in enumerate(variables):
