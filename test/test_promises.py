@@ -44,6 +44,16 @@ SECURITY = {
         'test_fuzz_messages.py::test_nodes_outlive_whatever_is_sent_and_are_right_again',
         'test_nodes_storms.py::test_a_thousand_bad_calls_get_a_thousand_reasons',
     ),
+    'from outside, such as names of joints, frames and parameters, become printable': (
+        'test_nodes_log.py::test_what_comes_from_outside_becomes_one_printable_line',
+        'test_nodes_log.py::test_no_text_from_outside_forges_a_line_of_a_log',
+        'test_nodes_log.py::test_odometry_in_a_frame_of_a_megabyte_is_refused',
+    ),
+    'tests replace the robot of running nodes and send them nonsense': (
+        'test_nodes_perturbed.py::test_robots_are_replaced_while_all_outputs_are_computed',
+        'test_nodes_perturbed.py::test_nonsense_in_odometry_and_the_clock_is_refused',
+        'test_nodes_perturbed.py::test_nonsense_about_parameters_is_answered',
+    ),
     'They are only taken from a folder and a file that belong to this user': (
         'test_object_cache.py::test_a_folder_that_others_can_write',
         'test_object_cache.py::test_a_file_that_others_can_write',
@@ -113,6 +123,16 @@ INTERFACES = {
     ),
     'A best-effort subscription takes publishers of either': (
         'test_nodes_faults.py::test_publishers_and_subscribers_of_either_reliability_are_served',
+    ),
+    'of each output can be overridden at start': (
+        'test_nodes_output_qos.py::test_an_output_takes_its_quality_of_service_from_parameters',
+        'test_nodes_output_qos.py::test_a_policy_that_does_not_exist_ends_the_node_by_name',
+    ),
+    'The log has each of these once.': (
+        'test_nodes_doubtful_input.py::test_degrees_for_radians',
+        'test_nodes_doubtful_input.py::test_a_robot_without_inertias',
+        'test_nodes_doubtful_input.py::test_meshes_that_are_not_there',
+        'test_nodes_doubtful_input.py::test_a_normal_start_warns_of_nothing',
     ),
     'but for what it says below': NO_PROMISE,
     'of several publishers that take turns': (
