@@ -17,6 +17,7 @@ from ament_index_python.packages import get_package_prefix
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _PATIENCE = 3.0  # s, from asking a child to end until it is killed
+_ERRORS = ('[ERROR]', '[FATAL]')
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 _libc = ctypes.CDLL(None)  # loaded before any fork: a child must not wait for a lock of a thread
 
@@ -59,10 +60,11 @@ class Child:
             raise ChildError(f'{self.executable} has ended with code {code}{self.last_words()}')
 
     def last_words(self) -> str:
-        """The last line of the output, for a message; empty when there is none."""
+        """The last error of the output, or else its last line; empty when there is none."""
         lines = self._log.read_text(errors='replace').split('\n')
         told = [line.strip() for line in lines if line.strip()]
-        return f': {told[-1]}' if told else ''
+        errors = [line for line in told if line.startswith(_ERRORS)]
+        return f': {(errors or told)[-1]}' if told else ''
 
     def ask_to_end(self) -> None:
         """Send the interrupt that a person would."""
