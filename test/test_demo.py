@@ -127,7 +127,12 @@ def wait_until_nothing_runs():
 
 @pytest.fixture(scope='module')
 def result():
-    return finish(start('--duration', '5', '--json'))
+    # What a busy machine was too slow for is shown by another try; what is wrong is not tried again.
+    for _ in range(3):
+        code, out, err = finish(start('--duration', '5', '--json'))
+        if code or not json.loads(out.splitlines()[-1])['late']:
+            break
+    return code, out, err
 
 
 @pytest.fixture(scope='module')
