@@ -127,7 +127,7 @@ def wait_until_nothing_runs():
 
 @pytest.fixture(scope='module')
 def result():
-    # What a busy machine was too slow for is shown by another try; what is wrong is not tried again.
+    # What a busy machine was too slow for another try may show; what is wrong stays wrong.
     for _ in range(3):
         code, out, err = finish(start('--duration', '5', '--json'))
         if code or not json.loads(out.splitlines()[-1])['late']:
