@@ -31,6 +31,7 @@ from .contact_pipeline import ContactPipeline, ExternalTorques
 from .contact_place import ContactPlace
 from .contact_share import ContactShare, Listened, Told
 from .declaration import ParameterSet
+from .large_robots import check_size, is_large
 from .outputs import FrameOutputs, Output, topic_names
 from .parameters import ContactParameters, ContactRates
 from .part import Part
@@ -93,6 +94,7 @@ class Contact(Part):
         """Build the estimators for a robot."""
         if not robot.nv:
             raise InvalidArgumentError('robot', 'nothing of it moves', 'a joint that feels')
+        check_size(robot)
         pipeline = ContactPipeline(robot, self.parameters.values, default_frame)
         topic_names(pipeline.frames)
         pipeline.compile()
@@ -147,7 +149,7 @@ class Contact(Part):
     def _check(self, values: ContactParameters) -> None:
         topic_names(values.frames)
         built = self.context.built
-        if built is not None and built.robot.nv:
+        if built is not None and built.robot.nv and not is_large(built.robot):
             # Building the estimators is the check; their kernels are made when they are adopted.
             ContactPipeline(built.robot, values, built.default_frame)
 

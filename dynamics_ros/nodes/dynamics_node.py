@@ -35,6 +35,7 @@ from .conversions import (
 from .declaration import ParameterSet
 from .forms import Form
 from .gravity_commands import GravityCommands, gravity_commands
+from .large_robots import is_large
 from .load_topics import LoadPublisher, gravity_in_root
 from .managed import ManagedNode
 from .outputs import Output
@@ -160,6 +161,8 @@ class Dynamics(Part):
             return ()
         robot = self._prepared.robot
         q, zero = robot.neutral(), np.zeros(robot.nv)
+        if is_large(robot):
+            return (partial(robot.inverse_dynamics, q, zero, zero),)
         return (
             partial(robot.inverse_dynamics, q, zero, zero),
             partial(robot.forward_dynamics, q, zero, zero),

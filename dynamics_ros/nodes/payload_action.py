@@ -21,6 +21,7 @@ from ..estimation import PayloadEstimate, PayloadIdentifier
 from ..robot import Robot
 from .contact_estimators import effort_model, per_velocity
 from .conversions import header, inertia_message
+from .large_robots import check_size
 from .parameters import IdentificationParameters
 from .request_state import required_frame
 from .results import FaultLog, failure, success
@@ -177,6 +178,7 @@ class PayloadAction:
 
     def _begin(self, handle: Any) -> _Watch:
         robot, values = self._context.required_robot(), self._settings()
+        check_size(robot)
         built = self._context.built
         assert built is not None
         frame = built.default_frame

@@ -12,6 +12,7 @@ from rclpy.executors import Executor
 from rclpy.task import Future
 
 from ..robot import Robot
+from .large_robots import check_kernels
 from .worker import Worker
 
 Answer = TypeVar('Answer')
@@ -114,6 +115,7 @@ class RequestKernels:
             DynamicsRosError: what the function raises, or too many requests wait.
         """
         needed = frozenset(kernels)
+        check_kernels(robot, needed)
         home = self._home(robot, needed)
         made = home.has_kernels(needed)
         if made and worker is None:
