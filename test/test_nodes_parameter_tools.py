@@ -30,6 +30,7 @@ DOMAIN = 75
 CONFIG = Path(__file__).parent.parent / 'config' / 'dynamics_ros.yaml'
 ARM = Robot.from_urdf(description())
 NAMES = list(ARM.joint_names)
+AT_START = ('autostart', 'autostart', 'gravity_source.', 'joint_state_topic', 'moveit_services')
 OF_RCLPY = ('use_sim_time', 'qos_overrides.', 'start_type_description_service')
 
 
@@ -90,17 +91,20 @@ def test_what_is_dumped_is_loaded_and_changes_nothing(ros, composed, node, tmp_p
     # Fixed at start: rclpy refuses these whatever their value is, as of every node.
     for name, reason in refused.items():
         assert 'read-only' in reason, (name, reason)
-        assert name.startswith(('gravity_source.', *OF_RCLPY)), name
+        assert name.startswith(
+            ('gravity_source.', 'joint_state_topic', 'moveit_services', *OF_RCLPY)
+        ), name
     assert dump(ros, node) == before
 
 
 @pytest.mark.parametrize('node', ['contact_node', 'kinematics_node', 'dynamics_node'])
 def test_the_file_of_all_parameters_is_loaded(ros, composed, node, tmp_path):
     sections = yaml.safe_load(CONFIG.read_text())
-    # What belongs to dynamics_node in this process; its sources of gravity are fixed at start.
+    # The robot's belong to dynamics_node in this process.
     robot = sections['/**']['ros__parameters'] if node == 'dynamics_node' else {}
-    robot.pop('gravity_source', None)
     own = robot | sections[f'/**/{node}']['ros__parameters']
+    for name in AT_START:
+        own.pop(name.rstrip('.'), None)
     file = tmp_path / 'all.yaml'
     file.write_text(yaml.dump({f'/{node}': {'ros__parameters': own}}))
     assert load(ros, node, file) == {}

@@ -33,6 +33,7 @@ EXECUTABLES = [
     'robot_simulator',
 ]
 OPTIONAL = {
+    'control_msgs': 'joint_state_topic is refused with the reason',
     'daqp': 'bounded least squares are solved by SciPy; a log line of the servo says so',
     'llvmlite': 'kernels run as Python; a log line says so',
     'matplotlib': 'estimate_bag writes no plot; a log line says so',

@@ -18,6 +18,7 @@ from rclpy.serialization import serialize_message
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
+from . import dynamic_joint_states
 from .backlog import Backlog
 from .cdr import JointStateReader, Layout, MalformedMessageError
 from .conversions import JointValues, joint_values
@@ -59,10 +60,15 @@ class JointStateInput:
         superseded: messages that were at most merged, not answered, since newer ones were waiting.
         backlog: how many of those that wait are answered.
         short_way: answers most messages by itself; None while there is none.
+        topic: that it subscribes to, as it was named.
     """
 
     def __init__(
-        self, node: Node, handle: Handler, refuse: Callable[[MalformedMessageError], None]
+        self,
+        node: Node,
+        handle: Handler,
+        refuse: Callable[[MalformedMessageError], None],
+        topic: str = 'joint_states',
     ) -> None:
         """Subscribe to ``joint_states``.
 
@@ -70,6 +76,7 @@ class JointStateInput:
             node: the node.
             handle: takes what a message says, and whether it is to be answered.
             refuse: told of bytes that are no joint state.
+            topic: ``joint_states``, or ``dynamic_joint_states`` of ros2_control.
         """
         self.superseded = 0
         self.backlog = Backlog()
@@ -78,17 +85,21 @@ class JointStateInput:
         self._handle = handle
         self._refuse = refuse
         self._read: Callable[[Any], JointValues] = joint_values
-        raw = can_read_bytes()
-        if raw:
+        kind, raw = JointState, topic != dynamic_joint_states.TOPIC and can_read_bytes()
+        if topic == dynamic_joint_states.TOPIC:
+            kind = dynamic_joint_states.message_type()
+            self._read = dynamic_joint_states.dynamic_joint_values
+        elif raw:
             self._read = self._reader.read
+        self.topic = topic
         self._ended = 0.0
         self._received = 0
         self._missed = 0
         self._losses = LossCount()
         self._counted = (b'', 0, 0)
         self._subscription = node.create_subscription(
-            JointState,
-            'joint_states',
+            kind,
+            topic,
             self._on_message,
             JOINT_STATE_QOS,
             qos_overriding_options=OVERRIDABLE,

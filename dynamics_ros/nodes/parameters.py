@@ -70,6 +70,13 @@ class RobotParameters:
         '',
         'Put before every frame_id that names a frame of the model, as robot_state_publisher does',
     )
+    joint_state_topic: str = parameter(
+        'joint_states',
+        'Where joint states come from: joint_states, or dynamic_joint_states of ros2_control, '
+        'which needs control_msgs and takes more time for each',
+        choices=('joint_states', 'dynamic_joint_states'),
+        read_only=True,
+    )
     state_timeout: float = parameter(
         5.0,
         'A service that is asked for the latest state refuses one received longer ago, by the '

@@ -124,7 +124,12 @@ class RobotContext:
         check_locked_joints(self.parameters.values.locked_joints)
         node.create_subscription(String, 'robot_description', self._on_description, LATCHED)
         self._told_description = ''
-        self.input = JointStateInput(node, self._on_joint_state, self._refuse_bytes)
+        self.input = JointStateInput(
+            node,
+            self._on_joint_state,
+            self._refuse_bytes,
+            self.parameters.values.joint_state_topic,
+        )
         self._junction = Junction(
             self.input, self._parts, self.joint_states, self._catch_up, self.faults
         )
@@ -369,7 +374,7 @@ class RobotContext:
             if not buffer.update(message):
                 return
         except RefusedMessage as refusal:
-            self._warn_refused('joint_states', refusal)
+            self._warn_refused(self.input.topic, refusal)
             return
         self.joint_states.tick(time.monotonic())
         state = buffer.due_state()
@@ -383,7 +388,7 @@ class RobotContext:
         refusal = RefusedMessage('malformed bytes', str(error))
         if self.buffer is not None:
             self.buffer.refused[refusal.kind] += 1
-        self._warn_refused('joint_states', refusal)
+        self._warn_refused(self.input.topic, refusal)
 
     def _tell(self, state: RobotState | None, answer: bool = True) -> None:
         """Have the parts publish what follows from a new state, or only take it in."""

@@ -88,7 +88,7 @@ def waiting_for(context: RobotContext) -> str:
         told = 'messages so far lack their positions' if context.heard else 'no message so far'
         if unknown := unknown_joints(buffer.robot, buffer):
             told = f'{told}; {unknown}'
-        reasons.append(f'{publishers.of("joint_states")}, {told}')
+        reasons.append(f'{publishers.of(context.input.topic)}, {told}')
     if ODOMETRY in missing:
         reasons.append(publishers.of('odom'))
     return f'waiting for {", ".join(missing)}: {"; ".join(reasons)}'
@@ -97,5 +97,5 @@ def waiting_for(context: RobotContext) -> str:
 def stopped(context: RobotContext) -> str:
     """What has stopped coming, and who could tell it, in words."""
     joints = context.buffer is None or context.buffer.joint_names
-    name = 'joint_states' if joints else 'odom'
+    name = context.input.topic if joints else 'odom'
     return f'{name} have stopped coming: {context.publishers.of(name)}'
