@@ -30,7 +30,7 @@ DOMAIN = 75
 CONFIG = Path(__file__).parent.parent / 'config' / 'dynamics_ros.yaml'
 ARM = Robot.from_urdf(description())
 NAMES = list(ARM.joint_names)
-AT_START = ('autostart', 'autostart', 'gravity_source.', 'joint_state_topic', 'moveit_services')
+AT_START = ('autostart', 'gravity_source.', 'joint_state_topic', 'moveit_services')
 OF_RCLPY = ('use_sim_time', 'qos_overrides.', 'start_type_description_service')
 
 
