@@ -281,9 +281,31 @@ def test_thresholds_follow_the_rate_of_messages(panda):
 def test_efforts_are_looked_at_once_at_rest(panda):
     feed = Feed(panda)
     for sample in panda.arm.run(0.8, panda.still, lambda _: NOTHING):
-        feed.send(sample, effort=np.zeros(len(feed.names)))
+        assert feed.send(sample, effort=np.zeros(len(feed.names))) is None
     assert feed.pipeline.effort_check.report.verdict is EffortVerdict.ZEROS
-    assert 'zero' in feed.pipeline.caution
+    assert 'all efforts are zero' in feed.pipeline.silence
+
+
+@pytest.mark.parametrize('what', ['zero', 'frozen', 'one frozen'])
+def test_efforts_that_are_no_longer_measured_silence_it_and_are_no_contact(feed, free_motion, what):
+    last = free_motion[700].effort
+    answered = []
+    for k, sample in enumerate(free_motion[:1300]):
+        effort = sample.effort.copy()
+        if 700 <= k < 1100:
+            effort = {'zero': 0.0 * last, 'frozen': last, 'one frozen': effort}[what]
+            if what == 'one frozen':
+                effort[1] = last[1]
+        answered.append(feed.send(sample, effort=effort) is not None)
+        if k == 1099:
+            words = 'all efforts are zero' if what == 'zero' else 'do not change'
+            assert words in feed.pipeline.silence
+            assert what != 'one frozen' or 'panda_joint2' in feed.pipeline.silence
+    # At the start of the freeze nothing is wrong yet.
+    assert all(answered[100:700])
+    assert not any(answered[850:1100])
+    assert all(answered[1160:])
+    assert feed.states == {ContactState.NONE}
 
 
 def test_efforts_that_looked_odd_are_looked_at_again_with_another_robot(panda):

@@ -6,6 +6,7 @@ from .contact_location import ContactLocator, links_without_surface
 from .contact_surface import Surface, sample_surfaces
 from .effort_check import EffortCheck, EffortReport, EffortVerdict
 from .effort_model import EffortModel
+from .effort_watch import EffortWatch
 from .gravity_filter import GravityFilter
 from .legged import FootContactEstimator, FootContacts
 from .noise import NoiseGains
@@ -39,6 +40,7 @@ __all__ = [
     'EffortModel',
     'EffortReport',
     'EffortVerdict',
+    'EffortWatch',
     'FootContactEstimator',
     'FootContacts',
     'GravityFilter',

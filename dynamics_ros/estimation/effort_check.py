@@ -25,6 +25,12 @@ Vector = NDArray[np.float64]
 LEAST_SAMPLES = 10
 """A mean of fewer says too little."""
 
+SPACING = 30
+"""Samples that a window is looked at in at most."""
+
+AGAIN = 5 * 10**9
+"""ns after a report until the next moment at rest is looked at."""
+
 LOADED = 0.1
 """Share of the largest gravity torque from which on a joint is looked at."""
 
@@ -78,6 +84,10 @@ ADVICE = {
 }
 
 
+DOUBTFUL = (EffortVerdict.UNLOADED, EffortVerdict.OTHER_UNIT, EffortVerdict.UNEXPLAINED)
+"""What a contact or a posture may look like as well."""
+
+
 @dataclass(frozen=True)
 class EffortReport:
     """What came out.
@@ -92,10 +102,11 @@ class EffortReport:
 
 
 class EffortCheck:
-    """Looks at efforts until the robot has been at rest for a moment once.
+    """Looks at efforts at moments of rest, every few seconds at most.
 
     Attributes:
-        report: None until then.
+        report: of the last of them; None until the first. Where all was as expected before, what
+            merely does not match the weight is a contact or a load, and no report.
     """
 
     def __init__(
@@ -120,12 +131,18 @@ class EffortCheck:
         self._window = round(window * 1e9)
         self._max_velocity = max_velocity
         self._samples: deque[tuple[int, Vector]] = deque()
+        self._last = self._next = 0
+
+    def wants(self, stamp: int) -> bool:
+        """Whether a sample of that stamp [ns] is of use."""
+        return stamp >= self._next or stamp < self._last
 
     def add(self, stamp: int, q: Vector, v: Vector, effort: Vector) -> None:
         """Take a sample in: stamp [ns], configuration, velocity, effort as reported."""
-        if self.report is not None:
+        if not self.wants(stamp):
             return
         samples = self._samples
+        self._last, self._next = stamp, stamp + self._window // SPACING
         if np.abs(v).max() > self._max_velocity or (samples and stamp <= samples[-1][0]):
             samples.clear()
             return
@@ -133,7 +150,11 @@ class EffortCheck:
         if stamp - samples[0][0] >= self._window and len(samples) >= LEAST_SAMPLES:
             mean = np.mean([x for _, x in samples], axis=0)
             samples.clear()
-            self.report = self._judge(q, mean)
+            self._next = stamp + AGAIN
+            report, before = self._judge(q, mean), self.report
+            expected = before is not None and before.verdict is EffortVerdict.EXPECTED
+            if not (expected and report.verdict in DOUBTFUL):
+                self.report = report
 
     def _judge(self, q: Vector, effort: Vector) -> EffortReport:
         base = self._robot.model.root_joint_nv

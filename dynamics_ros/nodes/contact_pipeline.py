@@ -9,6 +9,7 @@ import numpy as np
 from ..estimation import (
     ContactReport,
     EffortCheck,
+    EffortWatch,
     FootContacts,
     ObserverEvent,
     PlainSamples,
@@ -65,6 +66,7 @@ class ContactPipeline:
         feet: contacts of feet; None where none are named.
         samples: refuses states that are not plausible.
         judged: the state that the last estimate is of: the newest, unless that is in doubt.
+        effort_watch: whether efforts are told at all, at every state.
         effort_check: whether efforts look like what they are configured to be.
         silence: why nothing came of the last state; empty when something did.
         caution: what to know about what came of it; empty when all is well.
@@ -92,6 +94,7 @@ class ContactPipeline:
         self.effort_check = EffortCheck(
             robot, self.observer.effort_model, max_velocity=values.tare.max_velocity
         )
+        self.effort_watch = EffortWatch(robot, self.observer.effort_model, values.effort.sampling)
         tare = values.tare
         self.tare = Tare(
             robot.nv,
@@ -170,6 +173,10 @@ class ContactPipeline:
         stamp = state.time
         self.silence = ''
         observer, v = self._observer_of(state)
+        self.effort_check.add(stamp, state.q, v, state.effort)
+        if self.effort_watch.contradicts(state.q, v, state.effort, self.samples.effort_runs):
+            self._disbelieve()
+            return None
         raw = observer.update(stamp, state.q, v, state.effort)
         event = observer.event
         if event in RESTARTS:
@@ -184,11 +191,19 @@ class ContactPipeline:
             if self._started[1]:
                 self._measure_interval(stamp)
             self.tare.add(stamp, raw, v)
-            if self.effort_check.report is None:
-                self.effort_check.add(stamp, state.q, v, state.effort)
         values = raw - self.tare.offset
+        thresholds = self.detector.contact_thresholds
+        if self.effort_watch.stands_still(v, values, thresholds, self.samples.effort_runs):
+            self._disbelieve()
+            return None
         ignored = state.stale_mask if state.stale else None
         return ExternalTorques(values, self.detector.update(stamp, values, ignored, v))
+
+    def _disbelieve(self) -> None:
+        """Say why efforts are not believed; the observer begins anew once they are."""
+        self.silence = self.effort_watch.reason
+        self.observer.reset()
+        self.tare.restart()
 
     def wrenches(self, state: RobotState, external: Array) -> tuple[WrenchEstimate, ...]:
         """The wrench at each contact frame, without the joints that are stale.
@@ -252,7 +267,7 @@ class ContactPipeline:
 
     def take_plain(self, stamp: int, raw: Array, q: Array, v: Array, effort: Array) -> None:
         """Take in a state whose step has been computed: all but the observer and the detector."""
-        if self.effort_check.report is None:
+        if self.effort_check.wants(stamp):
             self.effort_check.add(stamp, q, v, effort.copy())
         self._plain = True
         self._lateness.hear_all(stamp)
