@@ -91,9 +91,7 @@ def test_what_is_dumped_is_loaded_and_changes_nothing(ros, composed, node, tmp_p
     # Fixed at start: rclpy refuses these whatever their value is, as of every node.
     for name, reason in refused.items():
         assert 'read-only' in reason, (name, reason)
-        assert name.startswith(
-            ('gravity_source.', 'joint_state_topic', 'moveit_services', *OF_RCLPY)
-        ), name
+        assert name.startswith((*AT_START, *OF_RCLPY)), name
     assert dump(ros, node) == before
 
 
