@@ -28,6 +28,7 @@ from dynamics_ros.nodes.diagnostics import Diagnostics, report_in_turn
 from dynamics_ros.nodes.dynamics_node import Dynamics
 from dynamics_ros.nodes.guarded_node import GuardedNode
 from dynamics_ros.nodes.kinematics_node import Kinematics
+from dynamics_ros.nodes.managed import ManagedNode
 from dynamics_ros.nodes.robot_context import RobotContext
 from dynamics_ros.nodes.worker import BusyError, SupersededError, Worker
 from dynamics_ros_msgs.msg import ExternalWrench
@@ -73,7 +74,7 @@ class Rig:
         self.ros = rclpy.Context()
         rclpy.init(context=self.ros, domain_id=DOMAIN)
         kinds = {'kinematics_node': Kinematics, 'dynamics_node': Dynamics, 'contact_node': Contact}
-        self.nodes = [GuardedNode(name, context=self.ros) for name in kinds]
+        self.nodes = [ManagedNode(name, context=self.ros) for name in kinds]
         self.context = RobotContext(self.nodes[1], subscribe_payload=False)
         self.parts = [
             kind(node, self.context) for kind, node in zip(kinds.values(), self.nodes, strict=True)

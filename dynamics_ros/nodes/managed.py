@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
 
@@ -42,8 +42,9 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
         refusal: why the last transition failed; '' when it did not.
     """
 
-    def __init__(self, name: str) -> None:
-        GuardedNode.__init__(self, name)
+    def __init__(self, name: str, **options: Any) -> None:
+        """Make the node; arguments as of ``rclpy.node.Node``."""
+        GuardedNode.__init__(self, name, **options)
         self.lifecycle = UNCONFIGURED
         self.refusal = ''
         self._commander: Commander | None = None
