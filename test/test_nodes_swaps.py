@@ -171,10 +171,21 @@ def resources() -> tuple[int, int]:
     return len(os.listdir('/proc/self/fd')), len(os.listdir('/proc/self/task'))
 
 
+MOST = {True: 2, False: 4}
+"""Robots with and without efforts: the one in force and its twin that contacts are located on;
+without, the observer has one that it saw a sample of, and the check of efforts its first."""
+
+
+def alive(robots) -> int:
+    """How many there are once nothing refers to the others."""
+    gc.collect()
+    return len(robots)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_two_hundred_swaps_leave_no_robot_thread_or_file_behind(robots, rig):
-    i, few, before = 0, {}, {}
+    i, before = 0, {}
     for turn in (2, 1):  # the first turn is short, and finds out what there has to be
         for backend, listeners, efforts, swaps in PHASES:
             name = f'{backend}, listeners: {listeners}, efforts: {efforts}'
@@ -186,12 +197,13 @@ def test_two_hundred_swaps_leave_no_robot_thread_or_file_behind(robots, rig):
                 i += 1
                 rig.swap(i)
             rig.spin_until(rig.idle, rig.send)
-            gc.collect()
+            # Until the observer has gone over from the robot before.
+            rig.spin_until(lambda most=MOST[efforts]: alive(robots) <= most, rig.send)
             if turn == 2:
-                few[name], before[name] = len(robots), resources()
+                before[name] = resources()
             else:
-                assert len(robots) <= few[name], sorted(robot.name for robot in robots)
-                assert resources() == before[name]
+                now = resources()
+                assert all(a <= b for a, b in zip(now, before[name], strict=True)), (now, before)
             assert bool(rig.heard) == listeners
             rig.heard.clear()
 
