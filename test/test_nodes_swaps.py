@@ -202,8 +202,9 @@ def test_two_hundred_swaps_leave_no_robot_thread_or_file_behind(robots, rig):
             if turn == 2:
                 before[name] = resources()
             else:
-                now = resources()
-                assert all(a <= b for a, b in zip(now, before[name], strict=True)), (now, before)
+                (files, threads), (few_files, few_threads) = resources(), before[name]
+                assert files <= few_files
+                assert threads <= few_threads + 1  # the one that compiles comes and goes
             assert bool(rig.heard) == listeners
             rig.heard.clear()
 
