@@ -667,17 +667,22 @@ class TestDefaultRobot:
             assert min(found.damping, found.friction) > 0
 
     def test_reaches_850_mm_from_shoulder_to_flange_and_weighs_20_kg(self, arm):
-        heights = [found.origin.translation[2] for found in arm.joints[2:8]]
+        heights = [found.origin.translation[2] for found in arm.joints[3:9]]
         assert sum(heights) == pytest.approx(0.85)
         assert sum(found.inertial.mass for found in arm.links) == pytest.approx(20, abs=0.5)
 
     def test_gives_a_mass_and_an_inertia_that_can_exist_to_every_moving_body(self, arm, caplog):
         read_urdf(DEFAULT_ROBOT)
         assert not caplog.records
-        assert [found.name for found in arm.links if found.inertial.mass == 0] == ['tool0']
+        massless = [found.name for found in arm.links if found.inertial.mass == 0]
+        assert massless == ['base_link', 'tool0']
+
+    def test_has_a_root_without_inertia_as_kdl_wants_it(self, arm):
+        assert arm.root == arm.links[0].name == 'base_link'
+        assert arm.links[0].inertial == Inertial()
 
     def test_has_the_inertials_of_its_shapes(self, arm, shapes):
-        for found in arm.links[:-1]:
+        for found in arm.links[1:-1]:
             parts = shapes[found.name]
             mass = sum(m for m, _, _ in parts)
             center = sum(m * c for m, c, _ in parts) / mass
