@@ -25,6 +25,7 @@ from .payload_identification import (
     PayloadIdentifier,
 )
 from .plain_step import PlainStep
+from .residual_watch import ResidualWatch
 from .sample_filter import PlainSamples, SampleFilter
 from .tare import Tare, TareResult
 from .wrench import WrenchEstimate, WrenchEstimator
@@ -53,6 +54,7 @@ __all__ = [
     'PayloadIdentifier',
     'PlainSamples',
     'PlainStep',
+    'ResidualWatch',
     'SampleFilter',
     'SecondOrderMomentumObserver',
     'StaticObserver',

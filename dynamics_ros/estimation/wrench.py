@@ -123,7 +123,7 @@ class WrenchEstimator:
             raise InvalidArgumentError('expressed_in', f'{len(self._axes)} frames', f'{count}')
         _frame_list(robot, 'expressed_in', [a for a in self._axes if a != robot.root_frame])
         self._points = _points(reference_points, count)
-        self._support = _support(robot, self._frames)
+        self._support = moving(robot, self._frames)
         self._velocity_noise = per_entry('velocity_noise', velocity_noise, robot.nv, least=0.0)
         self._rows = 3 if force_only else 6
         self._settings = np.array([length_scale, singular_threshold, wrench_prior])
@@ -269,7 +269,7 @@ def _points(reference_points: ArrayLike | None, count: int) -> Array:
     return np.broadcast_to(points, (count, 3)).copy()
 
 
-def _support(robot: Robot, frames: Sequence[str]) -> NDArray[np.bool_]:
+def moving(robot: Robot, frames: Sequence[str]) -> NDArray[np.bool_]:
     """(nv) the velocities that move one of the frames."""
     model = robot.model
     support = np.zeros(robot.nv, dtype=bool)

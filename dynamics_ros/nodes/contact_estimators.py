@@ -62,19 +62,32 @@ class Thresholds:
         observer: TorqueObserver,
         estimator: WrenchEstimator,
         detector: ContactDetector,
-        feet: FootContactEstimator | None = None,
-    ) -> None:
-        """Tell the estimators what noise there is with samples that far apart [s]."""
+        feet: FootContactEstimator | None,
+        excess: Array,
+    ) -> Array:
+        """Tell the estimators what noise there is with samples that far apart [s].
+
+        Args:
+            interval: that time.
+            observer, estimator, detector, feet: whom to tell.
+            excess: (nv) deviation that has been seen beyond; it makes forces less certain, and
+                changes no threshold.
+
+        Returns:
+            (nv) stated deviation of the external torque where the robot is most inert.
+        """
         robot, values = self.robot, self.values
         gains = observer.noise_gains(interval)
         effort_noise = per_velocity(robot, values.effort.noise, 'effort.noise')
         model_error = _or_share(robot, values.effort.model_error, 'effort.model_error', MODEL_ERROR)
-        own = external_torque_noise(gains, effort_noise, np.zeros(robot.nv), model_error)
+        unexplained = np.hypot(model_error, excess)
+        own = external_torque_noise(gains, effort_noise, np.zeros(robot.nv), unexplained)
         estimator.change_noise(own, gains.momentum)
         if feet is not None:
             feet.change_noise(own, gains.momentum)
         scatter = external_torque_noise(gains, effort_noise, self.momentum_noise, model_error)
         detector.change_thresholds(*thresholds_of(robot, values, scatter))
+        return scatter
 
 
 def thresholds_of(robot: Robot, values: ContactParameters, scatter: Array) -> tuple[Array, Array]:

@@ -67,6 +67,7 @@ class EstimateKey(NamedTuple):
     singular_values: int
     joint_names: tuple[str, ...]
     stale_joints: tuple[str, ...]
+    distrusted: bool
 
 
 class StateForms:
@@ -136,7 +137,8 @@ def filled_estimate(
 ) -> Form:
     """An estimate, expressed in the frame of that id."""
     singular, names = estimate.singular_values, pipeline.joint_names
-    key = frame_id, estimate.frame, estimate.flags.tobytes(), singular.size, names, state.stale
+    flags, distrusted = estimate.flags.tobytes(), estimate.frame in pipeline.distrusted
+    key = frame_id, estimate.frame, flags, singular.size, names, state.stale, distrusted
     form = forms(key, empty_estimate, ESTIMATE_NUMBERS)
     wrench, point, covariance, values, offset = form.numbers
     wrench[:] = estimate.wrench
@@ -218,7 +220,7 @@ def empty_estimate(values: tuple[Any, ...]) -> ExternalWrench:
         covariance=np.zeros(36),
         singular_values=[0.0] * key.singular_values,
         observable=[bool(x) for x in observable],
-        degraded=bool(degraded) or bool(key.stale_joints),
+        degraded=bool(degraded or key.stale_joints or key.distrusted),
         joint_names=list(key.joint_names),
         tare_offset=[0.0] * len(key.joint_names),
         stale_joints=list(key.stale_joints),

@@ -14,12 +14,14 @@ from ..estimation import (
     ObserverEvent,
     PlainSamples,
     PlainStep,
+    ResidualWatch,
     StaticObserver,
     Tare,
     TorqueObserver,
     WrenchEstimate,
 )
 from ..estimation.observers import IGNORED
+from ..estimation.wrench import moving
 from ..kernels import Step, copy_of, difference_of, sum_of
 from ..robot import Robot
 from . import contact_estimators as estimators
@@ -68,6 +70,8 @@ class ContactPipeline:
         judged: the state that the last estimate is of: the newest, unless that is in doubt.
         effort_watch: whether efforts are told at all, at every state.
         effort_check: whether efforts look like what they are configured to be.
+        residuals: whether external torques in motion are as small as is stated.
+        distrusted: contact frames that are moved by joints of which they are not.
         silence: why nothing came of the last state; empty when something did.
         caution: what to know about what came of it; empty when all is well.
     """
@@ -96,6 +100,8 @@ class ContactPipeline:
         )
         self.effort_watch = EffortWatch(robot, self.observer.effort_model, values.effort.sampling)
         tare = values.tare
+        self.residuals = ResidualWatch(robot, max_velocity=tare.max_velocity)
+        self.distrusted: frozenset[str] = frozenset()
         self.tare = Tare(
             robot.nv,
             window=tare.window,
@@ -104,7 +110,7 @@ class ContactPipeline:
         )
         self._lateness = Lateness(robot.nv)
         self._thresholds: estimators.Thresholds | None = None
-        self._interval = FIRST_INTERVAL
+        self._interval, self._stated = FIRST_INTERVAL, np.full(robot.nv, np.inf)
         self._started = (0, 0)
         self._before: RobotState | None = None
         self._external: ExternalTorques | None = None
@@ -123,6 +129,7 @@ class ContactPipeline:
         if same_tree and ours.thresholds == theirs.thresholds:
             self.detector = other.detector
         if (ours.effort, ours.friction) == (theirs.effort, theirs.friction):
+            self.residuals = other.residuals
             if ours.observer == theirs.observer:
                 self.observer = other.observer
                 self.observer.change_robot(self.robot)
@@ -191,6 +198,8 @@ class ContactPipeline:
             if self._started[1]:
                 self._measure_interval(stamp)
             self.tare.add(stamp, raw, v)
+            if not state.stale and observer.kind != StaticObserver.kind:
+                self.residuals.add(stamp, raw, v)
         values = raw - self.tare.offset
         thresholds = self.detector.contact_thresholds
         if self.effort_watch.stands_still(v, values, thresholds, self.samples.effort_runs):
@@ -272,6 +281,8 @@ class ContactPipeline:
         self._plain = True
         self._lateness.hear_all(stamp)
         self.tare.add_finite(stamp, raw.copy(), v.copy())
+        if self.observer.kind != StaticObserver.kind:
+            self.residuals.add(stamp, raw, v)
 
     def reset(self) -> None:
         """Unlatch a collision and start the observer anew; the tare stays."""
@@ -345,8 +356,11 @@ class ContactPipeline:
     def _reckon_with_noise(self) -> None:
         if self._thresholds is None:
             self._thresholds = estimators.thresholds(self.robot, self.values)
-        self._thresholds.apply(
-            self._interval, self.observer, self._estimator, self.detector, self.feet
+        told = self.observer, self._estimator, self.detector, self.feet
+        excess = self.residuals.excess
+        self._stated = self._thresholds.apply(self._interval, *told, excess)
+        self.distrusted = frozenset(
+            frame for frame in self.frames if excess[moving(self.robot, (frame,))].any()
         )
 
     def tell(self, stamp: int) -> None:
@@ -355,6 +369,12 @@ class ContactPipeline:
         self._say_what_to_know(stamp)
 
     def _say_what_to_know(self, stamp: int) -> None:
+        if self.residuals.judge(self.tare.offset, self._stated):
+            self._reckon_with_noise()
+        self._say_what_is_odd(stamp)
+        self.caution = '; '.join(filter(None, (self.caution, self.residuals.advice)))
+
+    def _say_what_is_odd(self, stamp: int) -> None:
         if self.caution:
             return
         report = self.effort_check.report
