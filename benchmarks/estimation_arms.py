@@ -95,7 +95,9 @@ class Setting:
             velocity_noise=(noise.velocity,),
             model_error=(1e-6,) if exact_model else defaults.effort.model_error,
         )
-        values = replace(defaults, frames=(self.arm.frame,), effort=effort)
+        # The world's pushes have the axes of the root.
+        wrench = replace(defaults.wrench, expressed_in=self.arm.robot.root_frame)
+        values = replace(defaults, frames=(self.arm.frame,), effort=effort, wrench=wrench)
         pipeline = ContactPipeline(self.arm.robot, values, self.arm.frame)
         pipeline.compile()
         wait_until_compiled()

@@ -117,8 +117,10 @@ def test_a_quadruped_floats_and_has_four_feet(tmp_path: Path) -> None:
                 )
             contacts = one.listen(FootContacts, '/contact_node/foot_contacts')
 
+            carried = robot.gravity(q)[6:]
+
             def go_on() -> None:
-                state = one.joint_state(robot.joint_names, q[7:], np.zeros(12), np.zeros(12))
+                state = one.joint_state(robot.joint_names, q[7:], np.zeros(12), carried)
                 odometry.header.stamp = state.header.stamp
                 one.publish('/odom', odometry)
                 one.publish_joint_state(state)
