@@ -155,6 +155,7 @@ def test_the_message_says_so_and_what_is_known_survives_a_change_of_the_robot(ar
     arm.go(3.0, friction=FRICTION)
     after = arm.message
     assert after.degraded
+    assert not arm.estimate.degraded, 'all directions are felt'
     assert not before.degraded
     assert after.covariance[0] > 9.0 * before.covariance[0]
     thresholds = arm.pipeline.detector.constants.copy()

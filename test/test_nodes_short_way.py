@@ -132,6 +132,7 @@ class Nodes:
         folder: Path,
         build: Callable[[], Application] = composed.build,
         more: Mapping[str, Any] | None = None,
+        contact: Mapping[str, Any] | None = None,
     ) -> None:
         own = {
             'kinematics_node': {'frames': ['tool0'], 'publish_tf': True, 'markers.rate': 1.0},
@@ -150,6 +151,7 @@ class Nodes:
             },
         }
         own['kinematics_node'].update(more or {})
+        own['contact_node'].update(contact or {})
         path = folder / 'parameters.yaml'
         path.write_text(
             yaml.safe_dump({name: {'ros__parameters': values} for name, values in own.items()})
@@ -269,6 +271,41 @@ def test_both_ways_publish_the_same(said, what):
                 stamp = nanoseconds(message.header.stamp)
                 assert stamp >= last[topic]
                 last[topic] = stamp
+
+
+def test_residuals_far_above_what_is_stated_are_told_on_the_short_way(tmp_path, monkeypatch):
+    """The arm of this stream has none of the friction that its description states."""
+    monkeypatch.setattr(Output, 'listened_to', lambda self, now: True)
+    nodes = Nodes(tmp_path, contact={'tare.max_velocity': 0.02})
+    try:
+        nodes.listen()
+        contact, stream, clock = nodes.context.parts[2], Stream(START), Clock(monkeypatch)
+        shortly = 0
+        for k in range(1500):
+            nodes.take(stream.state(step=10 * MILLISECOND))
+            clock.now += 1e-2
+            shortly += nodes.context.input.short_way is not None
+            assert k != 900 or not contact.caution
+        assert shortly > 1000
+        assert 'shoulder_yaw 0.' in contact.caution
+        assert 'far more than is stated' in contact.caution
+        heard = [
+            deserialize_message(data, kind)
+            for topic, kind, data in nodes.heard
+            if topic.endswith('/estimate')
+        ]
+        # In many of these postures a direction is not felt, which is told as well.
+        first, last = heard[500:700], heard[-200:]
+        assert not all(x.degraded for x in first)
+        assert all(x.degraded for x in last)
+        least = [
+            np.median([np.linalg.eigvalsh(x.covariance.reshape(6, 6))[0] for x in some])
+            for some in (first, last)
+        ]
+        assert least[1] > 4.0 * least[0]
+    finally:
+        monkeypatch.undo()
+        nodes.close()
 
 
 def kinematics_alone() -> Application:

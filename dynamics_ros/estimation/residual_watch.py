@@ -31,6 +31,9 @@ FAR, NEAR = 3.0, 2.0
 GAUSSIAN = 1.4826
 """Standard deviation over the median of absolute values."""
 
+NAMED = 7
+"""Joints, the worst ones."""
+
 SAME = 0.2
 """Relative change of a deviation that makes no difference."""
 
@@ -99,13 +102,15 @@ class ResidualWatch:
         self.excess = excess
         told = [
             f'{self._names.get(int(i), "a joint")} {measured[i]:.2g} instead of {stated[i]:.2g}'
-            for i in np.flatnonzero(far)
+            for i in sorted(np.flatnonzero(far), key=lambda i: stated[i] / measured[i])
         ]
+        if len(told) > NAMED:
+            told[NAMED:] = [f'{len(told) - NAMED} more joints']
         self.advice = ''
         if told:
             self.advice = (
                 'external torques in motion deviate by far more than is stated '
-                f'({", ".join(told)}): friction or masses are not as described, or a contact '
-                'lasts; tare, or set friction, payload or effort.model_error'
+                f'(in Nm or N: {", ".join(told)}): friction or masses are not as described, or '
+                'a contact lasts; tare, or set friction, payload or effort.model_error'
             )
         return True

@@ -144,8 +144,17 @@ class WrenchEstimator:
         if wait:
             self._kernel.wait()
 
-    def change_noise(self, effort_noise: ArrayLike, momentum_gain: ArrayLike) -> None:
-        """Go on with other noise, given as at the start."""
+    def change_noise(
+        self, effort_noise: ArrayLike, momentum_gain: ArrayLike, excess: ArrayLike = 0.0
+    ) -> None:
+        """Go on with other noise, given as at the start.
+
+        Args:
+            effort_noise, momentum_gain: as at the start.
+            excess: number or (nv), deviation beyond ``effort_noise`` that the covariance counts;
+                joints keep the weight that they have without it.
+        """
+        self._excess = per_entry('excess', excess, self._robot.nv, least=0.0)
         noise = per_entry('effort_noise', effort_noise, self._robot.nv, least=0.0, infinite=True)
         if not np.all(noise > 0.0):
             raise InvalidArgumentError('effort_noise', f'{noise.tolist()}', 'positive numbers')
@@ -244,7 +253,7 @@ class WrenchEstimator:
         rows = np.zeros((NOISE_ROWS, len(used)))
         if used.any():
             rows[0, used] = self._noise[used].min() / self._noise[used]
-        rows[1, used] = self._noise[used]
+        rows[1, used] = np.hypot(self._noise[used], self._excess[used])
         rows[2, used] = self._momentum_gain[used]
         rows[3] = self._velocity_noise
         return rows, int(used.sum())

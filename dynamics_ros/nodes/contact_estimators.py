@@ -70,7 +70,7 @@ class Thresholds:
         Args:
             interval: that time.
             observer, estimator, detector, feet: whom to tell.
-            excess: (nv) deviation that has been seen beyond; it makes forces less certain, and
+            excess: (nv) deviation that has been seen beyond; it makes wrenches less certain, and
                 changes no threshold.
 
         Returns:
@@ -80,9 +80,8 @@ class Thresholds:
         gains = observer.noise_gains(interval)
         effort_noise = per_velocity(robot, values.effort.noise, 'effort.noise')
         model_error = _or_share(robot, values.effort.model_error, 'effort.model_error', MODEL_ERROR)
-        unexplained = np.hypot(model_error, excess)
-        own = external_torque_noise(gains, effort_noise, np.zeros(robot.nv), unexplained)
-        estimator.change_noise(own, gains.momentum)
+        own = external_torque_noise(gains, effort_noise, np.zeros(robot.nv), model_error)
+        estimator.change_noise(own, gains.momentum, excess)
         if feet is not None:
             feet.change_noise(own, gains.momentum)
         scatter = external_torque_noise(gains, effort_noise, self.momentum_noise, model_error)
