@@ -121,7 +121,7 @@ def test_a_base_that_moves_in_the_model_has_nothing_to_follow():
 
 
 def test_without_tf2_or_the_frame_the_reason_is_told():
-    source = {'kind': 'tf', 'level_frame': 'nowhere'}
+    source, carried = {'kind': 'tf', 'level_frame': 'nowhere'}, ROBOT.gravity(Q)
     with (
         running('contact_node', DOMAIN, PARAMETERS | {'gravity_source': source}),
         client(DOMAIN) as one,
@@ -130,7 +130,7 @@ def test_without_tf2_or_the_frame_the_reason_is_told():
             lambda: any(
                 text in one.status('contact_node').message for text in ('tf2_ros', 'nowhere')
             ),
-            meanwhile=lambda: one.publish_joint_state(one.joint_state(NAMES, Q, ZERO, ZERO)),
+            meanwhile=lambda: one.publish_joint_state(one.joint_state(NAMES, Q, ZERO, carried)),
         )
 
 
