@@ -27,6 +27,11 @@ SECURITY = {
         'test_nodes_composed.py::'
         'test_a_bad_description_is_refused_with_its_reason_and_the_old_one_kept',
     ),
+    "squares of the joints' depths in the": (
+        'test_nodes_large_robots.py::test_what_is_large_is_a_long_chain',
+        'test_nodes_large_robots.py::'
+        'test_gravity_goes_on_and_what_is_too_large_is_refused_with_a_reason',
+    ),
     'repeated names and numbers that are not finite are refused': (
         'test_nodes_state.py::test_a_message_that_cannot_be_right_is_refused_whole_and_counted',
         'test_nodes_dynamics.py::'
@@ -109,6 +114,10 @@ SECURITY = {
 }
 
 INTERFACES = {
+    'joint states come from the topic of that name in place of': (
+        'test_nodes_dynamic_joint_states.py::'
+        'test_gravity_torques_follow_and_what_makes_no_sense_is_refused',
+    ),
     'What every node of this package takes and gives.': (
         'test_nodes_composed.py::test_the_composed_process_has_the_topics_of_all_three_nodes',
         'test_nodes_gravity_topic.py::test_one_name_for_three_nodes_is_refused_by_name',
