@@ -211,7 +211,9 @@ def test_garbage_is_never_more_than_refused():
 
 KEY = StateKey('base', 1, 'wrist', True, 'wrist', True, ('a', 'bcd', 'ef'))
 FLAGS = np.array((1.0, 0.0) * 3 + (1.0,))
-ESTIMATE = EstimateKey('map', 'tool', FLAGS.tobytes(), 6, ('a', 'bcd', 'ef'), ('odom', 'bcd'))
+ESTIMATE = EstimateKey(
+    'map', 'tool', FLAGS.tobytes(), 6, ('a', 'bcd', 'ef'), ('odom', 'bcd'), False
+)
 FORMS = {
     'pose': (pose_stamped(Time(), 'base', np.eye(4)), ('pose',), (7,)),
     'twist': (twist_stamped(Time(), '', np.zeros(6)), ('twist',), (6,)),

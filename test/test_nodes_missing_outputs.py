@@ -44,7 +44,7 @@ def ros():
 
 
 def moving(ros):
-    return lambda: ros.publish_joint_state(ros.joint_state(NAMES, Q, STILL, STILL))
+    return lambda: ros.publish_joint_state(ros.joint_state(NAMES, Q, STILL, ROBOT.gravity(Q)))
 
 
 def test_the_topic_of_a_frame_that_cannot_be_made_takes_no_other_with_it(ros):
