@@ -79,10 +79,10 @@ def test_bytes_that_are_no_joint_state_are_refused_and_counted_and_the_node_goes
 
 def test_a_joint_state_of_the_other_byte_order_is_answered(ros, node):
     torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+    ros.publish_joint_state(at_q(ros))  # makes the publisher
     message = at_q(ros)
     message.position = (Q + 0.1).tolist()
     data = big_endian(message)
-    ros.publish_joint_state(at_q(ros))
     ros.wait_for(
         lambda: any(torque.header.stamp == message.header.stamp for torque in torques),
         meanwhile=lambda: ros._publishers['/joint_states'].publish(data),
