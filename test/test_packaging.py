@@ -11,6 +11,7 @@ import subprocess
 import sys
 from importlib.metadata import entry_points, version
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from catkin_pkg.package import parse_package
@@ -124,12 +125,15 @@ def test_the_viewer_says_what_it_needs_and_ends():
 
 
 def test_without_tf2_ros_only_frames_of_the_model_are_known(monkeypatch):
+    from rclpy.clock import Clock, ClockType
+
     from dynamics_ros.nodes.results import TransformError
     from dynamics_ros.nodes.transforms import Transforms
 
     monkeypatch.setitem(sys.modules, 'tf2_ros', None)
+    node = SimpleNamespace(get_clock=lambda: Clock(clock_type=ClockType.ROS_TIME))
     with pytest.raises(TransformError, match='tf2_ros is not installed'):
-        Transforms(None).listen()
+        Transforms(node).listen()
 
 
 def test_without_matplotlib_there_is_no_plot_and_a_log_line(monkeypatch, tmp_path, caplog):

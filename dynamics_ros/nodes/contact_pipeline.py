@@ -136,7 +136,7 @@ class ContactPipeline:
             report = other.effort_check.report
             if report is not None and not report.advice:
                 # What looked odd may have been the payload that is known now.
-                self.effort_check = other.effort_check
+                self.effort_check.report = report
         if ours.tare == theirs.tare:
             self.tare = other.tare
             self.tare.restart()
