@@ -253,6 +253,6 @@ def test_an_error_in_the_control_step_is_an_end_and_told_once(tmp_path):
         assert 'halted' in status.message
         one.ros.wait_for(lambda: is_at_rest(one), meanwhile=one.both)
         assert_it_came_to_rest(one)
-        assert one.servo.printed.count('Traceback') == 1
+        assert one.servo.printed.count('reported once, then counted') == 1
         flag.unlink()
         get_going(one)

@@ -68,6 +68,10 @@ UPDATED = ObserverEvent.UPDATED
 """Looked up once: members of an Enum cost a call, a thousand times a second."""
 
 
+MOST_MODELS = 8
+"""Robots that are observed at a time: of more changes within a transition the oldest are given up."""
+
+
 class TorqueObserver:
     """What all observers have in common: time, starts, other robots. One of its kinds is used.
 
@@ -195,7 +199,7 @@ class TorqueObserver:
         while self._models[-1].beginning is not None:
             self._models.pop()
         new.beginning, new.since = self._estimate, self._stamp
-        self._models.append(new)
+        self._models = [*self._models[1 - MOST_MODELS :], new]
 
     def noise_gains(self, interval: float) -> NoiseGains:
         """How noise of the samples shows in the estimate, for samples that far apart [s]."""
