@@ -69,7 +69,7 @@ UPDATED = ObserverEvent.UPDATED
 
 
 MOST_MODELS = 8
-"""Robots that are observed at a time: of more changes within a transition the oldest are given up."""
+"""Robots observed at a time: of more changes within a transition the oldest are given up."""
 
 
 class TorqueObserver:
