@@ -114,6 +114,30 @@ def between_calls_of_llvm():
     assert told == [parent]
 
 
+def while_code_is_thrown_away():
+    """The thread that compiles closes an engine of LLVM: a fork waits until that has been done."""
+    inside, forking = threading.Event(), threading.Event()
+    ends, parent = [], os.getpid()
+    os.register_at_fork(before=forking.set)
+
+    def end():
+        if os.getpid() == parent:
+            inside.set()
+            forking.wait(LIMIT)
+            time.sleep(0.2)  # time for a fork that does not wait
+            ends.append('all')
+
+    with background.llvm:  # so that it cannot be done at once
+        background.discard(end)
+    assert inside.wait(LIMIT)
+
+    def child():
+        assert ends == ['all'], ends
+        check(Kernel(traced(7), 'auto', wait=True), 7)
+
+    in_a_child(child)
+
+
 def with_locks_held():
     """Another thread is tracing a kernel of a robot, or prepares what all kernels share."""
     robot = Robot.from_urdf(URDF, backend='llvm')
@@ -187,6 +211,7 @@ def by_multiprocessing(method):
 CASES = {
     'llvm': while_llvm_compiles,
     'python': between_calls_of_llvm,
+    'closing': while_code_is_thrown_away,
     'locks': with_locks_held,
     'children': in_children_of_children,
     'moments': at_every_moment,

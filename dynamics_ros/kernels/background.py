@@ -123,11 +123,20 @@ def is_busy() -> bool:
 
 
 def discard(end: Callable[[], None]) -> None:
-    """Let LLVM throw something away, without waiting for LLVM."""
+    """Let LLVM throw something away, without waiting for LLVM.
+
+    Args:
+        end: throws it away; the second time it is called it does nothing.
+    """
     if not is_busy() and llvm.enter_if_free():
         try:
             end()
         finally:
             llvm.__exit__()
     else:
-        submit(0, end)
+        submit(0, lambda: _inside(end))
+
+
+def _inside(end: Callable[[], None]) -> None:
+    with llvm:
+        end()
