@@ -40,15 +40,15 @@ setup(
     zip_safe=True,
     entry_points={
         'console_scripts': [
-            'cartesian_servo_node = dynamics_ros.nodes.entry:cartesian_servo_node',
-            'contact_node = dynamics_ros.nodes.entry:contact_node',
-            'dynamics_node = dynamics_ros.nodes.entry:dynamics_node',
-            'dynamics_ros = dynamics_ros.nodes.entry:composed',
-            'dynamics_ros_viewer = dynamics_ros.nodes.entry:dynamics_ros_viewer',
+            'cartesian_servo_node = dynamics_ros.nodes.app.entry:cartesian_servo_node',
+            'contact_node = dynamics_ros.nodes.app.entry:contact_node',
+            'dynamics_node = dynamics_ros.nodes.app.entry:dynamics_node',
+            'dynamics_ros = dynamics_ros.nodes.app.entry:composed',
+            'dynamics_ros_viewer = dynamics_ros.nodes.app.entry:dynamics_ros_viewer',
             'estimate_bag = dynamics_ros.recordings.command:main',
             'export_kernels = dynamics_ros.export.command:main',
-            'kinematics_node = dynamics_ros.nodes.entry:kinematics_node',
-            'robot_simulator = dynamics_ros.nodes.entry:robot_simulator',
+            'kinematics_node = dynamics_ros.nodes.app.entry:kinematics_node',
+            'robot_simulator = dynamics_ros.nodes.app.entry:robot_simulator',
         ],
     },
 )

@@ -22,9 +22,9 @@ from benchmarks.records import Goal, Record
 from benchmarks.robots import SUBJECTS
 from benchmarks.timing import wait_until_compiled
 from dynamics_ros.estimation import ContactState, WrenchEstimator
-from dynamics_ros.nodes.contact_pipeline import ContactPipeline
-from dynamics_ros.nodes.parameters import ContactParameters
-from dynamics_ros.nodes.state import RobotState
+from dynamics_ros.nodes.contact.pipeline import ContactPipeline
+from dynamics_ros.nodes.input.state import RobotState
+from dynamics_ros.nodes.parameters.groups import ContactParameters
 
 Array = NDArray[np.float64]
 Push = Callable[[float], Array]

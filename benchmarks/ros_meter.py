@@ -22,7 +22,7 @@ from rclpy.qos import QoSProfile
 from rclpy.task import Future
 
 from benchmarks.ros_source import STAMP, STAMP_OFFSET
-from dynamics_ros.nodes.executor import make_executor
+from dynamics_ros.nodes.app.executor import make_executor
 
 PATIENCE = 30.0
 """Seconds until a process that does nothing is given up."""

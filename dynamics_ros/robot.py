@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .algorithms import configuration
-from .arguments import (
+from dynamics_ros.kernels.cpython.entry_point import plain_signature
+from dynamics_ros.model.urdf import read_urdf
+from dynamics_ros.multibody.arguments import (
     boolean_mask,
     check_not_negative,
     check_options,
@@ -19,15 +20,15 @@ from .arguments import (
     finite_vector,
     real_vectors,
 )
-from .definitions import KERNEL_NAMES, Key, define
+from dynamics_ros.multibody.definitions import KERNEL_NAMES, Key, define
+from dynamics_ros.multibody.external_wrenches import Wrenches, frames_and_wrenches, with_frames
+from dynamics_ros.multibody.kernel_set import DEFAULT_REFERENCE, KernelInfo, KernelSet
+
+from .algorithms import configuration
 from .errors import InvalidArgumentError
-from .external_wrenches import Wrenches, frames_and_wrenches, with_frames
 from .inverse_kinematics import Solutions, solve_all, solve_each
-from .kernel_set import DEFAULT_REFERENCE, KernelInfo, KernelSet
 from .kernels import Kernel
-from .kernels.entry_point import plain_signature
 from .model import Joint, Model, build_model
-from .model.urdf import read_urdf
 from .robot_constraints import ConstrainedMotion
 from .spatial import Inertia, Matrix3, Vector3
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .arguments import check_options
+from dynamics_ros.multibody.arguments import check_options
 
 if TYPE_CHECKING:
     from .constraints import Constraints

@@ -65,7 +65,11 @@ def installed(need: str) -> bool:
         return False
 
 
-LEFT_OUT = {file.name: need for file in sorted(HERE.glob('test_*.py')) if (need := lacking(file))}
+LEFT_OUT = {
+    str(file.relative_to(HERE)): need
+    for file in sorted(HERE.rglob('test_*.py'))
+    if (need := lacking(file))
+}
 
 collect_ignore = list(LEFT_OUT)
 

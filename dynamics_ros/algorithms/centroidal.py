@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..model import Model
-from ..spatial import Force, Matrix3, Scalar, Transform, Vector3
+from dynamics_ros.model import Model
+from dynamics_ros.spatial import Force, Matrix3, Scalar, Transform, Vector3
+
 from .coriolis import composite_bodies
 from .energy import carried_moments, center_of_mass, total_mass
 from .forward_kinematics import body_poses

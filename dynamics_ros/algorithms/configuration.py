@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..model import Joint, Model
-from ..spatial import Scalar
+from dynamics_ros.model import Joint, Model
+from dynamics_ros.spatial import Scalar
 
 
 def integrate(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..model import ROOT, Model
-from ..spatial import Force, Inertia, Matrix3, Motion, Scalar, Transform, Vector3
+from dynamics_ros.model import ROOT, Model
+from dynamics_ros.spatial import Force, Inertia, Matrix3, Motion, Scalar, Transform, Vector3
+
 from .forward_kinematics import body_velocities
 
 

@@ -9,11 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..model import ROOT, Model
-from ..spatial import Force, Motion, Scalar
+from dynamics_ros.algorithms.linear_algebra.solve import (
+    factorize,
+    inverse_of,
+    solve_columns,
+    solve_factorized,
+)
+from dynamics_ros.model import ROOT, Model
+from dynamics_ros.spatial import Force, Motion, Scalar
+
 from .coriolis import CompositeBodies, composite_bodies
 from .inverse_dynamics import nonlinear_effects, root_acceleration
-from .linear import factorize, inverse_of, solve_columns, solve_factorized
 from .mass_matrix import mass_matrix
 
 Rows = list[list[Scalar]]

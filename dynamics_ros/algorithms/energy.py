@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import InvalidArgumentError
-from ..model import ROOT, Model
-from ..spatial import Scalar, Transform, Vector3
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.model import ROOT, Model
+from dynamics_ros.spatial import Scalar, Transform, Vector3
+
 from .forward_kinematics import body_velocities
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from ..model import ROOT, Model
-from ..spatial import Force, Motion, Scalar, Transform
-from ..spatial.articulated import ArticulatedInertia
+from dynamics_ros.algorithms.linear_algebra.solve import Factors, factorize, solve, solve_factorized
+from dynamics_ros.model import ROOT, Model
+from dynamics_ros.spatial import Force, Motion, Scalar, Transform
+from dynamics_ros.spatial.articulated import ArticulatedInertia
+
 from .inverse_dynamics import inverse_dynamics, root_acceleration
-from .linear import Factors, factorize, solve, solve_factorized
 from .mass_matrix import mass_matrix
 
 

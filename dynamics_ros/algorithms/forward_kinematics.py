@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..model import ROOT, Frame, Model
-from ..spatial import Motion, Scalar, Transform, Vector3
+from dynamics_ros.model import ROOT, Frame, Model
+from dynamics_ros.spatial import Motion, Scalar, Transform, Vector3
 
 
 def body_poses(model: Model, q: Sequence[Scalar]) -> list[Transform]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..model import ROOT, Model
-from ..spatial import Force, Scalar, Vector3
+from dynamics_ros.model import ROOT, Model
+from dynamics_ros.spatial import Force, Scalar, Vector3
+
 from .energy import carried_moments
 
 

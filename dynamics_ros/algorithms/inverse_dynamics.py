@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..model import ROOT, Model
-from ..spatial import Force, Motion, Scalar, Transform, Vector3
+from dynamics_ros.model import ROOT, Model
+from dynamics_ros.spatial import Force, Motion, Scalar, Transform, Vector3
 
 
 def inverse_dynamics(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..model import ROOT, Frame, Model
-from ..spatial import Motion, Scalar, Transform, Vector3
+from dynamics_ros.model import ROOT, Frame, Model
+from dynamics_ros.spatial import Motion, Scalar, Transform, Vector3
+
 from .forward_kinematics import branch_poses
 
 REFERENCES = ('world', 'local', 'local_world_aligned')

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..spatial import Scalar
-from ..spatial.scalar import exp, where_less
+from dynamics_ros.spatial import Scalar
+from dynamics_ros.spatial.scalar import exp, where_less
 
 
 def friction_torque(

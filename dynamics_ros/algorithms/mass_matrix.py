@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..model import ROOT, Model
-from ..spatial import Scalar, Transform
+from dynamics_ros.model import ROOT, Model
+from dynamics_ros.spatial import Scalar, Transform
 
 
 def mass_matrix(model: Model, q: Sequence[Scalar]) -> list[list[Scalar]]:

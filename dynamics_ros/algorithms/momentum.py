@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..model import ROOT, Model
-from ..spatial import Scalar
+from dynamics_ros.model import ROOT, Model
+from dynamics_ros.spatial import Scalar
+
 from .forward_kinematics import body_velocities
 from .gravity import gravity_torques
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..model import ROOT, Joint, Model
-from ..spatial import Motion, Scalar, Transform, Vector3, quaternion_log
+from dynamics_ros.model import ROOT, Joint, Model
+from dynamics_ros.spatial import Motion, Scalar, Transform, Vector3, quaternion_log
 
 
 def product_of_exponentials(model: Model, q: Sequence[Scalar]) -> list[Transform]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..model import ROOT, Model
-from ..spatial import Force, Matrix3, Motion, Scalar, Transform, Vector3
+from dynamics_ros.model import ROOT, Model
+from dynamics_ros.spatial import Force, Matrix3, Motion, Scalar, Transform, Vector3
+
 from .inverse_dynamics import root_acceleration
 
 PARAMETERS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import boolean_mask, finite_together
-from ..linear_systems import Array, apply, transposed
+from dynamics_ros.multibody.arguments import boolean_mask, finite_together
+from dynamics_ros.multibody.linear_systems import Array, apply, transposed
+
 from .jacobian import constraint_bias, constraint_jacobian
 from .kinds import Constraints
 from .solve import solve_constrained
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
 
 CONTRADICTION = (
     'no acceleration keeps all constraints: rows that depend on each other demand different things,'

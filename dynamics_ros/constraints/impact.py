@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import finite_together, real_array
-from ..errors import InvalidArgumentError
-from ..linear_systems import Array, apply, pseudo_inverse, transposed
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.multibody.arguments import finite_together, real_array
+from dynamics_ros.multibody.linear_systems import Array, apply, pseudo_inverse, transposed
+
 from .jacobian import constraint_jacobian
 from .kinds import Constraints
 from .solve import solve_constrained, whitened
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
 
 
 def impact(

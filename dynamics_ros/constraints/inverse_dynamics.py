@@ -8,15 +8,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import boolean_mask, finite_together
-from ..errors import InvalidArgumentError
-from ..linear_systems import Array, apply, largest_singular_value, pseudo_inverse, transposed
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.multibody.arguments import boolean_mask, finite_together
+from dynamics_ros.multibody.linear_systems import (
+    Array,
+    apply,
+    largest_singular_value,
+    pseudo_inverse,
+    transposed,
+)
+
 from .jacobian import constraint_bias, constraint_jacobian
 from .kinds import Constraints
 from .solve import check_feasible, solve_constrained
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
 
 CRITERIA = ('minimum_torque', 'minimum_constraint_force')
 

@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import finite_together, finite_vectors
-from ..linear_systems import Array, largest_singular_value, pseudo_inverse, rank, transposed
+from dynamics_ros.multibody.arguments import finite_together, finite_vectors
+from dynamics_ros.multibody.linear_systems import (
+    Array,
+    largest_singular_value,
+    pseudo_inverse,
+    rank,
+    transposed,
+)
+
 from .kinds import Constraints, constraint_list
 from .solve import whitened
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
 
 
 def constraint_jacobian(robot: Robot, q: ArrayLike, contacts: Constraints) -> Array:

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import check_count, finite_arrays
-from ..errors import InvalidArgumentError
-from ..linear_systems import Array
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.multibody.arguments import check_count, finite_arrays
+from dynamics_ros.multibody.linear_systems import Array
+
 from .points import ORIGIN, checked_point, point_bias, point_jacobian, point_position
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
 
 CONTACT_ROWS = {'point': 3, 'surface': 6}
 LOOP_ROWS = {'position': 3, 'pose': 6}

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import finite_vectors
-from ..linear_systems import Array, apply, transposed
+from dynamics_ros.multibody.arguments import finite_vectors
+from dynamics_ros.multibody.linear_systems import Array, apply, transposed
+
 from .points import point_bias, point_jacobian
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
 
 
 def projected_newton_euler(robot: Robot, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array, Array]:

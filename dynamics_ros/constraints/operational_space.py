@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import finite_together
-from ..errors import InvalidArgumentError, RankDeficientError
-from ..linear_systems import Array, apply, rank, transposed
+from dynamics_ros.errors import InvalidArgumentError, RankDeficientError
+from dynamics_ros.multibody.arguments import finite_together
+from dynamics_ros.multibody.linear_systems import Array, apply, rank, transposed
+
 from .solve import whitened
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
 
 ALL_ROWS = (0, 1, 2, 3, 4, 5)
 

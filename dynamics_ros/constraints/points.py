@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..arguments import finite_vector
-from ..linear_systems import Array, transposed
+from dynamics_ros.multibody.arguments import finite_vector
+from dynamics_ros.multibody.linear_systems import Array, transposed
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
 
 ORIGIN = (0.0, 0.0, 0.0)
 

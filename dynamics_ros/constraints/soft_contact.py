@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import check_not_negative, finite_together, finite_vectors
-from ..errors import InvalidArgumentError
-from ..linear_systems import Array, apply
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.multibody.arguments import check_not_negative, finite_together, finite_vectors
+from dynamics_ros.multibody.linear_systems import Array, apply
+
 from .jacobian import constraint_jacobian
 from .kinds import Contact, contact_list
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
 
 Contacts = str | Contact | Sequence[str | Contact]
 

@@ -8,8 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import InfeasibleError, SingularError
-from ..linear_systems import Array, apply, largest_singular_value, pseudo_inverse, transposed
+from dynamics_ros.errors import InfeasibleError, SingularError
+from dynamics_ros.multibody.linear_systems import (
+    Array,
+    apply,
+    largest_singular_value,
+    pseudo_inverse,
+    transposed,
+)
 
 FEASIBILITY_TOLERANCE = 1e-6
 """Violation that counts as none: relative to the terms of which it is the difference where these

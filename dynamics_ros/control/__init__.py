@@ -1,14 +1,11 @@
 """Control by the model: kinematic, joint by joint, at an end effector, and of the whole body."""
 
-from ..pose_error import pose_error
+from dynamics_ros.multibody.pose_error import pose_error
+
 from .hierarchy import HierarchySolution, Level, solve_hierarchy
 from .joint_space import inverse_dynamics_control, joint_impedance, oscillator_gains
 from .joint_stop import JointCommand, JointStop
-from .kinematic import (
-    support_consistent_velocity,
-    tracking_twist,
-    trajectory_velocity,
-)
+from .kinematic import support_consistent_velocity, tracking_twist, trajectory_velocity
 from .least_squares import constrained_least_squares
 from .task_space import (
     motion_torques,

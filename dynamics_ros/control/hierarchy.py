@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import finite_arrays
-from ..errors import InvalidArgumentError
-from ..linear_systems import RANK_TOLERANCE, Array
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.multibody.arguments import finite_arrays
+from dynamics_ros.multibody.linear_systems import RANK_TOLERANCE, Array
+
 from .least_squares import constrained_least_squares
 
 

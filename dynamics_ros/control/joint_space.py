@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import (
+from dynamics_ros.multibody.arguments import (
     check_not_negative,
     check_positive,
     finite_together,
     finite_vectors,
     per_entry,
 )
-from ..linear_systems import Array
+from dynamics_ros.multibody.linear_systems import Array
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
 
 
 def oscillator_gains(frequency: float, damping_ratio: float = 1.0) -> tuple[float, float]:

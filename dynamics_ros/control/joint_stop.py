@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import check_positive
+from dynamics_ros.multibody.arguments import check_positive
 
 Array = NDArray[np.float64]
 

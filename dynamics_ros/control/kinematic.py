@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import finite_together
-from ..constraints import Constraints, constraint_jacobian
-from ..linear_systems import Array
-from ..pose_error import pose_error
+from dynamics_ros.constraints import Constraints, constraint_jacobian
+from dynamics_ros.multibody.arguments import finite_together
+from dynamics_ros.multibody.linear_systems import Array
+from dynamics_ros.multibody.pose_error import pose_error
+
 from .tasks import Task, solve_prioritized, solve_task
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
 
 
 def tracking_twist(

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear, nnls
 
-from ..errors import InfeasibleError, SingularError
-from ..linear_systems import Array
+from dynamics_ros.errors import InfeasibleError, SingularError
+from dynamics_ros.multibody.linear_systems import Array
+
 from .tasks import Task, solve_prioritized
 
 PROXIMAL_WEIGHTS = (*np.geomspace(1e-3, 1e-5, 40), *[1e-5] * 60)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import boolean_mask, finite_arrays, finite_together
-from ..constraints import operational_space
-from ..linear_systems import Array, apply, transposed
-from ..pose_error import pose_error
+from dynamics_ros.constraints import operational_space
+from dynamics_ros.multibody.arguments import boolean_mask, finite_arrays, finite_together
+from dynamics_ros.multibody.linear_systems import Array, apply, transposed
+from dynamics_ros.multibody.pose_error import pose_error
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
 
 
 def tracking_acceleration(

@@ -13,9 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import check_not_negative, finite_vectors, real_array
-from ..errors import InvalidArgumentError
-from ..linear_systems import Array, apply, largest_singular_value, pseudo_inverse, transposed
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.multibody.arguments import check_not_negative, finite_vectors, real_array
+from dynamics_ros.multibody.linear_systems import (
+    Array,
+    apply,
+    largest_singular_value,
+    pseudo_inverse,
+    transposed,
+)
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import finite_vectors
-from ..constraints import Constraints, constraint_jacobian
-from ..constraints.solve import check_feasible
-from ..linear_systems import Array, apply, largest_singular_value, pseudo_inverse, transposed
+from dynamics_ros.constraints import Constraints, constraint_jacobian
+from dynamics_ros.constraints.solve import check_feasible
+from dynamics_ros.multibody.arguments import finite_vectors
+from dynamics_ros.multibody.linear_systems import (
+    Array,
+    apply,
+    largest_singular_value,
+    pseudo_inverse,
+    transposed,
+)
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
 
 
 def virtual_model_torques(

@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import check_count, check_not_negative, finite_vector
-from ..constraints import Constraints, constraint_bias, constraint_jacobian
-from ..constraints.inverse_dynamics import actuated_mask
-from ..constraints.kinds import Contact, constraint_list
-from ..errors import InvalidArgumentError
-from ..linear_systems import Array
+from dynamics_ros.constraints import Constraints, constraint_bias, constraint_jacobian
+from dynamics_ros.constraints.inverse_dynamics import actuated_mask
+from dynamics_ros.constraints.kinds import Contact, constraint_list
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.multibody.arguments import check_count, check_not_negative, finite_vector
+from dynamics_ros.multibody.linear_systems import Array
+
 from .hierarchy import HierarchySolution, Level, solve_hierarchy
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
 
 ALL_ROWS = (0, 1, 2, 3, 4, 5)
 

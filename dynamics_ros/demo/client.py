@@ -17,7 +17,8 @@ from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
-from dynamics_ros.nodes.conversions import (
+from dynamics_ros.nodes.output.outputs import topic_names
+from dynamics_ros.nodes.wire.conversions import (
     NANOSECONDS,
     duration_message,
     joint_state,
@@ -26,7 +27,6 @@ from dynamics_ros.nodes.conversions import (
     wrench_array,
     wrench_message,
 )
-from dynamics_ros.nodes.outputs import topic_names
 from dynamics_ros_msgs.msg import ContactState, Result
 from dynamics_ros_msgs.srv import ApplyWrench, ComputeInverseDynamics, ComputeInverseKinematics
 

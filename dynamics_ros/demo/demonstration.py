@@ -13,7 +13,7 @@ import numpy as np
 import rclpy
 from rclpy.signals import SignalHandlerOptions
 
-from dynamics_ros.nodes.executor import dispose, make_executor, spin
+from dynamics_ros.nodes.app.executor import dispose, make_executor, spin
 
 from .client import Client, LateError, ServiceError, UnansweredError
 from .display import Display, listed

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ament_index_python.packages import get_package_share_directory
 
-from dynamics_ros.description_file import read_description_file
+from dynamics_ros.model.description_file import read_description_file
 
 DEFAULT_ROBOT = 'seven_joint_arm.urdf'
 

@@ -1,9 +1,11 @@
 """What the robot feels: external joint torques, wrenches at frames, contact, and taring."""
 
-from .contact import ContactDetector, ContactReport, ContactState
-from .contact_hypotheses import ContactLocation
-from .contact_location import ContactLocator, links_without_surface
-from .contact_surface import Surface, sample_surfaces
+from dynamics_ros.estimation.contact.detector import ContactDetector, ContactReport, ContactState
+from dynamics_ros.estimation.contact.hypotheses import ContactLocation
+from dynamics_ros.estimation.contact.location import ContactLocator, links_without_surface
+from dynamics_ros.estimation.contact.surface import Surface, sample_surfaces
+from dynamics_ros.estimation.samples.sample_filter import PlainSamples, SampleFilter
+
 from .effort_check import EffortCheck, EffortReport, EffortVerdict
 from .effort_model import EffortModel
 from .effort_watch import EffortWatch
@@ -19,14 +21,9 @@ from .observers import (
     StaticObserver,
     TorqueObserver,
 )
-from .payload_identification import (
-    NotIdentifiableError,
-    PayloadEstimate,
-    PayloadIdentifier,
-)
+from .payload_identification import NotIdentifiableError, PayloadEstimate, PayloadIdentifier
 from .plain_step import PlainStep
 from .residual_watch import ResidualWatch
-from .sample_filter import PlainSamples, SampleFilter
 from .tare import Tare, TareResult
 from .wrench import WrenchEstimate, WrenchEstimator
 

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import check_positive
+from dynamics_ros.multibody.arguments import check_positive
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
+
     from .effort_model import EffortModel
 
 Vector = NDArray[np.float64]

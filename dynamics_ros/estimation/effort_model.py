@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algorithms.joint_friction import friction_torque
-from ..arguments import check_positive, finite_vector, per_entry
+from dynamics_ros.algorithms.joint_friction import friction_torque
+from dynamics_ros.multibody.arguments import check_positive, finite_vector, per_entry
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
 
 Vector = NDArray[np.float64]
 

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
+
     from .effort_model import EffortModel
 
 Vector = NDArray[np.float64]

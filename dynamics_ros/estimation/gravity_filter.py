@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import check_not_negative, check_positive, finite_vector
+from dynamics_ros.multibody.arguments import check_not_negative, check_positive, finite_vector
 
 Array = NDArray[np.float64]
 

@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import check_not_negative, check_positive, finite_vector
-from ..errors import InvalidArgumentError
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.multibody.arguments import check_not_negative, check_positive, finite_vector
+
 from .wrench import WrenchEstimator
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

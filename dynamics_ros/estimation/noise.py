@@ -38,7 +38,7 @@ def noise_gains(kind: str, sampling: str, gain: Vector, interval: float) -> Nois
     """The gains of an observer.
 
     Args:
-        kind, sampling: of the observer (``algorithms/torque_observer.py``).
+        kind, sampling: of the observer (``algorithms/contact/torque_observer.py``).
         gain: (nv) K [1/s].
         interval: time between samples [s].
     """

@@ -1,4 +1,4 @@
-"""External joint torques from joint states; equations in ``algorithms/torque_observer.py``.
+"""External joint torques from joint states; equations in ``algorithms/contact/torque_observer.py``.
 
 Stamps are whole nanoseconds: seconds since 1970 in a float64 step by 0.24 us, which at 1 kHz is
 already noise in dp/dt.
@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algorithms.torque_observer import EFFORT_SAMPLINGS, MEMORY, SETTINGS
-from ..arguments import check_not_negative, check_positive, per_entry
-from ..errors import InvalidArgumentError
-from .clock_jumps import JUMP_NS
+from dynamics_ros.algorithms.contact.torque_observer import EFFORT_SAMPLINGS, MEMORY, SETTINGS
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.estimation.samples.clock_jumps import JUMP_NS
+from dynamics_ros.multibody.arguments import check_not_negative, check_positive, per_entry
+
 from .effort_model import EffortModel
 from .noise import NoiseGains, noise_gains
 
 if TYPE_CHECKING:
-    from ..kernels import Kernel
-    from ..robot import Robot
+    from dynamics_ros.kernels import Kernel
+    from dynamics_ros.robot import Robot
 
 Vector = NDArray[np.float64]
 

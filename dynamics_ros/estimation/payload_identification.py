@@ -22,14 +22,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algorithms.torque_observer import EFFORT_SAMPLINGS
-from ..arguments import check_positive, finite_vector, per_entry
-from ..errors import DynamicsRosError, InvalidArgumentError
-from ..spatial import Inertia
+from dynamics_ros.algorithms.contact.torque_observer import EFFORT_SAMPLINGS
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.multibody.arguments import check_positive, finite_vector, per_entry
+from dynamics_ros.spatial import Inertia
+
 from .effort_model import EffortModel
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
 

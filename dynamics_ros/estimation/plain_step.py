@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algorithms.torque_observer import MEMORY
-from ..kernels import Step
+from dynamics_ros.algorithms.contact.torque_observer import MEMORY
+from dynamics_ros.kernels import Step
+
 from .observers import UPDATED, TorqueObserver
 
 Vector = NDArray[np.float64]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
 
 Vector = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import check_count, check_positive, finite_vector
+from dynamics_ros.multibody.arguments import check_count, check_positive, finite_vector
 
 Vector = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""External wrenches at frames; the equations are in ``algorithms/contact_wrench.py``."""
+"""External wrenches at frames; the equations are in ``algorithms/contact/wrench.py``."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algorithms.contact_wrench import (
+from dynamics_ros.algorithms.contact.wrench import (
     NOISE_ROWS,
     ContactSystem,
     contact_wrenches,
     gram_matrix,
 )
-from ..arguments import check_positive, per_entry
-from ..errors import InvalidArgumentError, UnknownFrameError
-from ..kernels import Step
+from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
+from dynamics_ros.kernels import Step
+from dynamics_ros.multibody.arguments import check_positive, per_entry
 
 if TYPE_CHECKING:
-    from ..kernels import Kernel
-    from ..robot import Robot
+    from dynamics_ros.kernels import Kernel
+    from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
 

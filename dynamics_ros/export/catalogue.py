@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ..algorithms.jacobian import REFERENCES
-from ..definitions import Key
-from ..errors import InvalidArgumentError
-from ..model import Model
+from dynamics_ros.algorithms.jacobian import REFERENCES
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.model import Model
+from dynamics_ros.multibody.definitions import Key
 
 DEFAULT_REFERENCE = 'local_world_aligned'
 

@@ -7,10 +7,11 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from ..description_file import read_description_file
-from ..errors import DynamicsRosError
-from ..model.model import ROOT_JOINTS
-from ..robot import DEFAULT_GRAVITY, Robot
+from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.model.description_file import read_description_file
+from dynamics_ros.model.model import ROOT_JOINTS
+from dynamics_ros.robot import DEFAULT_GRAVITY, Robot
+
 from .catalogue import CATALOGUE
 from .files import export_kernels
 

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from ..definitions import define
-from ..errors import InvalidArgumentError
-from ..kernels import trace
-from ..kernels.c_source import c_function
-from ..model import Model
-from ..robot import Robot
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels import trace
+from dynamics_ros.kernels.source.c import c_function
+from dynamics_ros.model import Model
+from dynamics_ros.multibody.definitions import define
+from dynamics_ros.robot import Robot
+
 from .catalogue import key_of
 from .layout import Function, header, source
 

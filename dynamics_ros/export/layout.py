@@ -6,12 +6,13 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ..definitions import Key
-from ..kernel_set import SOLVERS
-from ..kernels import Trace
-from ..kernels.c_source import CFunction, comment, helpers
-from ..model import Joint
-from ..robot import Robot
+from dynamics_ros.kernels import Trace
+from dynamics_ros.kernels.source.c import CFunction, comment, helpers
+from dynamics_ros.model import Joint
+from dynamics_ros.multibody.definitions import Key
+from dynamics_ros.multibody.kernel_set import SOLVERS
+from dynamics_ros.robot import Robot
+
 from .catalogue import CATALOGUE, INPUTS
 
 UNITS = {'prismatic': ('m', 'm/s', 'm/s^2', 'N')}

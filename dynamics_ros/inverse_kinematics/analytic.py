@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..algorithms.analytic_solutions import EXACT, solvable_arm
+from dynamics_ros.algorithms.inverse_kinematics.solutions import EXACT, solvable_arm
+
 from .problem import Problem
 from .solutions import Solutions
 
 if TYPE_CHECKING:
-    from ..kernels import Kernel
+    from dynamics_ros.kernels import Kernel
 
 SEPARATION = 1e-4
 """rad; branches that are closer in every joint are one, where they meet."""

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import check_options, real_array
-from ..errors import InvalidArgumentError
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.multibody.arguments import check_options, real_array
+
 from .result import InverseKinematicsResult
 from .solve import solve
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,16 +11,18 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algorithms.inverse_kinematics_step import moving_coordinates
-from ..errors import InvalidArgumentError, UnknownFrameError
-from ..model import ROOT, Joint
+from dynamics_ros.algorithms.inverse_kinematics.step import moving_coordinates
+from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
+from dynamics_ros.model import ROOT, Joint
+
 from .reach import Reach, reach_of
 from .search import Search
 from .starts import Starts
 
 if TYPE_CHECKING:
-    from ..kernels import Kernel
-    from ..robot import Robot
+    from dynamics_ros.kernels import Kernel
+    from dynamics_ros.robot import Robot
+
     from .analytic import ClosedForm
 
 Vector = NDArray[np.float64]

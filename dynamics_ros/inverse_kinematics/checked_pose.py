@@ -10,10 +10,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import ORTHOGONALITY, rigid_pose
-from ..kernels import Kernel, trace
-from ..spatial import Matrix3, Scalar, transform_of_rows
-from ..spatial.scalar import sqrt, where_less
+from dynamics_ros.kernels import Kernel, trace
+from dynamics_ros.multibody.arguments import ORTHOGONALITY, rigid_pose
+from dynamics_ros.spatial import Matrix3, Scalar, transform_of_rows
+from dynamics_ros.spatial.scalar import sqrt, where_less
 
 
 def checked_pose(

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import check_positive, finite_vector, per_entry
-from ..constraints.kinds import CONTACT_ROWS
-from ..errors import InvalidArgumentError, UnknownJointError
+from dynamics_ros.constraints.kinds import CONTACT_ROWS
+from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
+from dynamics_ros.multibody.arguments import check_positive, finite_vector, per_entry
+
 from .chain import HALF_TURN, UNBOUNDED, Chain, Supports, chain_of
 from .checked_pose import checked_pose
 from .reach import Reach
@@ -21,7 +22,7 @@ from .result import CONVERGED, InverseKinematicsResult
 from .search import INSIDE, Deadline, End, Search
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
 
 Vector = NDArray[np.float64]
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..algorithms.configuration import neutral
-from ..model import ROOT, Joint, Model
+from dynamics_ros.algorithms.configuration import neutral
+from dynamics_ros.model import ROOT, Joint, Model
 
 ROUNDOFF = 1e-9
 """Relative: a straight arm may reach the bound exactly."""

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..manipulability import manipulability
+from dynamics_ros.multibody.manipulability import manipulability
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
+
     from .chain import Chain
 
 CONVERGED = 'converged'

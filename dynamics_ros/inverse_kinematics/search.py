@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algorithms.inverse_kinematics_search import PROGRESS
+from dynamics_ros.algorithms.inverse_kinematics.search import PROGRESS
 
 if TYPE_CHECKING:
-    from ..kernels import Kernel
+    from dynamics_ros.kernels import Kernel
 
 Vector = NDArray[np.float64]
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from ..arguments import check_count, check_positive
+from dynamics_ros.multibody.arguments import check_count, check_positive
+
 from .analytic import closed_form_of
 from .problem import Placed, Problem, Wishes
 from .result import CONVERGED, STALLED, TIMED_OUT, UNREACHABLE, InverseKinematicsResult
@@ -17,7 +18,7 @@ from .search import Deadline, End, Vector
 from .solutions import Solutions
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from dynamics_ros.robot import Robot
 
 SAME_APPROACH = 0.05
 """Descents whose final squared errors agree this well (relative) ended at one closest approach."""

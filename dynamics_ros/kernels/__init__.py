@@ -1,14 +1,14 @@
 """Scalar functions traced once and run as machine code. Knows nothing of robots."""
 
-from dynamics_ros.kernels.derivative import derivative
-from dynamics_ros.kernels.differentiate import gradient, jacobian
-from dynamics_ros.kernels.expression import Condition, Expression, Scalar, select
+from dynamics_ros.kernels.autodiff.derivative import derivative
+from dynamics_ros.kernels.autodiff.sweeps import gradient, jacobian
+from dynamics_ros.kernels.cpython.named_calls import NamedCalls
+from dynamics_ros.kernels.graph.expression import Condition, Expression, Scalar, select
+from dynamics_ros.kernels.graph.requirement import Requirement
+from dynamics_ros.kernels.graph.trace import Trace, Variable, trace
 from dynamics_ros.kernels.kernel import Kernel
-from dynamics_ros.kernels.named_calls import NamedCalls
 from dynamics_ros.kernels.program import Program, Step
-from dynamics_ros.kernels.requirement import Requirement
 from dynamics_ros.kernels.threads import set_thread_count, thread_count
-from dynamics_ros.kernels.trace import Trace, Variable, trace
 from dynamics_ros.kernels.vectors import copy_of, difference_of, ordered, sum_of
 
 __all__ = [

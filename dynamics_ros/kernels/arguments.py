@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dynamics_ros.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from dynamics_ros.kernels.trace import Variable
+    from dynamics_ros.kernels.graph.trace import Variable
 
 Array = NDArray[np.float64]
 

@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from dynamics_ros.kernels import background, llvm_batch, llvm_compiler, self_test
+from dynamics_ros.kernels import self_test
 from dynamics_ros.kernels.arguments import address
-from dynamics_ros.kernels.llvm_compiler import Platform
-from dynamics_ros.kernels.trace import Trace
+from dynamics_ros.kernels.graph.trace import Trace
+from dynamics_ros.kernels.llvm import batch as llvm_batch
+from dynamics_ros.kernels.llvm import compiler as llvm_compiler
+from dynamics_ros.kernels.llvm.compiler import Platform
+from dynamics_ros.kernels.process import compile_queue as background
 
 BATCH_STATES = 32
 """Smaller batches go state by state: they save too little to compile for."""

@@ -10,13 +10,14 @@ from functools import lru_cache
 from typing import Any
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import arguments, background
+from dynamics_ros.kernels import arguments
 from dynamics_ros.kernels.arguments import Array
-from dynamics_ros.kernels.llvm_backend import LlvmBackend
-from dynamics_ros.kernels.llvm_compiler import CompilerUnavailableError, MachineCode
-from dynamics_ros.kernels.python_backend import PythonBackend
-from dynamics_ros.kernels.requirement import unmet
-from dynamics_ros.kernels.trace import Trace
+from dynamics_ros.kernels.graph.requirement import unmet
+from dynamics_ros.kernels.graph.trace import Trace
+from dynamics_ros.kernels.llvm.compiler import CompilerUnavailableError, MachineCode
+from dynamics_ros.kernels.machine_code import LlvmBackend
+from dynamics_ros.kernels.process import compile_queue as background
+from dynamics_ros.kernels.source.python_backend import PythonBackend
 
 BACKENDS = ('auto', 'llvm', 'python')
 

@@ -14,14 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import arguments, entry_source, llvm_compiler
+from dynamics_ros.kernels import arguments
 from dynamics_ros.kernels.arguments import Array
-from dynamics_ros.kernels.entry_point import builtin
-from dynamics_ros.kernels.interpreter_layout import UnknownLayoutError, symbol
+from dynamics_ros.kernels.cpython import entry_source
+from dynamics_ros.kernels.cpython.entry_point import builtin
+from dynamics_ros.kernels.cpython.layout import UnknownLayoutError, symbol
+from dynamics_ros.kernels.graph.trace import Variable
 from dynamics_ros.kernels.kernel import Kernel
-from dynamics_ros.kernels.llvm_compiler import CompilerUnavailableError, MachineCode
-from dynamics_ros.kernels.llvm_dialect import Dialect
-from dynamics_ros.kernels.trace import Variable
+from dynamics_ros.kernels.llvm import compiler as llvm_compiler
+from dynamics_ros.kernels.llvm.compiler import CompilerUnavailableError, MachineCode
+from dynamics_ros.kernels.llvm.dialect import Dialect
 
 # Of a table: how many steps there are, then for each its machine code and where it finds the
 # addresses of its arrays and how far states are apart.

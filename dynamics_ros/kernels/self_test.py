@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from dynamics_ros.kernels.arguments import Array
-from dynamics_ros.kernels.operations import INPUT
-from dynamics_ros.kernels.trace import Trace
+from dynamics_ros.kernels.graph.operations import INPUT
+from dynamics_ros.kernels.graph.trace import Trace
 
 TOLERANCE = 1e-6
 """Largest error of machine code against the plain trace, relative to the largest result.

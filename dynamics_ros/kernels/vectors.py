@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from dynamics_ros.kernels.graph.trace import trace
 from dynamics_ros.kernels.kernel import Kernel
-from dynamics_ros.kernels.trace import trace
 
 MOST = 32
 """Kernels of each kind that are kept: an order comes from whoever publishes."""

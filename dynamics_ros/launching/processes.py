@@ -15,7 +15,8 @@ from ament_index_python.packages import (
     get_package_share_directory,
 )
 
-from ..errors import InvalidArgumentError
+from dynamics_ros.errors import InvalidArgumentError
+
 from .rviz import adapted, adapted_for_several
 from .settings import Settings
 from .temporary import temporary_yaml

@@ -6,7 +6,8 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..nodes.outputs import topic_names
+from dynamics_ros.nodes.output.outputs import topic_names
+
 from .settings import Settings
 
 Display = dict[str, Any]

@@ -8,10 +8,10 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from ..description_file import read_description_file
-from ..errors import InvalidArgumentError, ModelError
-from ..model.tool_frame import tool_frame
-from ..model.urdf import read_urdf
+from dynamics_ros.errors import InvalidArgumentError, ModelError
+from dynamics_ros.model.description_file import read_description_file
+from dynamics_ros.model.tool_frame import tool_frame
+from dynamics_ros.model.urdf import read_urdf
 
 _SWITCHES = {'true': True, 'false': False}
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ModelError
+from dynamics_ros.errors import ModelError
+
 from .description import Origin
 from .hardened_xml import Element, read_xml
 from .mesh_file import read_mesh, resolve_mesh

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..spatial import (
+from dynamics_ros.spatial import (
     Matrix3,
     Motion,
     Scalar,

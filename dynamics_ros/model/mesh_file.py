@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ModelError
+from dynamics_ros.errors import ModelError
+
 from .hardened_xml import quoted
 
 Array = NDArray[np.float64]

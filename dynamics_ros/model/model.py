@@ -11,8 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ..errors import InvalidArgumentError, ModelError, UnknownFrameError, UnknownJointError
-from ..spatial import Inertia, Matrix3, Motion, Scalar, Transform, Vector3
+from dynamics_ros.errors import (
+    InvalidArgumentError,
+    ModelError,
+    UnknownFrameError,
+    UnknownJointError,
+)
+from dynamics_ros.spatial import Inertia, Matrix3, Motion, Scalar, Transform, Vector3
+
 from .description import Inertial, JointDescription, Limits, Origin, RobotDescription
 from .doubts import LOG, NO_MASS, Doubts
 from .joints import JointKind

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ModelError
+from dynamics_ros.errors import ModelError
+
 from .collision_geometry import read_document, surface
 from .hardened_xml import Element
 

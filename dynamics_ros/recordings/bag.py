@@ -9,7 +9,7 @@ from typing import Any, Final
 from ament_index_python.packages import get_package_share_directory
 from rclpy.serialization import serialize_message
 
-from ..errors import DynamicsRosError
+from dynamics_ros.errors import DynamicsRosError
 
 try:
     from rosbags.highlevel import AnyReader, AnyReaderError

@@ -12,12 +12,17 @@ from typing import Any
 from rclpy.serialization import deserialize_message
 from std_msgs.msg import String
 
-from ..description_file import read_description_file
-from ..errors import DynamicsRosError, InvalidArgumentError
-from ..nodes.declaration import declared
-from ..nodes.parameters import ContactParameters, DynamicsParameters, RobotParameters
-from ..nodes.robot_builder import PayloadRequest
-from ..nodes.undeclared import meant, undeclared
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.model.description_file import read_description_file
+from dynamics_ros.nodes.parameters.declaration import declared
+from dynamics_ros.nodes.parameters.groups import (
+    ContactParameters,
+    DynamicsParameters,
+    RobotParameters,
+)
+from dynamics_ros.nodes.parameters.undeclared import meant, undeclared
+from dynamics_ros.nodes.robot.builder import PayloadRequest
+
 from .bag import Recording, RecordingError, RecordingWriter
 from .estimates import Estimates, Messages, Summary, Topics
 from .estimators import EstimatorFactory

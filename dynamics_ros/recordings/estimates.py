@@ -14,25 +14,25 @@ from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
-from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
-from dynamics_ros_msgs.msg import ExternalWrench, Payload
-
-from ..errors import DynamicsRosError
-from ..estimation import ContactLocation, ContactState
-from ..nodes.cdr import MalformedMessageError
-from ..nodes.contact_messages import (
+from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.estimation import ContactLocation, ContactState
+from dynamics_ros.nodes.contact.messages import (
     StateForms,
     filled_estimate,
     filled_torques,
     filled_wrench,
 )
-from ..nodes.contact_pipeline import ExternalTorques
-from ..nodes.conversions import inertia_arrays, joint_values
-from ..nodes.forms import Form, make_form
-from ..nodes.outputs import topic_names
-from ..nodes.resolution import RefusedMessage
-from ..nodes.robot_builder import PayloadRequest
-from ..nodes.state import RobotState
+from dynamics_ros.nodes.contact.pipeline import ExternalTorques
+from dynamics_ros.nodes.input.resolution import RefusedMessage
+from dynamics_ros.nodes.input.state import RobotState
+from dynamics_ros.nodes.output.outputs import topic_names
+from dynamics_ros.nodes.robot.builder import PayloadRequest
+from dynamics_ros.nodes.wire.cdr import MalformedMessageError
+from dynamics_ros.nodes.wire.conversions import inertia_arrays, joint_values
+from dynamics_ros.nodes.wire.forms import Form, make_form
+from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
+from dynamics_ros_msgs.msg import ExternalWrench, Payload
+
 from .bag import Recording, RecordingWriter
 from .estimators import LOG, EstimatorFactory, Estimators
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import logging
 from typing import NamedTuple
 
-from ..estimation import ContactLocator
-from ..model import build_model
-from ..model.tool_frame import tool_frame
-from ..model.urdf import read_urdf
-from ..nodes.contact_geometry import ContactGeometry
-from ..nodes.contact_pipeline import ContactPipeline
-from ..nodes.parameters import ContactParameters, RobotParameters
-from ..nodes.robot_builder import PayloadRequest
-from ..nodes.state import StateBuffer
-from ..robot import Robot
+from dynamics_ros.estimation import ContactLocator
+from dynamics_ros.estimation.contact.geometry import ContactGeometry
+from dynamics_ros.model import build_model
+from dynamics_ros.model.tool_frame import tool_frame
+from dynamics_ros.model.urdf import read_urdf
+from dynamics_ros.nodes.contact.pipeline import ContactPipeline
+from dynamics_ros.nodes.input.state import StateBuffer
+from dynamics_ros.nodes.parameters.groups import ContactParameters, RobotParameters
+from dynamics_ros.nodes.robot.builder import PayloadRequest
+from dynamics_ros.robot import Robot
 
 LOG = logging.getLogger(__name__)
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..estimation import ContactState
+from dynamics_ros.estimation import ContactState
+
 from .estimates import Summary
 
 _log = logging.getLogger('dynamics_ros.recordings')

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import yaml
 
-from ..errors import InvalidArgumentError
-from ..nodes.declaration import declared, replaced
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.nodes.parameters.declaration import declared, replaced
 
 Settings = TypeVar('Settings')
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InvalidArgumentError
+from dynamics_ros.errors import InvalidArgumentError
 
 Array = NDArray[np.float64]
 

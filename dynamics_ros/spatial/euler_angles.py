@@ -6,7 +6,8 @@ them follow from the axes alone.
 
 from __future__ import annotations
 
-from ..errors import SingularParametrizationError
+from dynamics_ros.errors import SingularParametrizationError
+
 from .exponential import NEAR_SINGULAR
 from .over_arrays import Parameters, Quaternion, over_arrays_method
 from .rotation import (

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 
-from ..errors import SingularParametrizationError
+from dynamics_ros.errors import SingularParametrizationError
+
 from .over_arrays import Quaternion, over_arrays
 from .rotation import matrix_to_quaternion
 from .scalar import Scalar, atan2, cos, refuse_less, sin, sqrt, where_less

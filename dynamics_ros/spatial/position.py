@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from ..errors import SingularParametrizationError
+from dynamics_ros.errors import SingularParametrizationError
+
 from .over_arrays import over_arrays_method
 from .scalar import atan2, cos, refuse_less, sin, sqrt
 from .vector import Matrix3, Vector3

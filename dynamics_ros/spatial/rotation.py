@@ -8,7 +8,8 @@ in the fixed frame to the turned one, which is the inverse.
 
 from __future__ import annotations
 
-from ..errors import InvalidArgumentError
+from dynamics_ros.errors import InvalidArgumentError
+
 from .over_arrays import Quaternion, over_arrays
 from .scalar import Scalar, cos, refuse_less, sin, sqrt, where_less
 from .vector import Matrix3, Vector3

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from ..errors import InvalidArgumentError
+from dynamics_ros.errors import InvalidArgumentError
+
 from .over_arrays import Parameters, Quaternion, over_arrays_method
 from .rotation import (
     matrix_to_quaternion,

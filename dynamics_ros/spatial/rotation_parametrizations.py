@@ -11,7 +11,8 @@
 
 from __future__ import annotations
 
-from ..errors import InvalidArgumentError, SingularParametrizationError
+from dynamics_ros.errors import InvalidArgumentError, SingularParametrizationError
+
 from .euler_angles import EULER_XYZ, EULER_ZXZ, EULER_ZYX, EULER_ZYZ
 from .exponential import (
     NEAR_SINGULAR,

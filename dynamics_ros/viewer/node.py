@@ -18,16 +18,15 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from visualization_msgs.msg import Marker, MarkerArray
 
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.model.visual_geometry import read_visual_geometry
+from dynamics_ros.nodes.app.executor import Application, run
+from dynamics_ros.nodes.app.guarded_node import GuardedNode
+from dynamics_ros.nodes.parameters.declaration import ParameterSet, parameter
+from dynamics_ros.nodes.parameters.undeclared import refuse_undeclared
+from dynamics_ros.nodes.wire.conversions import pose_matrix, pose_numbers, vector_array
+from dynamics_ros.robot import Robot
 from dynamics_ros_msgs.msg import ContactState
-
-from ..errors import DynamicsRosError, InvalidArgumentError
-from ..model.visual_geometry import read_visual_geometry
-from ..nodes.conversions import pose_matrix, pose_numbers, vector_array
-from ..nodes.declaration import ParameterSet, parameter
-from ..nodes.executor import Application, run
-from ..nodes.guarded_node import GuardedNode
-from ..nodes.undeclared import refuse_undeclared
-from ..robot import Robot
 
 if TYPE_CHECKING:
     from .scene import Color, Scene

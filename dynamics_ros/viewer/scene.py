@@ -11,7 +11,7 @@ import numpy as np
 import viser
 from numpy.typing import NDArray
 
-from ..model.visual_geometry import Visual
+from dynamics_ros.model.visual_geometry import Visual
 
 Array = NDArray[np.float64]
 Color = tuple[float, float, float]

@@ -3,13 +3,7 @@
 from .limits import Limits
 from .motion import DifferentialInverseKinematics, DifferentialMotion
 from .servo import CartesianServo, ServoSettings, ServoStep
-from .tasks import (
-    CenterOfMassTask,
-    FrameTask,
-    PostureTask,
-    TwistTask,
-    VelocityTask,
-)
+from .tasks import CenterOfMassTask, FrameTask, PostureTask, TwistTask, VelocityTask
 
 __all__ = [
     'CartesianServo',

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
-from ...control.least_squares import damped_least_squares
-from ...errors import SingularError
-from ...linear_systems import RANK_TOLERANCE
+from dynamics_ros.control.least_squares import damped_least_squares
+from dynamics_ros.errors import SingularError
+from dynamics_ros.multibody.linear_systems import RANK_TOLERANCE
 
 try:
     import daqp

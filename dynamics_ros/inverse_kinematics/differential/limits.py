@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_positive, per_entry
-from ...errors import InvalidArgumentError
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.multibody.arguments import check_positive, per_entry
 
 if TYPE_CHECKING:
-    from ...robot import Robot
+    from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
 

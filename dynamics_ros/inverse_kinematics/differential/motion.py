@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dsyev
 
-from ...arguments import check_not_negative, check_positive, finite_vector
-from ...errors import InvalidArgumentError, UnknownJointError
+from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
+from dynamics_ros.multibody.arguments import check_not_negative, check_positive, finite_vector
+
 from .bounded import solve_bounded
 from .limits import Limits
 from .tasks import VelocityTask
 
 if TYPE_CHECKING:
-    from ...robot import Robot
+    from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
 

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arguments import check_positive, finite_vector
-from ...errors import InvalidArgumentError
-from ...pose_error import pose_error
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.multibody.arguments import check_positive, finite_vector
+from dynamics_ros.multibody.pose_error import pose_error
+
 from .limits import Limits
 from .motion import DifferentialInverseKinematics, DifferentialMotion
 from .tasks import ROWS, TwistTask
 
 if TYPE_CHECKING:
-    from ...robot import Robot
+    from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
 

@@ -9,12 +9,18 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_count, check_positive, finite_vector, per_entry, rigid_pose
-from ...errors import InvalidArgumentError, UnknownFrameError
-from ...pose_error import pose_error
+from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
+from dynamics_ros.multibody.arguments import (
+    check_count,
+    check_positive,
+    finite_vector,
+    per_entry,
+    rigid_pose,
+)
+from dynamics_ros.multibody.pose_error import pose_error
 
 if TYPE_CHECKING:
-    from ...robot import Robot
+    from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,144 @@
+"""One step of an observer of external joint torques, from one sample to the next.
+
+Reported effort u means the torque on the rigid bodies ([Haddadin2017] for the observers)
+
+    tau = scale u + offset - friction(v) (+ g(q), where the report leaves it out),
+
+and a rotor of inertia B, reflected to its joint, adds B v to the momentum. Between two samples, a
+time T apart, the mean of the external torque follows
+
+- ``momentum``: from the balance of p = M(q) v + B v, dp/dt = tau + beta + tau_ext, with
+  beta = C^T v - g: e = (p_1 - p_0) / T - mean of (tau + beta). No derivative, no inverse.
+- ``inverse_dynamics``: from the equations of motion half way between the samples, with the
+  acceleration (v_1 - v_0) / T: e = M a + C v + g + B a - tau.
+- ``static``: from gravity alone, e = g - tau, without friction: velocities are not read.
+
+What is known at samples only is averaged by the trapezoid (error T^2/12 of its second derivative);
+an effort that was held over the interval is its own mean. The estimate is e behind a low-pass of
+unit gain, for a constant e its exact solution, which is stable for every T and K:
+
+    first order    dr/dt = K (e - r)                    r_1 = e + E (r_0 - e),  E = exp(-K T)
+    second order   dy/dt = 2K (e - y), dr/dt = 2K (y - r)
+                   y_1 = e + F (y_0 - e),  r_1 = e + F (r_0 - e) + 2 K T F (y_0 - e),
+                   F = exp(-2 K T): at low frequencies as late, 1/K, and twice as steep beyond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dynamics_ros.algorithms.configuration import integrate
+from dynamics_ros.algorithms.gravity import gravity_torques
+from dynamics_ros.algorithms.inverse_dynamics import inverse_dynamics
+from dynamics_ros.algorithms.joint_friction import friction_torque
+from dynamics_ros.algorithms.momentum import momentum_observer_terms
+from dynamics_ros.model import Model
+from dynamics_ros.spatial import Scalar
+from dynamics_ros.spatial.scalar import exp
+
+Values = Sequence[Scalar]
+
+KINDS = ('momentum', 'momentum_second_order', 'inverse_dynamics', 'static')
+
+EFFORT_SAMPLINGS = ('instant', 'interval')
+"""Effort is the torque at the stamp, or the one that was held since the sample before."""
+
+MEMORY = 4
+"""Rows of what a step hands to the next: estimate, first stage of the second order, momentum (or
+velocity), what is known at samples."""
+
+SETTINGS = (
+    *('gain', 'scale', 'offset', 'gravity_share', 'viscous', 'coulomb', 'stribeck'),
+    *('friction_velocity', 'stribeck_velocity', 'rotor_inertia'),
+)
+"""Rows of the settings, one value a velocity each; gravity_share is 1 where reported efforts leave
+out what carries the weight."""
+
+
+def observer_step(
+    model: Model,
+    kind: str,
+    sampling: str,
+    q: Values,
+    v: Values,
+    effort: Values,
+    memory: Sequence[Values],
+    interval: Scalar,
+    settings: Sequence[Values],
+) -> tuple[list[Scalar], list[list[Scalar]]]:
+    """Take one sample in.
+
+    Args:
+        model: the robot.
+        kind: one of ``KINDS``.
+        sampling: one of ``EFFORT_SAMPLINGS``.
+        q, v, effort: the sample; effort as reported, zero for a moving base.
+        memory: (MEMORY, nv) of the sample before.
+        interval: T, time since the sample before [s].
+        settings: (10, nv), rows as in ``SETTINGS``.
+
+    Returns:
+        The external torques (nv), environment on robot positive, and the memory for the next step.
+    """
+    values = dict(zip(SETTINGS, settings, strict=True))
+    held = [s * u + o for s, u, o in zip(values['scale'], effort, values['offset'], strict=True)]
+    before, first, momentum_before, sampled_before = memory
+    instant = sampling == 'instant'
+
+    def averaged(sampled: Values) -> list[Scalar]:
+        return [0.5 * (a + b) for a, b in zip(sampled_before, sampled, strict=True)]
+
+    keep: list[Scalar] = [0.0] * model.nv
+    if kind == 'inverse_dynamics':
+        keep = list(v)
+        sampled = held
+        v_mid = [0.5 * (a + b) for a, b in zip(momentum_before, v, strict=True)]
+        a_mid = [(b - a) / interval for a, b in zip(momentum_before, v, strict=True)]
+        q_mid = integrate(model, q, [-0.5 * interval * x for x in v_mid])
+        needed = inverse_dynamics(model, q_mid, v_mid, a_mid, {})
+        carried = gravity_torques(model, q_mid)
+        given = averaged(held) if instant else held
+        external = [
+            n + f + b * a - t - s * g
+            for n, f, b, a, t, s, g in zip(
+                *(needed, _friction(values, v_mid), values['rotor_inertia'], a_mid, given),
+                *(values['gravity_share'], carried),
+                strict=True,
+            )
+        ]
+    else:
+        drive = [
+            s * g for s, g in zip(values['gravity_share'], gravity_torques(model, q), strict=True)
+        ]
+        if kind == 'static':
+            drive = [d - g for d, g in zip(drive, gravity_torques(model, q), strict=True)]
+        else:
+            p, beta = momentum_observer_terms(model, q, v)
+            keep = [x + b * w for x, b, w in zip(p, values['rotor_inertia'], v, strict=True)]
+            friction = _friction(values, v)
+            drive = [d + b - f for d, b, f in zip(drive, beta, friction, strict=True)]
+        sampled = [d + h for d, h in zip(drive, held, strict=True)] if instant else drive
+        acting = averaged(sampled)
+        if not instant:
+            acting = [a + h for a, h in zip(acting, held, strict=True)]
+        external = [
+            (k1 - k0) / interval - a
+            for k0, k1, a in zip(momentum_before, keep, acting, strict=True)
+        ]
+
+    estimate, stage = [], []
+    for e, r, y, gain in zip(external, before, first, values['gain'], strict=True):
+        if kind == 'momentum_second_order':
+            rate = 2.0 * gain * interval
+            decay = exp(-rate)
+            stage.append(e + decay * (y - e))
+            estimate.append(e + decay * (r - e + rate * (y - e)))
+        else:
+            stage.append(0.0)
+            estimate.append(e + exp(-(gain * interval)) * (r - e))
+    return estimate, [estimate, stage, keep, list(sampled)]
+
+
+def _friction(values: dict[str, Values], v: Values) -> list[Scalar]:
+    rows = [values[name] for name in SETTINGS[SETTINGS.index('viscous') : -1]]
+    return [friction_torque(*column) for column in zip(v, *rows, strict=True)]

@@ -1,0 +1,296 @@
+"""All solutions of a solvable arm, ready to use: exact, within limits, the nearest one first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from dynamics_ros.algorithms.configuration import neutral
+from dynamics_ros.algorithms.forward_kinematics import frame_pose
+from dynamics_ros.algorithms.jacobian import jacobian_columns
+from dynamics_ros.algorithms.linear_algebra.solve import dot, solve
+from dynamics_ros.model import Frame, Model
+from dynamics_ros.spatial import Scalar, Transform, transform_of_rows
+from dynamics_ros.spatial.scalar import atan2, cos, sin, where_less
+
+from .closed_form import analytic_branches
+from .six_axis_geometry import Geometry, arm_of, geometry_of
+from .step import moving_coordinates
+from .subproblems import Turn
+
+Values = Sequence[Scalar]
+
+SAMPLES = 3
+"""Configurations at which a closed form is tried."""
+
+WORST = 1e-3
+"""m or rad: a closed form that is farther off is not the arm's."""
+
+EXACT = 1e-7
+"""m or rad: where the closed form is off by less, one Newton step is enough, else two are."""
+
+DAMPING = 1e-12
+"""Keeps their equations definite at singular configurations, where no step is needed."""
+
+LOOSEST = 1e-3
+"""m or rad: a branch that is farther off is none, whatever tolerance is asked for."""
+
+LARGEST_STEP = 0.03
+"""rad, of all joints together; a branch that is farther from the target does not reach it."""
+
+SAME = 1e-9
+"""rad; so little away from where a joint is is rounding, as is so little beyond a limit."""
+
+NOWHERE = 1e300
+"""Squared distance of what is no solution, for the ranking."""
+
+TURN = 2.0 * math.pi
+
+
+@dataclass(frozen=True)
+class SolvableArm:
+    """A frame that six free joints move in a way that has a closed form.
+
+    Attributes:
+        model: a tree.
+        frame: what is moved.
+        locked: places in q of the joints of the chain that stay.
+        geometry: of the six others.
+        coordinates: places in q and v of all n joints of the chain.
+        free: which n of them are not locked.
+        error: how far the closed form is off on the arm as it is described [m or rad].
+    """
+
+    model: Model
+    frame: Frame
+    locked: tuple[int, ...]
+    geometry: Geometry
+    coordinates: tuple[tuple[int, int], ...]
+    free: tuple[int, ...]
+    error: float = 0.0
+
+    def q(self, x: Values) -> list[Scalar]:
+        """The configuration of the model with these positions of the chain."""
+        q: list[Scalar] = neutral(self.model)
+        for (place, _), value in zip(self.coordinates, x, strict=True):
+            q[place] = value
+        return q
+
+    def pose(self, x: Values) -> Transform:
+        """Pose of the frame in the root link."""
+        return frame_pose(self.model, self.q(x), self.frame)
+
+    def branches(self, target: Transform, x: Values) -> list[list[Scalar]]:
+        """Positions of every branch on the turns nearest to x, from which locked ones are."""
+        positions = [
+            value
+            for value, (place, _) in zip(x, self.coordinates, strict=True)
+            if place in self.locked
+        ]
+        arm = arm_of(self.model, self.frame, self.locked, positions)
+        assert arm is not None
+        liked = [Turn(cos(x[i]), sin(x[i])) for i in self.free]
+        found = []
+        for turns in analytic_branches(self.geometry, arm, target, liked):
+            branch = list(x)
+            for i, turn, old in zip(self.free, turns, liked, strict=True):
+                there = turn.after(old.inverse())
+                branch[i] = x[i] + atan2(there.sin, there.cos)
+            found.append(branch)
+        return found
+
+
+def solvable_arm(model: Model, frame: Frame, locked: Collection[int] = ()) -> SolvableArm | None:
+    """The arm whose last link carries a frame; None where it has no closed form.
+
+    Args:
+        model: a tree.
+        frame: what is moved.
+        locked: places in q of joints that stay; those that do not move the frame do not count.
+    """
+    coordinates = tuple(moving_coordinates(model, [frame]))
+    kept = tuple(place for place, _ in coordinates if place in locked)
+    free = tuple(i for i, (place, _) in enumerate(coordinates) if place not in kept)
+    geometry = geometry_of(model, frame, kept)
+    if geometry is None:
+        return None
+    arm = SolvableArm(model, frame, kept, geometry, coordinates, free)
+    error = max(_closed_form_error(arm, k) for k in range(SAMPLES))
+    return replace(arm, error=error) if error < WORST else None
+
+
+def _closed_form_error(arm: SolvableArm, sample: int) -> float:
+    """What the branch through some configuration misses its pose by.
+
+    Descriptions round angles, so that axes that are meant to meet pass each other by a little.
+    """
+    x = [math.sin(1.7 * i + sample) for i in range(len(arm.coordinates))]
+    target = arm.pose(x)
+    misses = [max(_squared_errors(arm.pose(y), target)) for y in arm.branches(target, x)]
+    return math.sqrt(min(misses))
+
+
+def analytic_solutions(
+    arm: SolvableArm, near: Values, rows: Sequence[Values], settings: Values
+) -> dict[str, object]:
+    """Distinct solutions within the limits, ranked by their distance to given positions.
+
+    Args:
+        arm: six free joints among n.
+        near: (n) joint positions; those of locked joints stay, the others are what solutions are
+            compared with and what they take where they may choose.
+        rows: (4, 4) wanted pose of the frame in the root link.
+        settings: largest position error [m] and rotation error [rad], and the distance in at least
+            one joint that makes two solutions distinct [rad].
+
+    Returns:
+        ``positions`` (8, n) in the order of the solutions, on the turns nearest to ``near`` that
+        the limits allow; ``errors`` (8, 2) in position [m^2] and rotation [rad^2], squared; and
+        ``counts`` (2), how many of them are solutions and how many branches reach the target,
+        repeated ones and those beyond limits too. Rows that are no solution say nothing.
+    """
+    target = transform_of_rows(rows)
+    limits = {joint.q_indices[0]: joint.limits for joint in arm.model.actuated}
+    bounds = {i: limits[arm.coordinates[i][0]] for i in arm.free}
+    inside = list(near)
+    for i, bound in bounds.items():
+        inside[i] = _clipped(near[i], bound.lower, bound.upper)
+    found = []
+    reached: Scalar = 0.0
+    for x in arm.branches(target, inside):
+        for _ in range(1 if arm.error < EXACT else 2):
+            x = _polished(arm, x, target)
+        outside: Scalar = 0.0
+        for i, bound in bounds.items():
+            x[i] = _same(x[i], inside[i])
+            x[i], beyond = _within(x[i], bound.lower, bound.upper)
+            outside = outside + beyond
+        position, rotation = _squared_errors(arm.pose(x), target)
+        misses: Scalar = 0.0
+        for miss, allowed in ((position, settings[0]), (rotation, settings[1])):
+            largest = where_less(LOOSEST, allowed, LOOSEST, allowed)
+            # Also where the error is no number.
+            misses = misses + where_less(miss, largest * largest, 0.0, 1.0)
+        reached = reached + where_less(misses, 0.5, 1.0, 0.0)
+        found.append(_Branch(x, position, rotation, misses + outside))
+    ranked, count = _ranked(found, arm.free, inside, settings[2])
+    return {
+        'positions': [entry[3:] for entry in ranked],
+        'errors': [entry[1:3] for entry in ranked],
+        'counts': [count, reached],
+    }
+
+
+class _Branch(NamedTuple):
+    """Positions, squared errors, and how many reasons there are that they are no solution."""
+
+    x: list[Scalar]
+    position: Scalar
+    rotation: Scalar
+    off: Scalar
+
+
+def _polished(arm: SolvableArm, x: Values, target: Transform) -> list[Scalar]:
+    """Positions after a Newton step, [RD] 2.9.3, for an error that is small."""
+    q = arm.q(x)
+    X_0F = frame_pose(arm.model, q, arm.frame)
+    # The sine of the angle stands for the angle.
+    turned = (target.rotation @ X_0F.rotation.T).unskew()
+    e = [*(target.translation - X_0F.translation), *turned]
+    columns = jacobian_columns(arm.model, q, arm.frame, 'local_world_aligned')
+    J = [columns[arm.coordinates[i][1]].components() for i in arm.free]
+    M = [[dot([c[i] for c in J], [c[j] for c in J]) for j in range(6)] for i in range(6)]
+    for i in range(6):
+        M[i][i] = M[i][i] + DAMPING
+    y = solve(M, e)
+    d = [dot(column, y) for column in J]
+    taken = where_less(dot(d, d), LARGEST_STEP * LARGEST_STEP, 1.0, 0.0)
+    moved = list(x)
+    for i, step in zip(arm.free, d, strict=True):
+        moved[i] = x[i] + taken * step
+    return moved
+
+
+def _same(x: Scalar, other: Scalar) -> Scalar:
+    """An angle, or the other one where the difference is rounding: where one is, one stays."""
+    difference = x - other
+    return where_less(difference * difference, SAME * SAME, other, x)
+
+
+def _within(x: Scalar, lower: float, upper: float) -> tuple[Scalar, Scalar]:
+    """An angle on an allowed turn, and 1 where there is none, else 0."""
+    if math.isfinite(upper):
+        x = where_less(upper + SAME, x, x - TURN, x)
+    if math.isfinite(lower):
+        x = where_less(x, lower - SAME, x + TURN, x)
+    inside = _clipped(x, lower, upper)
+    difference = x - inside
+    return inside, where_less(SAME * SAME, difference * difference, 1.0, 0.0)
+
+
+def _clipped(x: Scalar, lower: float, upper: float) -> Scalar:
+    if math.isfinite(lower):
+        x = where_less(x, lower, lower, x)
+    if math.isfinite(upper):
+        x = where_less(upper, x, upper, x)
+    return x
+
+
+def _squared_errors(pose: Transform, target: Transform) -> tuple[Scalar, Scalar]:
+    missing = target.translation - pose.translation
+    rest = target.rotation - pose.rotation
+    # |R* - R|^2 = 8 sin^2(angle / 2), twice the squared angle where that is small.
+    return missing.dot(missing), 0.5 * sum((row.dot(row) for row in rest), 0.0)
+
+
+def _ranked(
+    found: Sequence[_Branch], free: Sequence[int], near: Values, separation: Scalar
+) -> tuple[list[list[Scalar]], Scalar]:
+    """Squared distance, squared errors and positions of all, solutions first; and their number."""
+    entries: list[list[Scalar]] = []
+    count: Scalar = 0.0
+    nothing = [0.0, 0.0, *near]
+    for k, branch in enumerate(found):
+        off = branch.off
+        for other in found[:k]:
+            repeats = where_less(_chord(branch.x, other.x, free), separation**2, 1.0, 0.0)
+            off = off + repeats * where_less(other.off, 0.5, 1.0, 0.0)
+        moves = [branch.x[i] - near[i] for i in free]
+        key = where_less(off, 0.5, dot(moves, moves), NOWHERE)
+        row = [branch.position, branch.rotation, *branch.x]
+        said = [where_less(key, NOWHERE, a, b) for a, b in zip(row, nothing, strict=True)]
+        entries.append([key, *said])
+        count = count + where_less(off, 0.5, 1.0, 0.0)
+    for i, j in _comparisons(len(entries)):
+        a, b = entries[i], entries[j]
+        entries[i] = [where_less(b[0], a[0], q, p) for p, q in zip(a, b, strict=True)]
+        entries[j] = [where_less(b[0], a[0], p, q) for p, q in zip(a, b, strict=True)]
+    return entries, count
+
+
+def _chord(x: Values, other: Values, free: Sequence[int]) -> Scalar:
+    """Largest squared chord between the angles of a joint, about the squared difference."""
+    largest: Scalar = 0.0
+    for i in free:
+        c, s = cos(x[i]) - cos(other[i]), sin(x[i]) - sin(other[i])
+        chord = c * c + s * s
+        largest = where_less(largest, chord, chord, largest)
+    return largest
+
+
+def _comparisons(count: int) -> list[tuple[int, int]]:
+    """Which entries to put in order one after the other: odd-even merging [Batcher1968]."""
+    pairs = []
+    p = 1
+    while p < count:
+        k = p
+        while k >= 1:
+            for j in range(k % p, count - k, 2 * k):
+                for i in range(min(k, count - j - k)):
+                    if (i + j) // (2 * p) == (i + j + k) // (2 * p):
+                        pairs.append((i + j, i + j + k))
+            k //= 2
+        p *= 2
+    return pairs

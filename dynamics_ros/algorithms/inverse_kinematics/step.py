@@ -1,0 +1,243 @@
+"""One iteration of inverse kinematics: damped least squares within joint limits.
+
+The error of frame F is what is missing to its target T, in the axes of T, [RD] eq. 2.251. A step d
+of the joints minimises |e - J d|^2 + damping |d|^2, here in its dual form, six equations a frame
+however many joints there are: d = W J^T (J W J^T + damping)^-1 e, W the mobility of the joints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from dynamics_ros.algorithms.configuration import neutral
+from dynamics_ros.algorithms.forward_kinematics import frame_pose
+from dynamics_ros.algorithms.jacobian import jacobian_columns
+from dynamics_ros.algorithms.linear_algebra.solve import Factors, dot, factorize, solve_factorized
+from dynamics_ros.model import Frame, Model
+from dynamics_ros.spatial import (
+    Matrix3,
+    Motion,
+    Scalar,
+    Transform,
+    Vector3,
+    log_matrix,
+    transform_of_rows,
+)
+from dynamics_ros.spatial.scalar import where_less
+
+Values = Sequence[Scalar]
+
+DAMPING_FLOOR = 1e-12
+"""Keeps the equations definite when the error vanishes at a singular configuration."""
+
+
+class Support(NamedTuple):
+    """A frame that keeps its place while the root moves.
+
+    Attributes:
+        frame: a foot.
+        rows: 3 where its position is kept, 6 where its pose is.
+    """
+
+    frame: Frame
+    rows: int
+
+
+class Step(NamedTuple):
+    """What a step finds where it starts, and where it leads.
+
+    Attributes:
+        position, rotation: squared errors [m^2], [rad^2] of the worst frame.
+        cost: squared length of the error, which steps minimise.
+        move: largest move over its allowance.
+        following: the next positions.
+    """
+
+    position: Scalar
+    rotation: Scalar
+    cost: Scalar
+    move: Scalar
+    following: list[Scalar]
+
+
+def moving_coordinates(model: Model, frames: Sequence[Frame]) -> list[tuple[int, int]]:
+    """Index into q and into v of the one-coordinate joints that move frames; the root is none."""
+    moved = {
+        column
+        for frame in frames
+        for body in model.ancestors(frame.body)
+        for column in model.joints[body].v_indices
+    }
+    return [
+        (joint.q_indices[0], joint.v_indices[0])
+        for joint in model.actuated
+        if joint.kind.nq == 1 and joint.v_indices[0] in moved
+    ]
+
+
+def inverse_kinematics_step(
+    model: Model,
+    frames: Sequence[Frame],
+    x: Values,
+    targets: Sequence[Sequence[Values]],
+    joints: Sequence[Values],
+    tasks: Sequence[Sequence[Values]],
+    damping: Scalar,
+    pull: Scalar,
+    supports: Sequence[Support] = (),
+) -> Step:
+    """The next joint positions, and how far the present ones are from the targets.
+
+    The damping is proportional to the squared error [Sugihara2011]: careful far away, Gauss-Newton
+    near the target. A joint at its limit that downhill would leave it rests [Bertsekas1982]; where
+    a step would cross a limit it ends there.
+
+    With supports the root moves too, and its motion leads: what keeps the supports where they are
+    comes first, the frames have what room that leaves, [RD] eq. 2.276.
+
+    Args:
+        model: the robot; without supports its root joint is at rest.
+        frames: m frames to bring to targets.
+        x: positions: with supports those of the root joint, then of the n moving coordinates.
+        targets: (m, 4, 4) their poses in the root frame; of supports more of them.
+        joints: (5, n) rows of lower limit, upper limit, mobility (0: at rest), 1 / largest move of
+            a step, and where the joint would like to be; with supports the velocities of the root
+            joint lead, with limits far away and liked at 0.
+        tasks: (m, 2, 6) of each target rows of weight and slack: an error component within plus or
+            minus its slack is no error [m, rad], in the axes of the target.
+        damping: over squared error.
+        pull: share of the way to the liked position that a step goes, as far as the targets leave
+            room.
+        supports: frames that keep their places.
+    """
+    lower, upper, mobility, inverse_allowance, liked = joints
+    moving = moving_coordinates(model, [*frames, *(support.frame for support in supports)])
+    root = model.joints[0] if supports else None
+    lead = () if root is None else root.q_indices
+    leading = () if root is None else root.v_indices
+    places = [*lead, *(place for place, _ in moving)]
+    columns = [*leading, *(column for _, column in moving)]
+    n = len(columns)
+    q: list[Scalar] = neutral(model)
+    for place, value in zip(places, x, strict=True):
+        q[place] = value
+    x = [0.0] * len(leading) + list(x[len(lead) :])
+
+    # What is missing to the targets, and its Jacobian, in the axes of the targets.
+    A: list[list[Scalar]] = []
+    e: list[Scalar] = []
+    position: Scalar = 0.0
+    rotation: Scalar = 0.0
+    C: list[list[Scalar]] = []
+    c: list[Scalar] = []
+    wanted = [(frame, 6, A, e) for frame in frames]
+    wanted += [(frame, count, C, c) for frame, count in supports]
+    for (frame, count, J, errors), rows, (weight, slack) in zip(
+        wanted, targets, tasks, strict=True
+    ):
+        X_0T = transform_of_rows(rows)
+        missing = _missing(X_0T, frame_pose(model, q, frame))
+        beyond = [y - clipped(y, -s, s) for y, s in zip(missing, slack, strict=True)]
+        counted = [
+            w * where_less(s, _absolute(y), 1.0, where_less(0.0, s, 0.0, 1.0))
+            for y, w, s in zip(missing, weight, slack, strict=True)
+        ]
+        twists = jacobian_columns(model, q, frame, 'local_world_aligned')
+        R_T0 = X_0T.rotation.T
+        turned = [_turned(R_T0, twists[column]) for column in columns]
+        J += [[counted[i] * twist[i] for twist in turned] for i in range(count)]
+        errors += [counted[i] * beyond[i] for i in range(count)]
+        seen = [where_less(0.0, w, y, 0.0) for w, y in zip(weight, beyond[:count])]
+        position = larger(position, dot(seen[:3], seen[:3]))
+        rotation = larger(rotation, dot(seen[3:], seen[3:]))
+    cost = dot(e, e) + dot(c, c)
+
+    # Joints that take part.
+    downhill = [dot([row[k] for row in [*A, *C]], [*e, *c]) for k in range(n)]
+    inside = [
+        where_less(
+            downhill[k],
+            0.0,
+            where_less(lower[k], x[k], 1.0, 0.0),
+            where_less(x[k], upper[k], 1.0, 0.0),
+        )
+        for k in range(n)
+    ]
+    W = [mobility[k] * inside[k] for k in range(n)]
+    d = [pull * where_less(0.0, mobility[k], liked[k] - x[k], 0.0) for k in range(n)]
+
+    # d = z + W C^T (C W C^T + damping)^-1 (c - C z), z the way to what is liked; then, with A that
+    # the supports leave, d + W A^T (A W A^T + damping)^-1 (e - A d).
+    if supports:
+        floor = damping * dot(c, c) + DAMPING_FLOOR
+        WC, factors = _weighted(C, W, floor)
+        kept = solve_factorized(factors, [y - dot(row, d) for y, row in zip(c, C, strict=True)])
+        missed = [y - dot(row, d) for y, row in zip(e, A, strict=True)]
+        d = _plus(d, WC, kept)
+        e = [y - dot([dot(row, w) for w in WC], kept) for y, row in zip(missed, A, strict=True)]
+        A = [
+            _plus(row, C, [-y for y in solve_factorized(factors, [dot(row, w) for w in WC])])
+            for row in A
+        ]
+    else:
+        e = [y - dot(row, d) for y, row in zip(e, A, strict=True)]
+    WA, factors = _weighted(A, W, damping * cost + DAMPING_FLOOR)
+    d = _plus(d, WA, solve_factorized(factors, e))
+
+    move: Scalar = 0.0
+    for k in range(n):
+        move = larger(move, _absolute(d[k]) * inverse_allowance[k])
+    shortened = 1.0 / larger(move, 1.0)
+    d = [shortened * y for y in d]
+    moved: list[Scalar] = []
+    if root is not None:
+        moved += root.kind.integrate([q[i] for i in lead], d[: len(leading)])
+    for k in range(len(leading), n):
+        moved.append(clipped(x[k] + d[k], lower[k], upper[k]))
+    return Step(position, rotation, cost, move, moved)
+
+
+def _weighted(
+    A: Sequence[Values], W: Values, damping: Scalar
+) -> tuple[list[list[Scalar]], Factors]:
+    """The rows W A^T, and A W A^T + damping factorized."""
+    WA = [[w * y for w, y in zip(W, row, strict=True)] for row in A]
+    count = len(A)
+    M = [[dot(WA[max(i, j)], A[min(i, j)]) for j in range(count)] for i in range(count)]
+    for i in range(count):
+        M[i][i] = M[i][i] + damping
+    return WA, factorize(M)
+
+
+def _plus(values: Values, rows: Sequence[Values], factors: Values) -> list[Scalar]:
+    """Values plus a sum of rows times factors."""
+    return [x + dot([row[k] for row in rows], factors) for k, x in enumerate(values)]
+
+
+def _missing(X_0T: Transform, X_0F: Transform) -> list[Scalar]:
+    """Position and rotation vector from the frame to the target, in the axes of the target."""
+    R_T0 = X_0T.rotation.T
+    return [
+        *(R_T0 @ (X_0T.translation - X_0F.translation)),
+        *log_matrix(X_0F.rotation.T @ X_0T.rotation),
+    ]
+
+
+def _turned(R: Matrix3, column: Motion) -> list[Scalar]:
+    linear: Vector3 = R @ column.linear
+    return [*linear, *(R @ column.angular)]
+
+
+def _absolute(x: Scalar) -> Scalar:
+    return where_less(x, 0.0, -x, x)
+
+
+def larger(a: Scalar, b: Scalar) -> Scalar:
+    """The larger of two values."""
+    return where_less(a, b, b, a)
+
+
+def clipped(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
+    """The value between two others that is nearest to x."""
+    return where_less(x, low, low, where_less(high, x, high, x))

@@ -1,0 +1,367 @@
+"""Hypotheses about a contact, and what each makes of the torques: see ``contact_location.py``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .surface import Patches, Surface
+
+if TYPE_CHECKING:
+    from dynamics_ros.robot import Robot
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+REACH = (0.01, 0.3)
+"""m along the line of action: from where to where something is in front of a contact."""
+
+LARGER = (4.0, 16.0, 64.0)
+"""Factors by which noise may be larger than stated: of all joints, or of those that move, which
+have friction that nobody knows."""
+
+AS_STATED = 0.9
+"""How likely it is beforehand that noise is as stated; the others share the rest."""
+
+LIKELY = 0.5
+"""Probability of a link from which on a point on it counts: it is likelier than all others."""
+
+KEPT = 12
+"""Coarse pieces of a link that are looked at again in fine ones."""
+
+EXTENT = 0.3
+"""m; how far from its origin a link without a surface may be touched."""
+
+
+@dataclass(frozen=True, eq=False)
+class ContactLocation:
+    """Where the robot is touched.
+
+    Attributes:
+        link: the likeliest link.
+        probability: of that link: its share among all that were compared, times how likely it is
+            that any of what was compared is true.
+        probabilities: of each link, among all.
+        point: (3) in the link's frame [m]; zero, as the two below, where the link has no surface.
+        normal: (3) outward normal of the surface there, in the link's frame.
+        force: (3) of the environment on the robot, in the link's frame [N].
+        deviation: standard deviation of the point on the link [m]; inf for a link without surface.
+        misfit: root mean square of the torques that the contact leaves over, in units of their
+            stated noise; far above 1, one push on one link is not what happens, or the noise is
+            larger than stated.
+    """
+
+    link: str
+    probability: float
+    probabilities: Mapping[str, float]
+    point: Array
+    normal: Array
+    force: Array
+    deviation: float
+    misfit: float
+
+    def known(self, max_deviation: float) -> bool:
+        """Whether the point may be relied on: of a likely link, and no more open than that [m]."""
+        return self.deviation <= max_deviation and self.probability >= LIKELY
+
+    @property
+    def point_frame(self) -> str:
+        """The frame of point, normal and force; '' where none of them was found."""
+        return self.link if math.isfinite(self.deviation) else ''
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """What each piece of a surface makes of the torques.
+
+    Attributes:
+        evidence: (n) log of its probability density, its area included.
+        force: (n) inward force [N].
+        mean: (n, 5) and covariance: (n, 5, 5) of the unknowns x, and their units.
+        misfit: (n) mean square of what it leaves over, in units of the stated noise.
+    """
+
+    evidence: Array
+    force: Array
+    mean: Array
+    covariance: Array
+    units: Array
+    misfit: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """How large the noise of the torques may be.
+
+    Attributes:
+        factors: (m) times what is stated.
+        deviations: (m) standard deviations [Nm or N].
+        log_weight: log of how likely that is beforehand, and of the density of such noise.
+    """
+
+    factors: Array
+    deviations: Array
+    log_weight: float
+
+
+def possible_noises(stated: Array, moving: NDArray[np.bool_]) -> list[Noise]:
+    """What noise is compared: as stated, more of all joints, more of those that move."""
+    groups = [np.ones(len(stated), dtype=bool)]
+    if moving.any() and not moving.all():
+        groups.append(moving)
+    factors = [np.where(group, larger, 1.0) for group in groups for larger in LARGER]
+    rest = (1.0 - AS_STATED) / len(factors)
+    return [
+        Noise(one, one * stated, float(np.log(weight) - np.log(one).sum()))
+        for one, weight in ((np.ones(len(stated)), AS_STATED), *((one, rest) for one in factors))
+    ]
+
+
+class Pieces:
+    """The constant part of G for the pieces of a surface: wrenches of the unknowns, per unit."""
+
+    def __init__(self, patches: Patches, total_area: float) -> None:
+        n, p = patches.normals, patches.points
+        # Tangents: of a vector that is not along the normal.
+        least = np.eye(3)[np.argmin(np.abs(n), axis=1)]
+        first = np.cross(n, least)
+        first /= np.linalg.norm(first, axis=1, keepdims=True)
+        self.tangents = np.stack([first, np.cross(n, first)], axis=2)
+        directions = np.concatenate([-n[..., np.newaxis], self.tangents], axis=2)
+        self.wrenches = np.zeros((len(p), 6, 5))
+        self.wrenches[:, :3, :3] = directions
+        self.wrenches[:, 3:, :3] = np.cross(p[..., np.newaxis], directions, axis=1)
+        # A place d further along a tangent: the torque of the inward force grows by d x (-n).
+        self.wrenches[:, 3:, 3:] = np.cross(self.tangents, -n[..., np.newaxis], axis=1)
+        self.patches = patches
+        self._log_share = np.log(patches.areas / total_area)
+
+    def explain(
+        self,
+        J: Array,
+        torque: Array,
+        noise: Noise,
+        force: float,
+        friction: float,
+        which: Indices | None = None,
+    ) -> Explained:
+        """Evidence and posterior of the pieces for the Jacobian (6, m) and torques (m)."""
+        J, y = J / noise.deviations, torque / noise.deviations
+        selected = slice(None) if which is None else which
+        tangential, along = friction * force, self.patches.size * force
+        units = np.array([force, tangential, tangential, along, along])
+        A = (J.T @ self.wrenches[selected]) * units
+        C = np.eye(5) + np.swapaxes(A, 1, 2) @ A
+        b = y @ A
+        covariance = np.linalg.inv(C)
+        mean = np.einsum('nij,nj->ni', covariance, b)
+        left = y - np.einsum('nij,nj->ni', A, mean)
+        # y^T y - b^T C^-1 b = |left|^2 + |mean|^2, without cancellation.
+        misfit = np.einsum('ni,ni->n', left, left)
+        quadratic = misfit + np.einsum('ni,ni->n', mean, mean)
+        from scipy.special import log_ndtr  # see compile
+
+        pushes = log_ndtr(mean[:, 0] / np.sqrt(covariance[:, 0, 0]))
+        determinant = np.linalg.slogdet(C)[1]
+        evidence = self._log_share[selected] + pushes - 0.5 * (quadratic + determinant)
+        evidence += noise.log_weight
+        misfit = np.mean((left * noise.factors) ** 2, axis=1)
+        return Explained(evidence, force * mean[:, 0], mean, covariance, units, misfit)
+
+
+class SurfacedLink:
+    """A link and the pieces of its surface, coarse and fine."""
+
+    def __init__(self, name: str, surface: Surface) -> None:
+        self.name = name
+        self.surface = surface
+        total = float(surface.fine.areas.sum())
+        self.coarse = Pieces(surface.coarse, total)
+        self.fine = Pieces(surface.fine, total)
+
+
+class Look:
+    """A first look at the coarse pieces of a link, for one size of the noise."""
+
+    def __init__(
+        self,
+        link: SurfacedLink,
+        J: Array,
+        torque: Array,
+        noise: Noise,
+        force: float,
+        friction: float,
+    ) -> None:
+        self._link = link
+        self._problem = J, torque, noise
+        self._force, self._friction = force, friction
+        self._coarse = link.coarse.explain(J, torque, noise, force, friction)
+        self.evidence = float(np.logaddexp.reduce(self._coarse.evidence))
+
+    def closer(self, least: float) -> Posterior | None:
+        """The same with the fine pieces of the likeliest; None where its evidence is too small."""
+        if self.evidence < least:
+            return None
+        link, coarse = self._link, self._coarse
+        kept = np.argsort(coarse.evidence)[-KEPT:]
+        # The force that the first look found replaces the guess.
+        weights = np.exp(coarse.evidence[kept] - coarse.evidence[kept[-1]])
+        force = float(weights @ coarse.force[kept] / weights.sum())
+        force = max(force, 0.1 * self._force)
+        fine = np.concatenate([link.surface.members[i] for i in kept])
+        explained = link.fine.explain(*self._problem, force, self._friction, fine)
+        return Posterior(link, fine, explained)
+
+
+class Posterior:
+    """The pieces of one link that were looked at, and how likely they are."""
+
+    def __init__(self, link: SurfacedLink, fine: Indices, explained: Explained) -> None:
+        self._link = link
+        self._fine = fine
+        self._explained = explained
+        self.evidence = float(np.logaddexp.reduce(explained.evidence))
+
+    def place(self) -> tuple[Array, Array]:
+        """The likeliest point (3) and the force there (3), in the link's frame."""
+        explained, pieces = self._explained, self._link.fine
+        best = int(np.argmax(explained.evidence))
+        index, size = self._fine[best], pieces.patches.size
+        # Where within the piece: d f / f, no farther than its edge.
+        force, change = explained.force[best], explained.mean[best, 3:] * explained.units[0]
+        along = size * change / force if force > 0.0 else np.zeros_like(change)
+        tangents, normal = pieces.tangents[index], pieces.patches.normals[index]
+        point = pieces.patches.points[index] + tangents @ np.clip(along, -2.0 * size, 2.0 * size)
+        tangential = explained.mean[best, 1:3] * explained.units[1:3]
+        return point, tangents @ tangential - explained.force[best] * normal
+
+    @cached_property
+    def deviation(self) -> float:
+        """Standard deviation of the point [m]."""
+        patches = self._link.fine.patches
+        weights = np.exp(self._explained.evidence - self.evidence)
+        distances = np.sum((patches.points[self._fine] - self.place()[0]) ** 2, axis=1)
+        return float(np.sqrt(weights @ distances + patches.size**2))
+
+    def location(self, probabilities: dict[str, float], certain: float) -> ContactLocation:
+        """The contact on this link, if any of the hypotheses is true."""
+        explained, patches = self._explained, self._link.fine.patches
+        best = int(np.argmax(explained.evidence))
+        point, force = self.place()
+        return ContactLocation(
+            link=self._link.name,
+            probability=certain * probabilities[self._link.name],
+            probabilities=probabilities,
+            point=point,
+            normal=patches.normals[self._fine[best]],
+            force=force,
+            deviation=self.deviation,
+            misfit=float(np.sqrt(explained.misfit[best])),
+        )
+
+
+@dataclass(frozen=True)
+class Somewhere:
+    """What a push somewhere on a link without surface makes of the torques."""
+
+    link: str
+    evidence: float
+    misfit: float
+    deviation: float = math.inf
+
+    @classmethod
+    def explain(cls, link: str, J: Array, torque: Array, noise: Noise, force: float) -> Somewhere:
+        """The evidence for the Jacobian (6, m) and torques (m) and a usual force [N].
+
+        The equations at the top, with x = (f, tau) ~ N(0, 1) in units of force and force x EXTENT.
+        """
+        J, y = J / noise.deviations, torque / noise.deviations
+        for last in (False, True):
+            units = force * np.array([1.0, 1.0, 1.0, EXTENT, EXTENT, EXTENT])
+            A = J.T * units
+            C = np.eye(6) + A.T @ A
+            mean = np.linalg.solve(C, A.T @ y)
+            if not last:  # the force that the first look found replaces the guess
+                force = max(float(np.linalg.norm(mean[:3] * units[:3])), 0.1 * force)
+        left = y - A @ mean
+        misfit = float(left @ left)
+        # Half of all forces would pull, wherever the surface is.
+        evidence = np.log(0.5) - 0.5 * (misfit + mean @ mean + np.linalg.slogdet(C)[1])
+        left = left * noise.factors
+        return cls(link, float(evidence + noise.log_weight), float(np.sqrt(left @ left / len(y))))
+
+    def closer(self, least: float) -> Somewhere | None:
+        """As of a first look."""
+        return None if self.evidence < least else self
+
+    def place(self) -> tuple[Array, Array]:
+        """No point and no force."""
+        return np.zeros(3), np.zeros(3)
+
+    def location(self, probabilities: dict[str, float], certain: float) -> ContactLocation:
+        """The contact on this link, if any of the hypotheses is true."""
+        return ContactLocation(
+            link=self.link,
+            probability=certain * probabilities[self.link],
+            probabilities=probabilities,
+            point=np.zeros(3),
+            normal=np.zeros(3),
+            force=np.zeros(3),
+            deviation=self.deviation,
+            misfit=self.misfit,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """A link over all sizes of the noise.
+
+    Attributes:
+        evidence: of the link.
+        stated: the part of it with the noise as stated.
+        best: what the likeliest size of the noise leads to; None where a first look was enough.
+    """
+
+    evidence: float
+    stated: float
+    best: Posterior | Somewhere | None
+
+    @classmethod
+    def of(cls, looks: Sequence[Look | Somewhere], least: float) -> Weighed:
+        """Look closer where the evidence is no less than that."""
+        first, *others = (look.closer(least) for look in looks)
+        closer = [one for one in (first, *others) if one is not None]
+        stated = (first or looks[0]).evidence if first or not closer else -math.inf
+        among: Sequence[Look | Posterior | Somewhere] = closer or looks
+        evidence = float(np.logaddexp.reduce([one.evidence for one in among]))
+        return cls(evidence, stated, max(closer, key=lambda one: one.evidence, default=None))
+
+
+class PosedSurfaces:
+    """The surfaces of all links where they are at a configuration."""
+
+    def __init__(self, robot: Robot, links: Sequence[SurfacedLink], q: ArrayLike) -> None:
+        self._poses = [robot.forward_kinematics(q, link.name) for link in links]
+        self._points = np.concatenate(
+            [
+                link.fine.patches.points @ X[:3, :3].T + X[:3, 3]
+                for link, X in zip(links, self._poses, strict=True)
+            ]
+        )
+        self._width = np.concatenate([np.sqrt(link.fine.patches.areas / np.pi) for link in links])
+
+    def hides(self, link: int | np.intp, point: Array, force: Array) -> bool:
+        """Whether a push at a point of a link would have to come through the robot."""
+        X = self._poses[link]
+        away = X[:3, :3] @ (-force / np.linalg.norm(force))
+        offsets = self._points - (X[:3, :3] @ point + X[:3, 3])
+        ahead = offsets @ away
+        aside = np.einsum('ij,ij->i', offsets, offsets) - ahead**2
+        hit = (ahead > REACH[0]) & (ahead < REACH[1]) & (aside < self._width**2)
+        return bool(hit.any())

@@ -1,0 +1,57 @@
+"""How far external torques scatter without contact, and what follows for thresholds.
+
+Constants do not suit unknown robots: a shoulder that moves 20 kg and a finger differ by factors of
+a thousand. What noise the sensors add follows from the observer and the largest inertia that a
+joint can have; what the model leaves unexplained grows with the size of the motors.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.estimation.noise import NoiseGains
+
+if TYPE_CHECKING:
+    from dynamics_ros.robot import Robot
+
+Vector = NDArray[np.float64]
+
+POSTURES = 30
+"""Random configurations of which the largest inertia is taken."""
+
+
+def largest_momentum_noise(robot: Robot, velocity_noise: Vector) -> Vector:
+    """Standard deviation (nv) of M v where the robot is most inert, for noise (nv) of v."""
+    rng = np.random.default_rng(0)
+    momenta = [
+        np.square(robot.mass_matrix(robot.random_configuration(rng)) * velocity_noise).sum(axis=1)
+        for _ in range(POSTURES)
+    ]
+    return np.asarray(np.sqrt(np.max(momenta, axis=0)))
+
+
+def external_torque_noise(
+    gains: NoiseGains, effort_noise: Vector, momentum_noise: Vector, model_error: Vector
+) -> Vector:
+    """Standard deviation (nv) of an external torque without contact.
+
+    Args:
+        gains: of the observer.
+        effort_noise: (nv) of one torque sample; inf for a joint that is not used.
+        momentum_noise: (nv) of one momentum sample.
+        model_error: (nv) what the model leaves unexplained.
+    """
+    parts = (gains.effort * effort_noise, gains.momentum * momentum_noise, model_error)
+    return np.asarray(np.sqrt(sum(np.square(part) for part in parts)))
+
+
+def by_effort_limit(robot: Robot, share: float, otherwise: float) -> Vector:
+    """A share (nv) of the effort limit of each joint; another value where it has none."""
+    limits = np.full(robot.nv, np.inf)
+    limits[robot.model.root_joint_nv :] = robot.effort_limits
+    # A limit of 0 in a description means that nobody has filled it in.
+    known = np.isfinite(limits) & (limits > 0.0)
+    return np.where(known, share * np.where(known, limits, 1.0), otherwise)

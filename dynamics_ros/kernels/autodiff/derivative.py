@@ -1,0 +1,117 @@
+"""The derivative of a trace, as another trace."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels.autodiff.sweeps import jacobian
+from dynamics_ros.kernels.graph.expression import Expression, select
+from dynamics_ros.kernels.graph.operations import (
+    ABSOLUTE,
+    ADD,
+    DIVIDE,
+    MULTIPLY,
+    NEGATE,
+    RECIPROCAL,
+    SELECT,
+    SUBTRACT,
+    Operation,
+)
+from dynamics_ros.kernels.graph.trace import Trace, Variable, trace
+
+
+def derivative(traced: Trace, by: str, of: str = 'result', mode: str = 'auto') -> Trace:
+    """Return the trace of the derivative of one output by one input.
+
+    The derivative is by coordinates: of a quaternion by its four numbers. What the trace requires
+    of its inputs, its derivative requires too.
+
+    Args:
+        traced: what is differentiated.
+        by: name of an input.
+        of: name of an output.
+        mode: 'forward', 'reverse' or 'auto', as for ``jacobian``.
+
+    Returns:
+        A trace of the same inputs; its output ``result`` has the shape of the output followed by
+        the shape of the input.
+
+    Raises:
+        InvalidArgumentError: no such input or output, an unknown mode, or an output that is
+            computed by what has no derivative, such as a loop.
+    """
+    variable, column = _named(traced.inputs, by, 'by')
+    output, row = _named(traced.outputs, of, 'of')
+    start = sum(x.size for x in traced.outputs[:row])
+
+    def function(*symbols: Any) -> Any:
+        elements = [_flat(symbol) for symbol in symbols]
+        values = _replayed(traced, [x for part in elements for x in part])
+        results = traced.results[start : start + output.size]
+        ys = [values[x] if isinstance(x, int) else x for x in results]
+        rows = jacobian(ys, elements[column], mode)
+        return np.array(rows, dtype=object).reshape(output.shape + variable.shape).tolist()
+
+    made = trace(
+        function,
+        {x.name: x.shape for x in traced.inputs},
+        f'{traced.name}_derivative',
+        f'derivative of {of} by {by} of {traced.description or traced.name}',
+    )
+    return replace(
+        made,
+        required=traced.required,
+        requirements=traced.requirements,
+        finite_results=traced.finite_results,
+    )
+
+
+def _named(variables: Sequence[Variable], name: str, argument: str) -> tuple[Variable, int]:
+    """Return the variable of a name and its place."""
+    for place, variable in enumerate(variables):
+        if variable.name == name:
+            return variable, place
+    known = ', '.join(x.name for x in variables)
+    raise InvalidArgumentError(argument, repr(name), f'one of {known}')
+
+
+def _replayed(traced: Trace, symbols: Sequence[Expression]) -> list[Any]:
+    """Return the value of each instruction as an expression of some symbols."""
+    values: list[Any] = list(symbols)
+    for operation, operands in traced.nodes[len(values) :]:
+        arguments = [values[x] if isinstance(x, int) else x for x in operands]
+        values.append(_of_expressions(operation)(*arguments))
+    return values
+
+
+def _of_expressions(operation: Operation) -> Callable[..., Any]:
+    """Return an operation as a function of expressions."""
+    function = _OPERATORS.get(operation) or getattr(Expression, operation.name, None)
+    if function is None:
+        raise InvalidArgumentError(
+            'traced', f'computes a {operation.name}', 'what has a derivative'
+        )
+    return function
+
+
+def _flat(nested: Any) -> list[Any]:
+    return np.array(nested, dtype=object).ravel().tolist()
+
+
+_OPERATORS: dict[Operation, Callable[..., Any]] = {
+    ADD: operator.add,
+    SUBTRACT: operator.sub,
+    MULTIPLY: operator.mul,
+    DIVIDE: operator.truediv,
+    NEGATE: operator.neg,
+    RECIPROCAL: lambda a: 1.0 / a,
+    ABSOLUTE: abs,
+    SELECT: select,
+}
+"""What is no method of an expression under its own name."""

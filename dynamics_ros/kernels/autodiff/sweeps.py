@@ -1,0 +1,276 @@
+"""Derivatives of expressions by sweeps over their graph: gradients, Jacobians, directions.
+
+A forward sweep carries the derivative of every value along each direction from the inputs on; a
+reverse sweep carries the derivative of each output from the outputs back. Both are sparse: a value
+has an entry only for the directions that move it, or for the outputs that it moves. The results are
+expressions of the same graph, so they share whatever they have in common with the values, and can
+be differentiated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels.graph.expression import Condition, Expression, Node, Scalar, select
+from dynamics_ros.kernels.graph.operations import (
+    ABSOLUTE,
+    ACOS,
+    ADD,
+    ASIN,
+    ATAN2,
+    COS,
+    ELEMENT,
+    EXP,
+    INPUT,
+    LOG,
+    MAXIMUM,
+    MINIMUM,
+    MULTIPLY,
+    NEGATE,
+    RECIPROCAL,
+    SELECT,
+    SIN,
+    SQRT,
+    SUBTRACT,
+    TAN,
+    Operation,
+)
+
+MODES = ('auto', 'forward', 'reverse')
+
+Entries = dict[int, Scalar]
+"""Derivatives of one value along directions, or of outputs by one value; what is left out is 0."""
+
+
+def gradient(y: Scalar, xs: Sequence[Expression]) -> list[Scalar]:
+    """Return the derivatives of one value by inputs, by a reverse sweep.
+
+    Args:
+        y: the value; a constant has a zero gradient.
+        xs: inputs of the trace, each once.
+
+    Returns:
+        One scalar an input; plain 0.0 where y does not depend on it.
+
+    Raises:
+        InvalidArgumentError: as for ``jacobian``.
+    """
+    return jacobian([y], xs, 'reverse')[0]
+
+
+def jacobian(
+    ys: Sequence[Scalar],
+    xs: Sequence[Expression],
+    mode: str = 'auto',
+    along: Sequence[Sequence[Scalar]] | None = None,
+) -> list[list[Scalar]]:
+    """Return the derivatives of values by inputs, or along directions of the inputs.
+
+    At a kink (min, max, abs, select) the derivative is that of the side that the value takes there.
+    A reverse sweep multiplies the side not taken by zero, so the derivative must be finite there,
+    as where a trace guards a division; a forward sweep leaves it out.
+
+    Args:
+        ys: values; a constant has zero derivatives.
+        xs: inputs of the trace, each once.
+        mode: 'forward', 'reverse', or 'auto' for the one with fewer operations, by an estimate.
+        along: ``along[i][k]`` is the rate of input i along direction k; by default each input is a
+            direction of its own. With the rates of coordinates for unit velocities, the derivative
+            is the one along velocities, as for the quaternion of a floating base.
+
+    Returns:
+        One row a value, one column a direction; plain 0.0 where nothing depends.
+
+    Raises:
+        InvalidArgumentError: an unknown mode, something else than inputs, or a value that is
+            computed by what has no derivative, such as a loop.
+    """
+    if mode not in MODES:
+        raise InvalidArgumentError('mode', repr(mode), f'one of {MODES}')
+    for x in xs:
+        if not (isinstance(x, Expression) and x.operation is INPUT):
+            raise InvalidArgumentError('xs', repr(x), 'inputs of the trace')
+    if len({id(x) for x in xs}) != len(xs):
+        raise InvalidArgumentError('xs', 'an input given twice', 'each input once')
+    if along is None:
+        seeds: list[Entries] = [{i: 1.0} for i in range(len(xs))]
+        columns = len(xs)
+    else:
+        if len(along) != len(xs) or len({len(row) for row in along}) > 1:
+            raise InvalidArgumentError('along', f'{len(along)} rows', f'{len(xs)} equal rows')
+        seeds = [_entries(row) for row in along]
+        columns = len(along[0]) if along else 0
+    moved = _moved_by(ys, xs, seeds)
+    if mode == 'auto':
+        mode = 'reverse' if _reverse_is_cheaper(ys, moved) else 'forward'
+    rows = (_reverse if mode == 'reverse' else _forward)(ys, xs, seeds, list(moved))
+    return [[row.get(k, 0.0) for k in range(columns)] for row in rows]
+
+
+def _forward(
+    ys: Sequence[Scalar], xs: Sequence[Expression], seeds: Sequence[Entries], nodes: list[Node]
+) -> list[Entries]:
+    """Return for each value its derivatives along the directions."""
+    rates: dict[int, Entries] = {x.index: seed for x, seed in zip(xs, seeds)}
+    for node in nodes:
+        choice = _choice(node)
+        if choice is not None:
+            condition, a, b = choice
+            then, otherwise = _rate(rates, a), _rate(rates, b)
+            rates[node.index] = _entries(
+                {
+                    k: select(condition, then.get(k, 0.0), otherwise.get(k, 0.0))
+                    for k in {**then, **otherwise}
+                }
+            )
+            continue
+        total: Entries = {}
+        for operand, slope in zip(node.operands, _slopes(node)):
+            for k, rate in _rate(rates, operand).items():
+                total[k] = total.get(k, 0.0) + rate * slope
+        rates[node.index] = _entries(total)
+    return [_rate(rates, y) for y in ys]
+
+
+def _reverse(
+    ys: Sequence[Scalar], xs: Sequence[Expression], seeds: Sequence[Entries], nodes: list[Node]
+) -> list[Entries]:
+    """Return for each value its derivatives along the directions."""
+    moving = {node.index for node in nodes} | {x.index for x in xs}
+    adjoints: dict[int, Entries] = {}
+    for j, y in enumerate(ys):
+        if isinstance(y, Expression) and y.index in moving:
+            adjoints.setdefault(y.index, {})[j] = 1.0
+    for node in reversed(nodes):
+        own = _entries(adjoints.pop(node.index))
+        choice = _choice(node)
+        if choice is not None:
+            condition, a, b = choice
+            shares = [
+                (a, {j: select(condition, x, 0.0) for j, x in own.items()}),
+                (b, {j: select(condition, 0.0, x) for j, x in own.items()}),
+            ]
+        else:
+            shares = [
+                (operand, {j: x * slope for j, x in own.items()})
+                for operand, slope in zip(node.operands, _slopes(node))
+            ]
+        for operand, share in shares:
+            if isinstance(operand, Node) and operand.index in moving:
+                total = adjoints.setdefault(operand.index, {})
+                for j, x in share.items():
+                    total[j] = total.get(j, 0.0) + x
+    rows: list[Entries] = [{} for _ in ys]
+    for x, seed in zip(xs, seeds):
+        for j, adjoint in adjoints.get(x.index, {}).items():
+            for k, rate in seed.items():
+                rows[j][k] = rows[j].get(k, 0.0) + adjoint * rate
+    return rows
+
+
+def _moved_by(
+    ys: Sequence[Scalar], xs: Sequence[Expression], seeds: Sequence[Entries]
+) -> dict[Node, int]:
+    """Return the nodes between inputs and values, operands first, with their directions as bits."""
+    roots = [y for y in ys if isinstance(y, Expression)]
+    if not roots or not xs:
+        return {}
+    graph = roots[0].graph
+    if any(node.graph is not graph for node in (*roots, *xs)):
+        raise InvalidArgumentError('xs', 'inputs of another trace', 'inputs of this trace')
+    needed = bytearray(1 + max(root.index for root in roots))
+    for root in roots:
+        needed[root.index] = 1
+    for i in range(len(needed) - 1, -1, -1):
+        # What a condition depends on moves where a value jumps, not its derivative.
+        if needed[i] and not isinstance(graph.nodes[i], Condition):
+            for operand in graph.nodes[i].operands:
+                if isinstance(operand, Node):
+                    needed[operand.index] = 1
+    directions = {x.index: sum(1 << k for k in seed) for x, seed in zip(xs, seeds)}
+    moved = {}
+    for i, is_needed in enumerate(needed):
+        node = graph.nodes[i]
+        if is_needed and node.operation is not INPUT and not isinstance(node, Condition):
+            bits = 0
+            for operand in node.operands:
+                if isinstance(operand, Node):
+                    bits |= directions.get(operand.index, 0)
+            if bits:
+                directions[i] = moved[node] = bits
+    return moved
+
+
+def _reverse_is_cheaper(ys: Sequence[Scalar], moved: dict[Node, int]) -> bool:
+    """Return whether a reverse sweep has fewer products and sums than a forward sweep."""
+    outputs: dict[int, int] = {}
+    for j, y in enumerate(ys):
+        if isinstance(y, Expression):
+            outputs[y.index] = outputs.get(y.index, 0) | 1 << j
+    forward = reverse = 0
+    for node in reversed(moved):
+        product = node.operation not in (ADD, SUBTRACT, NEGATE)
+        columns, rows = moved[node].bit_count(), outputs[node.index]
+        forward -= columns  # one term of a sum is no sum yet
+        for operand in node.operands:
+            if isinstance(operand, Node) and operand in moved:
+                forward += moved[operand].bit_count() * (1 + product)
+                known = outputs.get(operand.index, 0)
+                reverse += (known & rows).bit_count() + rows.bit_count() * product
+                outputs[operand.index] = known | rows
+    return reverse < forward
+
+
+def _rate(rates: dict[int, Entries], value: Any) -> Entries:
+    return rates.get(value.index, {}) if isinstance(value, Node) else {}
+
+
+def _entries(values: Sequence[Scalar] | Entries) -> Entries:
+    """Return what is not the constant zero."""
+    items = values.items() if isinstance(values, dict) else enumerate(values)
+    return {k: x for k, x in items if isinstance(x, Expression) or x != 0.0}
+
+
+def _choice(node: Node) -> tuple[Condition | bool, Any, Any] | None:
+    """Return the condition of a node that takes one of two values, and the values; else None."""
+    if node.operation is SELECT:
+        return cast('tuple[Condition, Any, Any]', node.operands)
+    if node.operation is MINIMUM or node.operation is MAXIMUM:
+        a, b = cast('tuple[Expression, Scalar]', node.operands)
+        return (a.less(b) if node.operation is MINIMUM else (-a).less(-b)), a, b
+    return None
+
+
+def _slopes(node: Node) -> tuple[Scalar, ...]:
+    """Return the derivative of a node by each of its operands."""
+    slopes = _SLOPES.get(node.operation)
+    if slopes is None:
+        name = 'loop' if node.operation is ELEMENT else node.operation.name
+        raise InvalidArgumentError('ys', f'computed by a {name}', 'what has a derivative')
+    return slopes(node, *node.operands)
+
+
+def _slopes_of_atan2(_: Expression, y: Expression, x: Scalar) -> tuple[Scalar, Scalar]:
+    scale = 1.0 / (x * x + y * y)
+    return x * scale, -(y * scale)
+
+
+_SLOPES: dict[Operation, Callable[..., tuple[Scalar, ...]]] = {
+    ADD: lambda _, a, b: (1.0, 1.0),
+    SUBTRACT: lambda _, a, b: (1.0, -1.0),
+    MULTIPLY: lambda _, a, b: (b, a),
+    NEGATE: lambda _, a: (-1.0,),
+    RECIPROCAL: lambda y, a: (-(y * y),),
+    SQRT: lambda y, a: (0.5 / y,),
+    ABSOLUTE: lambda _, a: (select(a.less(0.0), -1.0, 1.0),),
+    SIN: lambda _, a: (a.cos(),),
+    COS: lambda _, a: (-a.sin(),),
+    TAN: lambda y, a: (1.0 + y * y,),
+    ASIN: lambda _, a: (1.0 / (1.0 - a * a).sqrt(),),
+    ACOS: lambda _, a: (-1.0 / (1.0 - a * a).sqrt(),),
+    EXP: lambda y, a: (y,),
+    LOG: lambda _, a: (1.0 / a,),
+    ATAN2: _slopes_of_atan2,
+}

@@ -1,0 +1,93 @@
+"""A kernel's machine code called through ctypes, where there is no entry point for Python.
+
+Arrays are copied into buffers whose addresses are known beforehand, which takes a fraction of what
+asking NumPy for an address does; results are copied out of them. As for an entry point, whatever
+is not exactly what the kernel takes goes, as it came, to a slow path.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dynamics_ros.kernels.arguments import FLOAT64, address
+from dynamics_ros.kernels.graph.trace import Trace, Variable
+
+
+def direct_call(code: int, trace: Trace, slow_path: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of the inputs of a trace.
+
+    Args:
+        code: address of ``batch`` (see ``LlvmBackend.code``), which must outlive the function.
+        slow_path: called with the arguments that are not taken.
+    """
+    variables = [*trace.inputs, *trace.outputs]
+    strides = (ctypes.c_int64 * len(variables))()
+
+    # Arguments as ctypes passes them on: converted beforehand, which takes half of a call.
+    def buffers() -> tuple[Any, ...]:
+        arrays = [np.empty(x.shape) for x in variables]
+        pointers = (ctypes.c_void_p * len(arrays))(*[address(x) for x in arrays])
+        return (*arrays, ctypes.byref(pointers))
+
+    namespace = {
+        'array_type': np.ndarray,
+        'float64': FLOAT64,
+        'numbers': (float, np.float64),
+        'run': ctypes.PYFUNCTYPE(ctypes.c_int64)(code),
+        'one': ctypes.c_int64.from_param(1),
+        'strides': ctypes.byref(strides),
+        'array': np.array,
+        'missing': object(),
+        # Calls take buffers from here and put them back: none are used by two threads at once.
+        'free': [buffers()],
+        'buffers': buffers,
+        'slow_path': slow_path,
+    }
+    exec(compile(_source(trace), f'<call of {trace.name}>', 'exec'), namespace)
+    function: Callable[..., Any] = namespace['call']  # type: ignore[assignment]
+    function.__name__ = function.__qualname__ = trace.name
+    function.__doc__ = trace.description
+    return function
+
+
+def _source(trace: Trace) -> str:
+    inputs = [f'x{i}' for i in range(len(trace.inputs))]
+    outputs = [f'y{i}' for i in range(len(trace.outputs))]
+    parameters = [*(f'{name}=missing' for name in inputs), *(['/'] if inputs else [])]
+    taken = [_taken(name, variable) for name, variable in zip(inputs, trace.inputs)]
+    results = [
+        f'array({name})' if variable.shape else f'{name}[()]'
+        for name, variable in zip(outputs, trace.outputs)
+    ]
+    held = ', '.join([*(f'into_{name}' for name in inputs), *outputs, 'pointers'])
+    lines = [
+        f'def call({", ".join([*parameters, "*more", "**named"])}):',
+        f'    if {" and ".join(["not more", "not named", *taken])}:',
+        '        try:',
+        '            held = free.pop()',
+        '        except IndexError:',
+        '            held = buffers()',
+        f'        {held}, = held' if held == 'pointers' else f'        {held} = held',
+        *(f'        into_{name}[...] = {name}' for name in inputs),
+        '        good = run(one, pointers, strides) == 1',
+        f'        answer = {results[0] if len(results) == 1 else ", ".join(results) or "()"}',
+        '        free.append(held)',
+        '        if good:',
+        '            return answer',
+        f'    given = [x for x in [{", ".join(inputs)}] if x is not missing]',
+        '    return slow_path(*given, *more, **named)',
+    ]
+    return '\n'.join(lines)
+
+
+def _taken(name: str, variable: Variable) -> str:
+    if not variable.shape:
+        return f'type({name}) in numbers'
+    return (
+        f'type({name}) is array_type and {name}.dtype is float64 and {name}.shape == '
+        f'{variable.shape!r}'
+    )

@@ -1,0 +1,136 @@
+"""Entry points tried in a process of their own, where this interpreter or NumPy is a new one.
+
+What machine code reads of the interpreter's objects is compared with live objects before it is
+used; but where a version has changed more than that comparison sees, a call may end the process.
+So versions that the package was not tested with are tried elsewhere first, once on each machine:
+the verdict is kept beside the compiled kernels, or handed to child processes where none are kept.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import platform
+import signal
+import subprocess
+import sys
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from dynamics_ros.kernels.llvm import object_cache
+
+VARIABLE = 'DYNAMICS_ROS_ENTRY_POINTS'
+TIMEOUT = 120.0
+GOOD, BAD = b'entry points work', b'entry points do not work'
+FAULTY = 3
+"""Exit code of a trial in which something was wrong."""
+
+STOPPED = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""Signals that somebody sends; a process that ends by another one was at fault itself."""
+
+PROGRAM = """import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from dynamics_ros.kernels import trial
+trial.main()
+"""
+
+_log = logging.getLogger('dynamics_ros.kernels')
+
+
+@lru_cache(maxsize=1)
+def problem() -> str | None:
+    """Return why entry points are not to be used here; None where they were tried and work."""
+    name = _name()
+    known = os.environ.get(VARIABLE, '')
+    if known.startswith(f'{name} '):
+        verdict: bytes | None = known.split(' ', 1)[1].encode()
+    else:
+        verdict = object_cache.read(name)
+    if verdict not in (GOOD, BAD):
+        verdict = _tried()
+        if verdict is None:
+            return 'entry points could not be tried with this interpreter and NumPy'
+        object_cache.write(name, verdict)
+        os.environ[VARIABLE] = f'{name} {verdict.decode()}'
+    return None if verdict == GOOD else 'entry points do not work with this interpreter and NumPy'
+
+
+def _name() -> str:
+    """What the verdict depends on."""
+    package = Path(__file__).parent
+    sources = [package / x for x in ('entry_source.py', 'layout.py', 'trial.py')]
+    texts = [path.read_text() if path.exists() else '' for path in sources]
+    return object_cache.key(sys.version, np.__version__, *platform.uname(), *texts)
+
+
+def _tried() -> bytes | None:
+    """Return the verdict of a process of its own; None where there was none."""
+    if not Path(sys.executable or '').name.lower().startswith('python'):
+        return None  # who knows what the program that Python is part of would do
+    here = str(Path(__file__).parents[3])
+    try:
+        done = subprocess.run(
+            [sys.executable, '-I', '-S', '-c', PROGRAM, json.dumps([*sys.path, here])],
+            env={
+                **os.environ,
+                VARIABLE: f'{_name()} {GOOD.decode()}',
+                object_cache.VARIABLE: 'off',
+            },
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError) as reason:
+        _log.info('entry points could not be tried: %s', reason)
+        return None
+    if done.returncode == 0:
+        return GOOD
+    _log.info('the trial of entry points ended with %d: %s', done.returncode, done.stderr[-2000:])
+    faulty = done.returncode == FAULTY or (done.returncode < 0 and -done.returncode not in STOPPED)
+    return BAD if faulty else None
+
+
+def main() -> None:
+    """Try entry points of every kind; leave with FAULTY where one is wrong."""
+    from types import BuiltinFunctionType
+
+    from dynamics_ros.kernels import Kernel, NamedCalls, Program, Step, trace
+    from dynamics_ros.kernels.cpython.layout import UnknownLayoutError, addresses
+
+    try:
+        addresses()
+    except UnknownLayoutError as reason:
+        print(reason, file=sys.stderr)
+        sys.exit(FAULTY)
+    traces = [
+        trace(lambda x: [2.0 * x[0], x[1]], {'x': 2}, 'vector'),
+        trace(lambda x, s: s * x[0], {'x': 1, 's': ()}, 'scalar'),
+        trace(lambda A: {'rows': A, 'first': A[0][0]}, {'A': (2, 3)}, 'matrix'),
+    ]
+    kernels = [Kernel(traced, 'llvm') for traced in traces]
+    good = all(isinstance(kernel.call, BuiltinFunctionType) for kernel in kernels)
+    if not good:
+        sys.exit(FAULTY)
+    x, frame = np.array([1.0, 2.0]), 'frame'
+    calls = NamedCalls(_Named().method)
+    calls.add(1, (frame,), kernels[0].call)
+    result = np.zeros(2)
+    run = Program([Step(kernels[0], (x,), (result,))]).run
+    before = sys.getrefcount(x)
+    for _ in range(1000):
+        good = good and calls.function(x, frame)[0] == 2.0
+        good = good and calls.function(x, 'another') == (x, 'another')
+        good = good and run() is True and result[0] == 2.0
+    if not good or abs(sys.getrefcount(x) - before) > 10:
+        sys.exit(FAULTY)
+
+
+class _Named:
+    def method(self, x: object, frame: object) -> object:
+        """Return what it is called with."""
+        return x, frame

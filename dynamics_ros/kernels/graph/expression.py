@@ -1,0 +1,251 @@
+"""Scalars that remember how they were computed.
+
+An `Expression` stands in for a float in ordinary Python code. What is computed with it is
+simplified and stored by its graph (`graph.py`); whatever folds to a constant is a plain Python
+float again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, NoReturn, Union
+
+from dynamics_ros.kernels.graph.operations import (
+    ABSOLUTE,
+    ACOS,
+    ASIN,
+    ATAN2,
+    COS,
+    EXP,
+    LESS,
+    LESS_EQUAL,
+    LOG,
+    MAXIMUM,
+    MINIMUM,
+    SELECT,
+    SIN,
+    SQRT,
+    TAN,
+    Operation,
+)
+
+if TYPE_CHECKING:
+    from dynamics_ros.kernels.graph.graph import Graph
+
+Scalar = Union['Expression', float]
+Operand = Union['Node', float]
+
+
+def constant(value: Any) -> float:
+    """Return a number as a finite float; what no trace can contain is refused."""
+    if value.__class__ is float and math.isfinite(value):
+        return value
+    if isinstance(value, Real):
+        number = float(value)
+        if math.isfinite(number):
+            return number
+        raise ValueError(f'a trace cannot compute with the constant {value}')
+    raise TypeError(f'a trace cannot compute with {type(value).__name__}: {value!r}')
+
+
+class Node:
+    """One value of a graph: an operation and its operands.
+
+    Attributes:
+        graph: where it is stored.
+        index: its place there; operands come first.
+        operation: what computes it; `INPUT` for a symbol.
+        operands: nodes and floats; for a symbol nothing.
+    """
+
+    __slots__ = ('graph', 'index', 'operands', 'operation')
+
+    # NumPy scalars and arrays leave mixed operations to this class.
+    __array_ufunc__ = None
+
+    def __init__(
+        self, graph: Graph, index: int, operation: Operation, operands: tuple[Operand, ...]
+    ) -> None:
+        self.graph = graph
+        self.index = index
+        self.operation = operation
+        self.operands = operands
+
+    def __repr__(self) -> str:
+        operands = ', '.join(
+            f'#{x.index}' if isinstance(x, Node) else repr(x) for x in self.operands
+        )
+        return f'<{type(self).__name__} #{self.index} = {self.operation.name}({operands})>'
+
+    def _refuse_branch(self, *_: object) -> NoReturn:
+        raise TypeError(
+            'a traced value has no number yet, so a trace cannot branch on it or convert it; '
+            'use less(), less_equal() and select()'
+        )
+
+    __bool__ = __float__ = __int__ = _refuse_branch
+    __lt__ = __le__ = __gt__ = __ge__ = _refuse_branch
+    __eq__ = __ne__ = _refuse_branch
+    __hash__ = object.__hash__
+
+
+class Condition(Node):
+    """A truth value that is known when the kernel runs; `select` takes it."""
+
+    __slots__ = ()
+
+
+class Expression(Node):
+    """A real number that is known when the kernel runs; use it like a float."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Scalar) -> Scalar:
+        if other.__class__ is Expression:
+            return self.graph.add(self, other)
+        return self.graph.add_constant(self, constant(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Scalar) -> Scalar:
+        if other.__class__ is Expression:
+            return self.graph.subtract(self, other)
+        return self.graph.add_constant(self, -constant(other))
+
+    def __rsub__(self, other: float) -> Scalar:
+        return -self.graph.add_constant(self, -constant(other))
+
+    def __mul__(self, other: Scalar) -> Scalar:
+        if other.__class__ is Expression:
+            return self.graph.multiply(self, other)
+        return self.graph.scale(self, constant(other))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Scalar) -> Scalar:
+        if other is self:
+            return 1.0
+        if isinstance(other, Expression):
+            return self * self.graph.reciprocal(other)
+        return self.graph.scale(self, constant(1.0 / constant(other)))
+
+    def __rtruediv__(self, other: float) -> Scalar:
+        return self.graph.reciprocal(self) * other
+
+    def __neg__(self) -> Expression:
+        return self.graph.negate(self)
+
+    def __pos__(self) -> Expression:
+        return self
+
+    def __abs__(self) -> Expression:
+        inside = self.graph.unsigned(self)
+        if inside.operation is ABSOLUTE:
+            return inside
+        return self.graph.node(ABSOLUTE, inside)
+
+    def __pow__(self, exponent: int | float) -> Scalar:
+        """Return a power: an integer exponent by repeated squaring, or 0.5 for the root."""
+        if exponent == 0.5:
+            return self.sqrt()
+        if not (isinstance(exponent, (Integral, float)) and exponent == int(exponent)):
+            raise TypeError(f'a trace takes integer powers and 0.5, not {exponent!r}')
+        power: Scalar = 1.0
+        square: Scalar = self
+        bits = abs(int(exponent))
+        while bits:
+            if bits & 1:
+                power = power * square
+            bits >>= 1
+            if bits:
+                square = square * square
+        return 1.0 / power if exponent < 0 else power
+
+    def sqrt(self) -> Expression:
+        """Return the square root; NaN below zero."""
+        return self.graph.node(SQRT, self)
+
+    def sin(self) -> Expression:
+        """Return the sine of an angle in rad."""
+        return self.graph.odd(SIN, self)
+
+    def cos(self) -> Expression:
+        """Return the cosine of an angle in rad."""
+        return self.graph.node(COS, self.graph.unsigned(self))
+
+    def tan(self) -> Expression:
+        """Return the tangent of an angle in rad."""
+        return self.graph.odd(TAN, self)
+
+    def asin(self) -> Expression:
+        """Return the arc sine in rad; NaN outside [-1, 1]."""
+        return self.graph.odd(ASIN, self)
+
+    def acos(self) -> Expression:
+        """Return the arc cosine in rad; NaN outside [-1, 1]."""
+        return self.graph.node(ACOS, self)
+
+    def atan2(self, x: Scalar) -> Expression:
+        """Return the angle in rad of the point (x, self)."""
+        return self.graph.node(ATAN2, self, self.graph.operand(x))
+
+    def exp(self) -> Expression:
+        """Return e to the power of self."""
+        return self.graph.node(EXP, self)
+
+    def log(self) -> Expression:
+        """Return the natural logarithm; NaN below zero."""
+        return self.graph.node(LOG, self)
+
+    def minimum(self, other: Scalar) -> Scalar:
+        """Return the smaller of two values; plus infinity is no bound."""
+        return self.graph.extremum(MINIMUM, self, other, no_bound=math.inf)
+
+    def maximum(self, other: Scalar) -> Scalar:
+        """Return the larger of two values; minus infinity is no bound."""
+        return self.graph.extremum(MAXIMUM, self, other, no_bound=-math.inf)
+
+    def where_less(self, other: Scalar, then: Scalar, otherwise: Scalar) -> Scalar:
+        """Return one value where self < other, else another one; both are computed."""
+        return select(self.less(other), then, otherwise)
+
+    def less(self, other: Scalar) -> Condition | bool:
+        """Return whether self < other, for `select`."""
+        return self.graph.compare(LESS, self, other)
+
+    def less_equal(self, other: Scalar) -> Condition | bool:
+        """Return whether self <= other, for `select`."""
+        return self.graph.compare(LESS_EQUAL, self, other)
+
+    def repeat(
+        self,
+        body: Callable[..., Any],
+        initial: Sequence[Scalar],
+        limit: int,
+        captured: Sequence[Any],
+    ) -> list[Scalar]:
+        """Return the state after some turns of a loop in this trace: `loop.add_loop`."""
+        # A loop is made of a trace, which is made of expressions.
+        from dynamics_ros.kernels.graph.loop import add_loop
+
+        return add_loop(self.graph, body, initial, limit, captured)
+
+
+def select(condition: Condition | bool, a: Scalar, b: Scalar) -> Scalar:
+    """Return a where the condition holds, else b; both are computed.
+
+    Args:
+        condition: from `Expression.less` or `less_equal`, or a plain bool.
+        a, b: expressions or floats.
+    """
+    if not isinstance(condition, Condition):
+        return a if condition else b
+    if a is b:
+        return a
+    graph = condition.graph
+    a, b = graph.operand(a), graph.operand(b)
+    if a.__class__ is float and b.__class__ is float and a == b:
+        return a
+    return graph.node(SELECT, condition, a, b)

@@ -1,0 +1,128 @@
+"""Loops in traces: how often a body runs is known only when the kernel runs."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from dynamics_ros.kernels.graph.expression import (
+    Condition,
+    Expression,
+    Node,
+    Operand,
+    Scalar,
+    select,
+)
+from dynamics_ros.kernels.graph.graph import Graph
+from dynamics_ros.kernels.graph.lowering import Instruction, lower
+from dynamics_ros.kernels.graph.operations import ELEMENT, INPUT, Loop
+from dynamics_ros.kernels.graph.trace import Trace, Variable, operand_of
+
+Body = Callable[..., tuple[Sequence[Scalar], Condition | Scalar]]
+
+
+def add_loop(
+    graph: Graph, body: Body, initial: Sequence[Scalar], limit: int, captured: Sequence[Any]
+) -> list[Scalar]:
+    """Return the state after some turns of a loop, at least one.
+
+    Args:
+        graph: where the loop is put.
+        body: a turn: called with the state, a list, and the captured values, returns the next state
+            and whether to go on: a condition, a bool, or a number above zero.
+        initial: the first state.
+        limit: the most turns.
+        captured: what else the body needs: numbers, expressions or nested lists of them. Of the
+            expressions of the graph it can use no others.
+    """
+    limit = operator.index(limit)
+    if limit < 1:
+        raise ValueError(f'a loop of {limit} turns; at least one is expected')
+    places: dict[int, int] = {}
+    values: list[Operand] = []
+
+    def place(value: Any) -> Any:
+        """Return a captured value with the places of its expressions in it; numbers stay."""
+        if isinstance(value, (list, tuple)):
+            return [place(x) for x in value]
+        if hasattr(value, 'tolist'):
+            return place(value.tolist())
+        if not isinstance(value, Expression):
+            return value
+        if value.index not in places:
+            places[value.index] = len(values)
+            values.append(graph.operand(value))
+        return _Place(places[value.index])
+
+    placed = [place(x) for x in captured]
+    turn = _traced_turn(body, len(initial), len(values), placed)
+    loop = Loop(
+        name='loop',
+        arity=len(initial) + len(values),
+        evaluate=partial(_last_state, turn, limit),
+        python='',
+        c='',
+        llvm=(),
+        body=turn,
+        limit=limit,
+    )
+    operands = (*[operand_of(x, graph, 'initial') for x in initial], *values)
+    names = [x.index if isinstance(x, Node) else repr(x) for x in operands]
+    key = (Loop, limit, *_signature(turn), None, *names)
+    node = graph.stored(key, loop, operands, Node)
+    return [graph.node(ELEMENT, node, float(i)) for i in range(len(initial))]
+
+
+class _Place(int):
+    """Where a captured value is."""
+
+
+def _traced_turn(body: Body, states: int, values: int, captured: Sequence[Any]) -> Trace:
+    """Return a turn as a trace of its own."""
+    graph = Graph()
+    state = [graph.symbol() for _ in range(states)]
+    symbols = [graph.symbol() for _ in range(values)]
+    origins = [Instruction(INPUT, (0, i)) for i in range(states)]
+    origins += [Instruction(INPUT, (1, i)) for i in range(values)]
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, list):
+            return [filled(x) for x in value]
+        return symbols[value] if isinstance(value, _Place) else value
+
+    following, go_on = body(list(state), *[filled(x) for x in captured])
+    if len(following) != states:
+        raise ValueError(f'a next state of {len(following)} values; {states} are expected')
+    if isinstance(go_on, Expression):
+        go_on = (-go_on).less(0.0)
+    elif not isinstance(go_on, Condition):
+        go_on = go_on > 0.0
+    results = [operand_of(x, graph, 'body') for x in following]
+    results.append(operand_of(select(go_on, 1.0, 0.0), graph, 'body'))
+    nodes, found = lower(results, origins)
+    return Trace(
+        'turn',
+        'a turn of a loop',
+        (Variable('state', (states,)), Variable('captured', (values,))),
+        (Variable('next', (states,)), Variable('go_on', ())),
+        tuple(nodes),
+        tuple(found),
+    )
+
+
+def _signature(turn: Trace) -> tuple[object, ...]:
+    """Return what is equal for equal turns; a constant is told from a place by its text."""
+    steps = [(operation, *map(repr, operands)) for operation, operands in turn.nodes]
+    return (*steps, *map(repr, turn.results))
+
+
+def _last_state(turn: Trace, limit: int, *operands: float) -> list[float]:
+    size = turn.outputs[0].size
+    state, captured = list(operands[:size]), operands[size:]
+    for _ in range(limit):
+        *state, go_on = turn.interpret([*state, *captured])
+        if not go_on:
+            break
+    return state

@@ -1,0 +1,137 @@
+"""From the normal form of the expression graph to the instructions that run.
+
+The graph keeps one node of each pair of opposite values and writes quotients as products with
+reciprocals. Here the leftovers become single instructions again, and what nothing needs is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, cast
+
+from dynamics_ros.kernels.graph.expression import Node, Operand
+from dynamics_ros.kernels.graph.operations import (
+    ADD,
+    DIVIDE,
+    INPUT,
+    MULTIPLY,
+    NEGATE,
+    RECIPROCAL,
+    SUBTRACT,
+    Operation,
+)
+
+
+class Instruction(NamedTuple):
+    """One step of a trace: an operation on earlier results and constants.
+
+    An input has operation `INPUT` and operands (index of the argument, element in it).
+    """
+
+    operation: Operation
+    operands: tuple[int | float, ...]
+
+
+def lower(
+    outputs: Sequence[Operand], inputs: Sequence[Instruction]
+) -> tuple[list[Instruction], list[int | float]]:
+    """Return the instructions that compute some values, and where each value is found.
+
+    Args:
+        outputs: nodes of one graph, and constants.
+        inputs: the instruction of each symbol of the graph; symbols are its first nodes.
+    """
+    nodes = _needed(outputs)
+    uses: dict[int, int] = dict.fromkeys([node.index for node in nodes], 0)
+    for node in nodes:
+        for operand in node.operands:
+            if operand.__class__ is not float:
+                uses[operand.index] += 1  # type: ignore[union-attr]
+    for output in outputs:
+        if isinstance(output, Node):
+            uses[output.index] += 1
+
+    instructions = list(inputs)
+    position = {i: i for i in range(len(inputs))}
+    for node in nodes:
+        if node.operation is not INPUT:
+            operation, operands = _cheapest(node, uses)
+            position[node.index] = len(instructions)
+            found = [x if x.__class__ is float else position[x.index] for x in operands]  # type: ignore[union-attr]
+            instructions.append(Instruction(operation, tuple(found)))
+    results = [position[x.index] if isinstance(x, Node) else x for x in outputs]
+    return _without_dead(instructions, len(inputs), results)
+
+
+def _needed(outputs: Sequence[Operand]) -> list[Node]:
+    """Return the nodes that the outputs depend on, operands first."""
+    roots = [x for x in outputs if isinstance(x, Node)]
+    if not roots:
+        return []
+    nodes = roots[0].graph.nodes
+    needed = bytearray(len(nodes))
+    for root in roots:
+        needed[root.index] = 1
+    for i in range(len(nodes) - 1, -1, -1):
+        if needed[i]:
+            for operand in nodes[i].operands:
+                if operand.__class__ is not float:
+                    needed[operand.index] = 1  # type: ignore[union-attr]
+    return [node for node, is_needed in zip(nodes, needed) if is_needed]
+
+
+def _cheapest(node: Node, uses: dict[int, int]) -> tuple[Operation, tuple[Operand, ...]]:
+    """Return the operation and operands that compute a node at the least cost."""
+    operation, operands = node.operation, node.operands
+    if operation is NEGATE:
+        inside = cast(Node, operands[0])
+        a, b = inside.operands if len(inside.operands) == 2 else (inside, inside)
+        if inside.operation is SUBTRACT:
+            return SUBTRACT, (b, a)
+        if isinstance(b, float):
+            if inside.operation is ADD:
+                return SUBTRACT, (-b, a)
+            if inside.operation is MULTIPLY and not _is_reciprocal(a):
+                return MULTIPLY, (a, -b)
+    elif operation is ADD:
+        a, b = operands
+        if isinstance(b, float) and b < 0.0:
+            return SUBTRACT, (a, -b)
+    elif operation is MULTIPLY:
+        a, b = operands
+        # A reciprocal that only this product needs costs one division, not two steps.
+        if _is_reciprocal(b) and uses[cast(Node, b).index] == 1:
+            return DIVIDE, (a, *cast(Node, b).operands)
+        if _is_reciprocal(a) and uses[cast(Node, a).index] == 1:
+            return DIVIDE, (b, *cast(Node, a).operands)
+    return operation, operands
+
+
+def _is_reciprocal(operand: Operand) -> bool:
+    return isinstance(operand, Node) and operand.operation is RECIPROCAL
+
+
+def _without_dead(
+    instructions: list[Instruction], inputs: int, outputs: list[int | float]
+) -> tuple[list[Instruction], list[int | float]]:
+    """Return the instructions without those that nothing uses; inputs all stay."""
+    alive = [i < inputs for i in range(len(instructions))]
+    for output in outputs:
+        if isinstance(output, int):
+            alive[output] = True
+    for i in range(len(instructions) - 1, inputs - 1, -1):
+        if alive[i]:
+            for operand in instructions[i].operands:
+                if operand.__class__ is int:
+                    alive[operand] = True
+
+    kept: list[Instruction] = []
+    position: list[int] = []
+    for i, (operation, operands) in enumerate(instructions):
+        position.append(len(kept))
+        if i < inputs:
+            kept.append(instructions[i])
+        elif alive[i]:
+            moved = tuple([position[x] if x.__class__ is int else x for x in operands])
+            kept.append(Instruction(operation, moved))
+    return kept, [position[x] if isinstance(x, int) else x for x in outputs]

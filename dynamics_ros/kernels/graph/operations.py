@@ -1,0 +1,198 @@
+"""The table of scalar operations: the only place that says what an operation means.
+
+One row gives the value of an operation and how it is written in Python, C and LLVM IR. The
+expression graph, the emitters and the interpreter of constants all read from here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from dynamics_ros.kernels.graph.trace import Trace
+
+COMPARISON, SUM, PRODUCT, SIGN, CALL = range(5)
+"""How tightly texts bind, the loosest first; Python and C agree on these."""
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """One scalar operation.
+
+    Attributes:
+        name: what it is called in operation counts.
+        arity: number of operands.
+        evaluate: its value on Python floats.
+        python: its Python text; ``{0}`` stands for the first operand. The functions that it calls
+            are names of `SCALAR_FUNCTIONS`.
+        c: its C text.
+        llvm: its LLVM instructions on a type ``{type}``, the last one defining ``{result}``; none
+            for an input and for sine and cosine.
+        precedence: how tightly its text binds; a call and a name bind tightest.
+        condition: whether the result is true or false instead of a number.
+    """
+
+    name: str
+    arity: int
+    evaluate: Callable[..., Any]
+    python: str
+    c: str
+    llvm: tuple[str, ...]
+    precedence: int = CALL
+    condition: bool = False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Loop(Operation):
+    """Turns of a straight line, each of which starts from what the one before it has left.
+
+    Its operands are the first state and the captured values; `ELEMENT` reads its last state.
+
+    Attributes:
+        body: a turn: takes ``state`` and ``captured``, returns ``next`` and ``go_on``, which is 1
+            to go on and 0 to end.
+        limit: the most turns, at least one.
+    """
+
+    body: Trace
+    limit: int
+
+
+def _arithmetic(
+    name: str, symbol: str, instruction: str, precedence: int, value: Callable[..., float]
+) -> Operation:
+    text = f'{{0}} {symbol} {{1}}'
+    # contract: a*b + c may become one fused instruction; nothing else may change.
+    llvm = f'{{result}} = {instruction} contract {{type}} {{0}}, {{1}}'
+    return Operation(name, 2, value, text, text, (llvm,), precedence)
+
+
+def _function(name: str, value: Callable[..., float], c: str, llvm: str) -> Operation:
+    arity = 2 if name == 'atan2' else 1
+    operands = ', '.join(f'{{{i}}}' for i in range(arity))
+    typed = ', '.join(f'{{type}} {{{i}}}' for i in range(arity))
+    call = f'{{result}} = call {{type}} @{llvm}({typed})'
+    return Operation(
+        name,
+        arity,
+        value,
+        f'{name}({operands})',
+        f'{c}({operands})',
+        (call,) if llvm else (),
+    )
+
+
+def _comparison(name: str, symbol: str, predicate: str, value: Callable[..., bool]) -> Operation:
+    text = f'{{0}} {symbol} {{1}}'
+    llvm = f'{{result}} = fcmp {predicate} {{type}} {{0}}, {{1}}'
+    return Operation(name, 2, value, text, text, (llvm,), COMPARISON, condition=True)
+
+
+def _extremum(name: str, predicate: str, value: Callable[..., float]) -> Operation:
+    return Operation(
+        name,
+        2,
+        value,
+        f'{name}({{0}}, {{1}})',
+        f'{name}({{0}}, {{1}})',
+        (
+            f'{{result}}.c = fcmp {predicate} {{type}} {{0}}, {{1}}',
+            '{result} = select {condition} {result}.c, {type} {0}, {type} {1}',
+        ),
+    )
+
+
+INPUT = Operation('input', 0, lambda: math.nan, '', '', ())
+ADD = _arithmetic('add', '+', 'fadd', SUM, lambda a, b: a + b)
+SUBTRACT = _arithmetic('subtract', '-', 'fsub', SUM, lambda a, b: a - b)
+MULTIPLY = _arithmetic('multiply', '*', 'fmul', PRODUCT, lambda a, b: a * b)
+DIVIDE = _arithmetic('divide', '/', 'fdiv', PRODUCT, lambda a, b: a / b)
+NEGATE = Operation('negate', 1, lambda a: -a, '-{0}', '-{0}', ('{result} = fneg {type} {0}',), SIGN)
+RECIPROCAL = Operation(
+    'reciprocal',
+    1,
+    lambda a: 1.0 / a,
+    '1.0 / {0}',
+    '1.0 / {0}',
+    ('{result} = fdiv contract {type} {one}, {0}',),
+    PRODUCT,
+)
+SQRT = _function('sqrt', math.sqrt, 'sqrt', 'llvm.sqrt.{suffix}')
+ABSOLUTE = _function('absolute', math.fabs, 'fabs', 'llvm.fabs.{suffix}')
+# Sines and cosines of many angles are computed at once, by a function of our own.
+SIN = _function('sin', math.sin, 'sin', '')
+COS = _function('cos', math.cos, 'cos', '')
+TAN = _function('tan', math.tan, 'tan', 'tan{lanes}')
+ASIN = _function('asin', math.asin, 'asin', 'asin{lanes}')
+ACOS = _function('acos', math.acos, 'acos', 'acos{lanes}')
+EXP = _function('exp', math.exp, 'exp', 'exp{lanes}')
+LOG = _function('log', math.log, 'log', 'log{lanes}')
+ATAN2 = _function('atan2', math.atan2, 'atan2', 'atan2{lanes}')
+MINIMUM = _extremum('minimum', 'olt', min)
+MAXIMUM = _extremum('maximum', 'ogt', max)
+LESS = _comparison('less', '<', 'olt', lambda a, b: a < b)
+LESS_EQUAL = _comparison('less_equal', '<=', 'ole', lambda a, b: a <= b)
+SELECT = Operation(
+    'select',
+    3,
+    lambda condition, a, b: a if condition else b,
+    'select({0}, {1}, {2})',
+    '({0} ? {1} : {2})',
+    ('{result} = select {condition} {0}, {type} {1}, {type} {2}',),
+)
+# An element of the last state of a loop: the loop, and the place as a constant.
+ELEMENT = Operation('element', 2, lambda state, place: state[int(place)], '', '', ())
+
+OPERATIONS: tuple[Operation, ...] = (
+    ADD,
+    SUBTRACT,
+    MULTIPLY,
+    DIVIDE,
+    NEGATE,
+    RECIPROCAL,
+    SQRT,
+    ABSOLUTE,
+    SIN,
+    COS,
+    TAN,
+    ASIN,
+    ACOS,
+    EXP,
+    LOG,
+    ATAN2,
+    MINIMUM,
+    MAXIMUM,
+    LESS,
+    LESS_EQUAL,
+    SELECT,
+)
+
+SCALAR_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        **{row.name: row.evaluate for row in OPERATIONS if row.python.startswith(f'{row.name}(')},
+        'some': bool,
+    }
+)
+"""What the function names in a printed trace mean on Python floats."""
+
+ARRAY_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        **{name: getattr(np, name) for name in ('sqrt', 'absolute', 'sin', 'cos', 'tan')},
+        'asin': np.arcsin,
+        'acos': np.arccos,
+        'exp': np.exp,
+        'log': np.log,
+        'atan2': np.arctan2,
+        'minimum': np.minimum,
+        'maximum': np.maximum,
+        'select': np.where,
+        'some': np.any,
+    }
+)
+"""What they mean on arrays, one element a state; IEEE 754 where Python floats would raise."""

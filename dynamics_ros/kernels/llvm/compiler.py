@@ -1,0 +1,197 @@
+"""From LLVM IR to machine code in this process, by llvmlite, which is optional."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from dynamics_ros.kernels.cpython import layout as interpreter_layout
+from dynamics_ros.kernels.llvm import object_cache
+from dynamics_ros.kernels.llvm import runtime as llvm_runtime
+from dynamics_ros.kernels.llvm.dialect import Dialect
+from dynamics_ros.kernels.llvm.processor import Processor, of_target
+from dynamics_ros.kernels.process import compile_queue as background
+from dynamics_ros.kernels.process.forks import FreshLock
+from dynamics_ros.kernels.process.lifetime import token
+
+LIBM_FUNCTIONS = ('sin', 'cos', 'tan', 'asin', 'acos', 'atan2', 'exp', 'log')
+
+
+class CompilerUnavailableError(Exception):
+    """There is no compiler here that could make machine code of any kernel."""
+
+
+class Platform(NamedTuple):
+    """What code has to be written for.
+
+    Attributes:
+        dialect: of the LLVM at hand.
+        processor: what it compiles for.
+    """
+
+    dialect: Dialect
+    processor: Processor
+
+
+class MachineCode:
+    """Compiled functions.
+
+    Attributes:
+        token: as long as it lives the functions stay in memory; builtins hold it.
+    """
+
+    def __init__(self, engine: Any, functions: Sequence[str]) -> None:
+        self._addresses = {name: engine.get_function_address(name) for name in functions}
+        self.token = token(background.discard, engine.close)
+
+    def address(self, function: str) -> int:
+        """Return the address of a function."""
+        return int(self._addresses[function])
+
+
+def load() -> Any:
+    """Return llvmlite's binding, ready for use.
+
+    Raises:
+        CompilerUnavailableError: llvmlite is missing or broken.
+    """
+    # A process that forks in the middle of an import would have half a module for ever.
+    with background.llvm:
+        try:
+            from llvmlite import binding
+        except (ImportError, OSError) as error:
+            raise CompilerUnavailableError(f'llvmlite cannot be imported ({error})') from None
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
+    return binding
+
+
+def platform() -> Platform:
+    """Return what to write code for, after making the functions available that all code shares.
+
+    Raises:
+        CompilerUnavailableError: there is no LLVM.
+    """
+    load()
+    # Made twice, one would be thrown away, and with it code that kernels have been linked with.
+    with _preparing, background.llvm:
+        return _prepared()[0]
+
+
+_preparing = FreshLock()
+
+
+@lru_cache(maxsize=1)
+def _prepared() -> tuple[Platform, MachineCode]:
+    binding = load()
+    _provide_libm(binding)
+    dialect = Dialect(has_opaque_pointers())
+    features = binding.get_host_cpu_features()
+    processor = of_target(binding.get_default_triple(), features)
+    code = compile_module(llvm_runtime.emit(processor, dialect), llvm_runtime.functions(processor))
+    for name in llvm_runtime.functions(processor):
+        binding.add_symbol(name, code.address(name))
+    return Platform(dialect, processor), code
+
+
+def has_opaque_pointers() -> bool:
+    """Return whether this LLVM wants pointers to be written ``ptr``; before 16 it need not know.
+
+    Raises:
+        CompilerUnavailableError: there is no LLVM.
+    """
+    return bool(load().llvm_version_info[0] >= 16)
+
+
+def compile_module(ir: str, functions: Sequence[str], quickly: bool = False) -> MachineCode:
+    """Compile a module for this processor, unless the machine code of the same one is on disk.
+
+    Args:
+        ir: LLVM IR.
+        functions: the functions whose addresses will be asked for.
+        quickly: in a tenth of the time; what comes out is slower.
+    """
+    binding = load()
+    target, options, versions = _target()
+    if quickly:
+        options = {**options, 'opt': 0}
+    name = object_cache.key(ir, versions, repr(options))
+    code = object_cache.read(name)
+    with background.llvm:
+        machine = target.create_target_machine(jit=True, **options)
+        if code is None:
+            code = _object_code(binding, ir, machine)
+            object_cache.write(name, code)
+        engine = binding.create_mcjit_compiler(binding.parse_assembly(''), machine)
+        engine.add_object_file(binding.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        return MachineCode(engine, functions)
+
+
+def _object_code(binding: Any, ir: str, machine: Any) -> bytes:
+    """Compile a module and forget it: in memory it takes thirty times as much as its code."""
+    # In a context of its own, as a context keeps types and constants until it is disposed of.
+    context = binding.create_context()
+    try:
+        module = binding.parse_assembly(ir, context)
+        try:
+            module.verify()
+            return bytes(machine.emit_object(module))
+        finally:
+            module.close()
+    finally:
+        context.close()
+
+
+@lru_cache(maxsize=1)
+def _target() -> tuple[Any, dict[str, Any], str]:
+    """Return what is compiled for, with which options, and by which versions of what."""
+    binding = load()
+    with background.llvm:
+        target = binding.Target.from_default_triple()
+        options = {
+            'cpu': binding.get_host_cpu_name(),
+            'features': binding.get_host_cpu_features().flatten(),
+            'opt': 2,
+            'codemodel': 'jitdefault',
+        }
+        return target, options, f'{binding.llvm_version_info} {_llvmlite_version()} {target.triple}'
+
+
+def _llvmlite_version() -> str:
+    import llvmlite
+
+    return str(llvmlite.__version__)
+
+
+def provide_interpreter() -> None:
+    """Tell LLVM where the entry points find objects and functions of this interpreter.
+
+    Raises:
+        UnknownLayoutError: they cannot be had.
+    """
+    binding, addresses = load(), asdict(interpreter_layout.addresses())
+    with background.llvm:
+        for name, address in addresses.items():
+            binding.add_symbol(interpreter_layout.symbol(name), address)
+
+
+def _provide_libm(binding: Any) -> None:
+    """Tell LLVM where the mathematical functions of this process are."""
+    for name in LIBM_FUNCTIONS:
+        if not binding.address_of_symbol(name):
+            binding.add_symbol(name, _libm_address(name))
+
+
+def _libm_address(name: str) -> int:
+    # Python itself links libm, so the search, which starts a process, is for exotic builds.
+    function = getattr(ctypes.CDLL(None), name, None)
+    if function is None:
+        function = getattr(ctypes.CDLL(ctypes.util.find_library('m')), name, None)
+    if function is None:
+        raise CompilerUnavailableError(f'the mathematical library has no {name}')
+    return ctypes.cast(function, ctypes.c_void_p).value or 0

@@ -1,0 +1,75 @@
+"""A loop as a function of LLVM IR, for one state or a vector of states.
+
+``void @<name>(numbers)`` takes a pointer to the state, which it replaces by the last one, with the
+captured values behind it. In a vector a lane that has ended keeps its state until all have.
+"""
+
+from __future__ import annotations
+
+from dynamics_ros.kernels.graph.operations import Loop
+from dynamics_ros.kernels.llvm.dialect import Dialect, splat, vector
+
+
+def emit(loop: Loop, name: str, turn: str, dialect: Dialect, lanes: int) -> str:
+    """Return the function.
+
+    Args:
+        loop: the loop.
+        name: of the function.
+        turn: name of the function of its body.
+        dialect: of the LLVM at hand.
+        lanes: states of a vector.
+    """
+    kind, flag = vector(lanes), vector(lanes, 'i1')
+    pointer, double = dialect.pointer(kind), dialect.pointer('double')
+    size = loop.body.outputs[0].size
+    arrays = ('numbers', 'captured', 'next', 'go_on')
+    lines = [
+        f'define internal void @{name}({pointer} noalias %numbers) noinline nounwind {{',
+        'entry:',
+        dialect.element('%captured', kind, '%numbers', size),
+        f'  %next = alloca {kind}, i64 {size + 1}, align 64',
+        dialect.element('%go_on', kind, '%next', size),
+        *[f'  %{x}.d = bitcast {pointer} %{x} to {double}' for x in arrays],
+        '  br label %turn',
+        'turn:',
+        '  %count = phi i64 [ 1, %entry ], [ %more, %turn ]',
+        f'  %going = phi {flag} [ {splat("true", lanes, "i1")}, %entry ], [ %goes, %turn ]',
+        f'  call void @{turn}({", ".join(f"{double} %{x}.d" for x in arrays)})',
+    ]
+    for i in range(size):
+        lines += [
+            dialect.element(f'%n{i}.p', kind, '%next', i),
+            dialect.element(f'%s{i}.p', kind, '%numbers', i),
+            f'  %n{i} = load {kind}, {pointer} %n{i}.p, align 8',
+        ]
+        last = f'%n{i}'
+        if lanes > 1:
+            last = f'%x{i}'
+            lines += [
+                f'  %s{i} = load {kind}, {pointer} %s{i}.p, align 8',
+                f'  {last} = select {flag} %going, {kind} %n{i}, {kind} %s{i}',
+            ]
+        lines.append(f'  store {kind} {last}, {pointer} %s{i}.p, align 8')
+    lines += [
+        f'  %wish = load {kind}, {pointer} %go_on, align 8',
+        f'  %wishes = fcmp une {kind} %wish, zeroinitializer',
+        f'  %goes = and {flag} %going, %wishes',
+    ]
+    some = '%goes'
+    if lanes > 1:
+        some = '%some'
+        lines += [
+            f'  %bits = bitcast {flag} %goes to i{lanes}',
+            f'  %some = icmp ne i{lanes} %bits, 0',
+        ]
+    lines += [
+        '  %more = add i64 %count, 1',
+        f'  %below = icmp slt i64 %count, {loop.limit}',
+        f'  %again = and i1 {some}, %below',
+        '  br i1 %again, label %turn, label %done',
+        'done:',
+        '  ret void',
+        '}',
+    ]
+    return '\n'.join(lines)

@@ -1,0 +1,151 @@
+"""Runs a trace as machine code."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from dynamics_ros.kernels import arguments, self_test, threads
+from dynamics_ros.kernels.arguments import Array
+from dynamics_ros.kernels.batch_code import BatchCode
+from dynamics_ros.kernels.cpython import entry_source, entry_test
+from dynamics_ros.kernels.cpython.ctypes_call import direct_call
+from dynamics_ros.kernels.cpython.entry_point import OUT, builtin, like_method
+from dynamics_ros.kernels.cpython.layout import UnknownLayoutError
+from dynamics_ros.kernels.graph.trace import Trace
+from dynamics_ros.kernels.llvm import compiler as llvm_compiler
+from dynamics_ros.kernels.llvm.source import emit as trace_module
+
+QUICK_OPERATIONS = 200_000
+"""Traces of more operations are compiled without optimization, which would take half a minute."""
+
+_log = logging.getLogger('dynamics_ros.kernels')
+
+
+class LlvmBackend:
+    """A trace compiled for this processor.
+
+    Attributes:
+        code: with ``batch``, a C function of a number of states, the addresses of the arrays and
+            how many bytes states are apart in each; it returns how many it computed.
+    """
+
+    def __init__(self, trace: Trace, compile_later: Callable[[Callable[[], None]], None]) -> None:
+        """Compile and try a trace.
+
+        Args:
+            compile_later: runs a function that compiles, when it sees fit.
+
+        Raises:
+            CompilerUnavailableError: there is no compiler.
+            RuntimeError: it cannot be compiled, or the machine code is wrong.
+        """
+        self._trace = trace
+        platform = llvm_compiler.platform()
+        ir = trace_module(trace, platform.dialect, platform.processor)
+        functions = ['batch']
+        try:
+            llvm_compiler.provide_interpreter()
+            ir += entry_source.emit(trace, platform.dialect)
+            functions.append('entry')
+        except UnknownLayoutError as reason:
+            _log.info('%s is called through ctypes: %s', trace.name, reason)
+        quickly = trace.operation_count > QUICK_OPERATIONS
+        self.code = llvm_compiler.compile_module(ir, functions, quickly)
+        prototype = ctypes.CFUNCTYPE(
+            ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p
+        )
+        self._one_by_one = prototype(self.code.address('batch'))
+        self._has_entry = 'entry' in functions
+        self._batch = BatchCode(trace, platform, compile_later)
+        self._self_test()
+
+    def run(
+        self, arrays: Sequence[Array], leading: tuple[int, ...], results: Sequence[Array]
+    ) -> bool:
+        """Fill the result arrays; return whether inputs and results are as the trace wants them.
+
+        The GIL is free meanwhile.
+
+        Args:
+            arrays: one an input, trailing axes contiguous, leading axes to be broadcast.
+            leading: the broadcast shape of the leading axes.
+            results: one an output, C-contiguous, apart from all others.
+        """
+        states = math.prod(leading)
+        described = [
+            arguments.over_states(x, leading, len(variable.shape))
+            for x, variable in zip(arrays, self._trace.inputs)
+        ]
+        described += [
+            (x, x.itemsize * variable.size) for x, variable in zip(results, self._trace.outputs)
+        ]
+        starts = [arguments.address(x) for x, _ in described]
+        strides = [stride for _, stride in described]
+        run_some = self._batch.function(states) or self._run_one_by_one
+        count = threads.useful_threads(states * (self._trace.operation_count + 1))
+        if count == 1:
+            return run_some(states, starts, strides) == states
+        cuts = [states * i // count for i in range(count + 1)]
+        jobs = [
+            partial(run_some, b - a, [x + a * y for x, y in zip(starts, strides)], strides)
+            for a, b in pairwise(cuts)
+        ]
+        return sum(threads.run(jobs)) == states
+
+    def _run_one_by_one(self, states: int, starts: Sequence[int], strides: Sequence[int]) -> int:
+        """Compute states one after the other; return how many were computed."""
+        count = len(starts)
+        return int(
+            self._one_by_one(
+                states, (ctypes.c_void_p * count)(*starts), (ctypes.c_int64 * count)(*strides)
+            )
+        )
+
+    def bind(
+        self, slow_path: Callable[..., Any], method: Callable[..., Any] | None = None
+    ) -> Callable[..., Any]:
+        """Return the compiled entry point with a slow path, or without one a call by ctypes.
+
+        Args:
+            method: a bound method that it is to look like; it then takes no keywords.
+        """
+        if not self._has_entry:
+            if method is not None:
+                return slow_path
+            function = direct_call(self.code.address('batch'), self._trace, slow_path)
+            vars(function)['code'] = self.code
+            return function
+        address = self.code.address('entry')
+        trace, token = self._trace, self.code.token
+        if method is not None:
+            return like_method(address, method, token)
+        return builtin(address, slow_path, trace.name, trace.description, token, keyword=OUT)
+
+    def _self_test(self) -> None:
+        """Compare machine code with the plain trace, and the entry point with machine code."""
+        trace = self._trace
+        arrays = self_test.sample(trace)
+        wanted = self_test.expected(trace, arrays)
+        results = [np.full(x.shape, np.nan) for x in trace.outputs]
+        accepted = self.run(arrays, (), results)
+        if wanted is None or (trace.finite_results and not np.isfinite(wanted).all()):
+            # The function has no value at this point, so there is nothing to compare with.
+            return
+        if not accepted or not self_test.agree(self_test.flat(results), wanted):
+            raise RuntimeError('the machine code disagrees with the plain trace')
+        if self._has_entry:
+            try:
+                fault = entry_test.fault(self.bind, trace, arrays, results)
+            except Exception as error:
+                fault = f'it raises {error!r}'
+            if fault is not None:
+                self._has_entry = False
+                _log.warning('%s is called through ctypes: entry point: %s', trace.name, fault)

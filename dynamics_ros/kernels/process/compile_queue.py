@@ -1,0 +1,142 @@
+"""One thread that compiles while other threads go on with their work."""
+
+from __future__ import annotations
+
+import atexit
+import heapq
+import itertools
+import logging
+import os
+import threading
+from collections.abc import Callable
+
+from dynamics_ros.kernels.process.forks import Gate
+
+_log = logging.getLogger('dynamics_ros.kernels')
+
+Job = tuple[int, int, Callable[[], None]]
+
+llvm = Gate()
+"""Whoever calls LLVM is inside."""
+
+changed = threading.Condition()
+"""Guards the jobs and what they say when they are done; notified when one is.
+
+Reentrant, as the garbage collector may submit a job in the middle of another submission.
+"""
+
+
+class _Compiler:
+    """Runs jobs one after the other, small ones first; its thread ends when there are none left.
+
+    LLVM must not be at work while the process takes its data apart, so an exiting process waits for
+    the job that runs and forgets the others. A forked process has the jobs and no thread: it starts
+    one when somebody asks for a result.
+    """
+
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+        self.running: Job | None = None
+        self.order = itertools.count()
+        self.thread: threading.Thread | None = None
+        atexit.register(self.stop)
+        if hasattr(os, 'register_at_fork'):
+            os.register_at_fork(
+                before=self.pause, after_in_parent=self.go_on, after_in_child=self.begin_anew
+            )
+
+    def pause(self) -> None:
+        llvm.__enter__()
+        changed.acquire()
+
+    def go_on(self) -> None:
+        changed.release()
+        llvm.__exit__()
+
+    def begin_anew(self) -> None:
+        self.thread = None
+        if self.running is not None:
+            heapq.heappush(self.jobs, self.running)
+            self.running = None
+        self.go_on()
+
+    def submit(self, size: int, job: Callable[[], None]) -> None:
+        with changed:
+            heapq.heappush(self.jobs, (size, next(self.order), job))
+            self.resume()
+
+    def resume(self) -> None:
+        with changed:
+            if self.jobs and self.thread is None:
+                self.thread = threading.Thread(
+                    target=self.work, name='dynamics_ros_compile', daemon=True
+                )
+                self.thread.start()
+
+    def work(self) -> None:
+        while True:
+            with changed:
+                self.running = None
+                if not self.jobs:
+                    self.thread = None
+                    return
+                self.running = heapq.heappop(self.jobs)
+                job = self.running[2]
+            try:
+                job()
+            except Exception:
+                _log.exception('a job in the background failed')
+            del job
+
+    def stop(self) -> None:
+        with changed:
+            self.jobs.clear()
+            thread = self.thread
+        if thread is not None:
+            thread.join()
+
+
+_compiler = _Compiler()
+
+
+def submit(size: int, job: Callable[[], None]) -> None:
+    """Run a job in the background.
+
+    Args:
+        size: smaller jobs come first, equal ones in the order of submission.
+        job: what it raises is logged, and the next job is taken. A process that forks while it
+            runs runs it again.
+    """
+    _compiler.submit(size, job)
+
+
+def resume() -> None:
+    """See to it that what was submitted is being done, also in a forked process."""
+    if _compiler.jobs and _compiler.thread is None:
+        _compiler.resume()
+
+
+def is_busy() -> bool:
+    """Return whether another thread compiles, so that a call of LLVM here would wait for it."""
+    thread = _compiler.thread
+    return thread is not None and thread is not threading.current_thread()
+
+
+def discard(end: Callable[[], None]) -> None:
+    """Let LLVM throw something away, without waiting for LLVM.
+
+    Args:
+        end: throws it away; the second time it is called it does nothing.
+    """
+    if not is_busy() and llvm.enter_if_free():
+        try:
+            end()
+        finally:
+            llvm.__exit__()
+    else:
+        submit(0, lambda: _inside(end))
+
+
+def _inside(end: Callable[[], None]) -> None:
+    with llvm:
+        end()

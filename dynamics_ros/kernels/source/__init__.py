@@ -1,0 +1,4 @@
+"""A trace printed as Python or as C.
+
+May import ``kernels.graph``.
+"""

@@ -1,0 +1,192 @@
+"""A trace as a C function, for use inside a program that has no Python."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from dynamics_ros.kernels.graph.operations import INPUT
+from dynamics_ros.kernels.graph.schedule import cut, part_count
+from dynamics_ros.kernels.source.printing import Assignment, PrintedStep, header, printed
+
+if TYPE_CHECKING:
+    from dynamics_ros.kernels.graph.trace import Trace, Variable
+
+RESERVED = frozenset(
+    """
+auto break case char const continue default do double else enum extern float for goto if inline int
+long register restrict return short signed sizeof static struct switch typedef union unsigned void
+volatile while asm main class delete new template this throw try catch namespace using operator
+private protected public friend virtual bool true false and or not xor
+acos asin atan atan2 cos sin tan exp log sqrt fabs fmin fmax pow floor ceil j0 j1 jn y0 y1 yn gamma
+minimum maximum memory
+""".split()  # noqa: SIM905
+)
+"""Words that C, C++ or math.h give a meaning, or the text around a trace."""
+
+HELPERS = {
+    'minimum': 'static inline double minimum(double a, double b) { return a < b ? a : b; }',
+    'maximum': 'static inline double maximum(double a, double b) { return a > b ? a : b; }',
+}
+
+
+PART_STEPS = 300
+"""Intermediates of one function in C; a C compiler needs more than linear time for a function."""
+
+MEMORY = 'memory'
+"""The array in which the parts of a long trace hand values on."""
+
+
+class CFunction(NamedTuple):
+    """A trace as a C function.
+
+    Attributes:
+        prototype: its return type, name and parameters.
+        lines: its definition, after that of the parts of a long one.
+        inputs, outputs: what its parameters are called.
+        memory: numbers that the parts hand on, on the stack.
+    """
+
+    prototype: str
+    lines: list[str]
+    inputs: list[str]
+    outputs: list[str]
+    memory: int
+
+
+def emit(trace: Trace) -> str:
+    """Return the source of a C99 file that computes the outputs of a trace.
+
+    Arrays are row-major; a scalar input is passed by value. The function keeps no state, and no
+    output may overlap another array.
+    """
+    function = c_function(trace)
+    lines = [*comment(header(trace)), '#include <math.h>', '', *helpers([trace])]
+    return '\n'.join([*lines, *function.lines, ''])
+
+
+def comment(lines: Iterable[str]) -> list[str]:
+    """Return lines as comments; a backslash at an end would make the next line one too."""
+    return [f'// {line}'.rstrip('\\ ') for line in lines]
+
+
+def helpers(traces: Iterable[Trace]) -> list[str]:
+    """Return the functions that traces call and math.h does not have."""
+    used = {name for trace in traces for name in trace.operation_counts}
+    return [helper for name, helper in HELPERS.items() if name in used]
+
+
+def c_function(trace: Trace) -> CFunction:
+    """Return the function of a trace, as `emit` describes it."""
+    text = printed(trace, lambda operation: operation.c, RESERVED, indexed=True)
+    inputs = {
+        name: f'const {_array(name, x)}' if x.shape else f'double {name}'
+        for x, name in zip(trace.inputs, text.arguments)
+    }
+    outputs = [_array(name, x) for x, name in zip(trace.outputs, text.output_names)]
+    prototype = f'void {trace.name}({", ".join([*inputs.values(), *outputs]) or "void"})'
+    unread = _unread(trace, text.arguments)
+    unread += [name for x, name in zip(trace.outputs, text.output_names) if not x.size]
+    results = [
+        f'{name}[{i}] = {value};'
+        for name, values in zip(text.output_names, text.results)
+        for i, value in enumerate(values)
+    ]
+    parts, intermediates, memory = _intermediates(trace.name, text.steps, results, inputs)
+    body = [f'(void){name};' for name in unread]
+    body += ['// intermediates', *intermediates, '// outputs', *results]
+    lines = [*parts, prototype, *_block(body)]
+    return CFunction(prototype, lines, text.arguments, text.output_names, memory)
+
+
+def _intermediates(
+    name: str, steps: Sequence[PrintedStep], results: Sequence[str], inputs: Mapping[str, str]
+) -> tuple[list[str], list[str], int]:
+    """Return functions, the lines that compute what the results need, and numbers of memory.
+
+    Args:
+        name: of the function.
+        steps: its intermediates.
+        results: the lines that come after.
+        inputs: the declaration of each input by its name.
+    """
+    pieces = cut(steps, part_count(len(steps), PART_STEPS))
+    bodies = [[line for step in piece for line in _step(step)] for piece in pieces]
+    if len(bodies) == 1:
+        return [], bodies[0], 0
+    read = [_words(lines) for lines in [*bodies, results]]
+    made = [[x for step in piece for x in _made(step)] for piece in pieces]
+    read_later = [set().union(*read[i + 1 :]) for i in range(len(pieces))]
+    kept = [[x for x in names if x[0] in later] for names, later in zip(made, read_later)]
+    places = {x: place for place, (x, _) in enumerate(x for names in kept for x in names)}
+
+    def loads(part: int) -> list[str]:
+        return [
+            f'const int {x} = {MEMORY}[{places[x]}] != 0.0;'
+            if condition
+            else f'const double {x} = {MEMORY}[{places[x]}];'
+            for names in kept[:part]
+            for x, condition in names
+            if x in read[part]
+        ]
+
+    functions, calls = [], [f'double {MEMORY}[{len(places)}];']
+    for part, body in enumerate(bodies):
+        taken = [x for x in inputs if x in read[part]]
+        declared = [*[inputs[x] for x in taken], f'double {MEMORY}[{len(places)}]']
+        stores = [f'{MEMORY}[{places[x]}] = {x};' for x, _ in kept[part]]
+        functions += [f'static void {name}_part_{part}({", ".join(declared)})']
+        functions += [*_block([*loads(part), *body, *stores]), '']
+        calls.append(f'{name}_part_{part}({", ".join([*taken, MEMORY])});')
+    return functions, [*calls, *loads(len(bodies))], len(places)
+
+
+def _block(lines: Iterable[str]) -> list[str]:
+    return ['{', *[f'    {line}' for line in lines], '}']
+
+
+def _words(lines: Iterable[str]) -> set[str]:
+    return {word for line in lines for word in re.findall(r'[A-Za-z_]\w*', line)}
+
+
+def _made(step: PrintedStep) -> list[tuple[str, bool]]:
+    """Return the names that later steps may read, and whether they are conditions."""
+    if isinstance(step, Assignment):
+        return [(step.name, step.operation.condition)]
+    return [(name, False) for name in step.state]
+
+
+def _array(name: str, variable: Variable) -> str:
+    # Neither C nor C++ has arrays of no elements.
+    return f'double {name}[{variable.size}]' if variable.size else f'double *{name}'
+
+
+def _unread(trace: Trace, names: Iterable[str]) -> list[str]:
+    """Return the names of the inputs that no result depends on."""
+    operands = [x for node in trace.nodes if node.operation is not INPUT for x in node.operands]
+    read = {x for x in (*operands, *trace.results) if isinstance(x, int)}
+    unread = []
+    first = 0
+    for variable, name in zip(trace.inputs, names):
+        if read.isdisjoint(range(first, first + variable.size)):
+            unread.append(name)
+        first += variable.size
+    return unread
+
+
+def _step(step: PrintedStep) -> list[str]:
+    """Return the lines of an intermediate."""
+    if isinstance(step, Assignment):
+        kind = 'int' if step.operation.condition else 'double'
+        return [f'const {kind} {step.name} = {step.text};']
+    going, turn = step.going, step.turn
+    return [
+        *[f'double {name} = {text};' for name, text in zip(step.state, step.initial)],
+        f'for (int {turn} = 0, {going} = 1; {going} && {turn} < {step.limit}; ++{turn}) {{',
+        *[f'    {line}' for inner in step.steps for line in _step(inner)],
+        *[f'    const double {a} = {b};' for a, b in zip(step.next_names, step.following)],
+        f'    {going} = {step.go_on} != 0.0;',
+        *[f'    {a} = {b};' for a, b in zip(step.state, step.next_names)],
+        '}',
+    ]

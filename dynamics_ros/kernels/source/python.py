@@ -1,0 +1,48 @@
+"""A trace as a plain Python function that a person can read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dynamics_ros.kernels.source.printing import Assignment, PrintedStep, header, printed
+
+if TYPE_CHECKING:
+    from dynamics_ros.kernels.graph.trace import Trace
+
+
+def emit(trace: Trace) -> str:
+    """Return the source of a function of flat lists that computes the outputs of a trace."""
+    text = printed(trace, lambda operation: operation.python, ())
+    first, *rest = [line.replace('\\', '\\\\').replace('"', "'") for line in header(trace)]
+    lines = [f'def {trace.name}({", ".join(text.arguments)}):']
+    lines += [f'    """{first}', *[f'    {line}'.rstrip() for line in rest], '    """']
+
+    lines += ['    # Inputs']
+    for variable, argument, names in zip(trace.inputs, text.arguments, text.elements):
+        if variable.shape and names:
+            lines.append(f'    ({", ".join(names)},) = {argument}')
+    lines += ['    # Intermediates']
+    lines += [f'    {line}' for step in text.steps for line in _step(step)]
+    lines += ['    # Outputs']
+    for variable, name, values in zip(trace.outputs, text.output_names, text.results):
+        value = f'[{", ".join(values)}]' if variable.shape else values[0]
+        lines.append(f'    {name} = {value}')
+    lines.append(f'    return {", ".join(text.output_names) or "()"}')
+    return '\n'.join(lines) + '\n'
+
+
+def _step(step: PrintedStep) -> list[str]:
+    """Return the lines of an intermediate; many states go on until all of them have ended."""
+    if isinstance(step, Assignment):
+        return [f'{step.name} = {step.text}']
+    going = step.going
+    kept = [f'select({going}, {x}, {y})' for x, y in zip(step.following, step.state)]
+    return [
+        *[f'{name} = {text}' for name, text in zip(step.state, step.initial)],
+        f'{going} = 1.0',
+        f'for {step.turn} in range({step.limit}):',
+        *[f'    {line}' for inner in step.steps for line in _step(inner)],
+        f'    {", ".join([*step.state, going])} = {", ".join([*kept, f"{going} * {step.go_on}"])}',
+        f'    if not some({going}):',
+        '        break',
+    ]

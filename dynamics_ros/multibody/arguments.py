@@ -1,0 +1,258 @@
+"""Checks of what a caller hands in; every refusal names the argument."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynamics_ros.errors import InvalidArgumentError, UnknownOptionError
+from dynamics_ros.kernels.arguments import FLOAT64, broadcast
+
+FLOAT = np.dtype(np.float64)
+
+ORTHOGONALITY = 1e-6
+"""How far R R^T may be from the identity: a tenth of the default tolerance of a solution."""
+
+
+@functools.cache
+def _options(function: Callable[..., Any]) -> dict[str, None]:
+    return dict.fromkeys(list(inspect.signature(function).parameters)[1:])
+
+
+def check_options(function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Refuse keyword arguments that a function does not take.
+
+    Args:
+        function: whose first argument is not the user's.
+        options: by name.
+
+    Raises:
+        UnknownOptionError: names the first of them, and those that there are.
+    """
+    known = _options(function)
+    for name in options:
+        if name not in known:
+            raise UnknownOptionError(name, known)
+
+
+def check_positive(argument: str, value: float) -> None:
+    """Refuse what is not a positive finite number.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    if type(value) is float and 0.0 < value < math.inf:
+        return  # an isinstance check against an abstract class takes longer than all the rest
+    if not isinstance(value, Real) or not math.isfinite(value) or value <= 0.0:
+        raise InvalidArgumentError(argument, repr(value), 'a positive finite number')
+
+
+def check_not_negative(argument: str, value: float) -> None:
+    """Refuse what is not a finite number of at least zero.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    if not isinstance(value, Real) or not math.isfinite(value) or value < 0.0:
+        raise InvalidArgumentError(argument, repr(value), 'a finite number, 0 or more')
+
+
+def check_count(argument: str, value: int, least: int) -> None:
+    """Refuse what is not a whole number of at least ``least``.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    if type(value) is int and value >= least:
+        return
+    if not isinstance(value, Integral) or value < least:
+        raise InvalidArgumentError(argument, repr(value), f'a whole number, {least} or more')
+
+
+def real_array(argument: str, value: ArrayLike, expected: str) -> NDArray[np.float64]:
+    """An array of any shape; what would lose something as a float, as complex numbers, is refused.
+
+    Args:
+        argument: its name.
+        value: numbers.
+        expected: what would be right.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    if type(value) is np.ndarray and value.dtype is FLOAT64:
+        return value
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        array = np.asarray(None)
+    if array.dtype.kind not in 'biuf':
+        raise InvalidArgumentError(argument, 'not an array of real numbers', expected)
+    return array.astype(np.float64, copy=False)
+
+
+def finite_vector(argument: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
+    """A vector of finite numbers; the caller's own array where it is one already.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    if type(value) is np.ndarray and value.dtype is FLOAT and value.shape == (size,):
+        vector = value
+    else:
+        vector = _of_shape(argument, value, (size,))
+    # The sum is finite when all entries are, unless they overflow, and far quicker to ask.
+    if not math.isfinite(sum(vector.tolist())) and not np.isfinite(vector).all():
+        raise InvalidArgumentError(argument, 'NaN or infinite entries', 'finite numbers')
+    return vector
+
+
+def finite_vectors(argument: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
+    """One vector of finite numbers or many: shape (..., size).
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    return finite_arrays(argument, value, (size,))
+
+
+def finite_arrays(argument: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """One array of finite numbers or many over leading axes: shape (..., *shape).
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    array = _over_leading_axes(argument, value, shape)
+    if not np.isfinite(array).all():
+        raise InvalidArgumentError(argument, 'NaN or infinite entries', 'finite numbers')
+    return array
+
+
+def real_vectors(argument: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
+    """One vector or many: shape (..., size); NaN and infinite entries may be in it.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    return _over_leading_axes(argument, value, (size,))
+
+
+def _over_leading_axes(
+    argument: str, value: ArrayLike, shape: tuple[int, ...]
+) -> NDArray[np.float64]:
+    expected = f'shape (..., {", ".join(str(size) for size in shape)})'
+    array = real_array(argument, value, expected)
+    if array.shape[-len(shape) :] != shape:
+        raise InvalidArgumentError(argument, f'shape {array.shape}', expected)
+    return array
+
+
+def finite_together(**arguments: tuple[Any, ...]) -> list[NDArray[np.float64]]:
+    """Arrays of finite numbers whose leading axes broadcast.
+
+    Args:
+        arguments: by name, the value followed by its own axes: ``v=(v, 7)`` is of (..., 7).
+
+    Raises:
+        InvalidArgumentError: naming the argument, or all of them where they do not go together.
+    """
+    own = {name: tuple(axes) for name, (_, *axes) in arguments.items()}
+    arrays = [finite_arrays(name, arguments[name][0], axes) for name, axes in own.items()]
+    leading = [x.shape[: x.ndim - len(axes)] for x, axes in zip(arrays, own.values(), strict=True)]
+    broadcast(arguments, leading)
+    return arrays
+
+
+def finite_matrix(argument: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
+    """A square matrix of finite numbers.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    matrix = _of_shape(argument, value, (size, size))
+    if not np.isfinite(matrix).all():
+        raise InvalidArgumentError(argument, 'NaN or infinite entries', 'finite numbers')
+    return matrix
+
+
+def per_entry(
+    argument: str, value: ArrayLike, size: int, *, least: float = -math.inf, infinite: bool = False
+) -> NDArray[np.float64]:
+    """A setting for every entry of a vector: one number for all, or one each; always a copy.
+
+    Args:
+        argument: its name.
+        value: scalar or (size).
+        size: how many entries.
+        least: smallest allowed value.
+        infinite: whether inf is allowed.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    expected = f'a number or shape ({size},)'
+    entries = real_array(argument, value, expected)
+    if entries.shape not in ((), (size,)):
+        raise InvalidArgumentError(argument, f'shape {entries.shape}', expected)
+    allowed = ~np.isnan(entries) if infinite else np.isfinite(entries)
+    if not np.all(allowed & (entries >= least)):
+        kind = 'numbers' if infinite else 'finite numbers'
+        bound = f' of at least {least:g}' if math.isfinite(least) else ''
+        raise InvalidArgumentError(argument, f'{entries.tolist()}', kind + bound)
+    return np.full(size, entries)
+
+
+def rigid_pose(
+    argument: str, value: ArrayLike, *, position_only: bool = False
+) -> NDArray[np.float64]:
+    """A finite (4, 4) pose; its rotation is not looked at when only the position counts.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    pose = _of_shape(argument, value, (4, 4))
+    if not np.isfinite(pose[:3, 3] if position_only else pose).all():
+        raise InvalidArgumentError(argument, 'NaN or infinite entries', 'finite numbers')
+    rotation = pose[:3, :3]
+    if not position_only and (
+        np.abs(rotation @ rotation.T - np.eye(3)).max() > ORTHOGONALITY
+        or np.linalg.det(rotation) < 0.0
+        or not np.array_equal(pose[3], (0.0, 0.0, 0.0, 1.0))
+    ):
+        expected = 'a rotation matrix, a position and the row 0 0 0 1'
+        raise InvalidArgumentError(argument, 'not a rigid pose', expected)
+    return pose
+
+
+def _of_shape(argument: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    array = real_array(argument, value, f'shape {shape}')
+    if array.shape != shape:
+        raise InvalidArgumentError(argument, f'shape {array.shape}', f'shape {shape}')
+    return array
+
+
+def boolean_mask(
+    argument: str, value: Sequence[bool] | NDArray[np.bool_], size: int
+) -> NDArray[np.bool_]:
+    """One boolean an entry.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    try:
+        mask = np.asarray(value)
+    except ValueError:
+        mask = np.asarray(None)
+    if mask.size == 0:
+        mask = mask.astype(np.bool_)
+    if mask.shape != (size,) or mask.dtype != np.bool_:
+        problem = f'{mask.dtype} of shape {mask.shape}'
+        raise InvalidArgumentError(argument, problem, f'booleans of shape ({size},)')
+    return mask

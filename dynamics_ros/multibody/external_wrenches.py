@@ -1,0 +1,39 @@
+"""Wrenches by the names of the frames that they act on, and errors that name these frames."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from numpy.typing import ArrayLike
+
+from dynamics_ros.errors import InvalidArgumentError
+
+Wrenches = Mapping[str, ArrayLike]
+
+INPUT = 'external_wrench_'
+"""Followed by its place: the input of a kernel that takes a wrench."""
+
+
+def frames_and_wrenches(wrenches: Wrenches) -> tuple[tuple[str, ...], tuple[ArrayLike, ...]]:
+    """The names and the wrenches.
+
+    Raises:
+        InvalidArgumentError: no mapping.
+    """
+    if not isinstance(wrenches, Mapping):
+        problem = f'a {type(wrenches).__name__}'
+        raise InvalidArgumentError(
+            'external_wrenches', problem, 'a mapping from frame names to wrenches (..., 6)'
+        )
+    return tuple(wrenches), tuple(wrenches.values())
+
+
+def with_frames(error: InvalidArgumentError, frames: Sequence[str]) -> InvalidArgumentError:
+    """The error of a kernel, which knows wrenches by their places, as the caller knows them."""
+    argument = re.sub(
+        rf'\b{INPUT}(\d+)', lambda x: f'external_wrenches[{frames[int(x[1])]!r}]', error.argument
+    )
+    if argument == error.argument:
+        return error
+    return InvalidArgumentError(argument, error.problem, error.expected)

@@ -1,0 +1,43 @@
+"""How far a pose is from another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynamics_ros.kernels import Kernel, trace
+from dynamics_ros.spatial import Scalar, log_matrix, transform_of_rows
+
+
+def pose_error(target: ArrayLike, pose: ArrayLike) -> NDArray[np.float64]:
+    """What is missing to a pose, as a small motion in root axes ([RD] eq. 2.251, 2.256).
+
+    The rotation part is the rotation vector of the shortest turn, which the geometric Jacobian maps
+    from joint space ([RD] eq. 2.255); it is no difference of parameters.
+
+    Args:
+        target, pose: (..., 4, 4) in the root frame.
+
+    Returns:
+        (..., 6) position error [m], then rotation error [rad], of length at most pi.
+
+    Raises:
+        InvalidArgumentError: not of these shapes, or not finite.
+    """
+    error: NDArray[np.float64] = _kernel().call(target, pose)
+    return error
+
+
+@cache
+def _kernel() -> Kernel:
+    return Kernel(trace(_error, {'target': (4, 4), 'pose': (4, 4)}, 'pose_error'))
+
+
+def _error(target: Sequence[Any], pose: Sequence[Any]) -> list[Scalar]:
+    X_0T, X_0F = transform_of_rows(target), transform_of_rows(pose)
+    rotation = log_matrix(X_0T.rotation @ X_0F.rotation.T)
+    return [*(X_0T.translation - X_0F.translation), *rotation]

@@ -1,0 +1,1 @@
+"""How a process of nodes runs: its entry, signals, executor, guarded and managed nodes."""

@@ -1,0 +1,87 @@
+"""The command line of a node: all of it is for ROS, and what ROS cannot read is explained."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rclpy.logging import LoggingSeverity, set_logger_level
+from rclpy.utilities import remove_ros_args
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.nodes.reporting.middleware_errors import in_words
+
+USAGE = """\
+usage: ros2 run dynamics_ros {name} [--ros-args ARGUMENTS]
+
+  -p NAME:=VALUE       set a parameter; config/dynamics_ros.yaml of the package lists them
+  --params-file FILE   set the parameters of a YAML file like that one
+  -r FROM:=TO          rename a topic or service; -r __ns:=/NAME puts the node into a namespace
+  --log-level LEVEL    debug, info, warn, error or fatal
+"""
+
+EXPECTED = {
+    '--params-file': "a YAML file of the form 'NODE: {ros__parameters: {NAME: VALUE}}'",
+    '-p': 'NAME:=VALUE',
+    '--param': 'NAME:=VALUE',
+    '-r': 'FROM:=TO with names of ROS; a namespace begins with a slash',
+    '--remap': 'FROM:=TO with names of ROS; a namespace begins with a slash',
+    '--log-level': 'debug, info, warn, error, fatal or LOGGER:=LEVEL',
+}
+
+_UNREADABLE = re.compile(r"Couldn't parse [^:]*: '(?P<given>.*?)'\. Error: (?P<why>.*)", re.DOTALL)
+_TRAILING = re.compile(r'trailing (?P<flag>\S+) flag')
+
+
+def wants_help(arguments: Sequence[str]) -> bool:
+    """Whether somebody asks how the command is called."""
+    return '--help' in arguments or '-h' in arguments
+
+
+def usage() -> str:
+    """How this command is called."""
+    return USAGE.format(name=Path(sys.argv[0]).name)
+
+
+def check(arguments: Sequence[str]) -> None:
+    """Look at the arguments before ROS does.
+
+    Args:
+        arguments: without the name of the program.
+
+    Raises:
+        InvalidArgumentError: some are not for ROS, or ROS cannot read them.
+    """
+    # What the parser warns of is told when ROS itself starts.
+    set_logger_level('rcl', LoggingSeverity.FATAL)
+    try:
+        others = remove_ros_args(arguments)
+    except RuntimeError as error:
+        raise _explained(in_words(error)) from error
+    finally:
+        set_logger_level('rcl', LoggingSeverity.UNSET)
+    if others:
+        raise InvalidArgumentError(
+            ' '.join(others),
+            'a node takes no such argument',
+            '--ros-args -p NAME:=VALUE, or --help',
+        )
+
+
+def _explained(text: str) -> InvalidArgumentError:
+    """What is wrong, from the words of ROS."""
+    found, trailing = _UNREADABLE.search(text), _TRAILING.search(text)
+    if found is not None:
+        given, why = found['given'], 'ROS cannot read it'
+        if given.startswith('--params-file'):
+            missing = not Path(given.partition(' ')[2]).is_file()
+            why = 'no such file' if missing else found['why']
+    elif trailing is not None:
+        given, why = trailing['flag'], 'nothing follows'
+    elif text.startswith('['):  # a list of flags that ROS does not know
+        given, why = text.strip('[]').replace("'", ''), 'ROS has no such argument'
+    else:
+        given, why = 'arguments', text
+    return InvalidArgumentError(given, why, EXPECTED.get(given.split()[0], 'what --help says'))

@@ -1,0 +1,76 @@
+"""dynamics_ros: the three nodes in one process, on one robot and one set of subscriptions.
+
+Topics, services and parameters are those of the nodes run apart, except that the robot's own
+parameters are those of dynamics_node, which knows payload and gravity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NoReturn
+
+from rclpy.node import Node
+
+from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.nodes.contact.contact_node import NAME as CONTACT
+from dynamics_ros.nodes.contact.contact_node import Contact
+from dynamics_ros.nodes.dynamics.dynamics_node import NAME as DYNAMICS
+from dynamics_ros.nodes.dynamics.dynamics_node import Dynamics
+from dynamics_ros.nodes.kinematics.kinematics_node import NAME as KINEMATICS
+from dynamics_ros.nodes.kinematics.kinematics_node import Kinematics
+from dynamics_ros.nodes.parameters.undeclared import refuse_undeclared
+from dynamics_ros.nodes.reporting.diagnostics import Diagnostics, report_in_turn
+from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.robot.gravity_follower import GravityFollower
+
+from .executor import Application, run
+from .guarded_node import GuardedNode
+from .managed import ManagedNode
+
+
+def build() -> Application:
+    """Three nodes on one robot.
+
+    Raises:
+        DynamicsRosError: a remapping gives one name to several of them, or a parameter is wrong.
+    """
+    host = ManagedNode(DYNAMICS)
+    nodes = {KINEMATICS: GuardedNode(KINEMATICS), DYNAMICS: host, CONTACT: GuardedNode(CONTACT)}
+    _check_names(nodes)
+    context = RobotContext(host, subscribe_payload=False)
+    # In the order in which their services become quick: a search waits for nobody.
+    parts = (
+        Kinematics(nodes[KINEMATICS], context),
+        Dynamics(host, context),
+        Contact(nodes[CONTACT], context),
+    )
+    for part in parts:
+        context.add(part)
+    refuse_undeclared([part.node for part in parts], host)
+    report_in_turn(host, [Diagnostics(context, part) for part in parts])
+    GravityFollower(context)
+    return Application([part.node for part in parts], context)
+
+
+def _check_names(nodes: Mapping[str, Node]) -> None:
+    """Refuse ``-r __node:=NAME``, as the ``name`` of a launch action: it is for all of them.
+
+    Args:
+        nodes: by the names that they have without any remapping.
+    """
+    given = [node.get_name() for node in nodes.values()]
+    twice = next((name for name in given if given.count(name) > 1), None)
+    if twice is not None:
+        raise DynamicsRosError(
+            f'__node:={twice}: this process has the nodes {", ".join(nodes)}, which need a name '
+            f'each; expected none, or one for a node of them: -r {KINEMATICS}:__node:={twice}'
+        )
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the nodes."""
+    run(build, arguments)
+
+
+if __name__ == '__main__':
+    main()

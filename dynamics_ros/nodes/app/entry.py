@@ -1,0 +1,77 @@
+"""What the executables run: a signal ends them quietly even while they are still being imported.
+
+Nothing heavy may be imported here: Python would meet a signal with KeyboardInterrupt until then.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from importlib import import_module
+from typing import Any, NoReturn
+
+from .signals import ending
+
+
+def _end_at_once(_number: int, _frame: Any) -> NoReturn:
+    # Nothing is open yet. From rclpy.init on, the executor of this room has handlers of its own.
+    os._exit(0)
+
+
+def _open_streams() -> None:
+    """Have something behind all three standard streams: a launcher may have closed them.
+
+    What is opened next would take their place, and be written into; rclpy cannot be imported.
+    """
+    for number, name in enumerate(('stdin', 'stdout', 'stderr')):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+        if getattr(sys, name) is None:
+            mode = 'w' if number else 'r'
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
+
+
+def _run(module: str) -> NoReturn:
+    _open_streams()
+    for number in ending():
+        signal.signal(number, _end_at_once)
+    import_module(f'dynamics_ros.{module}').main()
+    raise AssertionError('main ends the process')
+
+
+def cartesian_servo_node() -> NoReturn:
+    """Run the node."""
+    _run('nodes.servo.cartesian_servo_node')
+
+
+def contact_node() -> NoReturn:
+    """Run the node."""
+    _run('nodes.contact.contact_node')
+
+
+def dynamics_node() -> NoReturn:
+    """Run the node."""
+    _run('nodes.dynamics.dynamics_node')
+
+
+def composed() -> NoReturn:
+    """Run the three nodes in one process."""
+    _run('nodes.app.composed')
+
+
+def kinematics_node() -> NoReturn:
+    """Run the node."""
+    _run('nodes.kinematics.kinematics_node')
+
+
+def robot_simulator() -> NoReturn:
+    """Run the simulated robot."""
+    _run('nodes.simulator.robot_simulator')
+
+
+def dynamics_ros_viewer() -> NoReturn:
+    """Serve the page."""
+    _run('viewer.node')

@@ -1,0 +1,48 @@
+"""One part in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
+
+from dynamics_ros.nodes.parameters.undeclared import refuse_undeclared
+from dynamics_ros.nodes.reporting.diagnostics import Diagnostics, report_in_turn
+from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.robot.gravity_follower import GravityFollower
+from dynamics_ros.nodes.robot.part import Part
+
+from .executor import Application, run
+from .guarded_node import GuardedNode
+
+AnyNode = TypeVar('AnyNode', bound=GuardedNode)
+
+
+def run_alone(
+    name: str,
+    make: Callable[[AnyNode, RobotContext], Part],
+    arguments: list[str] | None,
+    *,
+    subscribe_payload: bool,
+    node: Callable[[str], AnyNode] = GuardedNode,
+) -> NoReturn:
+    """Run a node with one part on a robot of its own; ends the process.
+
+    Args:
+        name: of the node.
+        make: makes the part.
+        arguments: of the command line; None for those of the process.
+        subscribe_payload: whether payload and gravity come from elsewhere.
+        node: makes the node of a name.
+    """
+
+    def build() -> Application:
+        host = node(name)
+        context = RobotContext(host, subscribe_payload=subscribe_payload)
+        part = make(host, context)
+        context.add(part)
+        report_in_turn(host, [Diagnostics(context, part)])
+        GravityFollower(context)
+        refuse_undeclared([host])
+        return Application([host], context)
+
+    run(build, arguments)

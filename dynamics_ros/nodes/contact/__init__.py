@@ -1,0 +1,1 @@
+"""``contact_node``: external torques, wrenches, the contact state and its place."""

@@ -1,0 +1,244 @@
+"""The estimators of contact_node as its parameters say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
+from dynamics_ros.estimation import (
+    OBSERVERS,
+    ContactDetector,
+    EffortModel,
+    FootContactEstimator,
+    SampleFilter,
+    TorqueObserver,
+    WrenchEstimator,
+)
+from dynamics_ros.estimation.contact.thresholds import (
+    by_effort_limit,
+    external_torque_noise,
+    largest_momentum_noise,
+)
+from dynamics_ros.nodes.input.state import RobotState
+from dynamics_ros.nodes.parameters.groups import ContactParameters, IdentificationParameters
+from dynamics_ros.nodes.wire.conversions import Array
+from dynamics_ros.robot import Robot
+
+MODEL_ERROR = 0.001
+"""Default share of the effort limit that the model leaves unexplained at rest: what is left after a
+tare, and what a torque sensor of that range can tell."""
+
+MOTION_ERROR = 0.01
+"""Default share of the effort limit that thresholds rise by per rad/s: friction that nobody has
+identified is of that size."""
+
+COLLISION = 0.2
+"""Default share of the effort limit that is a collision."""
+
+WITHOUT_LIMIT = {MODEL_ERROR: 0.1, MOTION_ERROR: 0.5, COLLISION: 30.0}
+"""The same for a joint without an effort limit [Nm], [Nms/rad], [Nm]."""
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Contact and collision: given, or by what external torques scatter without contact.
+
+    Attributes:
+        robot: whose joints.
+        values: the parameters.
+        momentum_noise: (nv) largest noise of momenta.
+    """
+
+    robot: Robot
+    values: ContactParameters
+    momentum_noise: Array
+
+    def apply(
+        self,
+        interval: float,
+        observer: TorqueObserver,
+        estimator: WrenchEstimator,
+        detector: ContactDetector,
+        feet: FootContactEstimator | None,
+        excess: Array,
+    ) -> Array:
+        """Tell the estimators what noise there is with samples that far apart [s].
+
+        Args:
+            interval: that time.
+            observer, estimator, detector, feet: whom to tell.
+            excess: (nv) deviation that has been seen beyond; it makes wrenches less certain, and
+                changes no threshold.
+
+        Returns:
+            (nv) stated deviation of the external torque where the robot is most inert.
+        """
+        robot, values = self.robot, self.values
+        gains = observer.noise_gains(interval)
+        effort_noise = per_velocity(robot, values.effort.noise, 'effort.noise')
+        model_error = _or_share(robot, values.effort.model_error, 'effort.model_error', MODEL_ERROR)
+        own = external_torque_noise(gains, effort_noise, np.zeros(robot.nv), model_error)
+        estimator.change_noise(own, gains.momentum, excess)
+        if feet is not None:
+            feet.change_noise(own, gains.momentum)
+        scatter = external_torque_noise(gains, effort_noise, self.momentum_noise, model_error)
+        detector.change_thresholds(*thresholds_of(robot, values, scatter))
+        return scatter
+
+
+def thresholds_of(robot: Robot, values: ContactParameters, scatter: Array) -> tuple[Array, Array]:
+    """(nv) of contact and of collision, for external torques that scatter so without contact."""
+    given = values.thresholds
+    contact = given.sigmas * scatter
+    if given.contact:
+        contact = per_velocity(robot, given.contact, 'thresholds.contact')
+    collision = _or_share(robot, given.collision, 'thresholds.collision', COLLISION)
+    if not given.collision:
+        collision = np.maximum(collision, 2.0 * contact)
+    return contact, collision
+
+
+def thresholds(robot: Robot, values: ContactParameters) -> Thresholds:
+    """What thresholds follow from; needs the kernel of the mass matrix."""
+    noise = per_velocity(robot, values.effort.velocity_noise, 'effort.velocity_noise')
+    return Thresholds(robot, values, largest_momentum_noise(robot, noise))
+
+
+def observer(robot: Robot, values: ContactParameters, kind: str) -> TorqueObserver:
+    """An observer of a kind."""
+    return OBSERVERS[kind](
+        robot,
+        per_velocity(robot, values.observer.gain, 'observer.gain'),
+        effort_model=effort_model(robot, values),
+        max_gap=values.observer.max_gap,
+        effort_sampling=values.effort.sampling,
+        transition_time=values.observer.transition_time,
+    )
+
+
+def effort_model(robot: Robot, values: ContactParameters | IdentificationParameters) -> EffortModel:
+    """What reported efforts mean."""
+    effort, friction = values.effort, values.friction
+    model = EffortModel.from_robot(
+        robot, friction_velocity=friction.velocity, includes_gravity=effort.includes_gravity
+    ).with_values(
+        scale=per_velocity(robot, effort.scale, 'effort.scale', base=1.0),
+        offset=per_velocity(robot, effort.offset, 'effort.offset', base=0.0),
+        rotor_inertia=per_velocity(robot, effort.rotor_inertia, 'effort.rotor_inertia', base=0.0),
+        stribeck=per_velocity(robot, friction.stribeck, 'friction.stribeck', base=0.0),
+        stribeck_velocity=friction.stribeck_velocity,
+    )
+    if friction.viscous:
+        viscous = per_velocity(robot, friction.viscous, 'friction.viscous', base=0.0)
+        model = model.with_values(viscous=viscous)
+    if friction.coulomb:
+        coulomb = per_velocity(robot, friction.coulomb, 'friction.coulomb', base=0.0)
+        model = model.with_values(coulomb=coulomb)
+    return model
+
+
+def sample_filter(
+    robot: Robot,
+    values: ContactParameters,
+    consistent: Callable[[RobotState, RobotState], bool],
+) -> SampleFilter[RobotState]:
+    """A filter of joint states."""
+    effort, given = values.effort, values.plausibility
+    return SampleFilter(
+        robot,
+        velocity_noise=per_velocity(robot, effort.velocity_noise, 'effort.velocity_noise'),
+        effort_noise=per_velocity(robot, effort.noise, 'effort.noise'),
+        effort_scale=per_velocity(robot, effort.scale, 'effort.scale', base=1.0),
+        sigmas=given.sigmas,
+        velocity_factor=given.velocity,
+        effort_factor=given.effort,
+        max_gap=values.observer.max_gap,
+        consistent=consistent,
+    )
+
+
+def detector(robot: Robot, values: ContactParameters) -> ContactDetector:
+    """A contact detector; its thresholds are those of a model error alone until noise is known."""
+    given = values.thresholds
+    model_error = _or_share(robot, values.effort.model_error, 'effort.model_error', MODEL_ERROR)
+    return ContactDetector(
+        robot,
+        *thresholds_of(robot, values, model_error),
+        velocity_term=_or_share(robot, given.velocity, 'thresholds.velocity', MOTION_ERROR),
+        acceleration_term=per_velocity(robot, given.acceleration, 'thresholds.acceleration'),
+        debounce=given.debounce,
+        release=given.release,
+    )
+
+
+def wrench_estimator(
+    robot: Robot, values: ContactParameters, frames: Sequence[str]
+) -> WrenchEstimator:
+    """A wrench estimator; its noise is that of one effort until more is known."""
+    wrench = values.wrench
+    points = None
+    if wrench.reference_points:
+        if len(wrench.reference_points) != 3 * len(frames):
+            raise InvalidArgumentError(
+                'wrench.reference_points',
+                f'{len(wrench.reference_points)} numbers',
+                f'{3 * len(frames)}: x y z for each of {len(frames)} frames',
+            )
+        points = np.reshape(wrench.reference_points, (len(frames), 3))
+    if wrench.expressed_in and wrench.expressed_in not in (*robot.frame_names, robot.root_frame):
+        raise UnknownFrameError('wrench.expressed_in', wrench.expressed_in, robot.frame_names)
+    return WrenchEstimator(
+        robot,
+        frames,
+        effort_noise=per_velocity(robot, values.effort.noise, 'effort.noise'),
+        velocity_noise=per_velocity(robot, values.effort.velocity_noise, 'effort.velocity_noise'),
+        expressed_in=wrench.expressed_in or frames,
+        reference_points=points,
+        force_only=wrench.force_only,
+        length_scale=wrench.length_scale,
+        singular_threshold=wrench.singular_threshold,
+    )
+
+
+def feet(robot: Robot, values: ContactParameters) -> FootContactEstimator | None:
+    """An estimator of the feet; None where none are named."""
+    given = values.feet
+    if not given.frames:
+        return None
+    return FootContactEstimator(
+        robot,
+        given.frames,
+        effort_noise=per_velocity(robot, values.effort.noise, 'effort.noise'),
+        velocity_noise=per_velocity(robot, values.effort.velocity_noise, 'effort.velocity_noise'),
+        friction=given.friction,
+        normal=given.normal,
+        force_threshold=given.force_threshold or None,
+    )
+
+
+def per_velocity(
+    robot: Robot, values: tuple[float, ...], name: str, base: float | None = None
+) -> Array:
+    """(nv) of one value for all joints, or one per joint in the order of joint_names.
+
+    What stands for a moving base, which has no joint, is ``base``, else the first value.
+    """
+    count = len(robot.joint_names)
+    if len(values) == 1:
+        values = values * count
+    if len(values) != count:
+        raise InvalidArgumentError(name, f'{len(values)} values', f'1 or {count}, one per joint')
+    result = np.full(robot.nv, values[0] if base is None and values else base or 0.0)
+    for joint, value in zip(robot.model.actuated, values, strict=True):
+        result[list(joint.v_indices)] = value
+    return result
+
+
+def _or_share(robot: Robot, values: tuple[float, ...], name: str, share: float) -> Array:
+    """(nv) as given, or the default share of the effort limits."""
+    if values:
+        return per_velocity(robot, values, name)
+    return by_effort_limit(robot, share, WITHOUT_LIMIT[share])

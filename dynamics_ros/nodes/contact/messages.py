@@ -1,0 +1,227 @@
+"""What the messages of contact_node consist of: what changes with every state, and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Vector3, WrenchStamped
+
+from dynamics_ros.estimation import ContactLocation, FootContacts, WrenchEstimate
+from dynamics_ros.nodes.input.state import RobotState
+from dynamics_ros.nodes.wire.conversions import empty_efforts, header, wrench_stamped
+from dynamics_ros.nodes.wire.forms import Form, fill
+from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
+from dynamics_ros_msgs.msg import ExternalWrench
+from dynamics_ros_msgs.msg import FootContacts as FootContactsMessage
+
+from .pipeline import ContactPipeline, ExternalTorques
+
+STATE_NUMBERS = (
+    *('external_torques', 'contact_thresholds', 'collision_thresholds'),
+    *('link_probability', 'misfit', 'point', 'normal', 'force', 'point_deviation'),
+)
+ESTIMATE_NUMBERS = ('wrench', 'reference_point', 'covariance', 'singular_values', 'tare_offset')
+FEET_NUMBERS = (
+    *('forces', 'force_deviations', 'constraint_forces'),
+    *('probabilities', 'friction_violations'),
+)
+EFFORT, WRENCH = ('effort',), ('wrench',)
+"""Fields of the messages that are new for every state."""
+
+NOWHERE = np.zeros(3)
+
+Forms = Callable[[Hashable, Callable[[Any], Any], Sequence[str]], Form]
+"""The form of a key, made by a function of it, with the fields that change: ``Output.form``."""
+
+
+class FeetKey(NamedTuple):
+    """What else is in the contacts of feet."""
+
+    frame_id: str
+    feet: tuple[str, ...]
+    in_contact: tuple[bool, ...]
+    degraded: bool
+
+
+class StateKey(NamedTuple):
+    """What else is in a contact state."""
+
+    frame_id: str
+    state: int
+    link: str
+    point_known: bool
+    point_frame_id: str
+    collision_latched: bool
+    joint_names: tuple[str, ...]
+
+
+class EstimateKey(NamedTuple):
+    """What else is in an estimate: of the flags their bytes, of the singular values how many."""
+
+    frame_id: str
+    frame: str
+    flags: bytes
+    singular_values: int
+    joint_names: tuple[str, ...]
+    stale_joints: tuple[str, ...]
+    distrusted: bool
+
+
+class StateForms:
+    """Contact states filled in; what stays as it is is not written again."""
+
+    def __init__(self) -> None:
+        self._written: tuple[Form | None, ContactLocation | None] = None, None
+
+    def filled(
+        self,
+        forms: Forms,
+        pipeline: ContactPipeline,
+        external: ExternalTorques,
+        place: ContactLocation | None,
+        known: bool,
+        frame_id: str,
+        point_frame_id: str,
+    ) -> Form:
+        """A contact state.
+
+        Args:
+            forms: where forms are kept.
+            pipeline, external: what was felt.
+            place: where; None for nowhere.
+            known: whether its point may be relied on.
+            frame_id, point_frame_id: of the root and of the link of the place.
+        """
+        report, names = external.report, pipeline.joint_names
+        link, latched = place.link if place else report.link, report.collision_latched
+        # Not yet a StateKey: a plain tuple is made more quickly.
+        key = frame_id, int(report.state), link, known, point_frame_id, latched, names
+        form = forms(key, empty_state, STATE_NUMBERS)
+        torques, contact, collision, *where = form.numbers
+        order, thresholds = pipeline.joint_indices, pipeline.detector.thresholds
+        torques[:] = external.values[order]
+        contact[:] = thresholds[0, order]
+        collision[:] = thresholds[1, order]
+        before, its_place = self._written
+        if form is not before or place is not its_place:
+            for numbers, value in zip(where, _numbers_of(place), strict=True):
+                numbers[:] = value
+            self._written = form, place
+        return form
+
+
+def filled_feet(forms: Forms, contacts: FootContacts, state: RobotState, frame_id: str) -> Form:
+    """The contacts of feet, in the root frame of that id."""
+    standing = tuple(contacts.in_contact.tolist())
+    key = frame_id, contacts.feet, standing, bool(contacts.degraded or state.stale)
+    form = forms(key, empty_feet, FEET_NUMBERS)
+    fill(
+        form,
+        (
+            *(contacts.forces.ravel(), contacts.deviations, contacts.constraint_forces.ravel()),
+            *(contacts.probabilities, contacts.friction_violations),
+        ),
+    )
+    return form
+
+
+def filled_estimate(
+    forms: Forms,
+    pipeline: ContactPipeline,
+    state: RobotState,
+    estimate: WrenchEstimate,
+    frame_id: str,
+) -> Form:
+    """An estimate, expressed in the frame of that id."""
+    singular, names = estimate.singular_values, pipeline.joint_names
+    flags, distrusted = estimate.flags.tobytes(), estimate.frame in pipeline.distrusted
+    key = frame_id, estimate.frame, flags, singular.size, names, state.stale, distrusted
+    form = forms(key, empty_estimate, ESTIMATE_NUMBERS)
+    wrench, point, covariance, values, offset = form.numbers
+    wrench[:] = estimate.wrench
+    point[:] = estimate.reference_point
+    covariance[:] = estimate.covariance.ravel()
+    values[:] = singular
+    offset[:] = pipeline.tare.offset[pipeline.joint_indices]
+    return form
+
+
+def filled_wrench(forms: Forms, estimate: WrenchEstimate, frame_id: str) -> Form:
+    """The wrench alone, expressed in the frame of that id."""
+    form = forms(frame_id, empty_wrench, WRENCH)
+    form.numbers[0][:] = estimate.wrench
+    return form
+
+
+def filled_torques(forms: Forms, pipeline: ContactPipeline, external: ExternalTorques) -> Form:
+    """External torques as a joint state."""
+    form = forms(pipeline.joint_names, empty_efforts, EFFORT)
+    form.numbers[0][:] = external.values[pipeline.joint_indices]
+    return form
+
+
+def empty_feet(values: tuple[Any, ...]) -> FootContactsMessage:
+    """Contacts of feet without their numbers."""
+    key = FeetKey(*values)
+    zeros = [0.0] * len(key.feet)
+    return FootContactsMessage(
+        header=header(Time(), key.frame_id),
+        feet=list(key.feet),
+        forces=[Vector3() for _ in key.feet],
+        force_deviations=zeros,
+        constraint_forces=[Vector3() for _ in key.feet],
+        probabilities=zeros,
+        in_contact=list(key.in_contact),
+        friction_violations=zeros,
+        degraded=key.degraded,
+    )
+
+
+def empty_state(values: tuple[Any, ...]) -> ContactStateMessage:
+    """A contact state without its numbers."""
+    key = StateKey(*values)
+    zeros = [0.0] * len(key.joint_names)
+    return ContactStateMessage(
+        header=header(Time(), key.frame_id),
+        state=key.state,
+        link=key.link,
+        point_known=key.point_known,
+        point_frame_id=key.point_frame_id,
+        collision_latched=key.collision_latched,
+        joint_names=list(key.joint_names),
+        external_torques=zeros,
+        contact_thresholds=zeros,
+        collision_thresholds=zeros,
+    )
+
+
+def _numbers_of(place: ContactLocation | None) -> tuple[Any, ...]:
+    """link_probability, misfit, point, normal, force, point_deviation of a contact state."""
+    if place is None:
+        return 0.0, 0.0, NOWHERE, NOWHERE, NOWHERE, np.inf
+    return place.probability, place.misfit, place.point, place.normal, place.force, place.deviation
+
+
+def empty_wrench(frame_id: str) -> WrenchStamped:
+    """A wrench without its numbers."""
+    return wrench_stamped(Time(), frame_id, np.zeros(6))
+
+
+def empty_estimate(values: tuple[Any, ...]) -> ExternalWrench:
+    """An estimate without its numbers."""
+    key = EstimateKey(*values)
+    *observable, degraded = np.frombuffer(key.flags) > 0.5
+    return ExternalWrench(
+        header=header(Time(), key.frame_id),
+        frame=key.frame,
+        covariance=np.zeros(36),
+        singular_values=[0.0] * key.singular_values,
+        observable=[bool(x) for x in observable],
+        degraded=bool(degraded or key.stale_joints or key.distrusted),
+        joint_names=list(key.joint_names),
+        tare_offset=[0.0] * len(key.joint_names),
+        stale_joints=list(key.stale_joints),
+    )

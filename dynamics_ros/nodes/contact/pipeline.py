@@ -1,0 +1,387 @@
+"""The estimators of contact_node run on one state after another."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dynamics_ros.estimation import (
+    ContactReport,
+    EffortCheck,
+    EffortWatch,
+    FootContacts,
+    ObserverEvent,
+    PlainSamples,
+    PlainStep,
+    ResidualWatch,
+    StaticObserver,
+    Tare,
+    TorqueObserver,
+    WrenchEstimate,
+)
+from dynamics_ros.estimation.observers import IGNORED
+from dynamics_ros.estimation.wrench import moving
+from dynamics_ros.kernels import Step, copy_of, difference_of, sum_of
+from dynamics_ros.nodes.input.lateness import Lateness
+from dynamics_ros.nodes.input.state import RobotState
+from dynamics_ros.nodes.parameters.groups import ContactParameters
+from dynamics_ros.nodes.robot.part import known_frames
+from dynamics_ros.nodes.wire.conversions import NANOSECONDS, Array, index_of
+from dynamics_ros.robot import Robot
+
+from . import estimators
+
+RESTARTS = (ObserverEvent.STARTED, ObserverEvent.CLOCK_JUMP, ObserverEvent.GAP)
+
+FIRST_INTERVAL = 1e-3
+"""Time between samples that noise is reckoned with until it has been measured [s]."""
+
+SAME_INTERVAL = 0.2
+"""Relative change of it that makes no difference to noise."""
+
+
+WAITING = 'the first joint state waits for the next one'
+
+NO_KERNEL = 'wrenches follow as soon as their kernel is compiled'
+
+
+class ExternalTorques(NamedTuple):
+    """What a state says about external torques.
+
+    Attributes:
+        values: (nv) after taring.
+        report: whether that is a contact.
+    """
+
+    values: Array
+    report: ContactReport
+
+
+class ContactPipeline:
+    """Effort, to external torque, to contact state and wrenches.
+
+    Attributes:
+        frames: contact frames.
+        joint_names: joints of one coordinate; joint_indices: of them in v.
+        observer, tare, detector: with their state, which survives a change that does not concern
+            them.
+        feet: contacts of feet; None where none are named.
+        samples: refuses states that are not plausible.
+        judged: the state that the last estimate is of: the newest, unless that is in doubt.
+        effort_watch: whether efforts are told at all, at every state.
+        effort_check: whether efforts look like what they are configured to be.
+        residuals: whether external torques in motion are as small as is stated.
+        distrusted: contact frames that are moved by joints of which they are not.
+        silence: why nothing came of the last state; empty when something did.
+        caution: what to know about what came of it; empty when all is well.
+    """
+
+    def __init__(self, robot: Robot, values: ContactParameters, default_frame: str) -> None:
+        """Build the estimators; ``compile`` comes before their first use.
+
+        Raises:
+            InvalidArgumentError, UnknownFrameError: a parameter does not fit the robot.
+        """
+        self.robot = robot
+        self.values = values
+        self.frames = known_frames(robot, values.frames, default_frame)
+        self.joint_names = tuple(robot.joint_v_indices)
+        self.joint_indices = index_of(list(robot.joint_v_indices.values()))
+        self.silence = self.caution = ''
+        self.samples = estimators.sample_filter(robot, values, self._consistent)
+        self.judged: RobotState | None = None
+        self.observer = estimators.observer(robot, values, values.observer.kind)
+        self._static: TorqueObserver | None = None
+        self._estimator = estimators.wrench_estimator(robot, values, self.frames)
+        self.detector = estimators.detector(robot, values)
+        self.feet = estimators.feet(robot, values)
+        self.effort_check = EffortCheck(
+            robot, self.observer.effort_model, max_velocity=values.tare.max_velocity
+        )
+        self.effort_watch = EffortWatch(robot, self.observer.effort_model, values.effort.sampling)
+        tare = values.tare
+        self.residuals = ResidualWatch(robot, max_velocity=tare.max_velocity)
+        self.distrusted: frozenset[str] = frozenset()
+        self.tare = Tare(
+            robot.nv,
+            window=tare.window,
+            max_velocity=tare.max_velocity,
+            max_deviation=tare.max_deviation,
+        )
+        self._lateness = Lateness(robot.nv)
+        self._thresholds: estimators.Thresholds | None = None
+        self._interval, self._stated = FIRST_INTERVAL, np.full(robot.nv, np.inf)
+        self._started = (0, 0)
+        self._before: RobotState | None = None
+        self._external: ExternalTorques | None = None
+        self._plain = False
+
+    def inherit(self, other: ContactPipeline) -> None:
+        """Carry on where another left off, as far as what they estimate is the same."""
+        if other.robot.model.joints and other.robot.joint_v_indices != self.robot.joint_v_indices:
+            return
+        ours, theirs = self.values, other.values
+        self._interval = other._interval
+        if self.samples.inherit(other.samples):
+            self.judged, self._external = other.judged, other._external
+        # Of the same tree only: the detector remembers which link lies behind which joint.
+        same_tree = self.robot.body_names == other.robot.body_names
+        if same_tree and ours.thresholds == theirs.thresholds:
+            self.detector = other.detector
+        if (ours.effort, ours.friction) == (theirs.effort, theirs.friction):
+            self.residuals = other.residuals
+            if ours.observer == theirs.observer:
+                self.observer = other.observer
+                self.observer.change_robot(self.robot)
+            report = other.effort_check.report
+            if report is not None and not report.advice:
+                # What looked odd may have been the payload that is known now.
+                self.effort_check.report = report
+        if ours.tare == theirs.tare:
+            self.tare = other.tare
+            self.tare.restart()
+        self._reckon_with_noise()
+
+    def update(self, state: RobotState) -> ExternalTorques | None:
+        """Take in a state; None where nothing can be said, for the reason in ``silence``.
+
+        While a state is in doubt, what was said of the one before stands.
+        """
+        self.caution = ''
+        before, self.silence = self.silence, self._unusable(state, state.time)
+        if self.silence:
+            return None
+        if self._plain:
+            self._recall()
+        taken = self.samples.take(state, merged=state.ages is not None)
+        for one in taken:
+            self.judged, self._external = one, self._estimate(one)
+        if self.samples.problem:
+            self.silence, self._external = self.samples.problem, None
+        elif not taken and self._external is None:
+            self.silence = before or WAITING
+        self._say_what_to_know(state.time)
+        return self._external
+
+    def _recall(self) -> None:
+        """Have at hand what was said of the last state, if only steps were computed of it."""
+        self._plain = False
+        stamp, q, v, effort = self.samples.latest
+        seconds, nanoseconds = divmod(stamp, NANOSECONDS)
+        # Such states are whole, and of joints of one coordinate.
+        self.judged = RobotState(
+            *(seconds, nanoseconds, q, v, effort), (), (), (), np.zeros(len(v), dtype=bool)
+        )
+        values = self.observer.external_torque - self.tare.offset
+        self._external = ExternalTorques(values, self.detector.report)
+
+    def _estimate(self, state: RobotState) -> ExternalTorques | None:
+        """What follows from a state that is plausible; None where nothing does."""
+        stamp = state.time
+        self.silence = ''
+        observer, v = self._observer_of(state)
+        self.effort_check.add(stamp, state.q, v, state.effort)
+        if self.effort_watch.contradicts(state.q, v, state.effort, self.samples.effort_runs):
+            self._disbelieve()
+            return None
+        raw = observer.update(stamp, state.q, v, state.effort)
+        event = observer.event
+        if event in RESTARTS:
+            self.tare.restart()
+            self.samples.restart(state)
+            self._started = stamp, 0
+        if not observer.settled:
+            self._started = self._started[0], self._started[1] + 1
+            self.silence = f'the observer has not settled since: {observer.restart}'
+            return None
+        if event not in IGNORED:
+            if self._started[1]:
+                self._measure_interval(stamp)
+            self.tare.add(stamp, raw, v)
+            if not state.stale and observer.kind != StaticObserver.kind:
+                self.residuals.add(stamp, raw, v)
+        values = raw - self.tare.offset
+        thresholds = self.detector.contact_thresholds
+        if self.effort_watch.stands_still(v, values, thresholds, self.samples.effort_runs):
+            self._disbelieve()
+            return None
+        ignored = state.stale_mask if state.stale else None
+        return ExternalTorques(values, self.detector.update(stamp, values, ignored, v))
+
+    def _disbelieve(self) -> None:
+        """Say why efforts are not believed; the observer begins anew once they are."""
+        self.silence = self.effort_watch.reason
+        self.observer.reset()
+        self.tare.restart()
+
+    def wrenches(self, state: RobotState, external: Array) -> tuple[WrenchEstimate, ...]:
+        """The wrench at each contact frame, without the joints that are stale.
+
+        Empty until the kernel is compiled: plain Python would not keep up with joint states.
+        """
+        if not self._estimator.ready:
+            self.caution = self.caution or NO_KERNEL
+            return ()
+        ignored = state.stale_mask if state.stale else None
+        return self._estimator.estimate(state.q, external, ignored)
+
+    def foot_contacts(self, state: RobotState, external: Array) -> FootContacts:
+        """What the feet are on; there are some."""
+        assert self.feet is not None
+        robot, model = self.robot, self.observer.effort_model
+        tau = model.joint_torque(state.effort, state.v, robot.gravity(state.q))
+        tau[: robot.model.root_joint_nv] = 0.0
+        return self.feet.update(state.q, state.v, external, state.stale_mask, tau)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether what follows may go on as the last state did, without anything to find out."""
+        return not (
+            self.silence
+            or self.caution == NO_KERNEL
+            or self._started[1]
+            or self._before is not None
+            or self.samples.holds
+            or self.feet is not None
+            or not self.detector.has_steps
+            or not self._estimator.has_step
+        )
+
+    @property
+    def axes(self) -> str:
+        """The frame that the wrench at the first contact frame is expressed in."""
+        return self.values.wrench.expressed_in or self.frames[0]
+
+    def plain_samples(self, q: Array, v: Array, effort: Array) -> PlainSamples[RobotState]:
+        """Steps of the filter of samples on these arrays."""
+        return PlainSamples(self.samples, q, v, effort)
+
+    def plain_step(self, q: Array, v: Array, effort: Array) -> PlainStep:
+        """Steps of the observer on these arrays."""
+        return PlainStep(self.observer, q, v, effort)
+
+    def tare_step(self, raw: Array, external: Array) -> Step:
+        """What comes of the observer's estimate by taring."""
+        return Step(difference_of(len(raw)), (raw, self.tare.offset), (external,))
+
+    def wrench_step(self, q: Array, external: Array, outputs: tuple[Array, ...]) -> Step:
+        """The wrench of the only contact frame; see ``WrenchEstimator.step``."""
+        return self._estimator.step(q, external, outputs)
+
+    def made_of(self) -> tuple[object, ...]:
+        """What these steps hold on to: with another of these objects they are others."""
+        detector, estimator = self.detector, self._estimator
+        constants = detector.constants
+        return self.observer.model, self.tare.offset, detector, constants, estimator.noise
+
+    def take_plain(self, stamp: int, raw: Array, q: Array, v: Array, effort: Array) -> None:
+        """Take in a state whose step has been computed: all but the observer and the detector."""
+        if self.effort_check.wants(stamp):
+            self.effort_check.add(stamp, q, v, effort.copy())
+        self._plain = True
+        self._lateness.hear_all(stamp)
+        self.tare.add_finite(stamp, raw.copy(), v.copy())
+        if self.observer.kind != StaticObserver.kind:
+            self.residuals.add(stamp, raw, v)
+
+    def reset(self) -> None:
+        """Unlatch a collision and start the observer anew; the tare stays."""
+        self.observer.reset()
+        self.samples.restart()
+        self._static = self._external = None
+        self.detector.reset()
+        self.tare.restart()
+
+    def compile(self, *, wait: bool = False) -> None:
+        """Have the kernels made; a large one may follow later, unless that is waited for."""
+        robot = self.robot
+        robot.kernel('observer_step', self.observer.kind, self.values.effort.sampling)
+        robot.kernel('sample_departure')
+        robot.kernel('gravity')
+        for vectors in (difference_of(robot.nv), sum_of(robot.nv), copy_of(6)):
+            vectors.wait()
+        self._estimator.compile(wait=wait)
+        if self.feet is not None:
+            self.feet.compile()
+        self._reckon_with_noise()
+
+    def _consistent(self, first: RobotState, second: RobotState) -> bool:
+        """Whether the second state is explained with less external torque if the first is true."""
+        both = [(one.time, one.q, one.v, one.effort) for one in (first, second)]
+        before = self.observer.external_torque
+        steps = [self.observer.preview(taken) - before for taken in (both, both[1:])]
+        believed, refused = (np.abs(step).max() for step in steps)
+        return bool(believed < refused)
+
+    def _unusable(self, state: RobotState, stamp: int) -> str:
+        """Why nothing may be estimated from a state of that stamp; empty when something may."""
+        if state.effort_missing:
+            return f'no effort of {", ".join(state.effort_missing)}'
+        if not stamp:
+            return 'joint_states carry no stamp, which the observer needs'
+        late = self._lateness.late(state, stamp)
+        if late is None:
+            return ''
+        names = [name for name, i in self.robot.joint_v_indices.items() if late[i]]
+        return f'no news of joints that were moving: {", ".join(names) or "the base"}'
+
+    def _observer_of(self, state: RobotState) -> tuple[TorqueObserver, Array]:
+        """Which observer is to take a state, and the velocities: reported, or of positions."""
+        if not state.velocity_missing:
+            self._static = self._before = None
+            return self.observer, state.v
+        before, self._before = self._before, state
+        v = state.v
+        if before is not None and state.time > before.time:
+            v = self.robot.difference(before.q, state.q) / ((state.time - before.time) * 1e-9)
+        if isinstance(self.observer, StaticObserver):
+            return self.observer, v
+        if self._static is None:
+            self._static = estimators.observer(self.robot, self.values, StaticObserver.kind)
+        self.caution = (
+            f'by gravity alone, in motion not to be believed: no velocity of '
+            f'{", ".join(state.velocity_missing)}'
+        )
+        return self._static, v
+
+    def _measure_interval(self, stamp: int) -> None:
+        """Reckon with the noise of the true time between samples, once per start."""
+        begin, count = self._started
+        self._started = stamp, 0
+        interval = (stamp - begin) * 1e-9 / count
+        if interval > 0.0 and abs(interval / self._interval - 1.0) > SAME_INTERVAL:
+            self._interval = interval
+            self._reckon_with_noise()
+
+    def _reckon_with_noise(self) -> None:
+        if self._thresholds is None:
+            self._thresholds = estimators.thresholds(self.robot, self.values)
+        told = self.observer, self._estimator, self.detector, self.feet
+        excess = self.residuals.excess
+        self._stated = self._thresholds.apply(self._interval, *told, excess)
+        self.distrusted = frozenset(
+            frame for frame in self.frames if excess[moving(self.robot, (frame,))].any()
+        )
+
+    def tell(self, stamp: int) -> None:
+        """Bring ``caution`` up to date after states of which only steps were computed."""
+        self.caution = ''
+        self._say_what_to_know(stamp)
+
+    def _say_what_to_know(self, stamp: int) -> None:
+        if self.residuals.judge(self.tare.offset, self._stated):
+            self._reckon_with_noise()
+        self._say_what_is_odd(stamp)
+        self.caution = '; '.join(filter(None, (self.caution, self.residuals.advice)))
+
+    def _say_what_is_odd(self, stamp: int) -> None:
+        if self.caution:
+            return
+        report = self.effort_check.report
+        if report is not None and report.advice:
+            self.caution = report.advice
+        elif self.observer.kind == StaticObserver.kind:
+            self.caution = 'by gravity alone, in motion not to be believed'
+        elif refused := self.samples.recent(stamp):
+            self.caution = f'refused: {refused}'

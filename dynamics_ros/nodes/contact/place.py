@@ -1,0 +1,197 @@
+"""Where the robot is touched: found in a thread, a few times a second, for as long as it lasts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from rclpy.task import Future
+from std_msgs.msg import ColorRGBA
+
+from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.estimation import ContactLocation, ContactLocator, ContactState
+from dynamics_ros.estimation.contact.geometry import ContactGeometry
+from dynamics_ros.nodes.app.worker import SupersededError, Worker
+from dynamics_ros.nodes.input.state import RobotState
+from dynamics_ros.nodes.output import markers
+from dynamics_ros.nodes.output.outputs import RateLimit
+from dynamics_ros.nodes.parameters.groups import LocationParameters
+from dynamics_ros.nodes.reporting.results import FaultLog
+from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.wire.conversions import Array
+
+from .pipeline import ContactPipeline, ExternalTorques
+
+SURFACE, FORCE = 'touched_link', 'contact_force'
+"""Namespaces of the markers."""
+
+GEOMETRY, PLACE = 'the collision geometry', 'the place of a contact'
+"""What the thread works on; of each only the newest."""
+
+
+class ContactPlace:
+    """The place of the contact that is there, if its link has a geometry."""
+
+    def __init__(
+        self, context: RobotContext, settings: Callable[[], LocationParameters], faults: FaultLog
+    ) -> None:
+        """Begin without a geometry.
+
+        Args:
+            context: the robot.
+            settings: the parameters in force.
+            faults: where unforeseen errors go.
+        """
+        self._context = context
+        self._settings = settings
+        self._faults = faults
+        self._worker = Worker('contact_place')
+        self._rate = RateLimit()
+        self._locator: ContactLocator | None = None
+        self._geometry = ContactGeometry({}, (), 'no collision geometry has been read yet')
+        self._made_of: tuple[str, float] = ('', 0.0)
+        self._pending = False
+        self._contact = 0
+        self._found: ContactLocation | None = None
+        self._told = self._geometry.told
+
+    @property
+    def told(self) -> str:
+        """What there is to say about the geometry."""
+        return self._told
+
+    def adopt(self, pipeline: ContactPipeline) -> None:
+        """Make ready for a robot; the geometry is read in the thread, once per description."""
+        context, settings = self._context, self._settings()
+        self._locator = None
+        self._end()
+        if not settings.enabled:
+            self._told = 'location.enabled is false'
+            return
+        assert context.built is not None
+        made_of = context.built.request.description, settings.resolution
+        # A threshold is so many deviations of what is no contact.
+        noise = pipeline.detector.contact_thresholds / pipeline.values.thresholds.sigmas
+
+        check = partial(self._worker.check_newest, GEOMETRY)
+
+        def make() -> tuple[ContactLocator, ContactGeometry]:
+            geometry = self._geometry
+            if made_of != self._made_of:
+                geometry = ContactGeometry.read(pipeline.robot, *made_of, check)
+            # A twin: kernels for every link are this thread's own, and go with it.
+            twin = pipeline.robot.with_gravity(tuple(pipeline.robot.model.gravity))
+            locator = geometry.locator(twin, noise, settings.friction)
+            locator.compile(check)
+            return locator, geometry
+
+        def take(done: Future[tuple[ContactLocator, ContactGeometry]]) -> None:
+            error = done.exception()
+            if error is not None:
+                self._failed(error)
+                return
+            locator, self._geometry = done.result()
+            if made_of != self._made_of and self._geometry.problem:
+                context.node.get_logger().warning(
+                    'contacts are not found on shapes that cannot be read: '
+                    + self._geometry.problem
+                )
+            self._told, self._made_of = self._geometry.told, made_of
+            if context.robot is pipeline.robot:
+                self._locator = locator
+
+        self._submit(make, take, GEOMETRY)
+
+    def update(self, state: RobotState, external: ExternalTorques) -> ContactLocation | None:
+        """The latest place of the contact that is there; asks for the next one."""
+        if external.report.state is ContactState.NONE:
+            if self._found is not None or self._pending:
+                self._end()
+            return None
+        locator = self._locator
+        if locator is None or self._pending:
+            return self._found
+        if self._rate.passes(time.monotonic(), self._settings().rate):
+            self._ask(locator, state, external)
+        return self._found
+
+    @property
+    def latest(self) -> ContactLocation | None:
+        """The latest place of the contact that is there."""
+        return self._found
+
+    def known(self, place: ContactLocation) -> bool:
+        """Whether the point may be relied on."""
+        return place.known(self._settings().max_deviation)
+
+    def markers(
+        self,
+        state: RobotState,
+        place: ContactLocation | None,
+        link_pose: Array | None,
+        color: ColorRGBA,
+        scale: float,
+        width: float,
+    ) -> list[Any]:
+        """The surface of the touched link, and the force at the point when that is known.
+
+        Args:
+            state: the latest.
+            place: of the contact; None takes the markers away.
+            link_pose: (4, 4) of its link in the root frame.
+            color: of the contact state.
+            scale: length of an arrow per force [m/N].
+            width: diameter of an arrow [m].
+        """
+        head = self._context.root_header(state.stamp)
+        if place is None or link_pose is None or not place.point_frame:
+            return [markers.removed(head, SURFACE), markers.removed(head, FORCE)]
+        patches = self._geometry.surfaces[place.link].coarse
+        shown = [markers.points(head, SURFACE, link_pose, patches.points, width, color)]
+        if not self.known(place):
+            return [*shown, markers.removed(head, FORCE)]
+        # The tip at the surface: the arrow stands where the pusher is.
+        R, p = link_pose[:3, :3], link_pose[:3, 3]
+        vector = scale * R @ place.force
+        start = (R @ place.point + p - vector).tolist()
+        return [*shown, markers.arrow(head, FORCE, 0, start, vector, width, color)]
+
+    def _ask(self, locator: ContactLocator, state: RobotState, external: ExternalTorques) -> None:
+        contact = self._contact
+        self._pending = True
+
+        def take(done: Future[ContactLocation | None]) -> None:
+            error = done.exception()
+            if error is not None:
+                self._failed(error)
+            if contact != self._contact:
+                return  # of a contact that has ended since
+            self._pending = False
+            if error is None:
+                self._found = done.result()
+
+        find = partial(
+            locator.locate,
+            *(state.q.copy(), external.values.copy(), state.stale_mask.copy(), state.v.copy()),
+        )
+        self._submit(find, take, PLACE)
+
+    def _submit(
+        self, function: Callable[[], Any], take: Callable[[Future[Any]], None], subject: str
+    ) -> None:
+        assert self._context.executor is not None
+        self._worker.submit(self._context.executor, function, subject).add_done_callback(take)
+
+    def _end(self) -> None:
+        self._contact += 1
+        self._pending = False
+        self._found = None
+
+    def _failed(self, error: BaseException) -> None:
+        if isinstance(error, SupersededError):
+            return
+        if not isinstance(error, DynamicsRosError):
+            self._faults.report('contact_place', error)
+        self._told = str(error)

@@ -1,0 +1,1 @@
+"""``dynamics_node``: gravity torques and commands, payload, inverse and forward dynamics."""

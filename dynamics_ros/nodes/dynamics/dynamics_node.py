@@ -1,0 +1,473 @@
+"""dynamics_node: gravity torques as topics; dynamics, payload and gravity as services."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NoReturn
+
+import numpy as np
+from sensor_msgs.msg import JointState
+
+from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
+from dynamics_ros.kernels import Kernel, Step
+from dynamics_ros.nodes.app.managed import ManagedNode
+from dynamics_ros.nodes.app.standalone import run_alone
+from dynamics_ros.nodes.input.state import RobotState
+from dynamics_ros.nodes.output.outputs import Output
+from dynamics_ros.nodes.output.replies import Answer, Replies, Reply
+from dynamics_ros.nodes.output.short_way import Share
+from dynamics_ros.nodes.parameters.declaration import ParameterSet
+from dynamics_ros.nodes.parameters.groups import DynamicsParameters, PayloadParameters
+from dynamics_ros.nodes.robot.builder import PayloadRequest
+from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.robot.large_robots import is_large
+from dynamics_ros.nodes.robot.load_topics import LoadPublisher, gravity_in_root
+from dynamics_ros.nodes.robot.part import Part
+from dynamics_ros.nodes.robot.request_kernels import kernel
+from dynamics_ros.nodes.services.repeats import Numbers, Repeatable
+from dynamics_ros.nodes.services.request_state import (
+    RequestedState,
+    external_wrenches,
+    joint_values,
+    numbers_of,
+    requested_state,
+    required_frame,
+    velocity_names,
+)
+from dynamics_ros.nodes.services.serving import serve
+from dynamics_ros.nodes.wire.conversions import (
+    Array,
+    accel_array,
+    accel_message,
+    empty_efforts,
+    finite_sequence,
+    inertia_arrays,
+    point_message,
+    wrench_message,
+)
+from dynamics_ros.nodes.wire.forms import Form
+from dynamics_ros.robot import Robot
+from dynamics_ros_msgs.srv import (
+    ComputeDynamicsTerms,
+    ComputeForwardDynamics,
+    ComputeInverseDynamics,
+    SetGravity,
+    SetPayload,
+)
+
+from .gravity_commands import GravityCommands, gravity_commands
+from .payload_action import PayloadAction
+
+NAME = 'dynamics_node'
+
+TERMS = (
+    'mass_matrix',
+    'coriolis',
+    'gravity',
+    'nonlinear_effects',
+    'kinetic_energy',
+    'potential_energy',
+    'center_of_mass',
+)
+"""Kernels of ~/compute_dynamics_terms."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is configured, checked against a robot.
+
+    Attributes:
+        robot: the robot.
+        names: the joints that gravity torques are published for.
+        torques: the kernel of these.
+        commands: the kernel of those of the command joints; None where there are none.
+    """
+
+    robot: Robot
+    names: tuple[str, ...]
+    torques: Kernel
+    commands: Kernel | None
+
+
+class Dynamics(Part):
+    """Publishes the torques that carry the robot, and decides what it carries."""
+
+    uses_masses = True
+
+    def __init__(self, node: ManagedNode, context: RobotContext) -> None:
+        super().__init__(node, context)
+        self.parameters = ParameterSet(node, DynamicsParameters)
+        self.parameters.add_check(self._check)
+        self._check(self.parameters.values)
+        self.parameters.add_listener(self._changed)
+        self._prepared: Prepared | None = None
+        self._commanding = GravityCommands(node, context, self.parameters, self._replan)
+        self._torques = Output(node, JointState, '~/gravity_torques', outbox=context.outbox)
+        self._replies = Replies(())
+        self._load = LoadPublisher(node, context)
+        self._repeats = []
+        for kind, name, motion in (
+            (ComputeInverseDynamics, 'compute_inverse_dynamics', self._inverse_dynamics),
+            (ComputeForwardDynamics, 'compute_forward_dynamics', self._forward_dynamics),
+        ):
+            known = serve(node, kind, f'~/{name}', motion, self.faults, repeats=True)
+            self._repeats.append(known)
+        for kind, name, handler in (
+            (ComputeDynamicsTerms, 'compute_dynamics_terms', self._dynamics_terms),
+            (SetPayload, 'set_payload', self._set_payload),
+            (SetGravity, 'set_gravity', self._set_gravity),
+        ):
+            serve(node, kind, f'~/{name}', handler, self.faults)
+        self._identification = PayloadAction(
+            node,
+            context,
+            lambda: self.parameters.values.identification,
+            self._put_in_force,
+            self.faults,
+        )
+
+    # --- the robot ------------------------------------------------------------------------------
+
+    def prepare(self, robot: Robot, default_frame: str) -> Prepared:
+        """Check the command joints and compile the kernel of the topics."""
+        commands = self.parameters.values.command_joints
+        for name in commands:
+            if name not in robot.joint_v_indices:
+                raise UnknownJointError('command_joints', name, robot.joint_v_indices)
+        names = tuple(robot.joint_v_indices)
+        return Prepared(
+            robot,
+            names,
+            _gravity_of(robot, names),
+            _gravity_of(robot, commands) if commands else None,
+        )
+
+    def adopt(self, prepared: Prepared) -> None:
+        """Have the topics of these joints, and tell the payload."""
+        self._prepared = prepared
+        self._commanding.adopt(prepared.commands)
+        self._replies = self._plan(prepared)
+        for known in self._repeats:
+            known.forget()
+        assert self.context.built is not None
+        self._load.tell(self.context.built.request)
+
+    def warm_up(self) -> Sequence[Callable[[], object]]:
+        """Compile what services ask for."""
+        if self._prepared is None:
+            return ()
+        robot = self._prepared.robot
+        q, zero = robot.neutral(), np.zeros(robot.nv)
+        if is_large(robot):
+            return (partial(robot.inverse_dynamics, q, zero, zero),)
+        return (
+            partial(robot.inverse_dynamics, q, zero, zero),
+            partial(robot.forward_dynamics, q, zero, zero),
+            partial(robot.mass_matrix, q),
+            partial(robot.nonlinear_effects, q, zero),
+            partial(robot.coriolis, q, zero),
+            partial(robot.kinetic_energy, q, zero),
+            partial(robot.potential_energy, q),
+            partial(robot.center_of_mass, q),
+        )
+
+    def outputs(self) -> list[Output]:
+        """Gravity torques and commands, payload and gravity."""
+        return [self._torques, *self._commanding.outputs(), *self._load.outputs]
+
+    def details(self) -> dict[str, str]:
+        """Payload and gravity in force."""
+        built = self.context.built
+        if built is None:
+            return {}
+        payload = built.request.payload
+        carried = f'{payload.mass:g} kg at {payload.frame}' if payload.mass else 'none'
+        gravity = ' '.join(f'{component:g}' for component in built.request.gravity)
+        return {
+            'payload': carried,
+            'gravity [m/s^2]': gravity,
+            **self._commanding.details(),
+        }
+
+    def end(self) -> None:
+        """End the commands."""
+        self._commanding.end()
+
+    def start(self) -> None:
+        """Take over the payload of the parameters."""
+        self._commanding.start()
+        payload = _payload_of(self.parameters.values.payload)
+        if payload.mass:
+            self.context.change_reported('payload', lambda now: replace(now, payload=payload))
+
+    def _check(self, values: DynamicsParameters) -> None:
+        if len(set(values.command_joints)) != len(values.command_joints):
+            raise InvalidArgumentError(
+                'command_joints', 'a joint is named twice', 'each joint once'
+            )
+        robot = self.context.robot
+        if robot is None:
+            return
+        for name in values.command_joints:
+            if name not in robot.joint_v_indices:
+                raise UnknownJointError('command_joints', name, robot.joint_v_indices)
+        if values.payload.mass and values.payload.frame not in robot.frame_names:
+            required_frame(self.context, robot, values.payload.frame, 'payload.frame')
+
+    def _changed(self, names: frozenset[str]) -> None:
+        self.context.leave_short_way()
+        self._replies.renew()
+        if any(name.startswith('payload.') for name in names):
+            payload = _payload_of(self.parameters.values.payload)
+            self.context.change_reported('payload', lambda now: replace(now, payload=payload))
+        if 'command_joints' in names:
+            self._commanding.offer()
+            self.context.rebuild(NAME)
+
+    # --- topics ---------------------------------------------------------------------------------
+
+    def update(self, state: RobotState) -> None:
+        """Publish the torques that hold the robot at rest against gravity."""
+        self._identification.update(state)
+        self.silence = self.stale_silence(state)
+        self.caution = self._commanding.caution()
+        if not self.silence:
+            self._replies.send(time.monotonic(), state.stamp_bytes, self.context.names)
+
+    def share(self, now: float) -> Share | None:
+        """Gravity torques and commands."""
+        plan = self._replies.plan(now, self.context.names)
+        if self.silence or plan is None or self._identification.watching:
+            return None
+        return Share(plan.program.steps, plan.sent, until=self._replies.due_at(now))
+
+    def catch_up(self, state: RobotState, states: int) -> None:
+        """Publish whatever has a low rate."""
+        self._replies.catch_up(time.monotonic(), state.stamp_bytes, states)
+
+    def pass_over(self, states: int) -> None:
+        """Count what a low rate leaves out."""
+        self._replies.pass_over(states)
+
+    def _plan(self, prepared: Prepared) -> Replies:
+        """The answers to states."""
+        replies = [
+            Reply(
+                self._torques,
+                self._rate('gravity_torques'),
+                lambda: self._answer(
+                    self._torques.form(prepared.names, empty_efforts, ('effort',)),
+                    prepared.torques,
+                ),
+            )
+        ]
+        output, kernel = self._commanding.output, self._commanding.kernel
+        if output is not None and kernel is not None:
+            count = kernel.trace.outputs[0].size
+            replies.append(
+                Reply(
+                    output,
+                    self._rate('gravity_commands'),
+                    lambda: self._answer(output.form(count, gravity_commands, ('data',)), kernel),
+                )
+            )
+        return Replies(replies)
+
+    def _replan(self) -> None:
+        """Answer the next state with commands, or no longer."""
+        self.context.leave_short_way()
+        self.caution = self._commanding.caution()
+        if self._prepared is not None:
+            self._replies = self._plan(self._prepared)
+
+    def _rate(self, name: str) -> Callable[[], tuple[float, float]]:
+        def rate() -> tuple[float, float]:
+            values = self.parameters.values
+            return getattr(values.publish_rates, name), values.publish_rate
+
+        return rate
+
+    def _answer(self, form: Form, kernel: Kernel) -> Answer:
+        assert self.context.buffer is not None, 'whoever answers has been told of a state'
+        return Answer(form, (Step(kernel, (self.context.buffer.q,), form.numbers),))
+
+    # --- services -------------------------------------------------------------------------------
+
+    async def _inverse_dynamics(self, request: Any, response: Any) -> Repeatable | None:
+        state = requested_state(self.context, request.state, request.base_pose, request.base_twist)
+        robot = state.robot
+        acceleration = self._acceleration(request, state)
+        wrenches = external_wrenches(self.context, robot, request.external_wrenches)
+        q, v = state.q, state.required_velocity()
+        tau, used = await self.context.compute(
+            robot,
+            [kernel('inverse_dynamics', *wrenches)],
+            lambda home: (
+                home.inverse_dynamics(q, v, acceleration, wrenches),
+                home.kernel('inverse_dynamics', *wrenches),
+            ),
+        )
+        # Filled in, not replaced: making messages takes longer than all of the dynamics.
+        torques, joints = response.torques, robot.joint_v_indices
+        torques.header.stamp = state.stamp
+        torques.name = list(joints)
+        torques.effort = finite_sequence(tau[list(joints.values())])
+        if robot.model.root_joint_nv:
+            response.base_wrench = wrench_message(_base_six(robot, tau))
+        names = request.acceleration_names or state.names
+        given = numbers_of('accelerations', names, request.accelerations, robot)
+        return self._repeatable(request, state, used, given, 'torques.effort')
+
+    def _acceleration(self, request: Any, state: RequestedState) -> Array:
+        robot = state.robot
+        names = list(request.acceleration_names)
+        if not names and len(request.accelerations):
+            names = list(state.names) or list(robot.joint_v_indices)
+        given = request.accelerations if len(request.accelerations) else [0.0] * len(names)
+        acceleration = joint_values(robot, names, given, 'accelerations')
+        base = accel_array(request.base_acceleration, 'base_acceleration')
+        if robot.model.root_joint_nv:
+            assert self.context.buffer is not None
+            acceleration[: robot.model.root_joint_nv] = self.context.buffer.base_velocity(base)
+        elif base.any():
+            raise InvalidArgumentError('base_acceleration', 'the base is fixed', 'zero')
+        return acceleration
+
+    async def _forward_dynamics(self, request: Any, response: Any) -> Repeatable | None:
+        state = requested_state(self.context, request.state, request.base_pose, request.base_twist)
+        robot = state.robot
+        wrenches = external_wrenches(self.context, robot, request.external_wrenches)
+        q, v, effort = state.q, state.required_velocity(), state.required_effort()
+        a, used = await self.context.compute(
+            robot,
+            [kernel('forward_dynamics', *wrenches)],
+            lambda home: (
+                home.forward_dynamics(q, v, effort, wrenches),
+                home.kernel('forward_dynamics', *wrenches),
+            ),
+        )
+        response.joint_names = list(robot.joint_v_indices)
+        response.accelerations = finite_sequence(a[list(robot.joint_v_indices.values())])
+        response.base_acceleration = accel_message(_base_six(robot, a))
+        given = numbers_of('state.effort', state.names, request.state.effort, robot)
+        return self._repeatable(request, state, used, given, 'accelerations')
+
+    def _repeatable(
+        self,
+        request: Any,
+        state: RequestedState,
+        kernel: Kernel,
+        given: Numbers | Array | None,
+        result: str,
+    ) -> Repeatable | None:
+        """How a request like this would be answered.
+
+        Args:
+            request: has been answered.
+            state: that it is about.
+            kernel: of the positions, the velocities, what is given, and wrenches.
+            given: None where it is not given for all joints.
+            result: the field of the response.
+        """
+        context, robot = self.context, state.robot
+        q = numbers_of('state.position', state.names, request.state.position, robot)
+        v = numbers_of('state.velocity', state.names, request.state.velocity, robot)
+        frames = [context.frame_name(one.header.frame_id) for one in request.external_wrenches]
+        if not state.whole or q is None or v is None or given is None:
+            return None
+        if len(set(frames)) < len(frames):  # the sum of two
+            return None
+        wrenches = [
+            Numbers(f'external_wrenches.{frames.index(frame)}.wrench') for frame in sorted(frames)
+        ]
+        joints = tuple(robot.joint_v_indices.values())
+        names, buffer = context.names, context.buffer
+        return Repeatable(
+            kernel,
+            (q, v, given, *wrenches),
+            Numbers(result, None if joints == tuple(range(robot.nv)) else joints),
+            lambda: context.robot is robot and context.names is names and context.buffer is buffer,
+        )
+
+    async def _dynamics_terms(self, request: Any, response: Any) -> None:
+        state = requested_state(self.context, request.state, request.base_pose, request.base_twist)
+        q, v = state.q, state.required_velocity()
+
+        def fill(robot: Robot) -> None:
+            response.mass_matrix = finite_sequence(robot.mass_matrix(q))
+            response.coriolis = finite_sequence(robot.coriolis(q, v))
+            response.gravity = finite_sequence(robot.gravity(q))
+            response.nonlinear_effects = finite_sequence(robot.nonlinear_effects(q, v))
+            response.kinetic_energy = float(robot.kinetic_energy(q, v))
+            response.potential_energy = float(robot.potential_energy(q))
+            response.center_of_mass = point_message(robot.center_of_mass(q).tolist())
+
+        await self.context.compute(state.robot, map(kernel, TERMS), fill)
+        response.velocity_names = velocity_names(state.robot)
+        response.size = state.robot.nv
+        response.total_mass = float(state.robot.total_mass)
+
+    async def _set_payload(self, request: Any, response: Any) -> None:
+        robot = self.context.required_robot()
+        mass, center, inertia = inertia_arrays(request.payload.inertia, 'payload.inertia')
+        payload = PayloadRequest()
+        if mass != 0.0:
+            frame_id = request.payload.header.frame_id
+            frame = required_frame(self.context, robot, frame_id, 'payload.header.frame_id')
+            payload = PayloadRequest.of(frame, mass, center, inertia)
+        await self._put_in_force(payload)
+
+    async def _put_in_force(self, payload: PayloadRequest) -> None:
+        await self.context.change_robot('payload', lambda now: replace(now, payload=payload))
+        # The parameters show what is in force; storing them changes nothing any more.
+        self.parameters.store(
+            {
+                'payload.frame': payload.frame,
+                'payload.mass': payload.mass,
+                'payload.center_of_mass': payload.center_of_mass,
+                'payload.inertia': payload.inertia,
+            }
+        )
+
+    async def _set_gravity(self, request: Any, response: Any) -> None:
+        self.context.required_robot()
+        gravity = gravity_in_root(self.context, request.gravity, 'gravity')
+        await self.context.change_robot('gravity', lambda now: replace(now, gravity=gravity))
+        self.context.parameters.store({'gravity': gravity})
+
+
+def _payload_of(values: PayloadParameters) -> PayloadRequest:
+    if not values.mass:
+        return PayloadRequest()
+    return PayloadRequest(values.frame, values.mass, values.center_of_mass, values.inertia)
+
+
+def _gravity_of(robot: Robot, names: Sequence[str]) -> Kernel:
+    """The kernel of gravity torques of some joints."""
+    indices = [robot.joint_v_indices[name] for name in names]
+    if indices == list(range(robot.nv)):
+        return robot.kernel('gravity')  # the one of the services
+    return robot.kernel('gravity_of', *names)
+
+
+def _base_six(robot: Robot, values: Array) -> Array:
+    """What stands in front of the joints, as a six-vector of the base."""
+    six = np.zeros(6)
+    size = robot.model.root_joint_nv
+    if size == 3:
+        six[[0, 1, 5]] = values[:3]
+    else:
+        six[:size] = values[:size]
+    return six
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the node."""
+    run_alone(NAME, Dynamics, arguments, subscribe_payload=False, node=ManagedNode)
+
+
+if __name__ == '__main__':
+    main()

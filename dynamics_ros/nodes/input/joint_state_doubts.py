@@ -1,0 +1,82 @@
+"""What joint states say that is usable but probably not meant, looked at once a second."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rclpy.node import Node
+
+from dynamics_ros.errors import printable
+from dynamics_ros.estimation.samples.position_check import joints_far_beyond_limits, told_together
+from dynamics_ros.robot import Robot
+
+from .state import ODOMETRY, RobotState, StateBuffer
+
+MOST_NAMED = 8
+
+
+class JointStateDoubts:
+    """Positions far beyond the limits, and names that the robot does not have.
+
+    Attributes:
+        positions: a sentence about positions that cannot be meant; '' when all can. It has the
+            values that they had at first, so that it stays the same.
+    """
+
+    def __init__(self, node: Node) -> None:
+        """Begin without any.
+
+        Args:
+            node: whose log tells of them.
+        """
+        self.positions = ''
+        self._node = node
+        self._joints: frozenset[str] = frozenset()
+        self._seen: tuple[str, ...] = ()
+        self._told: set[str] = set()
+        self._told_far: set[str] = set()
+
+    def forget(self) -> None:
+        """Begin anew for another robot."""
+        self.positions, self._joints, self._seen = '', frozenset(), ()
+        self._told.clear()
+        self._told_far.clear()
+
+    def look(self, robot: Robot, buffer: StateBuffer, state: RobotState | None) -> None:
+        """Look at what has come so far.
+
+        Args:
+            robot: the robot.
+            buffer: what has come.
+            state: the latest, if there is one.
+        """
+        if state is not None:
+            found = joints_far_beyond_limits(robot, state.q)
+            if found.keys() != self._joints:
+                self._joints, self.positions = frozenset(found), told_together(found)
+                if not self._told_far.issuperset(found):
+                    self._told_far.update(found)
+                    self._node.get_logger().warning(self.positions)
+        # What has just begun to come may be half of the joints: those that are missing come yet.
+        names = tuple(buffer.unknown_names)
+        if names == self._seen and not self._told.issuperset(names):
+            self._told.update(names)
+            missing = [name for name in buffer.missing() if name != ODOMETRY]
+            lacking = f'; they do not name {_listed(missing)}' if missing else ''
+            self._node.get_logger().warning(unknown_joints(robot, buffer) + lacking)
+        self._seen = names
+
+
+def unknown_joints(robot: Robot, buffer: StateBuffer) -> str:
+    """A sentence about names in joint states that the robot does not have; '' without any."""
+    if not buffer.unknown_names:
+        return ''
+    return (
+        f'joint_states name joints that robot {printable(robot.name)!r} does not have: '
+        f'{_listed(tuple(buffer.unknown_names))}'
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f' and {len(names) - MOST_NAMED} more' if len(names) > MOST_NAMED else ''
+    return ', '.join(printable(name, 100) for name in names[:MOST_NAMED]) + more

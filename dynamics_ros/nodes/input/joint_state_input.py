@@ -1,0 +1,252 @@
+"""The subscription to joint states: read from bytes where that can be, and never far behind."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+from rclpy.event_handler import QoSSubscriptionEventType, UnsupportedEventTypeError
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
+from rclpy.qos import HistoryPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
+from rclpy.qos_overriding_options import QoSOverridingOptions
+from rclpy.serialization import serialize_message
+from rclpy.subscription import Subscription
+from sensor_msgs.msg import JointState
+
+from dynamics_ros.nodes.wire.cdr import JointStateReader, Layout, MalformedMessageError
+from dynamics_ros.nodes.wire.conversions import JointValues, joint_values
+from dynamics_ros.nodes.wire.fallbacks import Fallback, forced
+
+from . import dynamic_joint_states
+from .backlog import Backlog
+
+# Best effort as sensor data is. A second at 1 kHz: more than Fast DDS keeps for a process that
+# stands still, 512 messages in shared memory, so nothing that has got through is lost here.
+JOINT_STATE_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT
+)
+ODOMETRY_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=100, reliability=ReliabilityPolicy.BEST_EFFORT
+)
+OVERRIDABLE = QoSOverridingOptions(
+    (QoSPolicyKind.HISTORY, QoSPolicyKind.DEPTH, QoSPolicyKind.RELIABILITY)
+)
+
+BACK_TO_BACK = 40e-6
+"""Seconds from the end of one message to the next when that one had been waiting."""
+
+MERGED = 100
+"""Most messages that are merged before the newest is answered, which gets old meanwhile; what is
+older is dropped."""
+
+COUNTS = 1 << 32
+
+MOST_LOST = 10**6
+"""Messages that can have been lost between two looks; more is no count."""
+
+_log = logging.getLogger('dynamics_ros.nodes')
+
+Handler = Callable[[JointValues, bool], None]
+
+
+class JointStateInput:
+    """Hands joint states on, in their order, and says which are too old to be answered.
+
+    Attributes:
+        superseded: messages that were at most merged, not answered, since newer ones were waiting.
+        backlog: how many of those that wait are answered.
+        short_way: answers most messages by itself; None while there is none.
+        topic: that it subscribes to, as it was named.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        handle: Handler,
+        refuse: Callable[[MalformedMessageError], None],
+        topic: str = 'joint_states',
+    ) -> None:
+        """Subscribe to ``joint_states``.
+
+        Args:
+            node: the node.
+            handle: takes what a message says, and whether it is to be answered.
+            refuse: told of bytes that are no joint state.
+            topic: ``joint_states``, or ``dynamic_joint_states`` of ros2_control.
+        """
+        self.superseded = 0
+        self.backlog = Backlog()
+        self.short_way: Callable[[bytes], bool] | None = None
+        self._reader = JointStateReader()
+        self._handle = handle
+        self._refuse = refuse
+        self._read: Callable[[Any], JointValues] = joint_values
+        kind, raw = JointState, topic != dynamic_joint_states.TOPIC and can_read_bytes()
+        if topic == dynamic_joint_states.TOPIC:
+            kind = dynamic_joint_states.message_type()
+            self._read = dynamic_joint_states.dynamic_joint_values
+        elif raw:
+            self._read = self._reader.read
+        self.topic = topic
+        self._ended = 0.0
+        self._received = 0
+        self._missed = 0
+        self._losses = LossCount()
+        self._counted = (b'', 0, 0)
+        self._subscription = node.create_subscription(
+            kind,
+            topic,
+            self._on_message,
+            JOINT_STATE_QOS,
+            qos_overriding_options=OVERRIDABLE,
+            raw=raw,
+        )
+
+    def _on_message(self, message: Any) -> None:
+        begun = time.monotonic()
+        self._received += 1
+        waited = begun - self._ended < BACK_TO_BACK
+        if waited or self.backlog.is_due(begun):
+            begun = self._with_those_behind(message, begun, waited)
+        else:
+            self._pass_on(message, True)
+        self._ended = time.monotonic()
+        self.backlog.answered(self._ended - begun)
+
+    def _with_those_behind(self, message: Any, begun: float, waited: bool) -> float:
+        """Pass on a message and what waits behind it; when the newest of them was begun [s]."""
+        *older, newest = message, *self._waiting()
+        if not older:
+            if not waited:
+                self.backlog.found_nothing(begun)
+            self._pass_on(newest, True)
+            return begun
+        until = self.backlog.until(len(older) + 1, begun)
+        for left, one in zip(range(len(older), 0, -1), older, strict=True):
+            answer = time.monotonic() < until
+            self.superseded += not answer
+            if answer or left <= MERGED:
+                self._pass_on(one, answer)
+        now = time.monotonic()
+        self.backlog.worked_off(begun, now)
+        self._pass_on(newest, True)
+        return now
+
+    def lost(self) -> int:
+        """How many messages were sent and have not come out of the middleware, as far as it tells.
+
+        It tells at once of those that did not get as far as the queue, and by the numbers of what
+        waits, of a single publisher, of all.
+        """
+        return max(self._losses.add(_lost_before_queue(self._subscription)), self._missed)
+
+    @property
+    def layout(self) -> Layout | None:
+        """Of the last message; None where it was not read from bytes."""
+        return self._reader.layout
+
+    def _pass_on(self, message: Any, answer: bool) -> None:
+        if answer and self.short_way is not None and self.short_way(message):
+            return
+        try:
+            values = self._read(message)
+        except MalformedMessageError as error:
+            self._refuse(error)
+        else:
+            self._handle(values, answer)
+
+    def _waiting(self) -> list[Any]:
+        """The messages that wait; the executor does not mind that they are gone."""
+        subscription = self._subscription
+        most = max(JOINT_STATE_QOS.depth, subscription.qos_profile.depth)
+        found: list[Any] = []
+        info: Mapping[str, Any] = {}
+        with subscription.handle:
+            while len(found) < most:
+                taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
+                if taken is None:
+                    break
+                message, info = taken
+                found.append(message)
+        self._received += len(found)
+        self._count_missed(info)
+        return found
+
+    def _count_missed(self, info: Mapping[str, Any]) -> None:
+        """Count what was sent before the message that came in last, and has not come in."""
+        publisher, number = info.get('publisher_gid'), info.get('publication_sequence_number')
+        if publisher is None or number is None:
+            return
+        name, before, received = self._counted
+        if publisher['data'] == name:
+            # Never too many: if some of those received are of others, more of this one are missing.
+            missed = number - before - (self._received - received)
+            self._missed += missed if 0 < missed <= MOST_LOST else 0
+        self._counted = publisher['data'], number, self._received
+
+
+class LossCount:
+    """Adds up what the middleware tells of losses, which is a count of 32 bits and may be nonsense.
+
+    Fast DDS adds 2^31 - 1 where the numbers of a writer jump, and hands negative counts on as huge
+    ones. So what counts is the change between two looks, if it can have happened in that time.
+
+    Attributes:
+        lost: messages.
+    """
+
+    def __init__(self) -> None:
+        self.lost = 0
+        self._total = 0
+
+    def add(self, total: int) -> int:
+        """Take in the count of the middleware; all that were lost."""
+        change = (total - self._total) % COUNTS
+        self._total = total % COUNTS
+        if change <= MOST_LOST:
+            self.lost += change
+        return self.lost
+
+
+def _lost_before_queue(subscription: Subscription[Any]) -> int:
+    """How many messages have not got as far as the queue, where the middleware tells."""
+    if forced(Fallback.LOSS):
+        return 0
+    kind = QoSSubscriptionEventType.RCL_SUBSCRIPTION_MESSAGE_LOST
+    try:
+        # Made anew: one that is kept keeps the participant, and its shared memory, to the end.
+        with subscription.handle:
+            event: Any = rclpy_implementation.EventHandle(subscription.handle, kind)
+    except UnsupportedEventTypeError:
+        return 0
+    with event:
+        status = event.take_event()
+    event.destroy_when_not_in_use()
+    return int(status.total_count)
+
+
+@cache
+def can_read_bytes() -> bool:
+    """Whether the middleware lays out a joint state as it is read here."""
+    known = not forced(Fallback.MESSAGES) and _knows_layout()
+    if not known:
+        _log.warning('joint states are read as message objects, which is slower')
+    return known
+
+
+def _knows_layout() -> bool:
+    message = JointState(name=['a', 'bcd'], position=[1.0, 2.0], effort=[3.0, 4.0])
+    message.header.stamp.sec, message.header.stamp.nanosec = 5, 6
+    message.header.frame_id = 'base'
+    try:
+        read = JointStateReader().read(serialize_message(message))
+        return read[:3] == (5, 6, ('a', 'bcd')) and all(
+            np.array_equal(a, b) for a, b in zip(read[3:6], joint_values(message)[3:6], strict=True)
+        )
+    except MalformedMessageError:
+        return False

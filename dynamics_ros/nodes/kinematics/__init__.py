@@ -1,0 +1,1 @@
+"""``kinematics_node``: poses, twists, transforms, forward and inverse kinematics."""

@@ -1,0 +1,270 @@
+"""The service compute_inverse_kinematics: requests to searches, outcomes to responses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import PoseStamped
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.nodes.app.worker import Worker
+from dynamics_ros.nodes.parameters.declaration import ParameterSet
+from dynamics_ros.nodes.parameters.groups import KinematicsParameters
+from dynamics_ros.nodes.reporting.results import SearchError, TransformError, success
+from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.robot.transforms import Transforms
+from dynamics_ros.nodes.services.request_state import (
+    RequestedState,
+    check_count,
+    requested_state,
+    required_frame,
+    with_positions,
+)
+from dynamics_ros.nodes.wire.conversions import (
+    Array,
+    duration_message,
+    float_sequence,
+    joint_state,
+    pose_matrix,
+    quaternion_is_zero,
+    seconds,
+)
+from dynamics_ros.robot import Robot
+from dynamics_ros_msgs.msg import Result
+from dynamics_ros_msgs.srv import ComputeInverseKinematics
+
+from .search import Outcome, Search, Target
+
+if TYPE_CHECKING:
+    from dynamics_ros.inverse_kinematics import InverseKinematicsResult
+
+Request = ComputeInverseKinematics.Request
+
+CODES = {
+    'timed_out': Result.TIMED_OUT,
+    'unreachable': Result.UNREACHABLE,
+    'stalled': Result.NO_SOLUTION,
+}
+
+REASONS = {
+    'timed_out': 'no solution within the time limit',
+    'unreachable': 'the target is out of reach',
+    'stalled': 'no start led to a solution',
+}
+
+TF_PATIENCE = 0.5
+"""Seconds that a request waits for tf to tell where a foreign frame is."""
+
+NO_RESTARTS = -1
+
+
+class InverseKinematicsService:
+    """Answers requests; joint states never wait for it longer than ``search.QUICK``."""
+
+    def __init__(
+        self, node: Node, context: RobotContext, parameters: ParameterSet[KinematicsParameters]
+    ) -> None:
+        """Begin.
+
+        Args:
+            node: listens to tf where that is needed.
+            context: the robot and its state.
+            parameters: of the node, for what a request leaves open.
+        """
+        self._context = context
+        self._parameters = parameters
+        self._transforms = Transforms(node)
+        self._lookups = Worker('transforms')
+
+    async def answer(self, request: Any, response: Any) -> None:
+        """Fill a response."""
+        context = self._context
+        seed = requested_state(context, request.seed, request.base_pose, argument='seed')
+        robot = seed.robot
+        timeout = self.timeout(seconds(request.timeout))
+        options, of_several = self._options(request, seed)
+        targets = [await self.target(robot, request.target, request.frame, request.position_only)]
+        if len(request.other_frames) != len(request.other_targets):
+            problem = f'{len(request.other_targets)} for {len(request.other_frames)} other_frames'
+            raise InvalidArgumentError('other_targets', problem, 'one for each')
+        check_count(robot, len(request.other_frames), 'other_frames')
+        for i, (frame, pose) in enumerate(
+            zip(request.other_frames, request.other_targets, strict=True)
+        ):
+            names = (f'other_targets[{i}]', f'other_frames[{i}]')
+            targets.append(await self.target(robot, pose, frame, request.position_only, *names))
+        search = Search(
+            targets=tuple(targets),
+            seed=seed.q,
+            count=max(request.max_solutions, 1),
+            approximate=request.approximate,
+            timeout=timeout,
+            options=options,
+            of_several=of_several,
+        )
+        outcome = await self.find(robot, search)
+        best = outcome.results[0]
+        response.position_error = best.position_error
+        response.rotation_error = best.rotation_error
+        response.iterations = sum(result.iterations for result in outcome.results)
+        response.elapsed = duration_message(outcome.seconds)
+        if best.success or request.approximate:
+            response.solution = solution(robot, seed.stamp, best.q)
+        if not best.success:
+            error = failed_search(best)
+            response.result = Result(code=error.code, message=str(error))
+            return
+        response.solutions = [solution(robot, seed.stamp, found.q) for found in outcome.results]
+        response.limit_margins = float_sequence(np.array(outcome.limit_margins))
+        response.manipulabilities = float_sequence(np.array(outcome.manipulabilities))
+        response.result = success()
+
+    async def find(self, robot: Robot, search: Search) -> Outcome:
+        """The outcome of a search: at once where it is quick, else from a thread of searches."""
+        context = self._context
+        outcome = search.quick(robot)
+        if outcome is None:
+            outcome = await context.compute(robot, search.kernels(), search.run, context.searches)
+        return outcome
+
+    async def target(
+        self,
+        robot: Robot,
+        message: PoseStamped,
+        frame: str,
+        position_only: bool = False,
+        name: str = 'target',
+        frame_name: str = 'frame',
+    ) -> Target:
+        """Where a frame shall be, as a request says it.
+
+        Raises:
+            DynamicsRosError: it does not say that.
+        """
+        known = required_frame(self._context, robot, frame, frame_name)
+        pose = message.pose
+        if position_only and quaternion_is_zero(pose.orientation):
+            pose.orientation.w = 1.0
+        matrix = pose_matrix(pose, f'{name}.pose')
+        carried, carrier = await self.place(
+            robot, message.header.frame_id, f'{name}.header.frame_id'
+        )
+        return Target(known, carried @ matrix, carrier)
+
+    async def place(self, robot: Robot, frame_id: str, name: str) -> tuple[Array, str]:
+        """Where a frame is: pose (4, 4) in another one, and the name of that, '' for the root.
+
+        Raises:
+            TransformError: neither the model nor tf knows.
+        """
+        if frame_id in ('', robot.root_frame, self._context.root_frame_id()):
+            return np.eye(4), ''
+        carrier = self._context.frame_name(frame_id)
+        if carrier in robot.frame_names:
+            return np.eye(4), carrier
+        try:
+            return await self._from_tf(robot, frame_id), ''
+        except TransformError as error:
+            raise TransformError(f'{name}: unknown frame {frame_id!r}: {error}') from None
+
+    async def _from_tf(self, robot: Robot, frame_id: str) -> Array:
+        """Pose (4, 4) of a foreign frame in the root frame."""
+        root = self._context.root_frame_id()
+        self._transforms.listen()
+        try:
+            return self._transforms.pose(root, frame_id)
+        except TransformError:
+            # It may be about to come: tf is listened to from the first request on.
+            wait = partial(self._transforms.pose, root, frame_id, TF_PATIENCE)
+            return await self._context.compute(robot, (), lambda _: wait(), self._lookups)
+
+    def timeout(self, asked: float) -> float:
+        """The time limit [s] of a request that asks for so much, or 0 for the default.
+
+        Raises:
+            InvalidArgumentError: negative, or longer than the node allows.
+        """
+        defaults = self._parameters.values.inverse_kinematics
+        timeout = asked or defaults.timeout
+        if not 0.0 < timeout <= defaults.max_timeout:
+            raise InvalidArgumentError(
+                'timeout', f'{timeout:g} s', f'0 to {defaults.max_timeout:g} s'
+            )
+        return timeout
+
+    def _options(self, request: Any, seed: RequestedState) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Options of every search, and those where several solutions are searched for."""
+        defaults = self._parameters.values.inverse_kinematics
+        options: dict[str, Any] = {
+            'position_tolerance': _or_default(
+                request.position_tolerance, defaults.position_tolerance, 'position_tolerance'
+            ),
+            'rotation_tolerance': _or_default(
+                request.rotation_tolerance, defaults.rotation_tolerance, 'rotation_tolerance'
+            ),
+            'position_only': request.position_only,
+        }
+        if np.any(request.slack):
+            options['slack'] = np.array(request.slack)
+        if request.locked_joints:
+            options['locked_joints'] = tuple(request.locked_joints)
+        if len(request.weighted_joints) != len(request.joint_weights):
+            problem = f'{len(request.joint_weights)} for {len(request.weighted_joints)} joints'
+            raise InvalidArgumentError('joint_weights', problem, 'one for each of weighted_joints')
+        if request.weighted_joints:
+            weights = zip(request.weighted_joints, request.joint_weights, strict=True)
+            options['joint_weights'] = dict(weights)
+        posture = self._posture(request, seed)
+        if posture is not None:
+            options['posture'] = posture
+        if request.max_restarts < NO_RESTARTS:
+            raise InvalidArgumentError(
+                'max_restarts', f'{request.max_restarts}', 'a count, 0 for the default, -1 for none'
+            )
+        if request.max_restarts:
+            options['max_restarts'] = max(request.max_restarts, 0)
+        if request.random_seed:
+            options['random_seed'] = request.random_seed
+        separation = _or_default(request.min_separation, 0.0, 'min_separation')
+        return options, {'min_separation': separation} if separation else {}
+
+    def _posture(self, request: Any, seed: RequestedState) -> Array | str | None:
+        if request.posture == Request.POSTURE_GIVEN:
+            return with_positions(self._context, seed.q, request.posture_state, 'posture_state')
+        if request.posture_state.name:
+            problem = f'given beside posture {request.posture}'
+            raise InvalidArgumentError('posture_state', problem, 'POSTURE_GIVEN')
+        postures = {Request.POSTURE_SEED: 'seed', Request.POSTURE_CENTRE: 'centre'}
+        if request.posture == Request.POSTURE_ANY:
+            return None
+        if request.posture not in postures:
+            raise InvalidArgumentError('posture', f'{request.posture}', 'one of POSTURE_...')
+        return postures[request.posture]
+
+
+def solution(robot: Robot, stamp: Time, q: Array) -> JointState:
+    """The positions of all joints that have one."""
+    indices: Sequence[int] = list(robot.joint_q_indices.values())
+    return joint_state(stamp, list(robot.joint_q_indices), position=q[indices])
+
+
+def failed_search(result: InverseKinematicsResult) -> SearchError:
+    """Why a search ended without a solution."""
+    text = (
+        f'{REASONS[result.reason]}; the closest was {result.position_error:.3g} m and '
+        f'{result.rotation_error:.3g} rad away after {result.iterations} iterations'
+    )
+    return SearchError(CODES[result.reason], text)
+
+
+def _or_default(asked: float, default: float, name: str) -> float:
+    if not (asked >= 0.0 and math.isfinite(asked)):
+        raise InvalidArgumentError(name, f'{asked}', 'a positive number, or 0 for the default')
+    return asked or default

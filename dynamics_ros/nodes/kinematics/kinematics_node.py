@@ -1,0 +1,384 @@
+"""kinematics_node: poses and twists of frames as topics; kinematics as services."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NoReturn
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import PoseStamped, TwistStamped
+from rclpy.node import Node
+from visualization_msgs.msg import MarkerArray
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels import Kernel, Step
+from dynamics_ros.multibody.manipulability import manipulability
+from dynamics_ros.nodes.app.standalone import run_alone
+from dynamics_ros.nodes.input.state import RobotState, StateBuffer
+from dynamics_ros.nodes.output import markers
+from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, topic_names
+from dynamics_ros.nodes.output.replies import Answer, Replies, Reply
+from dynamics_ros.nodes.output.short_way import Share
+from dynamics_ros.nodes.parameters.declaration import ParameterSet
+from dynamics_ros.nodes.parameters.groups import KinematicsParameters
+from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.robot.part import Part, known_frames
+from dynamics_ros.nodes.robot.request_kernels import kernel
+from dynamics_ros.nodes.services.request_state import (
+    check_count,
+    requested_state,
+    required_frame,
+    velocity_names,
+)
+from dynamics_ros.nodes.services.serving import serve
+from dynamics_ros.nodes.wire.conversions import finite_sequence, header, pose_stamped, twist_stamped
+from dynamics_ros.robot import Robot
+from dynamics_ros_msgs.srv import (
+    ComputeForwardKinematics,
+    ComputeInverseKinematics,
+    ComputeJacobian,
+)
+
+from .frame_tree import Tree, TreeOutputs, message_type
+from .inverse_kinematics_service import InverseKinematicsService
+from .moveit_services import MoveItServices
+from .search import warm_up
+
+NAME = 'kinematics_node'
+
+REFERENCES = ('local_world_aligned', 'local', 'world')
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is configured, checked against a robot.
+
+    Attributes:
+        robot: the robot.
+        frames: those that have topics.
+        poses, twists: the kernel of each frame.
+        twist_reference: in which twists are.
+        center_of_mass: its kernel; None where nothing that moves has mass.
+        tree: what tf is told; None where it is not.
+    """
+
+    robot: Robot
+    frames: tuple[str, ...]
+    poses: tuple[Kernel, ...]
+    twists: tuple[Kernel, ...]
+    twist_reference: str
+    center_of_mass: Kernel | None
+    tree: Tree | None
+
+
+class Kinematics(Part):
+    """Publishes where frames are and how they move."""
+
+    def __init__(self, node: Node, context: RobotContext) -> None:
+        super().__init__(node, context)
+        self.parameters = ParameterSet(node, KinematicsParameters)
+        self.parameters.add_check(self._check)
+        self._check(self.parameters.values)
+        self.parameters.add_listener(self._changed)
+        self._prepared: Prepared | None = None
+        self._placed, self._moving = Replies(()), Replies(())
+        self._frame_outputs = FrameOutputs(
+            node, {'pose': PoseStamped, 'twist': TwistStamped}, context.outbox
+        )
+        self._markers = Output(node, MarkerArray, '~/markers', outbox=context.outbox)
+        self._tf = self._tf_outputs()
+        self._searches = InverseKinematicsService(node, context, self.parameters)
+        self.moveit = MoveItServices(
+            node, context, self.parameters, self._searches, lambda: self._configured_frames()[0]
+        )
+        if self.parameters.values.moveit_services:
+            self.moveit.offer()
+        for kind, name, handler in (
+            (ComputeForwardKinematics, 'compute_forward_kinematics', self._forward_kinematics),
+            (ComputeInverseKinematics, 'compute_inverse_kinematics', self._searches.answer),
+            (ComputeJacobian, 'compute_jacobian', self._jacobian),
+        ):
+            serve(node, kind, f'~/{name}', handler, self.faults)
+
+    # --- the robot ------------------------------------------------------------------------------
+
+    def prepare(self, robot: Robot, default_frame: str) -> Prepared:
+        """Check the frames and compile the kernels of the topics."""
+        values = self.parameters.values
+        frames = known_frames(robot, values.frames, default_frame)
+        topic_names(frames)
+        return Prepared(
+            robot,
+            frames,
+            tuple(robot.kernel('pose', frame) for frame in frames),
+            tuple(
+                robot.kernel('frame_velocity', frame, values.twist_reference) for frame in frames
+            ),
+            values.twist_reference,
+            robot.kernel('center_of_mass') if robot.total_mass > 0.0 else None,
+            Tree.of(robot, base=values.publish_base_tf) if values.publish_tf else None,
+        )
+
+    def adopt(self, prepared: Prepared) -> None:
+        """Have the topics of these frames."""
+        self._frame_outputs.set_frames(prepared.frames)
+        self._erase(self._prepared, prepared)
+        self._prepared = prepared
+        self._tell_fixed()
+        self._plan()
+
+    def _erase(self, before: Prepared | None, after: Prepared) -> None:
+        """Take away the markers that nothing moves any more."""
+        if before is None:
+            return
+        head = self.context.root_header(self.context.now())
+        gone = markers.removed_from(head, ('frames',), len(after.frames), len(before.frames))
+        if before.center_of_mass is not None and after.center_of_mass is None:
+            gone.append(markers.removed(head, 'center_of_mass'))
+        if gone:
+            self._markers.publish(MarkerArray(markers=gone))
+
+    def _plan(self) -> None:
+        """Have the answers to states made anew."""
+        prepared, outputs = self._prepared, self._frame_outputs
+        if prepared is None:
+            return
+        frames = prepared.frames
+        poses = zip(frames, prepared.poses, strict=True)
+        twists = zip(frames, prepared.twists, strict=True)
+        placed = [
+            Reply(output, self._rate('pose'), partial(self._pose, output, kernel))
+            for output, kernel in ((outputs[frame, 'pose'], kernel) for frame, kernel in poses)
+        ]
+        tf, tree = self._tf, prepared.tree
+        if tf is not None and tree is not None and tree.transforms is not None:
+            answer = partial(self._transforms, tf, tree)
+            placed.append(Reply(tf.moving, self._rate('tf'), answer))
+        placed.append(
+            Reply(
+                self._markers,
+                lambda: (self.parameters.values.markers.rate, 0.0),
+                partial(self._marks, prepared),
+            )
+        )
+        self._placed = Replies(placed)
+        self._moving = Replies(
+            [
+                Reply(
+                    outputs[frame, 'twist'],
+                    self._rate('twist'),
+                    partial(self._twist, outputs[frame, 'twist'], frame, kernel),
+                )
+                for frame, kernel in twists
+            ]
+        )
+
+    def _rate(self, name: str) -> Callable[[], tuple[float, float]]:
+        def rate() -> tuple[float, float]:
+            values = self.parameters.values
+            return getattr(values.publish_rates, name), values.publish_rate
+
+        return rate
+
+    def warm_up(self) -> Sequence[Callable[[], object]]:
+        """Compile what services and markers need of these frames."""
+        if self._prepared is None:
+            return ()
+        robot, frames = self._prepared.robot, self._prepared.frames
+        q = robot.neutral()
+        slices: list[Callable[[], object]] = []
+        slices += [partial(robot.jacobian, q, frame) for frame in frames]
+        slices += [partial(robot.forward_kinematics, q, frame) for frame in frames]
+        slices += [partial(warm_up, robot, frame) for frame in frames]
+        if self._prepared.center_of_mass is not None:
+            slices.append(partial(robot.center_of_mass, q))
+        return slices
+
+    def outputs(self) -> list[Output]:
+        """Poses, twists, markers, tf."""
+        tf = self._tf.all() if self._tf else []
+        return [*self._frame_outputs.all(), self._markers, *tf]
+
+    def _check(self, values: KinematicsParameters) -> None:
+        topic_names(values.frames)
+        if self.context.robot is not None:
+            known_frames(self.context.robot, values.frames, '')
+        if values.publish_tf:
+            message_type()
+
+    def _changed(self, names: frozenset[str]) -> None:
+        self.context.leave_short_way()
+        if 'publish_tf' in names:
+            if self._tf is not None:
+                self._tf.close()
+            self._tf = self._tf_outputs()
+        self._plan()
+        if names & {'frames', 'twist_reference', 'publish_tf', 'publish_base_tf'}:
+            self.context.rebuild(NAME)
+
+    def _tf_outputs(self) -> TreeOutputs | None:
+        wanted = self.parameters.values.publish_tf
+        return TreeOutputs(self.node, self.context.outbox) if wanted else None
+
+    def _tell_fixed(self) -> None:
+        prepared, prefix = self._prepared, self.context.names.prefix
+        if self._tf is not None and prepared is not None and prepared.tree is not None:
+            self._tf.tell_fixed(prepared.tree, prefix)
+
+    # --- topics ---------------------------------------------------------------------------------
+
+    def update(self, state: RobotState) -> None:
+        """Publish poses, twists, tf and markers."""
+        self._tell_fixed()  # unless it has been, with the prefix in force
+        self.silence = self.stale_silence(state)
+        prepared = self._prepared
+        if self.silence or prepared is None:
+            return
+        now, stamp, names = time.monotonic(), state.stamp_bytes, self.context.names
+        self._placed.send(now, stamp, names)
+        if not state.velocity_missing:
+            self._moving.send(now, stamp, names)
+        elif prepared.twists:
+            self.silence = f'no twists: no velocity of {", ".join(state.velocity_missing)}'
+
+    def share(self, now: float) -> Share | None:
+        """Poses, twists and tf."""
+        names = self.context.names
+        placed, moving = self._placed.plan(now, names), self._moving.plan(now, names)
+        if self.silence or placed is None or moving is None:
+            return None
+        steps = (*placed.program.steps, *moving.program.steps)
+        until = min(self._placed.due_at(now), self._moving.due_at(now))
+        return Share(steps, (*placed.sent, *moving.sent), until=until)
+
+    def catch_up(self, state: RobotState, states: int) -> None:
+        """Publish markers, and whatever has a low rate."""
+        now, stamp = time.monotonic(), state.stamp_bytes
+        self._placed.catch_up(now, stamp, states)
+        self._moving.catch_up(now, stamp, states)
+
+    def pass_over(self, states: int) -> None:
+        """Count what markers, and whatever has a low rate, leave out."""
+        self._placed.pass_over(states)
+        self._moving.pass_over(states)
+
+    def _pose(self, output: Output, kernel: Kernel) -> Answer:
+        form = output.form(self.context.names.root, _empty_pose, ('pose',))
+        return Answer(form, (Step(kernel, (self._arrays().q,), form.numbers),))
+
+    def _twist(self, output: Output, frame: str, kernel: Kernel) -> Answer:
+        assert self._prepared is not None
+        frame_id = self._twist_frame(frame, self._prepared.twist_reference)
+        form, arrays = output.form(frame_id, _empty_twist, ('twist',)), self._arrays()
+        return Answer(form, (Step(kernel, (arrays.q, arrays.v), form.numbers),))
+
+    def _transforms(self, tf: TreeOutputs, tree: Tree) -> Answer:
+        return tf.answer(tree, self.context.names, self._arrays().q)
+
+    def _arrays(self) -> StateBuffer:
+        assert self.context.buffer is not None, 'whoever answers has been told of a state'
+        return self.context.buffer
+
+    def _marks(self, prepared: Prepared) -> Answer:
+        """Axes of frames and the centre of mass."""
+        settings, center = self.parameters.values.markers, prepared.center_of_mass
+        diameter = settings.center_of_mass_diameter if center is not None else 0.0
+        key = (self.context.names.root, prepared.frames, settings.axis_length, diameter)
+        last = len(prepared.frames)
+        paths, kernels = [f'markers.{i}.pose' for i in range(last)], list(prepared.poses)
+        if center is not None:
+            paths.append(f'markers.{last}.pose.position')
+            kernels.append(center)
+        form, q = self._markers.form(key, _empty_markers, paths), self._arrays().q
+        steps = [
+            Step(kernel, (q,), (numbers,))
+            for kernel, numbers in zip(kernels, form.numbers, strict=True)
+        ]
+        return Answer(form, tuple(steps))
+
+    def _twist_frame(self, frame: str, reference: str) -> str:
+        local = reference == 'local'
+        return self.context.frame_id(frame) if local else self.context.root_frame_id()
+
+    # --- services -------------------------------------------------------------------------------
+
+    async def _forward_kinematics(self, request: Any, response: Any) -> None:
+        reference = _reference(request.reference)
+        state = requested_state(self.context, request.state, request.base_pose, request.base_twist)
+        robot = state.robot
+        check_count(robot, len(request.frames), 'frames')
+        frames = [
+            required_frame(self.context, robot, frame, 'frames') for frame in request.frames
+        ] or self._configured_frames()
+        root = self.context.root_frame_id()
+        q, v = state.q, state.velocity
+        kernels = [kernel('forward_kinematics', frame) for frame in frames]
+        if v is not None:
+            kernels += [kernel('frame_velocity', frame, reference) for frame in frames]
+
+        def fill(home: Robot) -> None:
+            for frame in frames:
+                pose = home.forward_kinematics(q, frame)
+                response.poses.append(pose_stamped(state.stamp, root, pose))
+                if v is not None:
+                    twist = home.frame_velocity(q, v, frame, reference)
+                    twist_frame = self._twist_frame(frame, reference)
+                    response.twists.append(twist_stamped(state.stamp, twist_frame, twist))
+
+        await self.context.compute(robot, kernels, fill)
+
+    def _configured_frames(self) -> list[str]:
+        if self._prepared is None:
+            raise InvalidArgumentError('frames', self.problem or 'none are configured', 'a frame')
+        return list(self._prepared.frames)
+
+    async def _jacobian(self, request: Any, response: Any) -> None:
+        reference = _reference(request.reference)
+        state = requested_state(self.context, request.state, request.base_pose)
+        frame = required_frame(self.context, state.robot, request.frame, 'frame')
+        jacobian = await self.context.compute(
+            state.robot,
+            [kernel('jacobian', frame, reference)],
+            lambda home: home.jacobian(state.q, frame, reference),
+        )
+        response.velocity_names = velocity_names(state.robot)
+        response.rows, response.columns = jacobian.shape
+        response.jacobian = finite_sequence(jacobian)
+        response.manipulability = manipulability(jacobian)
+
+
+def _reference(asked: str) -> str:
+    reference = asked or REFERENCES[0]
+    if reference not in REFERENCES:
+        raise InvalidArgumentError('reference', repr(asked), f'one of {REFERENCES}')
+    return reference
+
+
+def _empty_pose(frame_id: str) -> PoseStamped:
+    return pose_stamped(Time(), frame_id, np.eye(4))
+
+
+def _empty_twist(frame_id: str) -> TwistStamped:
+    return twist_stamped(Time(), frame_id, np.zeros(6))
+
+
+def _empty_markers(key: tuple[str, tuple[str, ...], float, float]) -> MarkerArray:
+    root, frames, length, diameter = key
+    head = header(Time(), root)
+    shown = [markers.frame_axes(head, i, np.eye(4), length) for i in range(len(frames))]
+    if diameter:
+        shown.append(markers.center_of_mass(head, np.zeros(3), diameter))
+    return MarkerArray(markers=shown)
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the node."""
+    run_alone(NAME, Kinematics, arguments, subscribe_payload=True)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,255 @@
+"""compute_fk and compute_ik as MoveIt offers them, for who asks for them by a parameter.
+
+Requests and responses are read and filled by the names of their fields, so that nothing here needs
+the message package but the offer of the services.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from enum import IntEnum
+from typing import Any
+
+from rclpy.node import Node
+
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, UnknownFrameError
+from dynamics_ros.nodes.parameters.declaration import ParameterSet
+from dynamics_ros.nodes.parameters.groups import KinematicsParameters
+from dynamics_ros.nodes.reporting.results import (
+    FaultLog,
+    NoStateError,
+    SearchError,
+    StaleStateError,
+    TransformError,
+)
+from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.robot.request_kernels import kernel
+from dynamics_ros.nodes.services.request_state import (
+    NOT_GIVEN,
+    RequestedState,
+    check_count,
+    requested_state,
+)
+from dynamics_ros.nodes.services.serving import offer
+from dynamics_ros.nodes.wire.conversions import pose_stamped, seconds
+from dynamics_ros.robot import Robot
+from dynamics_ros.spatial import Transform
+
+from .inverse_kinematics_service import InverseKinematicsService, failed_search, solution
+from .search import Search
+
+
+class Code(IntEnum):
+    """Those of moveit_msgs/MoveItErrorCodes that are answered."""
+
+    SUCCESS = 1
+    FAILURE = 99999
+    INVALID_GROUP_NAME = -15
+    INVALID_GOAL_CONSTRAINTS = -16
+    INVALID_ROBOT_STATE = -17
+    INVALID_LINK_NAME = -18
+    FRAME_TRANSFORM_FAILURE = -21
+    COLLISION_CHECKING_UNAVAILABLE = -22
+    ROBOT_STATE_STALE = -23
+    NO_IK_SOLUTION = -31
+
+
+class MoveItError(DynamicsRosError):
+    """A request that MoveIt has a code for.
+
+    Attributes:
+        code: that code.
+    """
+
+    def __init__(self, code: Code, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class MoveItServices:
+    """Answers compute_fk and compute_ik for one group: the chain to the configured frame."""
+
+    def __init__(
+        self,
+        node: Node,
+        context: RobotContext,
+        parameters: ParameterSet[KinematicsParameters],
+        searches: InverseKinematicsService,
+        tip: Callable[[], str],
+    ) -> None:
+        """Begin.
+
+        Args:
+            node: logs.
+            context: the robot and its state.
+            parameters: of the node.
+            searches: finds joint positions.
+            tip: the frame at the end of the group, when it is known.
+        """
+        self._node, self._context, self._parameters = node, context, parameters
+        self._searches, self._tip = searches, tip
+        self._faults = FaultLog.of(node)
+
+    def offer(self) -> None:
+        """Have the services.
+
+        Raises:
+            InvalidArgumentError: moveit_msgs is not installed.
+        """
+        try:
+            from moveit_msgs.srv import GetPositionFK, GetPositionIK
+        except ImportError:
+            raise InvalidArgumentError(
+                'moveit_services', 'moveit_msgs is not installed', 'false without it'
+            ) from None
+        for kind, name, handler in (
+            (GetPositionFK, 'compute_fk', self.forward_kinematics),
+            (GetPositionIK, 'compute_ik', self.inverse_kinematics),
+        ):
+            offer(self._node, kind, name, handler)
+
+    async def forward_kinematics(self, request: Any, response: Any) -> Any:
+        """Poses of links (GetPositionFK)."""
+        return await self._answered(self._forward_kinematics, request, response)
+
+    async def inverse_kinematics(self, request: Any, response: Any) -> Any:
+        """Joint positions for poses of links (GetPositionIK)."""
+        return await self._answered(self._inverse_kinematics, request.ik_request, response)
+
+    async def _answered(
+        self, handler: Callable[[Any, Any], Awaitable[None]], request: Any, response: Any
+    ) -> Any:
+        try:
+            await handler(request, response)
+            error_code, text = Code.SUCCESS, ''
+        except Exception as error:
+            if not isinstance(error, DynamicsRosError):
+                self._faults.report('a MoveIt service', error)
+            error_code, text = code_of(error), str(error)
+        response.error_code.val = int(error_code)
+        if hasattr(response.error_code, 'message'):  # from Iron on
+            response.error_code.message = text
+        elif text:
+            self._node.get_logger().warning(f'refused: {text}', throttle_duration_sec=5.0)
+        return response
+
+    async def _forward_kinematics(self, request: Any, response: Any) -> None:
+        state = self._state(request.robot_state)
+        robot = state.robot
+        check_count(robot, len(request.fk_link_names), 'fk_link_names')
+        links = [self._link(robot, name) for name in request.fk_link_names]
+        if not links:
+            raise MoveItError(Code.INVALID_LINK_NAME, 'fk_link_names: empty; expected a link')
+        frame_id = request.header.frame_id
+        carried, carrier = await self._searches.place(robot, frame_id, 'header.frame_id')
+        names = [*links, *([carrier] if carrier else [])]
+        poses = await self._context.compute(
+            robot,
+            [kernel('forward_kinematics', name) for name in names],
+            lambda home: [home.forward_kinematics(state.q, name) for name in names],
+        )
+        if carrier:
+            carried = poses.pop()
+        header_frame = frame_id or self._context.root_frame_id()
+        to_frame = Transform.from_array(carried).inverse().array()
+        for link, pose in zip(request.fk_link_names, poses, strict=True):
+            response.pose_stamped.append(pose_stamped(state.stamp, header_frame, to_frame @ pose))
+            response.fk_link_names.append(link)
+
+    async def _inverse_kinematics(self, request: Any, response: Any) -> None:
+        values = self._parameters.values
+        self._check_wishes(request)
+        seed = self._state(request.robot_state)
+        robot = seed.robot
+        check_count(robot, len(request.pose_stamped_vector), 'pose_stamped_vector')
+        targets = [
+            await self._searches.target(robot, pose, self._link(robot, link), name=name)
+            for link, pose, name in self._asked(request)
+        ]
+        asked = seconds(request.timeout)
+        search = Search(
+            targets=tuple(targets),
+            seed=seed.q,
+            count=1,
+            approximate=False,
+            timeout=self._searches.timeout(min(asked, values.inverse_kinematics.max_timeout)),
+            options={
+                'position_tolerance': values.inverse_kinematics.position_tolerance,
+                'rotation_tolerance': values.inverse_kinematics.rotation_tolerance,
+            },
+        )
+        outcome = await self._searches.find(robot, search)
+        best = outcome.results[0]
+        if not best.success:
+            raise failed_search(best)
+        response.solution.joint_state = solution(robot, seed.stamp, best.q)
+        response.solution.joint_state.header.frame_id = self._context.root_frame_id()
+
+    def _check_wishes(self, request: Any) -> None:
+        """Refuse what cannot be done."""
+        group = self._parameters.values.group_name
+        if group and request.group_name != group:
+            text = f'group_name: unknown group {request.group_name!r}; expected {group!r}'
+            raise MoveItError(Code.INVALID_GROUP_NAME, text)
+        constraints = request.constraints
+        given = [
+            kind
+            for kind in ('joint', 'position', 'orientation', 'visibility')
+            if getattr(constraints, f'{kind}_constraints')
+        ]
+        if given:
+            text = (
+                f'constraints: {" and ".join(given)} constraints are not supported; expected none'
+            )
+            raise MoveItError(Code.INVALID_GOAL_CONSTRAINTS, text)
+        if request.avoid_collisions and self._parameters.values.avoid_collisions_policy == 'error':
+            text = (
+                'avoid_collisions: this node knows no collisions; expected false, or the parameter '
+                "avoid_collisions_policy set to 'ignore'"
+            )
+            raise MoveItError(Code.COLLISION_CHECKING_UNAVAILABLE, text)
+
+    def _state(self, message: Any) -> RequestedState:
+        if message.multi_dof_joint_state.joint_names:
+            text = 'robot_state.multi_dof_joint_state: not supported; expected none'
+            raise MoveItError(Code.INVALID_ROBOT_STATE, text)
+        try:
+            return requested_state(
+                self._context, message.joint_state, NOT_GIVEN, argument='robot_state.joint_state'
+            )
+        except (NoStateError, InvalidArgumentError) as error:
+            raise MoveItError(Code.INVALID_ROBOT_STATE, str(error)) from None
+
+    def _asked(self, request: Any) -> list[tuple[str, Any, str]]:
+        """Link, pose and name of the field of each target."""
+        poses, links = request.pose_stamped_vector, request.ik_link_names
+        if not poses:
+            return [(request.ik_link_name or self._tip(), request.pose_stamped, 'pose_stamped')]
+        links = list(links) or [request.ik_link_name or self._tip()]
+        if len(links) != len(poses):
+            text = f'ik_link_names: {len(links)} for {len(poses)} poses; expected one for each'
+            raise MoveItError(Code.INVALID_LINK_NAME, text)
+        return [
+            (link, pose, f'pose_stamped_vector[{i}]')
+            for i, (link, pose) in enumerate(zip(links, poses, strict=True))
+        ]
+
+    def _link(self, robot: Robot, name: str) -> str:
+        frame = self._context.frame_name(name)
+        if frame not in robot.frame_names:
+            error = UnknownFrameError('link', name, robot.frame_names)
+            raise MoveItError(Code.INVALID_LINK_NAME, str(error))
+        return frame
+
+
+def code_of(error: Exception) -> Code:
+    """What MoveIt calls an error."""
+    if isinstance(error, MoveItError):
+        return error.code
+    if isinstance(error, SearchError):
+        return Code.NO_IK_SOLUTION
+    if isinstance(error, TransformError):
+        return Code.FRAME_TRANSFORM_FAILURE
+    if isinstance(error, StaleStateError):
+        return Code.ROBOT_STATE_STALE
+    return Code.FAILURE

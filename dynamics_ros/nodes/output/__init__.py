@@ -1,0 +1,1 @@
+"""What is published: publishers, rates, messages that are filled in place."""

@@ -1,0 +1,350 @@
+"""What a node publishes: only when somebody listens, and not faster than asked."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from copy import copy
+from typing import Any
+
+from rclpy.duration import Duration
+from rclpy.event_handler import PublisherEventCallbacks
+from rclpy.exceptions import InvalidParameterTypeException
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
+from rclpy.qos_overriding_options import QoSOverridingOptions
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.nodes.reporting.middleware_errors import MIDDLEWARE_ERRORS, in_words
+from dynamics_ros.nodes.wire.cdr import Template
+from dynamics_ros.nodes.wire.forms import Form, make_form
+
+RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+LATCHED = QoSProfile(
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+
+
+OVERRIDABLE = QoSOverridingOptions(
+    (
+        QoSPolicyKind.HISTORY,
+        QoSPolicyKind.DEPTH,
+        QoSPolicyKind.RELIABILITY,
+        QoSPolicyKind.DURABILITY,
+    )
+)
+"""What of an output `qos_overrides./TOPIC.publisher.*` overrides."""
+
+LOOK_PERIOD = 0.045
+"""Seconds between two looks at whether anybody listens: asking costs as much as a small kernel."""
+
+MOST_FORMS = 8
+"""Forms that an output keeps, of those that it made last."""
+
+
+def cap(own: float, general: float = 0.0) -> float:
+    """Most messages a second; 0: no limit.
+
+    Args:
+        own: that of an output; negative: as all of the node.
+        general: that of the node.
+    """
+    return general if own < 0.0 else own
+
+
+class Outbox:
+    """Messages that leave together, once all that follows from a state has been computed.
+
+    Whoever listens is woken once for all of them and not for each, and what computes is not
+    interrupted by answers of the middleware.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[Callable[[Any], None], Any]] = []
+
+    def put(self, publish: Callable[[Any], None], message: Any) -> None:
+        """Have a message leave with the others."""
+        self._waiting.append((publish, message))
+
+    def empty(self) -> None:
+        """Have them leave, in the order in which they came; raises what the first failure did."""
+        waiting, self._waiting = self._waiting, []
+        failure: Exception | None = None
+        for publish, message in waiting:
+            try:
+                publish(message)
+            except Exception as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+
+class Output:
+    """A publisher that knows whether it is worth its computation.
+
+    Where the middleware refuses to make it, as DDS security does, it is as one that nobody listens
+    to: what else a node publishes does not depend on it.
+
+    Attributes:
+        topic: fully qualified name of the topic; of one that is missing, before remapping as well.
+        missing: why the middleware did not make it; '' when it did.
+        published: how many messages have been.
+        skipped: states that were not published because the rate of this output was reached.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        kind: Any,
+        name: str,
+        qos: QoSProfile = RELIABLE,
+        outbox: Outbox | None = None,
+    ) -> None:
+        """Make a publisher.
+
+        Args:
+            node: the node.
+            kind: type of the messages.
+            name: of the topic.
+            qos: of the publisher.
+            outbox: where messages wait for the others; None: they leave at once.
+        """
+        # No QoS event callbacks: destroying a publisher that has some can crash the events
+        # executor, and a frame that is no longer configured takes its publishers with it.
+        silent = PublisherEventCallbacks(use_default_callbacks=False)
+        self._node = node
+        self._put = outbox.put if outbox is not None else _at_once
+        self.topic = name
+        self.missing = ''
+        self.published = 0
+        self.skipped = 0
+        self._limit = RateLimit()
+        self._listened_to = False
+        self._look_at = 0.0
+        self._forms: dict[Hashable, Form] = {}
+        self._publisher: Publisher[Any] | None = None
+        try:
+            self.topic = node.resolve_topic_name(name)
+            self._publisher = node.create_publisher(
+                kind,
+                name,
+                copy(qos),  # which overrides are written into
+                event_callbacks=silent,
+                qos_overriding_options=OVERRIDABLE,
+            )
+        except MIDDLEWARE_ERRORS as error:
+            self.topic, self.missing = _described(node, name), in_words(error)
+            node.get_logger().error(f'{self.topic} cannot be published: {self.missing}')
+            return
+        except (RuntimeError, InvalidParameterTypeException) as error:
+            parameters = f'qos_overrides.{self.topic}.publisher'
+            raise InvalidArgumentError(parameters, str(error), 'a policy of ROS') from error
+        self._publish = self._publisher.publish
+        # What rclpy's publish does with bytes after two questions that cost as much as this does.
+        self._publish_bytes = self._publisher.handle.publish_raw
+
+    def listened_to(self, now: float) -> bool:
+        """Whether anybody listens, as of ``LOOK_PERIOD`` ago at the earliest."""
+        if now >= self._look_at and self._publisher is not None:
+            self._look_at = now + LOOK_PERIOD
+            self._listened_to = self._publisher.get_subscription_count() > 0
+        return self._listened_to
+
+    def due(self, now: float, own: float, general: float = 0.0) -> bool:
+        """Whether anybody listens, and a message may be published at the time ``now`` [s].
+
+        Args:
+            now: of the steady clock. Whether anybody listens may be as old as ``LOOK_PERIOD``.
+            own, general: limits as of ``cap``.
+        """
+        if not self.listened_to(now):
+            return False
+        rate = cap(own, general)
+        if rate <= 0.0 or self._limit.passes(now, rate):
+            return True
+        self.skipped += 1
+        return False
+
+    def listened_to_always(self, now: float, own: float, general: float = 0.0) -> bool | None:
+        """Whether every state is to be published; None where only some are.
+
+        Args:
+            now, own, general: as of ``due``.
+        """
+        if not self.listened_to(now):
+            return False
+        return True if cap(own, general) <= 0.0 else None
+
+    def wants_more_than_looks(self, now: float, rate: float) -> bool:
+        """Whether one message in ``LOOK_PERIOD`` would be too few for a rate."""
+        return self.listened_to(now) and (rate <= 0.0 or rate * LOOK_PERIOD > 1.0)
+
+    def due_at(self, now: float) -> float:
+        """When its rate lets the next message pass [s]; infinite when nobody listens."""
+        return self._limit.next if self.listened_to(now) else math.inf
+
+    def skip(self, states: int) -> None:
+        """Count states that were not published because its rate was reached."""
+        self.skipped += states
+
+    def publish(self, message: Any) -> None:
+        """Publish and count."""
+        if self._publisher is None:
+            return
+        self._put(self._publish, message)
+        self.published += 1
+
+    def form(self, key: Hashable, prototype: Callable[[Any], Any], paths: Sequence[str]) -> Form:
+        """The message of a key, of which only the stamp and some numbers change.
+
+        Args:
+            key: of everything else that is in it.
+            prototype: makes the message of a key.
+            paths: fields with the numbers that change.
+        """
+        form = self._forms.get(key)
+        if form is None:
+            if len(self._forms) >= MOST_FORMS:
+                self._forms.pop(next(iter(self._forms)))
+            form = self._forms[key] = make_form(prototype(key), paths)
+        return form
+
+    def send(self, form: Form, stamp: bytes) -> None:
+        """Publish a form as it is filled in, with a stamp packed as ``cdr.STAMP``."""
+        message = form.message(stamp)
+        self._put(self._publish_bytes if type(message) is bytes else self._publish, message)
+        self.published += 1
+
+    def publish_function(self, form: Form) -> Callable[[Any], None]:
+        """What publishes the messages of a form at once, without counting them."""
+        return self._publish_bytes if isinstance(form, Template) else self._publish
+
+    def wait_until_received(self, seconds: float) -> None:
+        """Wait until reliable listeners have received everything, or a time [s] has passed."""
+        if self._publisher is not None:
+            self._publisher.wait_for_all_acked(Duration(seconds=seconds))
+
+    def close(self) -> None:
+        """Take the topic away."""
+        if self._publisher is not None:
+            self._node.destroy_publisher(self._publisher)
+
+
+def _described(node: Node, name: str) -> str:
+    """What a topic would be called, whether or not a topic may be."""
+    try:
+        own, topic = (node.resolve_topic_name(name, only_expand=only) for only in (True, False))
+    except MIDDLEWARE_ERRORS:
+        return name
+    return own if own == topic else f'{own} (remapped to {topic})'
+
+
+def _at_once(publish: Callable[[Any], None], message: Any) -> None:
+    publish(message)
+
+
+class RateLimit:
+    """Lets through no more than so many a second, evenly; 0 is no limit.
+
+    Attributes:
+        next: when the next one may pass [s].
+    """
+
+    def __init__(self) -> None:
+        self.next = 0.0
+
+    def passes(self, now: float, rate: float) -> bool:
+        """Whether the one that comes at the time ``now`` [s] may pass."""
+        if rate <= 0.0:
+            return True
+        if now < self.next:
+            return False
+        period = 1.0 / rate
+        late = now - self.next
+        # From the time it was due, so that the mean rate is kept, unless the input had paused.
+        self.next += period if late < period else late + period
+        return True
+
+
+class Burst:
+    """Lets through no more than so many within a time, however they come."""
+
+    def __init__(self, most: int, seconds: float) -> None:
+        self._passed: deque[float] = deque(maxlen=most)
+        self._seconds = seconds
+
+    def passes(self, now: float) -> bool:
+        """Whether the one that comes at the time ``now`` [s] may pass."""
+        full = len(self._passed) == self._passed.maxlen
+        if full and now - self._passed[0] < self._seconds:
+            return False
+        self._passed.append(now)
+        return True
+
+
+def topic_names(frames: Iterable[str]) -> dict[str, str]:
+    """Frame name to the name it has within a topic.
+
+    Raises:
+        InvalidArgumentError: two frames would get the same topic, or one is named twice.
+    """
+    names: dict[str, str] = {}
+    for frame in frames:
+        name = re.sub(r'[^A-Za-z0-9_]', '_', frame)
+        if not name or name[0].isdigit():
+            name = f'_{name}'
+        other = next((known for known, taken in names.items() if taken == name), None)
+        if other is not None:
+            raise InvalidArgumentError(
+                'frames',
+                f'{other!r} and {frame!r} would both publish on {name!r}',
+                'distinct names',
+            )
+        names[frame] = name
+    return names
+
+
+class FrameOutputs:
+    """The publishers of several topics for each of several frames."""
+
+    def __init__(self, node: Node, kinds: dict[str, Any], outbox: Outbox) -> None:
+        """Begin without frames.
+
+        Args:
+            node: the node.
+            kinds: last part of the topic name to its type.
+            outbox: where messages wait for the others.
+        """
+        self._node = node
+        self._kinds = kinds
+        self._outbox = outbox
+        self._outputs: dict[str, dict[str, Output]] = {}
+
+    def set_frames(self, frames: Sequence[str]) -> None:
+        """Have topics for these frames and no others."""
+        names = topic_names(frames)
+        for frame in set(self._outputs) - set(frames):
+            for output in self._outputs.pop(frame).values():
+                output.close()
+        for frame, name in names.items():
+            if frame in self._outputs:
+                continue
+            if name != frame:
+                self._node.get_logger().info(f'frame {frame!r} has its topics under ~/{name}')
+            self._outputs[frame] = {
+                part: Output(self._node, kind, f'~/{name}/{part}', outbox=self._outbox)
+                for part, kind in self._kinds.items()
+            }
+
+    def __getitem__(self, key: tuple[str, str]) -> Output:
+        frame, part = key
+        return self._outputs[frame][part]
+
+    def all(self) -> list[Output]:
+        """Every publisher."""
+        return [output for parts in self._outputs.values() for output in parts.values()]

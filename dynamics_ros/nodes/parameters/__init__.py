@@ -1,0 +1,1 @@
+"""Parameters: how they are declared and checked, and those of each node."""

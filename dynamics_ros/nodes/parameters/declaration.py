@@ -1,0 +1,321 @@
+"""Parameters from frozen dataclasses: declared, checked, and replaced as a whole when one changes.
+
+A dataclass field made with ``parameter()`` is a ROS parameter; a field that is a dataclass itself
+is a group, and its name a prefix: ``observer.gain``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sys
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
+
+from rcl_interfaces.msg import (
+    FloatingPointRange,
+    IntegerRange,
+    ParameterDescriptor,
+    SetParametersResult,
+)
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+
+Settings = TypeVar('Settings')
+Path = tuple[str, ...]
+
+MOST_INTEGER = 2**63 - 1
+"""Of a parameter of ROS."""
+
+_NUMBERS = tuple[float, ...]
+_LISTS = (_NUMBERS, tuple[str, ...])
+
+ROS_TYPES: dict[Any, Parameter.Type] = {
+    bool: Parameter.Type.BOOL,
+    int: Parameter.Type.INTEGER,
+    float: Parameter.Type.DOUBLE,
+    str: Parameter.Type.STRING,
+    _NUMBERS: Parameter.Type.DOUBLE_ARRAY,
+    tuple[str, ...]: Parameter.Type.STRING_ARRAY,
+}
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """What a parameter is and which values it takes."""
+
+    description: str
+    unit: str = ''
+    minimum: float = -sys.float_info.max
+    maximum: float = sys.float_info.max
+    choices: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
+    may_be_infinite: bool = False
+    read_only: bool = False
+
+
+def parameter(default: Any, description: str, **constraint: Any) -> Any:
+    """A field that is a ROS parameter; see Constraint for the keywords."""
+    metadata = {'constraint': Constraint(description, **constraint)}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A parameter as it is found in a dataclass."""
+
+    path: Path
+    type: Any
+    default: Any
+    constraint: Constraint
+
+    @property
+    def name(self) -> str:
+        """Name of the ROS parameter."""
+        return '.'.join(self.path)
+
+    def descriptor(self, read_only: bool) -> ParameterDescriptor:
+        """What `ros2 param describe` shows."""
+        rule = self.constraint
+        notes = []
+        if rule.choices:
+            notes.append('one of ' + ', '.join(map(repr, rule.choices)))
+        if rule.sizes:
+            notes.append('length ' + ' or '.join(map(str, rule.sizes)))
+        bounded = rule.minimum > -sys.float_info.max or rule.maximum < sys.float_info.max
+        # ROS has ranges of numbers only: neither of lists, nor beside infinity.
+        if bounded and (self.type == _NUMBERS or rule.may_be_infinite):
+            each = 'each ' if self.type == _NUMBERS else ''
+            notes.append(each + self._range() + (' or inf' if rule.may_be_infinite else ''))
+        descriptor = ParameterDescriptor(
+            name=self.name,
+            type=ROS_TYPES[self.type].value,
+            description=f'{rule.description} [{rule.unit}]' if rule.unit else rule.description,
+            additional_constraints='; '.join(notes),
+            read_only=read_only,
+        )
+        if self.type is float and bounded and not rule.may_be_infinite:
+            limits = FloatingPointRange(from_value=rule.minimum, to_value=rule.maximum)
+            descriptor.floating_point_range = [limits]
+        if self.type is int and bounded:
+            low, high = max(rule.minimum, -MOST_INTEGER), min(rule.maximum, MOST_INTEGER)
+            descriptor.integer_range = [IntegerRange(from_value=int(low), to_value=int(high))]
+        return descriptor
+
+    def typed(self, value: Any) -> Any:
+        """The value in the declared type, where what it means does not depend on that.
+
+        `ros2 param` guesses types: 1 is an integer, 1e-05 and inf are texts, and so is a list with
+        one of them or with a whole number among others.
+
+        Raises:
+            InvalidArgumentError: it means nothing of that type.
+        """
+        if self.type not in _LISTS:
+            return self._element_typed(value, self.type)
+        element = typing.get_args(self.type)[0]
+        if element is float and isinstance(value, str) and value.startswith('['):
+            value = value.strip('[]').split(',')
+        values = (value,) if isinstance(value, str | float | int) else value
+        return tuple(self._element_typed(item, element) for item in values)
+
+    def _element_typed(self, value: Any, kind: type) -> Any:
+        given = value
+        if not isinstance(value, bool):
+            if kind is float and isinstance(value, int | str):
+                with suppress(ValueError):
+                    value = float(value)
+            elif kind is int and isinstance(value, float) and value.is_integer():
+                value = int(value)
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            problem = f'{given!r} is of type {type(given).__name__}'
+            raise InvalidArgumentError(self.name, problem, kind.__name__)
+        return value
+
+    def checked(self, value: Any) -> Any:
+        """The value as the dataclass holds it.
+
+        Raises:
+            InvalidArgumentError: wrong type, length, range, or not one of the choices.
+        """
+        if value is None:
+            return self.default
+        value = self.typed(value)
+        rule = self.constraint
+        if self.type in _LISTS and rule.sizes and len(value) not in rule.sizes:
+            lengths = ' or '.join(map(str, rule.sizes))
+            raise InvalidArgumentError(
+                self.name, f'has {len(value)} values', f'a length of {lengths}'
+            )
+        for element in value if self.type in _LISTS else (value,):
+            self._check_element(element)
+        return value
+
+    def _check_element(self, value: Any) -> None:
+        rule = self.constraint
+        if isinstance(value, float | int) and not isinstance(value, bool):
+            in_range = rule.minimum <= value <= rule.maximum or (
+                rule.may_be_infinite and value == math.inf
+            )
+            if not in_range:
+                raise InvalidArgumentError(self.name, repr(value), self._range())
+        if rule.choices and value not in rule.choices:
+            raise InvalidArgumentError(self.name, repr(value), f'one of {rule.choices}')
+
+    def _range(self) -> str:
+        rule = self.constraint
+        low = rule.minimum > -sys.float_info.max
+        high = rule.maximum < sys.float_info.max
+        if low and high:
+            return f'{rule.minimum:g} to {rule.maximum:g}'
+        if low:
+            return f'at least {rule.minimum:g}'
+        return f'at most {rule.maximum:g}' if high else 'a finite number'
+
+
+def declared(kind: type, prefix: Path = ()) -> Iterator[Declared]:
+    """Every parameter of a dataclass and of the groups in it."""
+    hints = typing.get_type_hints(kind)
+    for item in dataclasses.fields(kind):
+        path = (*prefix, item.name)
+        constraint = item.metadata.get('constraint')
+        if constraint is None:
+            yield from declared(hints[item.name], path)
+        else:
+            yield Declared(path, hints[item.name], item.default, constraint)
+
+
+def replaced(settings: Settings, path: Path, value: Any) -> Settings:
+    """The settings with one value changed."""
+    name, *rest = path
+    if rest:
+        value = replaced(getattr(settings, name), tuple(rest), value)
+    return dataclasses.replace(settings, **{name: value})  # type: ignore[type-var]
+
+
+class ParameterSet(Generic[Settings]):
+    """The parameters of one dataclass on one node.
+
+    ``values`` is replaced as a whole, by the thread that spins the node, between two callbacks.
+    """
+
+    def __init__(self, node: Node, kind: type[Settings]) -> None:
+        """Declare all and take over what the command line and files say.
+
+        Raises:
+            InvalidArgumentError: a value that the parameter cannot take.
+        """
+        self._node = node
+        self._declared = {item.name: item for item in declared(kind)}
+        self._checks: list[Callable[[Settings], None]] = []
+        self._listeners: list[Callable[[frozenset[str]], None]] = []
+        self._storing = False
+        self.values = kind()
+        _sets.setdefault(node, []).append(self)
+        for item in self._declared.values():
+            self.values = replaced(self.values, item.path, self._declare(item))
+        node.add_on_set_parameters_callback(self._check)
+        node.add_post_set_parameters_callback(self._apply)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of the parameters."""
+        return frozenset(self._declared)
+
+    def add_check(self, check: Callable[[Settings], None]) -> None:
+        """Have new values looked at; raising a DynamicsRosError refuses them with its text."""
+        self._checks.append(check)
+
+    def add_listener(self, listener: Callable[[frozenset[str]], None]) -> None:
+        """Be told the names that changed, after ``values`` has been replaced."""
+        self._listeners.append(listener)
+
+    def store(self, values: Mapping[str, Any]) -> None:
+        """Make parameters show values that are in force already; no listener is told."""
+        given = [self._parameter(self._declared[name], value) for name, value in values.items()]
+        self._storing = True
+        try:
+            self._node.set_parameters_atomically(given)
+        finally:
+            self._storing = False
+
+    def understood(self, given: Parameter[Any]) -> Parameter[Any]:
+        """A parameter in the type that it is declared with; as it is where it does not fit that."""
+        item = self._declared.get(given.name)
+        if item is None or given.type_ is Parameter.Type.NOT_SET:
+            return given
+        try:
+            return self._parameter(item, item.typed(given.value))
+        except InvalidArgumentError:
+            return given  # which is refused with the reason
+
+    def _parameter(self, item: Declared, value: Any) -> Parameter[Any]:
+        stored = list(value) if isinstance(value, tuple) else value
+        return Parameter(item.name, ROS_TYPES[item.type], stored)
+
+    def _declare(self, item: Declared) -> Any:
+        # Declared without a type first: rclpy would refuse whole numbers where it expects floats,
+        # and takes an empty list for bytes.
+        free = ParameterDescriptor(dynamic_typing=True)
+        given = self._node.declare_parameter(item.name, None, free).value
+        value = item.checked(given)
+        self._node.set_parameters([self._parameter(item, value)])
+        self._node.set_descriptor(item.name, item.descriptor(item.constraint.read_only))
+        return value
+
+    def _candidate(self, parameters: Sequence[Parameter[Any]]) -> Settings:
+        settings = self.values
+        for given in parameters:
+            item = self._declared.get(given.name)
+            if item is not None:
+                settings = replaced(settings, item.path, item.checked(given.value))
+        return settings
+
+    def _check(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
+        try:
+            candidate = self._candidate(parameters)
+            for check in self._checks:
+                check(candidate)
+        except DynamicsRosError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _apply(self, parameters: Sequence[Parameter[Any]]) -> None:
+        before = self.values
+        self.values = self._candidate(parameters)
+        changed = frozenset(
+            given.name
+            for given in parameters
+            if given.name in self._declared and self._differs(before, given.name)
+        )
+        if changed and not self._storing:
+            for listener in self._listeners:
+                listener(changed)
+
+    def _differs(self, before: Settings, name: str) -> bool:
+        old: Any = before
+        new: Any = self.values
+        for step in self._declared[name].path:
+            old, new = getattr(old, step), getattr(new, step)
+        return bool(old != new)
+
+
+_sets: WeakKeyDictionary[Node, list[ParameterSet[Any]]] = WeakKeyDictionary()
+"""Those of each node."""
+
+
+def understood(node: Node, asked: Sequence[Parameter[Any]]) -> list[Parameter[Any]]:
+    """What a node is asked to set, in the types that its parameters are declared with.
+
+    `ros2 param` guesses types: 1 is an integer, [] a list of booleans, 1e-05 a text.
+    """
+    found = list(asked)
+    for parameters in _sets.get(node, ()):
+        found = [parameters.understood(given) for given in found]
+    return found

@@ -1,0 +1,250 @@
+"""/diagnostics per REP 107: in one line why a node is silent, and the numbers behind it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from itertools import cycle
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+
+from dynamics_ros.estimation.samples.timeline import Timeline
+from dynamics_ros.nodes.output.outputs import RELIABLE
+from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.robot.part import Part
+from dynamics_ros.nodes.robot.waiting import stopped
+from dynamics_ros.nodes.wire.conversions import diagnostic_status, header
+
+from .namesakes import Namesakes
+
+PERIOD = 1.0
+"""Seconds between two reports; a change is reported at once."""
+
+IN_SIGHT = 30.0
+"""Seconds for which a jump of the clock is what there is to say of a node that publishes."""
+
+CLOCK = 'clock of joint_states'
+
+START = 5.0
+"""Seconds within which processes that are started together have found each other."""
+
+SILENT_AFTER = 1.0
+"""Seconds without joint states after which that is what there is to say."""
+
+
+class Diagnostics:
+    """Reports on one part of a context; in between, as soon as there is something else to say."""
+
+    def __init__(self, context: RobotContext, part: Part) -> None:
+        self._context = context
+        self._part = part
+        self._node = part.node
+        self._publisher = part.node.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
+        self._said: tuple[bytes, str] | None = None
+        self._logged: tuple[bytes, str] | None = None
+        self._published: dict[str, int] = {}
+        self._refused = 0
+        self._jumps, self._jumped = 0, -math.inf
+        self._rate = 0.0
+        self._waiting_since = math.inf
+        self._namesakes = Namesakes(part.node)
+        context.on_change(self.report_change)
+
+    def report_change(self) -> None:
+        """Report now if there is something else to say than the last time."""
+        summary = self._summary()
+        if summary != self._said:
+            self._report(summary)
+
+    def report(self) -> None:
+        """Report, and log what has lasted."""
+        if self._context.parts[0] is self._part:
+            context = self._context
+            context.joint_state_rate = context.joint_states.take_rate()
+            if context.robot is not None and context.buffer is not None:
+                context.doubts.look(context.robot, context.buffer, context.state)
+        summary = self._summary()
+        self._report(summary)
+        self._log(summary)
+        self._refused = self._refused_total()
+
+    def _report(self, summary: tuple[bytes, str]) -> None:
+        level, message = summary
+        namespace = self._node.get_namespace().strip('/')
+        name = f'{namespace}/{self._node.get_name()}' if namespace else self._node.get_name()
+        robot = self._context.robot.name if self._context.robot else ''
+        status = diagnostic_status(level, f'{name}: outputs', message, robot, self._values())
+        self._said = summary
+        stamp = self._context.now()
+        self._publisher.publish(DiagnosticArray(header=header(stamp), status=[status]))
+
+    def _log(self, summary: tuple[bytes, str]) -> None:
+        """Say once what has lasted: while starting, one reason to be silent follows the other."""
+        level, message = summary
+        if self._on_its_way():
+            return
+        # Why something is refused, and what joint states are about, has been logged already.
+        known = self._context.refusal, self._context.doubts.positions
+        if summary != self._logged and not any(text and text in message for text in known):
+            # Two calls: rclpy wants one severity for each place in the code.
+            if level == DiagnosticStatus.OK:
+                self._node.get_logger().info(message)
+            else:
+                self._node.get_logger().warning(message)
+        self._logged = summary
+
+    def _on_its_way(self) -> bool:
+        """Whether what is missing may just not have come yet, as at every start."""
+        context = self._context
+        waiting = context.state is None and not (context.refusal or self._part.problem)
+        now = time.monotonic()
+        if not waiting:
+            self._waiting_since = math.inf
+            return False
+        self._waiting_since = min(self._waiting_since, now)
+        return context.building or now - self._waiting_since < START
+
+    def _refused_total(self) -> int:
+        buffer = self._context.buffer
+        return sum(buffer.refused.values()) if buffer else 0
+
+    def _summary(self) -> tuple[bytes, str]:
+        level, message = self._of_outputs()
+        told = self._namesakes.told()
+        return (
+            (max(level, DiagnosticStatus.WARN), f'{message}; {told}') if told else (level, message)
+        )
+
+    def _of_outputs(self) -> tuple[bytes, str]:
+        context, part = self._context, self._part
+        if context.robot is None:
+            if context.building:
+                return DiagnosticStatus.WARN, 'silent: the robot is being made ready'
+            if context.refusal:
+                return DiagnosticStatus.ERROR, f'silent: {context.refusal}'
+            source = context.publishers.of('robot_description')
+            return DiagnosticStatus.WARN, f'silent: waiting for robot_description: {source}'
+        if context.immobile:
+            return DiagnosticStatus.WARN, f'silent: {context.waiting_for()}'
+        if part.problem:
+            return DiagnosticStatus.ERROR, f'silent: {part.problem}'
+        if context.state is None:
+            reason = context.waiting_for()
+            if context.joint_states.count == 0 and self._refused_total():
+                reason = f'{reason}; all joint_states so far were refused'
+            return DiagnosticStatus.WARN, f'silent: {reason}'
+        if context.joint_states.age() > SILENT_AFTER:
+            return DiagnosticStatus.ERROR, f'silent: {stopped(context)}'
+        if context.doubts.positions:
+            # Whatever else seems to be wrong follows from that.
+            doing = 'silent:' if part.silence else 'publishing;'
+            return DiagnosticStatus.WARN, f'{doing} {context.doubts.positions}'
+        if part.silence:
+            return DiagnosticStatus.WARN, f'silent: {part.silence}'
+        missing = [output.topic for output in part.outputs() if output.missing]
+        if missing:
+            return DiagnosticStatus.ERROR, f'publishing, but not {"; ".join(missing)}'
+        if context.refusal:
+            return DiagnosticStatus.ERROR, context.refusal
+        if self._refused_total() > self._refused:
+            return DiagnosticStatus.WARN, 'publishing; some messages were refused'
+        if self._jumped_lately():
+            assert context.buffer is not None, 'its clock has jumped'
+            return DiagnosticStatus.WARN, f'publishing; {CLOCK} {context.buffer.timeline.jumps}'
+        if context.state.stale:
+            return DiagnosticStatus.WARN, f'publishing; {part.stale_silence(context.state)}'
+        if part.caution:
+            return DiagnosticStatus.WARN, f'publishing; {part.caution}'
+        if part.uses_masses and context.robot.model.doubt:
+            return DiagnosticStatus.WARN, f'publishing; {context.robot.model.doubt}'
+        return DiagnosticStatus.OK, 'publishing to whoever listens'
+
+    def _jumped_lately(self) -> bool:
+        """Whether the clock of joint states was set back within ``IN_SIGHT``."""
+        buffer, now = self._context.buffer, time.monotonic()
+        jumps = buffer.timeline.jumps.count if buffer else 0
+        if jumps != self._jumps:
+            self._jumps, self._jumped = jumps, now
+        return now - self._jumped < IN_SIGHT
+
+    def _values(self) -> dict[str, str]:
+        context = self._context
+        values = {
+            'joint_states rate [Hz]': f'{context.joint_state_rate:.1f}',
+            'joint_states age [s]': _age(context.joint_states.age()),
+            'joint_states before the robot was ready': str(context.without_model),
+            'joint_states not answered, newer ones waited': str(context.input.superseded),
+            'joint_states lost on the way': str(context.input.lost()),
+        }
+        if context.built is not None and context.robot is not None:
+            kernels = context.robot.kernels.values()
+            backends = sorted({kernel.backend for kernel in kernels})
+            values |= {
+                'robot': context.robot.name,
+                'degrees of freedom': str(context.robot.nv),
+                'doubts about the description': '; '.join(context.built.doubts) or 'none',
+                'kernel back end': ', '.join(backends),
+                'kernels': str(len(kernels)),
+                'kernel compile time [s]': f'{sum(k.compile_seconds for k in kernels):.3f}',
+                'time to make the robot ready [s]': f'{context.built.seconds:.3f}',
+            }
+        buffer = context.buffer
+        if buffer is not None:
+            values['missing joints'] = ', '.join(buffer.missing())
+            values |= _in_time(buffer.timeline)
+            for reason, count in buffer.refused.items():
+                values[f'refused: {reason}'] = str(count)
+            for name, count in buffer.unknown_names.items():
+                values[f'ignored joint: {name}'] = str(count)
+        if context.state is not None:
+            values['stale joints'] = ', '.join(context.state.stale)
+        if context.refusal:
+            values['refused change'] = context.refusal
+        for reason, count in getattr(self._node, 'ignored', {}).items():
+            values[f'refused: {reason}'] = str(count)
+        faults = {**context.faults.counts, **self._part.faults.counts}
+        for fault, count in faults.items():
+            values[f'unexpected errors: {fault}'] = str(count)
+        for output in self._part.outputs():
+            if output.missing:
+                values[f'{output.topic} is missing'] = output.missing
+                continue
+            before = self._published.get(output.topic, 0)
+            self._published[output.topic] = output.published
+            values[f'{output.topic} published'] = (
+                f'{output.published} (+{output.published - before})'
+            )
+            if output.skipped:
+                values[f'{output.topic} not published for its rate'] = str(output.skipped)
+        return values | self._part.details()
+
+
+def _in_time(timeline: Timeline) -> dict[str, str]:
+    """What came late, and how the clock went."""
+    jumps = timeline.jumps
+    return {
+        'joint_states late: dropped': str(timeline.dropped),
+        'joint_states late: merged': str(timeline.merged),
+        'joint_states of publishers in turn, apart [s]': f'{timeline.spread:.4f}',
+        CLOCK: str(jumps) if jumps.count else 'never set back',
+    }
+
+
+def report_in_turn(node: Node, reports: Sequence[Diagnostics]) -> None:
+    """Have each report come once in ``PERIOD``, evenly: together they would hold up joint states.
+
+    Args:
+        node: has the timer.
+        reports: of the parts of a process.
+    """
+    turn = cycle(reports)
+    # Steady: a simulated clock that stands still must not silence diagnostics.
+    steady = Clock(clock_type=ClockType.STEADY_TIME)
+    node.create_timer(PERIOD / len(reports), lambda: next(turn).report(), clock=steady)
+
+
+def _age(age: float) -> str:
+    return 'never' if math.isinf(age) else f'{age:.3f}'

@@ -1,0 +1,64 @@
+"""The log of a node: whatever came from outside is made printable before it is written.
+
+``rclpy.impl`` tells the line that logs by looking for the first caller that is none of its own
+files, which it keeps in a list, ``_internal_callers``. This file is added to it; where there is no
+such list, lines are told apart less well and filters such as ``once`` do not hold.
+"""
+
+from __future__ import annotations
+
+import os
+import traceback
+from typing import Any
+
+from rclpy.impl import rcutils_logger
+from rclpy.impl.rcutils_logger import RcutilsLogger
+from rclpy.logging import LoggingSeverity
+
+from dynamics_ros.errors import printable
+
+
+class Block(str):
+    """Text of several lines, each of which has been made printable."""
+
+    __slots__ = ()
+
+
+def with_traceback(head: str, error: BaseException) -> Block:
+    """A line, and below it where an error came from; no line below begins like one of a log."""
+    trace = ''.join(traceback.format_tb(error.__traceback__)).splitlines()
+    told = f'{type(error).__name__}: {error}'
+    lines = [f'  {printable(line)}' for line in (*trace, told)]
+    return Block('\n'.join([printable(head), *lines]))
+
+
+class NodeLog(RcutilsLogger):
+    """Logs like the logger that it is made of, but nothing that a terminal would obey."""
+
+    def log(
+        self,
+        message: str,
+        severity: int | LoggingSeverity,
+        name: str | None = None,
+        **options: Any,
+    ) -> bool:
+        """Log one line, or a ``Block``; arguments as of ``RcutilsLogger.log``."""
+        if not _is_passed_over():
+            self.contexts.clear()  # all lines look like this one, of whatever severity
+        text = message if isinstance(message, Block) else printable(str(message))
+        if name is not None:
+            options['name'] = name  # by its name only, in Jazzy
+        return super().log(text, severity, **options)
+
+
+def _is_passed_over() -> bool:
+    """Have rclpy look for the line that logs beyond this file; whether it does."""
+    callers = getattr(rcutils_logger, '_internal_callers', None)
+    if callers is None:
+        return False
+    if _OWN_FILE not in callers:
+        callers.append(_OWN_FILE)
+    return True
+
+
+_OWN_FILE = os.path.realpath(__file__)

@@ -1,0 +1,181 @@
+"""Gravity of a robot on a base that tilts, followed from an IMU or from tf."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+
+import numpy as np
+from rclpy.clock import Clock, ClockType
+from rclpy.qos import qos_profile_sensor_data
+from sensor_msgs.msg import Imu
+
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, UnknownFrameError
+from dynamics_ros.estimation import GravityFilter
+from dynamics_ros.model.model import ROOT
+from dynamics_ros.nodes.reporting.refusals import SourceLostError
+from dynamics_ros.nodes.wire.conversions import Array, nanoseconds, rotation_array, vector_array
+
+from .context import RobotContext
+from .transforms import Transforms
+
+LOOK = 0.05
+"""s between two looks at tf."""
+
+OLDEST = 2.0
+"""s that a transform may be old by its stamp, and that an IMU may tell nothing of use; the gravity
+that was told last stays in force."""
+
+APART = 0.5
+"""s at least between two changes: each makes another robot, whose kernels take a while."""
+
+
+class GravityFollower:
+    """Changes the gravity of a context's robot when its base has tilted far enough."""
+
+    def __init__(self, context: RobotContext) -> None:
+        """Begin, if a source is configured.
+
+        Raises:
+            InvalidArgumentError: the base moves in the model; then gravity does not.
+        """
+        self._context = context
+        node, values = context.node, context.parameters.values.gravity_source
+        self._values = values
+        root = context.parameters.values.root_joint
+        if values.kind != 'parameter' and root != 'fixed':
+            raise InvalidArgumentError(
+                'gravity_source.kind',
+                f'{values.kind!r} with root_joint {root!r}',
+                "'parameter': gravity stays what it is in the frame that the base moves in",
+            )
+        self._changed = -math.inf
+        self._told = ''
+        self._refused = False
+        self._since = 0
+        self._arrived = self._good = time.monotonic()
+        self._filter = GravityFilter(
+            float(np.linalg.norm(context.parameters.values.gravity)) or 9.81, values.time_constant
+        )
+        # Steady: a simulated clock that stands still must not hide that the source does, too.
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        if values.kind == 'imu':
+            node.create_subscription(Imu, 'imu', self._on_imu, qos_profile_sensor_data)
+            node.create_timer(LOOK, self._look_at_imu, clock=steady)
+        elif values.kind == 'tf':
+            self._transforms = Transforms(node)
+            node.create_timer(LOOK, self._look_at_tf, clock=steady)
+
+    # --- what is lost ---------------------------------------------------------------------------
+
+    def _lose(self, reason: str) -> None:
+        """Have diagnostics tell that nothing is followed, since when, and why."""
+        if reason == self._told:
+            return
+        self._told = reason
+        since = f'since {self._since * 1e-9:.3f} s' if self._since else 'yet'
+        error = SourceLostError(f'gravity follows nothing {since}: {reason}')
+        self._context.report('gravity_source', error)
+
+    def _find(self) -> None:
+        """Follow what has just been told."""
+        self._good = time.monotonic()
+        self._since = nanoseconds(self._context.now())
+        if self._told:
+            self._told = ''
+            self._context.report('gravity_source', None)
+        self._follow()
+
+    # --- an IMU ---------------------------------------------------------------------------------
+
+    def _on_imu(self, message: Imu) -> None:
+        self._arrived = time.monotonic()
+        if self._context.robot is None:
+            return
+        self._refused = False
+        try:
+            used = self._take_imu(message)
+        except DynamicsRosError as error:
+            self._refused = True
+            self._lose(str(error))
+        else:
+            if used:
+                self._find()
+
+    def _look_at_imu(self) -> None:
+        """Notice what does not come."""
+        now = time.monotonic()
+        if self._context.robot is None:
+            self._good = now
+        elif now - self._arrived > OLDEST:
+            self._lose(f'no message for {OLDEST:g} s: {self._context.publishers.of("imu")}')
+        elif now - self._good > OLDEST and not self._refused:
+            wanted = f'{self._filter.magnitude:g} m/s^2'
+            self._lose(f'the IMU has no orientation, and its acceleration is not about {wanted}')
+
+    def _take_imu(self, message: Imu) -> bool:
+        """Whether a reading tells which way gravity points."""
+        R_root_imu = self._rotation_of(message.header.frame_id)
+        stamp = nanoseconds(message.header.stamp)
+        # REP 145: -1 says that there is no orientation; otherwise it is that of the sensor in axes
+        # whose z points up.
+        x, y, z, w = (getattr(message.orientation, name) for name in 'xyzw')
+        if message.orientation_covariance[0] >= 0.0 and (x or y or z or w):
+            R_world_imu = rotation_array(message.orientation, 'imu.orientation')
+            self._filter.add(stamp, R_root_imu @ -R_world_imu[2])
+            return True
+        force = vector_array(message.linear_acceleration, 'imu.linear_acceleration')
+        return self._filter.add_specific_force(stamp, R_root_imu @ force)
+
+    def _rotation_of(self, frame_id: str) -> Array:
+        """R_root_imu (3, 3) of an IMU that is fixed to the root link; no name is the root link."""
+        robot = self._context.required_robot()
+        name = self._context.frame_name(frame_id) or robot.root_frame
+        if name not in robot.frame_names:
+            raise UnknownFrameError('imu.header.frame_id', frame_id, robot.frame_names)
+        frame = robot.model.frame(name)
+        if frame.body != ROOT:
+            raise DynamicsRosError(
+                f'imu.header.frame_id: {frame_id!r} is moved by joints; expected a link that is '
+                f'fixed to {robot.root_frame!r}'
+            )
+        return np.array([[*row] for row in frame.placement.rotation])
+
+    # --- tf -------------------------------------------------------------------------------------
+
+    def _look_at_tf(self) -> None:
+        now = time.monotonic()
+        if self._context.robot is None:
+            self._good = now
+            return
+        try:
+            self._transforms.listen()
+            level = self._values.level_frame
+            pose = self._transforms.pose(level, self._context.root_frame_id(), max_age=OLDEST)
+        except DynamicsRosError as error:
+            # What nobody has told yet may be on its way; what was told is too old already.
+            if self._since or now - self._good > OLDEST:
+                self._lose(str(error))
+            return
+        self._filter.add(nanoseconds(self._context.now()), -pose[2, :3])
+        self._find()
+
+    # --- what follows ---------------------------------------------------------------------------
+
+    def _follow(self) -> None:
+        """Put the gravity that was found in force when it differs enough from that in force."""
+        context, gravity = self._context, self._filter.gravity
+        now = time.monotonic()
+        if gravity is None or context.built is None or context.building:
+            return
+        if now - self._changed < APART:
+            return
+        before = np.array(context.built.request.gravity)
+        least = 2.0 * math.sin(0.5 * self._values.least_angle) * self._filter.magnitude
+        if np.linalg.norm(gravity - before) < least:
+            return
+        self._changed = now
+        found = tuple(gravity.tolist())
+        context.change_reported('gravity', lambda request: replace(request, gravity=found))
+        context.parameters.store({'gravity': found})

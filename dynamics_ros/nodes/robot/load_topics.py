@@ -1,0 +1,118 @@
+"""Payload and gravity as latched topics: one node decides them, all others take them from there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from geometry_msgs.msg import Vector3Stamped
+from rclpy.node import Node
+
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.nodes.output.outputs import LATCHED, Output
+from dynamics_ros.nodes.wire.conversions import (
+    header,
+    inertia_arrays,
+    inertia_message,
+    vector_array,
+    vector_message,
+)
+from dynamics_ros_msgs.msg import Payload
+
+from .builder import PayloadRequest, RobotRequest
+
+if TYPE_CHECKING:
+    from .context import RobotContext
+
+Gravity = tuple[float, ...]
+
+
+class LoadPublisher:
+    """Tells the payload and the gravity that are in force."""
+
+    def __init__(self, node: Node, context: RobotContext) -> None:
+        """Publish nothing yet.
+
+        Args:
+            node: has the topics ``payload`` and ``gravity``.
+            context: knows the names of frames.
+        """
+        self._context = context
+        self._payload = Output(node, Payload, 'payload', LATCHED)
+        self._gravity = Output(node, Vector3Stamped, 'gravity', LATCHED)
+        self._told_payload: PayloadRequest | None = None
+        self._told_gravity: tuple[str, Gravity] | None = None
+
+    @property
+    def outputs(self) -> list[Output]:
+        """Both topics."""
+        return [self._payload, self._gravity]
+
+    def tell(self, request: RobotRequest) -> None:
+        """Publish what of a robot in force has not been told yet."""
+        context, payload = self._context, request.payload
+        if payload != self._told_payload:
+            self._told_payload = payload
+            head = header(context.now(), context.frame_id(payload.frame))
+            inertia = inertia_message(
+                payload.mass, payload.center_of_mass, payload.inertia_matrix()
+            )
+            self._payload.publish(Payload(header=head, inertia=inertia))
+        gravity = context.root_frame_id(), request.gravity
+        if gravity != self._told_gravity:
+            self._told_gravity = gravity
+            head = header(context.now(), gravity[0])
+            self._gravity.publish(Vector3Stamped(header=head, vector=vector_message(gravity[1])))
+
+
+class LoadSubscriber:
+    """Puts in force what another node decides."""
+
+    def __init__(self, context: RobotContext) -> None:
+        """Subscribe to ``payload``, and to ``gravity`` unless that follows a source of its own."""
+        self._context = context
+        node = context.node
+        node.create_subscription(Payload, 'payload', self._on_payload, LATCHED)
+        if context.parameters.values.gravity_source.kind == 'parameter':
+            node.create_subscription(Vector3Stamped, 'gravity', self._on_gravity, LATCHED)
+
+    def _on_payload(self, message: Payload) -> None:
+        context = self._context
+        try:
+            mass, center, inertia = inertia_arrays(message.inertia, 'payload.inertia')
+        except DynamicsRosError as error:
+            context.report('payload', error)
+            return
+        frame = context.frame_name(message.header.frame_id)
+        payload = PayloadRequest.of(frame, mass, center, inertia)
+        context.change_reported('payload', lambda now: replace(now, payload=payload))
+
+    def _on_gravity(self, message: Vector3Stamped) -> None:
+        context = self._context
+        try:
+            gravity = gravity_in_root(context, message, 'gravity')
+        except DynamicsRosError as error:
+            context.report('gravity', error)
+            return
+        context.change_reported('gravity', lambda now: replace(now, gravity=gravity))
+        context.parameters.store({'gravity': gravity})
+
+
+def gravity_in_root(context: RobotContext, message: Vector3Stamped, name: str) -> Gravity:
+    """The acceleration of free fall of a message, in the root frame [m/s^2].
+
+    Before there is a robot, a moving base, or its odometry, nobody knows what that is called.
+
+    Raises:
+        InvalidArgumentError: it is not finite, or in another frame.
+    """
+    frame_id, robot = message.header.frame_id, context.robot
+    gravity = tuple(vector_array(message.vector, f'{name}.vector').tolist())
+    if robot is None or frame_id in ('', context.root_frame_id()):
+        return gravity
+    moving = context.buffer is not None and context.buffer.has_base
+    if moving and context.frame_name(frame_id) not in robot.frame_names:
+        return gravity
+    raise InvalidArgumentError(
+        f'{name}.header.frame_id', repr(frame_id), f'{context.root_frame_id()!r} or none'
+    )

@@ -1,0 +1,101 @@
+"""What a node waits for, and whether anybody publishes it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rclpy.node import Node
+from rclpy.qos import QoSCompatibility, qos_check_compatible
+from rclpy.topic_endpoint_info import TopicEndpointInfo
+
+from dynamics_ros.nodes.input.joint_state_doubts import unknown_joints
+from dynamics_ros.nodes.input.state import ODOMETRY
+
+if TYPE_CHECKING:
+    from .context import RobotContext
+
+LOOK_PERIOD = 0.2
+"""Seconds between two looks at who publishes: whoever sends nonsense must not make it one each."""
+
+
+class Publishers:
+    """Who publishes the topics that a node subscribes to."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._told: dict[str, tuple[float, str]] = {}
+
+    def of(self, name: str) -> str:
+        """How many publishers a topic has, in words, as of ``LOOK_PERIOD`` ago at the earliest.
+
+        Args:
+            name: as it was subscribed to; what is told has its full name, after remapping.
+        """
+        now = time.monotonic()
+        until, text = self._told.get(name, (now, ''))
+        if now >= until:
+            text = self._look(name)
+            self._told[name] = now + LOOK_PERIOD, text
+        return text
+
+    def _look(self, name: str) -> str:
+        topic = self._node.resolve_topic_name(name)
+        publishers = self._node.get_publishers_info_by_topic(name)
+        if not publishers:
+            return f'{topic} has no publisher'
+        here = self._node.get_namespace(), self._node.get_name()
+        ours = [
+            info
+            for info in self._node.get_subscriptions_info_by_topic(name)
+            if (info.node_namespace, info.node_name) == here
+        ]
+        count = f'{len(publishers)} publisher{"s" if len(publishers) > 1 else ""}'
+        obstacles = {_obstacle(publisher, ours) for publisher in publishers}
+        if '' in obstacles:
+            return f'{topic} has {count}'
+        return f'{topic} has {count} that cannot be heard here ({", ".join(sorted(obstacles))})'
+
+
+def _obstacle(publisher: TopicEndpointInfo, ours: Sequence[TopicEndpointInfo]) -> str:
+    """Why none of our subscriptions hears a publisher; '' when one does."""
+    obstacle = ''
+    for one in ours:
+        if publisher.topic_type != one.topic_type:
+            obstacle = f'it is of {publisher.topic_type}, not {one.topic_type}'
+            continue
+        verdict, why = qos_check_compatible(publisher.qos_profile, one.qos_profile)
+        if verdict != QoSCompatibility.ERROR:
+            return ''
+        obstacle = why.strip(' ;')
+    return obstacle
+
+
+def waiting_for(context: RobotContext) -> str:
+    """What is missing for a first state, and who could tell it, in words."""
+    buffer, publishers = context.buffer, context.publishers
+    if buffer is None:
+        return f'no robot_description has been received yet: {publishers.of("robot_description")}'
+    if buffer.unreachable:
+        names = ', '.join(buffer.unreachable)
+        return f'joints of several coordinates do not come by joint_states; lock them: {names}'
+    if context.immobile:
+        return 'the robot has no joint that moves, so that no joint state is about it'
+    missing = buffer.missing()
+    reasons = []
+    if any(name != ODOMETRY for name in missing):
+        told = 'messages so far lack their positions' if context.heard else 'no message so far'
+        if unknown := unknown_joints(buffer.robot, buffer):
+            told = f'{told}; {unknown}'
+        reasons.append(f'{publishers.of(context.input.topic)}, {told}')
+    if ODOMETRY in missing:
+        reasons.append(publishers.of('odom'))
+    return f'waiting for {", ".join(missing)}: {"; ".join(reasons)}'
+
+
+def stopped(context: RobotContext) -> str:
+    """What has stopped coming, and who could tell it, in words."""
+    joints = context.buffer is None or context.buffer.joint_names
+    name = context.input.topic if joints else 'odom'
+    return f'{name} have stopped coming: {context.publishers.of(name)}'

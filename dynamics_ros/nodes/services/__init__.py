@@ -1,0 +1,1 @@
+"""What services have in common: requests read, answered, refused."""

@@ -1,0 +1,1 @@
+"""``cartesian_servo_node``: velocities towards a target, within limits."""

@@ -1,0 +1,361 @@
+"""cartesian_servo_node: twists or poses of a frame in, joint commands out at a fixed rate.
+
+Whatever ends a motion, ``Commands`` sends the way to rest: by ``_tick`` while the node spins, at
+once in ``deactivate`` before the node or the process ends.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import NoReturn
+
+import numpy as np
+from rclpy.clock import Clock, ClockType
+from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from std_srvs.srv import SetBool
+
+from dynamics_ros.control import JointCommand
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.inverse_kinematics.differential import CartesianServo, ServoSettings, ServoStep
+from dynamics_ros.inverse_kinematics.differential.bounded import SUBSTITUTE
+from dynamics_ros.nodes.app.managed import ManagedNode
+from dynamics_ros.nodes.app.standalone import run_alone
+from dynamics_ros.nodes.input.state import RobotState
+from dynamics_ros.nodes.output.outputs import Output
+from dynamics_ros.nodes.parameters.declaration import ParameterSet
+from dynamics_ros.nodes.parameters.servo import ServoParameters
+from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.robot.part import Part, known_frames
+from dynamics_ros.nodes.robot.transforms import Transforms
+from dynamics_ros.nodes.wire.conversions import Array
+from dynamics_ros.robot import Robot
+
+from .commands import Commands, check_order_is_known, commanded_joints
+from .status import PAUSED, READY, STOPPING, ServoStatus, following
+from .targets import Frames, PoseTarget, Target, Targets, TwistTarget
+
+NAME = 'cartesian_servo_node'
+
+# The newest command alone counts, and comes from whatever a joystick driver is.
+COMMAND_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=1, reliability=ReliabilityPolicy.BEST_EFFORT
+)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is configured, checked against a robot."""
+
+    robot: Robot
+    servo: CartesianServo
+    joints: tuple[str, ...]
+
+
+class Servo(Part):
+    """Leads a frame; stops softly whenever it does not know what to do."""
+
+    def __init__(self, node: ManagedNode, context: RobotContext) -> None:
+        super().__init__(node, context)
+        self._managed = node
+        self.parameters = ParameterSet(node, ServoParameters)
+        self.parameters.add_check(self._check_robot)
+        _check(self.parameters.values)
+        self.parameters.add_listener(self._changed)
+        self._prepared: Prepared | None = None
+        self._state: RobotState | None = None
+        self._state_time = 0.0
+        self._commands: Commands | None = None
+        self._ending = False
+        self._tick_time = 0.0
+        self._paused = False
+        self._last: ServoStep | None = None
+        self._targets = Targets(
+            Frames(context, Transforms(node), lambda: self.parameters.values.transform_timeout)
+        )
+        self._status = ServoStatus(node)
+        for kind in (TwistTarget, PoseTarget):
+            taken = partial(self._take, kind)
+            node.create_subscription(kind.message, f'~/{kind.name}', taken, COMMAND_QOS, raw=True)
+        node.create_service(SetBool, '~/pause', self._pause)
+        # Steady: a simulated clock that stands still must not leave the robot moving.
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = node.create_timer(1.0 / self.parameters.values.rate, self._tick, clock=steady)
+        node.manage(self, self._tell_lifecycle)
+        if SUBSTITUTE:
+            node.get_logger().info(SUBSTITUTE)
+
+    # --- the life of the node -------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Be active at once, if that is asked for."""
+        self._managed.begin(self.parameters.values.autostart)
+
+    def end(self) -> None:
+        """Have the robot at rest before the process ends."""
+        self._managed.end()
+
+    def configure(self) -> None:
+        """Have the topic of the commands.
+
+        Raises:
+            DynamicsRosError: the parameters do not fit each other or the robot.
+        """
+        values = self.parameters.values
+        self._check_robot(values)
+        check_order_is_known(values.command_joints, values.command_type)
+        self._commands = Commands(self.node, values.command_type)
+
+    def activate(self) -> None:
+        """Follow the commands that come from now on."""
+        self._targets.drop('')
+        self._begin_anew()
+
+    def deactivate(self) -> None:
+        """Bring the robot to rest; nothing is sent any more on return."""
+        self._targets.drop('')
+        if self._commands is not None:
+            self._commands.finish(self._period)
+
+    def cleanup(self) -> None:
+        """Take the topic of the commands away."""
+        if self._commands is not None:
+            self._commands.close()
+            self._commands = None
+        self._ending = False
+
+    def _tell_lifecycle(self) -> None:
+        self.silence = self._silence()
+        if not self._managed.active:
+            self._tell(self._idle())
+        self.context.tell_change()
+
+    # --- the robot ------------------------------------------------------------------------------
+
+    def prepare(self, robot: Robot, default_frame: str) -> Prepared:
+        """Check frame and joints, and compile the kernels."""
+        values = self.parameters.values
+        frame, joints = _selected(robot, values, default_frame)
+        others = [name for name in robot.joint_v_indices if name not in joints]
+        servo = CartesianServo(robot, frame, _settings(values), others)
+        q = robot.neutral()
+        servo.follow_pose(q, robot.forward_kinematics(q, frame), 1.0)
+        servo.reset()
+        return Prepared(robot, servo, joints)
+
+    def adopt(self, prepared: Prepared) -> None:
+        """Begin from rest, once what moves has come there."""
+        self._prepared, self._state = prepared, None
+        self._end_motion()
+
+    def outputs(self) -> list[Output]:
+        """Commands and status."""
+        return [*([self._commands.output] if self._commands else []), self._status.output]
+
+    def details(self) -> dict[str, str]:
+        """What it is doing."""
+        return {'servo': self._status.said, 'lifecycle': self._managed.lifecycle}
+
+    def update(self, state: RobotState) -> None:
+        """Remember where the robot is."""
+        self.silence = self._silence() or self.stale_silence(state)
+        if not state.stale:
+            self._state, self._state_time = state, time.monotonic()
+
+    def _silence(self) -> str:
+        if not self._managed.active:
+            return self._idle()
+        return self._targets.problem
+
+    def _check_robot(self, values: ServoParameters) -> None:
+        _check(values)
+        if self.context.robot is not None and self.context.built is not None:
+            _selected(self.context.robot, values, self.context.built.default_frame)
+
+    def _changed(self, names: frozenset[str]) -> None:
+        if 'command_type' in names:
+            self._end_motion()
+        if names - {'command_timeout', 'joint_state_timeout', 'following_tolerance'}:
+            self.context.rebuild(NAME)
+
+    def _end_motion(self) -> None:
+        """Follow nothing until all that moves is at rest: it may be of another robot or topic."""
+        self._targets.drop('')
+        self._ending = True
+
+    def _begin_anew(self) -> None:
+        """Have the topic of the command type that is in force, now that nothing moves."""
+        self._ending = False
+        kind = self.parameters.values.command_type
+        if self._commands is not None and self._commands.kind != kind:
+            self._commands.close()
+            self._commands = Commands(self.node, kind)
+
+    # --- commands -------------------------------------------------------------------------------
+
+    @property
+    def _period(self) -> float:
+        return 1.0 / self.parameters.values.rate
+
+    def _take(self, kind: type[Target], data: bytes) -> None:
+        if self._state is None or self._paused or not self._managed.active:
+            return
+        self._targets.take(kind, data, self._state.q)
+        self.silence = self._targets.problem
+
+    def _pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        self._paused = bool(request.data)
+        self._targets.drop('')
+        response.success = True
+        response.message = 'paused' if self._paused else 'resumed: waiting for a command'
+        return response
+
+    def _tick(self) -> None:
+        now, period = time.monotonic(), self._period
+        elapsed = now - self._tick_time
+        if elapsed < 0.5 * period:
+            return  # timers that were held up fire in a burst
+        self._tick_time = now
+        # After a pause of the machine one step goes no farther than two would have.
+        dt = min(elapsed, 2.0 * period)
+        commands = self._commands
+        if commands is None or not self._managed.active:
+            self._tell(self._idle())
+            return
+        try:
+            doing = self._lead(commands, now, dt)
+        except Exception as error:
+            # Whatever it was, the robot must not go on.
+            self._targets.drop(f'unexpected error: {type(error).__name__}: {error}')
+            self.faults.report('leading the frame', error)
+            doing = ''
+        if not doing:
+            doing = STOPPING if commands.brake(dt) else self._idle()
+        self._tell(doing)
+
+    def _lead(self, commands: Commands, now: float, dt: float) -> str:
+        """Send the next command towards the target, and say so; '' without one to follow."""
+        prepared, state, values = self._prepared, self._state, self.parameters.values
+        if self._ending and commands.last is None:
+            self._begin_anew()
+        if self._ending or prepared is None or state is None or self.problem:
+            return ''
+        stop = self._reason_to_stop(commands, prepared.robot, state, now)
+        if stop:
+            self._targets.drop(stop)
+        target = None if self._paused else self._targets.fresh(values.command_timeout)
+        if target is None:
+            return ''
+        q = self._take_up(commands, prepared, state)
+        try:
+            step = target.step(prepared.servo, q, dt)
+        except DynamicsRosError as error:  # tf no longer knows its frame
+            self._targets.drop(f'{target.name} ended: {error}')
+            return ''
+        self._last = step
+        robot, joints = prepared.robot, prepared.joints
+        command = JointCommand(
+            joints,
+            robot.integrate(q, dt * step.v)[[robot.joint_q_indices[name] for name in joints]],
+            step.v[[robot.joint_v_indices[name] for name in joints]],
+        )
+        commands.move(command, dt, prepared.servo.settings.joint_acceleration)
+        return following(target.name, step)
+
+    def _reason_to_stop(
+        self, commands: Commands, robot: Robot, state: RobotState, now: float
+    ) -> str:
+        values, last = self.parameters.values, commands.last
+        age = now - self._state_time
+        if age > values.joint_state_timeout and (
+            last is not None or self._targets.age() < values.command_timeout
+        ):
+            return f'joint states have not come for {values.joint_state_timeout:g} s'
+        if last is None or commands.kind == 'velocity':
+            return ''
+        off = np.abs(state.q[[robot.joint_q_indices[name] for name in last.joints]] - last.q)
+        if off.max() > values.following_tolerance:
+            index = int(off.argmax())
+            return f'{last.joints[index]} is {off[index]:.3g} from where it was sent'
+        return ''
+
+    def _take_up(self, commands: Commands, prepared: Prepared, state: RobotState) -> Array:
+        """Go on from the last command, with its velocity; (nq) where the robot is.
+
+        For positions, where it was sent: what follows them lags behind.
+        """
+        robot, last, q = prepared.robot, commands.last, state.q
+        prepared.servo.reset()
+        if last is not None:
+            prepared.servo.v[[robot.joint_v_indices[name] for name in last.joints]] = last.v
+            if commands.kind != 'velocity':
+                q = q.copy()
+                q[[robot.joint_q_indices[name] for name in last.joints]] = last.q
+        return q
+
+    # --- status ---------------------------------------------------------------------------------
+
+    def _idle(self) -> str:
+        if not self._managed.active:
+            refusal = self._managed.refusal
+            return f'{self._managed.lifecycle}: {refusal}' if refusal else self._managed.lifecycle
+        if self._prepared is None or self._state is None or self.problem:
+            return 'waiting: ' + (self.problem or self.context.waiting_for())
+        if self._paused:
+            return PAUSED
+        problem = self._targets.problem
+        return f'halted: {problem}' if problem else READY
+
+    def _tell(self, text: str) -> None:
+        moves = self._commands is not None and self._commands.last is not None
+        robot = self._prepared.robot.name if self._prepared else ''
+        self._status.tell(text, robot, self._managed.lifecycle, self._last if moves else None)
+
+
+def _selected(
+    robot: Robot, values: ServoParameters, default_frame: str
+) -> tuple[str, tuple[str, ...]]:
+    """The frame that is led and the joints that are commanded.
+
+    Raises:
+        DynamicsRosError: the robot does not have them.
+    """
+    asked = (values.frame,) if values.frame else ()
+    (frame,) = known_frames(robot, asked, default_frame, 'frame')
+    return frame, commanded_joints(robot, frame, values.command_joints, values.command_type)
+
+
+def _settings(values: ServoParameters) -> ServoSettings:
+    return ServoSettings(
+        follow=values.follow,
+        gain=values.gain,
+        linear_speed=values.speed.linear,
+        angular_speed=values.speed.angular,
+        joint_velocity=values.speed.joint,
+        velocity_scale=values.speed.joint_scale,
+        joint_acceleration=values.speed.joint_acceleration,
+        joint_margin=values.joint_margin,
+        slow_condition=values.singularity.slow_condition,
+        stop_condition=values.singularity.stop_condition,
+    )
+
+
+def _check(values: ServoParameters) -> None:
+    if not values.singularity.stop_condition > values.singularity.slow_condition:
+        raise InvalidArgumentError(
+            'singularity.stop_condition',
+            f'{values.singularity.stop_condition:g}',
+            f'above slow_condition, {values.singularity.slow_condition:g}',
+        )
+    if len(set(values.command_joints)) != len(values.command_joints):
+        raise InvalidArgumentError('command_joints', 'a joint is named twice', 'each joint once')
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the node."""
+    run_alone(NAME, Servo, arguments, subscribe_payload=True, node=ManagedNode)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,176 @@
+"""What a servo is told to do: twists and poses in frames of the model, or of tf."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped, TwistStamped
+from rclpy.serialization import deserialize_message
+
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, UnknownFrameError
+from dynamics_ros.inverse_kinematics.differential import CartesianServo, ServoStep
+from dynamics_ros.nodes.reporting.results import TransformError
+from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.robot.transforms import Transforms
+from dynamics_ros.nodes.wire.conversions import Array, pose_matrix, twist_array
+
+LARGEST = 1e6
+"""m/s, rad/s or m in a command: no robot means more, and arithmetic overflows somewhere above."""
+
+MOST_BYTES = 1 << 16
+"""Of a command, whose only text is the name of a frame."""
+
+
+class Frames:
+    """Where the frame of a command is."""
+
+    def __init__(
+        self, context: RobotContext, transforms: Transforms, max_age: Callable[[], float]
+    ) -> None:
+        """Ask a context and tf.
+
+        Args:
+            context, transforms: who know frames.
+            max_age: s that a transform may be old.
+        """
+        self._context = context
+        self._transforms = transforms
+        self._max_age = max_age
+
+    def pose(self, frame_id: str, q: Array) -> Array:
+        """(4, 4) in the root frame.
+
+        Raises:
+            DynamicsRosError: neither the model nor tf knows, or tf no longer does.
+        """
+        robot = self._context.required_robot()
+        root = self._context.root_frame_id()
+        if frame_id in ('', robot.root_frame, root):
+            return np.eye(4)
+        frame = self._context.frame_name(frame_id)
+        if frame in robot.frame_names:
+            return robot.forward_kinematics(q, frame)
+        try:
+            self._transforms.listen()
+            return self._transforms.pose(root, frame_id, max_age=self._max_age())
+        except TransformError as error:
+            unknown = UnknownFrameError('header.frame_id', frame_id, robot.frame_names)
+            raise TransformError(f'{unknown}; {error}') from None
+
+
+class TwistTarget:
+    """A velocity, in axes that may turn with the robot."""
+
+    name, message = 'twist_command', TwistStamped
+
+    def __init__(self, message: Any, frames: Frames, q: Array) -> None:
+        """Check a message.
+
+        Raises:
+            DynamicsRosError: it says nothing that could be done.
+        """
+        self._twist = twist_array(message.twist, 'twist_command.twist')
+        _check_size('twist_command.twist', self._twist)
+        self._frame_id, self._frames = message.header.frame_id, frames
+        self.received = time.monotonic()
+        frames.pose(self._frame_id, q)
+
+    def step(self, servo: CartesianServo, q: Array, dt: float) -> ServoStep:
+        """The next velocity."""
+        R = self._frames.pose(self._frame_id, q)[:3, :3]
+        twist = np.concatenate([R @ self._twist[:3], R @ self._twist[3:]])
+        return servo.follow_twist(q, twist, dt)
+
+
+class PoseTarget:
+    """A pose; one that is given in a frame of the robot stays where that was when it came."""
+
+    name, message = 'pose_command', PoseStamped
+
+    def __init__(self, message: Any, frames: Frames, q: Array) -> None:
+        """Check a message.
+
+        Raises:
+            DynamicsRosError: it says nothing that could be done.
+        """
+        pose = pose_matrix(message.pose, 'pose_command.pose')
+        _check_size('pose_command.pose.position', pose[:3, 3])
+        self._target = np.ascontiguousarray(frames.pose(message.header.frame_id, q) @ pose)
+        self.received = time.monotonic()
+
+    def step(self, servo: CartesianServo, q: Array, dt: float) -> ServoStep:
+        """The next velocity."""
+        return servo.follow_pose(q, self._target, dt)
+
+
+def _check_size(argument: str, numbers: Array) -> None:
+    """Refuse numbers that nobody can mean.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    largest = float(np.abs(numbers).max())
+    if largest > LARGEST:
+        raise InvalidArgumentError(argument, f'has {largest:g}', f'numbers up to {LARGEST:g}')
+
+
+Target = TwistTarget | PoseTarget
+
+
+def _message(kind: Any, data: bytes) -> Any:
+    """The message of some bytes.
+
+    Raises:
+        InvalidArgumentError: they are none.
+    """
+    if len(data) > MOST_BYTES:
+        raise InvalidArgumentError('message', f'{len(data)} bytes', f'up to {MOST_BYTES}')
+    try:
+        return deserialize_message(data, kind)
+    except Exception as error:  # of no type that rclpy promises
+        raise InvalidArgumentError('message', 'malformed bytes', kind.__name__) from error
+
+
+class Targets:
+    """The target in force: the newest that made sense.
+
+    Attributes:
+        problem: why the last command was not taken, and the one before it ended; '' when it was.
+    """
+
+    def __init__(self, frames: Frames) -> None:
+        self._frames = frames
+        self._target: Target | None = None
+        self.problem = ''
+
+    def take(self, kind: type[TwistTarget] | type[PoseTarget], data: bytes, q: Array) -> None:
+        """Follow a command from now on, or nothing if it makes no sense.
+
+        Args:
+            kind: of the command.
+            data: its message in bytes: rclpy's own reading fills the log with what is none.
+            q: (nq) where the robot is.
+        """
+        try:
+            self._target = kind(_message(kind.message, data), self._frames, q)
+            self.problem = ''
+        except DynamicsRosError as error:
+            self.drop(f'{kind.name} refused: {error}')
+
+    def drop(self, problem: str) -> None:
+        """Follow nothing until the next command."""
+        self._target, self.problem = None, problem
+
+    def fresh(self, timeout: float) -> Target | None:
+        """The target, unless it is older than a time [s]."""
+        if self._target is not None and self.age() > timeout:
+            self._target = None
+        return self._target
+
+    def age(self) -> float:
+        """Seconds since the target came; inf without one."""
+        return math.inf if self._target is None else time.monotonic() - self._target.received

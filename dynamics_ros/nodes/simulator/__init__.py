@@ -1,0 +1,1 @@
+"""``robot_simulator``: joint states of a simulated robot."""

@@ -1,0 +1,280 @@
+"""robot_simulator: a simulated robot in place of a real one, with the truth beside it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from ament_index_python.packages import get_package_share_directory
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import PoseStamped, WrenchStamped
+from rclpy.clock import Clock, ClockType
+from rclpy.executors import Executor
+from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from rosgraph_msgs.msg import Clock as ClockMessage
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from trajectory_msgs.msg import JointTrajectory
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.model import build_model
+from dynamics_ros.model.tool_frame import tool_frame
+from dynamics_ros.model.urdf import read_urdf
+from dynamics_ros.nodes.app.executor import Application, run
+from dynamics_ros.nodes.app.guarded_node import GuardedNode
+from dynamics_ros.nodes.parameters.declaration import ParameterSet
+from dynamics_ros.nodes.parameters.simulator import SimulatorParameters
+from dynamics_ros.nodes.parameters.undeclared import refuse_undeclared
+from dynamics_ros.nodes.robot.names import FrameNames
+from dynamics_ros.nodes.services.serving import serve
+from dynamics_ros.nodes.wire.conversions import (
+    NANOSECONDS,
+    float_array,
+    joint_state,
+    pose_stamped,
+    seconds,
+    vector_array,
+    wrench_array,
+    wrench_stamped,
+)
+from dynamics_ros.robot import Robot
+from dynamics_ros.simulation import (
+    TIME_STEP_NS,
+    Actuators,
+    LagrangianReference,
+    Sample,
+    SimulatedRobot,
+    comfortable_posture,
+    require_simulable,
+    slow_motion,
+)
+from dynamics_ros_msgs.srv import ApplyWrench
+
+DEFAULT_ROBOT = 'seven_joint_arm.urdf'
+
+_QUEUE = 100  # joint states; covers a reader that stalls for 0.2 s at 500 Hz
+_LONGEST_LAG = 0.5  # s of real time that is caught up after a stall; what is beyond is dropped
+_POSITION_TIME = 0.01  # s in which a commanded position is reached
+_MOST_STEPS = 50  # per timer callback, so that services are answered while catching up
+
+
+class RobotSimulator(GuardedNode):
+    """Steps a SimulatedRobot in real time and publishes what its sensors show.
+
+    Stamps begin at the clock's time at start and advance by exactly the simulated time. After a
+    short stall the steps are caught up. After a longer one simulated time stays behind for good,
+    and the stamps with it: never is there a jump in them that the robot did not live through.
+    """
+
+    def __init__(self) -> None:
+        super().__init__('robot_simulator')
+        self.parameters = ParameterSet(self, SimulatorParameters)
+        refuse_undeclared([self])
+        values = self.parameters.values
+        urdf = values.robot_description or default_description()
+        description = read_urdf(urdf)
+        self.robot = Robot(build_model(description))
+        require_simulable(self.robot)
+        prefix = values.frame_prefix
+        self._names = FrameNames(prefix + self.robot.root_frame, prefix)
+        self.tool = self._names.inside(values.tool_frame) or tool_frame(description)
+        posture = comfortable_posture(self.robot, self.tool)
+        actuators = Actuators.for_robot(self.robot, posture, self.tool)
+        if actuators.unusable_limits:
+            self.get_logger().warning(
+                'effort limits too small to carry the robot are not enforced: '
+                + ', '.join(actuators.unusable_limits)
+            )
+        motion = slow_motion(self.robot, posture)
+        self._simulated = SimulatedRobot(
+            self.robot, actuators, motion if values.motion else motion.standing
+        )
+        self._reference = LagrangianReference(urdf, self.robot.joint_names)
+        self._publish_every = max(1, round(1000.0 / values.joint_state_rate)) * TIME_STEP_NS
+        ratio = NANOSECONDS / (values.ground_truth_rate * self._publish_every)
+        self._truth_every = max(1, round(ratio)) * self._publish_every
+        self._was_pushed = False
+        # Compiles the kernels, also those of a push at the tool, before time begins to count.
+        self.robot.jacobian(posture, self.tool)
+        self._simulated.step()
+
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._description = self.create_publisher(String, 'robot_description', latched)
+        self._description.publish(String(data=urdf))
+        self._states = self.create_publisher(JointState, 'joint_states', QoSProfile(depth=_QUEUE))
+        self._clock_topic = None
+        if values.publish_clock:
+            self._clock_topic = self.create_publisher(ClockMessage, '/clock', QoSProfile(depth=10))
+        truth = QoSProfile(depth=_QUEUE)
+        self._pose = self.create_publisher(PoseStamped, '~/ground_truth/pose', truth)
+        self._torques = self.create_publisher(JointState, '~/ground_truth/external_torques', truth)
+        self._wrench = self.create_publisher(WrenchStamped, '~/ground_truth/wrench', truth)
+        self.create_subscription(
+            JointState, '~/effort_commands', self._on_effort_command, qos_profile_sensor_data
+        )
+        for kind, name, handler in (
+            (Float64MultiArray, 'velocity_commands', self._on_velocities),
+            (Float64MultiArray, 'position_commands', self._on_positions),
+            (JointTrajectory, 'joint_trajectory', self._on_trajectory),
+        ):
+            taken = partial(self._follow, handler)
+            self.create_subscription(kind, f'~/{name}', taken, qos_profile_sensor_data)
+        serve(self, ApplyWrench, '~/apply_wrench', self._on_apply_wrench, self.faults)
+        self._start_stamp = 0
+        self._start_time = 0.0
+        self.get_logger().info(
+            f'simulating {self.robot.name}: {self.robot.nv} joints, tool {self.tool}'
+        )
+
+    def start(self, _executor: Executor) -> None:
+        """Begin to simulate."""
+        period = self._publish_every / NANOSECONDS / self.parameters.values.speed
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = self.create_timer(period, self._catch_up, clock=steady)
+
+    def end(self) -> None:
+        """Nothing is left to send."""
+
+    def _catch_up(self) -> None:
+        """Step until simulated time is where real time is; the deadline is absolute."""
+        if not self._start_stamp:
+            # Only now does time count: until here the process was starting.
+            # Whoever makes the simulated time does not wait for it.
+            clock = Clock() if self._clock_topic is not None else self.get_clock()
+            self._start_stamp = clock.now().nanoseconds
+            self._start_time = time.monotonic()
+        speed = self.parameters.values.speed
+        elapsed = time.monotonic() - self._start_time
+        lag = elapsed - self._simulated.time / NANOSECONDS / speed
+        if lag > _LONGEST_LAG:
+            self._start_time += lag - _LONGEST_LAG
+            self.get_logger().warning(
+                f'the machine is too slow or has slept: simulated time slips by {lag:.1f} s',
+                throttle_duration_sec=5.0,
+            )
+            lag = _LONGEST_LAG
+        steps = int(lag * speed * NANOSECONDS) // TIME_STEP_NS
+        try:
+            for _ in range(min(steps, _MOST_STEPS)):
+                self._simulated.step()
+                if self._simulated.time % self._publish_every == 0:
+                    self._publish(self._simulated.sample())
+        except Exception:
+            # A signal may shut the context down between two messages: that is no fault.
+            if self.context.ok():
+                raise
+
+    def _publish(self, sample: Sample) -> None:
+        stamp = self._stamp(sample.time)
+        if self._clock_topic is not None:
+            self._clock_topic.publish(ClockMessage(clock=stamp))
+        names = self.robot.joint_names
+        self._states.publish(
+            joint_state(stamp, names, position=sample.q, velocity=sample.v, effort=sample.effort)
+        )
+        # The beginning and the end of a push are told at their very stamps.
+        pushed = bool(sample.pushes)
+        if sample.time % self._truth_every and pushed == self._was_pushed:
+            return
+        self._was_pushed = pushed
+        pose = self._reference.pose(sample.q, self.tool)
+        self._pose.publish(pose_stamped(stamp, self._names.root, pose))
+        self._torques.publish(joint_state(stamp, names, effort=sample.external_torque))
+        wrench = self._tool_wrench(sample, pose)
+        self._wrench.publish(wrench_stamped(stamp, self._names.outside(self.tool), wrench))
+
+    def _tool_wrench(self, sample: Sample, pose: np.ndarray) -> np.ndarray:
+        """(6) all pushes of this sample together, about the tool's origin, in its axes."""
+        total = np.zeros(6)
+        for push in sample.pushes:
+            wrench = push.at_origin(self.robot, sample.q)
+            at = self.robot.forward_kinematics(sample.q, push.frame)[:3, 3]
+            total[:3] += wrench[:3]
+            total[3:] += wrench[3:] + np.cross(at - pose[:3, 3], wrench[:3])
+        R = pose[:3, :3]
+        return np.concatenate([R.T @ total[:3], R.T @ total[3:]])
+
+    def _stamp(self, simulated: int) -> Time:
+        whole, part = divmod(self._start_stamp + simulated, NANOSECONDS)
+        return Time(sec=whole, nanosec=part)
+
+    def _on_effort_command(self, message: JointState) -> None:
+        values = self.parameters.values
+        try:
+            efforts = dict(zip(message.name, message.effort, strict=False))
+            if not len(efforts) == len(message.name) == len(message.effort):
+                raise InvalidArgumentError(
+                    'effort',
+                    f'{len(message.effort)} values for {len(message.name)} names',
+                    'one value per name, no name twice',
+                )
+            self._simulated.command(
+                efforts, values.command_mode == 'replace', values.command_timeout
+            )
+        except InvalidArgumentError as error:
+            self.get_logger().warning(f'effort command refused: {error}', throttle_duration_sec=5.0)
+
+    def _follow(self, handler: Callable[[Any], None], message: Any) -> None:
+        """Follow a command as a ros2_control controller of that topic does."""
+        try:
+            handler(message)
+        except InvalidArgumentError as error:
+            self.get_logger().warning(f'command refused: {error}', throttle_duration_sec=5.0)
+
+    def _on_velocities(self, message: Float64MultiArray) -> None:
+        duration = self.parameters.values.command_timeout
+        self._simulated.follow_velocities(float_array(message.data), duration)
+
+    def _on_positions(self, message: Float64MultiArray) -> None:
+        self._reach(self.robot.joint_names, message.data, _POSITION_TIME)
+
+    def _on_trajectory(self, message: JointTrajectory) -> None:
+        if not message.points:
+            raise InvalidArgumentError('points', 'none', 'at least one')
+        last = message.points[-1]
+        self._reach(message.joint_names, last.positions, seconds(last.time_from_start))
+
+    def _reach(self, names: Sequence[str], positions: Sequence[float], duration: float) -> None:
+        if not len(set(names)) == len(names) == len(positions):
+            raise InvalidArgumentError(
+                'positions',
+                f'{len(positions)} for {len(names)} names',
+                'one per name, no name twice',
+            )
+        self._simulated.follow_positions(dict(zip(names, positions, strict=True)), duration)
+
+    async def _on_apply_wrench(
+        self, request: ApplyWrench.Request, _response: ApplyWrench.Response
+    ) -> None:
+        self._simulated.push(
+            self._names.inside(request.frame),
+            wrench_array(request.wrench, 'wrench'),
+            seconds(request.duration),
+            self._names.inside(request.expressed_in),
+            vector_array(request.point, 'point'),
+        )
+
+
+def default_description() -> str:
+    """The URDF text of the package's own arm."""
+    folder = Path(get_package_share_directory('dynamics_ros'), 'urdf')
+    return (folder / DEFAULT_ROBOT).read_text(encoding='utf-8')
+
+
+def build() -> Application:
+    """The simulator."""
+    node = RobotSimulator()
+    return Application([node], node)
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the node."""
+    run(build, arguments)
+
+
+if __name__ == '__main__':
+    main()

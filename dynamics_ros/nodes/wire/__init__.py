@@ -1,0 +1,1 @@
+"""Between messages, their bytes, and arrays: the only room that takes messages apart."""

@@ -1,0 +1,392 @@
+"""Messages to arrays and back: the only place that knows both.
+
+Quaternions are (x, y, z, w), six-vectors linear first, in messages and arrays alike. What comes in
+is checked here: a number that is not finite or a quaternion that is not of unit length raises
+InvalidArgumentError with the name of the field.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from builtin_interfaces.msg import Duration, Time
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from geometry_msgs.msg import (
+    Accel,
+    Inertia,
+    Point,
+    Pose,
+    PoseStamped,
+    Quaternion,
+    Transform,
+    TransformStamped,
+    Twist,
+    TwistStamped,
+    Vector3,
+    Wrench,
+    WrenchStamped,
+)
+from numpy.typing import ArrayLike, NDArray
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
+
+from dynamics_ros.errors import InvalidArgumentError, printable
+from dynamics_ros.kernels import Kernel, trace
+from dynamics_ros.spatial import (
+    Scalar,
+    quaternion_normalized,
+    quaternion_to_matrix,
+    transform_of_rows,
+)
+
+Array = NDArray[np.float64]
+
+NANOSECONDS = 1_000_000_000
+
+UNIT_LENGTH_TOLERANCE = 1e-3
+"""Quaternions written by hand with three digits pass; anything further off is a mistake."""
+
+
+# --- time ---------------------------------------------------------------------------------------
+
+
+def nanoseconds(stamp: Time) -> int:
+    """A stamp as integer nanoseconds: a float of seconds since 1970 resolves 0.24 us only."""
+    return int(stamp.sec * NANOSECONDS + stamp.nanosec)
+
+
+def seconds(duration: Duration) -> float:
+    """A duration in seconds."""
+    return float(duration.sec + duration.nanosec / NANOSECONDS)
+
+
+def duration_message(value: float) -> Duration:
+    """A duration of so many seconds."""
+    whole, part = divmod(round(value * NANOSECONDS), NANOSECONDS)
+    return Duration(sec=whole, nanosec=part)
+
+
+def diagnostic_status(
+    level: bytes, name: str, message: str, hardware_id: str, values: Mapping[str, str]
+) -> DiagnosticStatus:
+    """A status with all of its texts printable: names in them may come from outside."""
+    return DiagnosticStatus(
+        level=level,
+        name=name,
+        message=printable(message),
+        hardware_id=printable(hardware_id),
+        values=[
+            KeyValue(key=printable(key), value=printable(value)) for key, value in values.items()
+        ],
+    )
+
+
+def header(stamp: Time, frame_id: str = '') -> Header:
+    """A header."""
+    return Header(stamp=stamp, frame_id=frame_id)
+
+
+# --- arrays -------------------------------------------------------------------------------------
+
+
+def float_sequence(values: Array) -> array[float]:
+    """The field type float64[], without a Python object per number."""
+    return array('d', np.ascontiguousarray(values, dtype=np.float64).tobytes())
+
+
+def finite_sequence(values: Array) -> array[float]:
+    """The same, of what was computed for a request.
+
+    Raises:
+        InvalidArgumentError: numbers of the request are so large that this is none.
+    """
+    if not np.isfinite(values).all():
+        raise InvalidArgumentError('request', 'the result overflows', 'numbers that a robot has')
+    return float_sequence(values)
+
+
+def float_array(values: Sequence[float]) -> Array:
+    """An array of a field of type float64[] (the array shares its memory)."""
+    return np.asarray(values, dtype=np.float64)
+
+
+def _finite(values: Sequence[float], name: str) -> list[float]:
+    if not all(map(math.isfinite, values)):
+        raise InvalidArgumentError(name, f'{list(values)} is not finite', 'finite numbers')
+    return list(values)
+
+
+# --- points, vectors, six-vectors ---------------------------------------------------------------
+
+
+def vector_array(message: Vector3 | Point, name: str) -> Array:
+    """(3) of a vector or a point."""
+    return np.array(_finite((message.x, message.y, message.z), name))
+
+
+def vector_message(values: Iterable[float]) -> Vector3:
+    """A vector of (3)."""
+    x, y, z = map(float, values)
+    return Vector3(x=x, y=y, z=z)
+
+
+def point_message(values: Iterable[float]) -> Point:
+    """A point of (3)."""
+    x, y, z = map(float, values)
+    return Point(x=x, y=y, z=z)
+
+
+def _six(linear: Vector3, angular: Vector3, name: str) -> Array:
+    values = (linear.x, linear.y, linear.z, angular.x, angular.y, angular.z)
+    return np.array(_finite(values, name))
+
+
+def twist_array(message: Twist, name: str) -> Array:
+    """(6) of a twist: linear, angular."""
+    return _six(message.linear, message.angular, name)
+
+
+def twist_message(values: Array) -> Twist:
+    """A twist of (6)."""
+    return Twist(linear=vector_message(values[:3]), angular=vector_message(values[3:]))
+
+
+def twist_stamped(stamp: Time, frame_id: str, values: Array) -> TwistStamped:
+    """A stamped twist of (6)."""
+    return TwistStamped(header=header(stamp, frame_id), twist=twist_message(values))
+
+
+def accel_array(message: Accel, name: str) -> Array:
+    """(6) of an acceleration: linear, angular."""
+    return _six(message.linear, message.angular, name)
+
+
+def accel_message(values: Array) -> Accel:
+    """An acceleration of (6)."""
+    return Accel(linear=vector_message(values[:3]), angular=vector_message(values[3:]))
+
+
+def wrench_array(message: Wrench, name: str) -> Array:
+    """(6) of a wrench: force, torque."""
+    return _six(message.force, message.torque, name)
+
+
+def wrench_message(values: Array) -> Wrench:
+    """A wrench of (6)."""
+    return Wrench(force=vector_message(values[:3]), torque=vector_message(values[3:]))
+
+
+def wrench_stamped(stamp: Time, frame_id: str, values: Array) -> WrenchStamped:
+    """A stamped wrench of (6)."""
+    return WrenchStamped(header=header(stamp, frame_id), wrench=wrench_message(values))
+
+
+# --- poses --------------------------------------------------------------------------------------
+
+
+def quaternion_is_zero(message: Quaternion) -> bool:
+    """Whether all four are zero, which means 'not given'."""
+    return not (message.x or message.y or message.z or message.w)
+
+
+def unit_quaternion(message: Quaternion, name: str) -> tuple[float, float, float, float]:
+    """(x, y, z, w), scaled to unit length; one that is not close to it is refused."""
+    values = _finite((message.x, message.y, message.z, message.w), name)
+    length = math.sqrt(sum(value * value for value in values))
+    if abs(length - 1.0) > UNIT_LENGTH_TOLERANCE:
+        raise InvalidArgumentError(
+            name, f'the quaternion has length {length:.6g}', 'a unit quaternion (x, y, z, w)'
+        )
+    x, y, z, w = values
+    return quaternion_normalized((x, y, z, w))
+
+
+def rotation_array(message: Quaternion, name: str) -> Array:
+    """(3, 3) of a quaternion."""
+    rotation: Array = quaternion_to_matrix(unit_quaternion(message, name)).array()
+    return rotation
+
+
+def floating_base_array(message: Pose, name: str) -> Array:
+    """(7) coordinates of a floating base: position, quaternion."""
+    position = vector_array(message.position, f'{name}.position')
+    return np.concatenate((position, unit_quaternion(message.orientation, f'{name}.orientation')))
+
+
+def planar_base_array(message: Pose, name: str) -> Array:
+    """(3) coordinates of a planar base: x, y, angle about z. A pose out of the plane is refused."""
+    x, y, z, w = unit_quaternion(message.orientation, f'{name}.orientation')
+    position = vector_array(message.position, f'{name}.position')
+    if abs(position[2]) > UNIT_LENGTH_TOLERANCE or math.hypot(x, y) > UNIT_LENGTH_TOLERANCE:
+        raise InvalidArgumentError(name, 'the pose leaves the x-y plane', 'a pose of a planar base')
+    return np.array([position[0], position[1], 2.0 * math.atan2(z, w)])
+
+
+def pose_matrix(message: Pose, name: str) -> Array:
+    """(4, 4) homogeneous matrix of a pose."""
+    matrix = np.eye(4)
+    matrix[:3, :3] = rotation_array(message.orientation, f'{name}.orientation')
+    matrix[:3, 3] = vector_array(message.position, f'{name}.position')
+    return matrix
+
+
+def quaternion_message(matrix: Array) -> Quaternion:
+    """The quaternion of a (4, 4) pose, with w >= 0."""
+    x, y, z, w = pose_numbers(matrix)[3:].tolist()
+    return Quaternion(x=x, y=y, z=z, w=w)
+
+
+def pose_message(matrix: Array) -> Pose:
+    """A pose of a (4, 4) homogeneous matrix."""
+    return Pose(
+        position=point_message(matrix[:3, 3].tolist()), orientation=quaternion_message(matrix)
+    )
+
+
+def index_of(places: Sequence[int]) -> Any:
+    """To index an array with for these entries: a slice, which copies nothing, if it can be."""
+    first = places[0] if places else 0
+    in_a_row = list(places) == list(range(first, first + len(places)))
+    return slice(first, first + len(places)) if in_a_row else np.array(places, dtype=np.intp)
+
+
+def pose_stamped(stamp: Time, frame_id: str, matrix: Array) -> PoseStamped:
+    """A stamped pose of a (4, 4) homogeneous matrix."""
+    return PoseStamped(header=header(stamp, frame_id), pose=pose_message(matrix))
+
+
+def pose_numbers(matrices: Array) -> Array:
+    """(7) of a (4, 4) pose, position and quaternion, or (n, 7) of (n, 4, 4)."""
+    return _pose_numbers(None if matrices.ndim == 2 else len(matrices))(matrices)
+
+
+@cache
+def _pose_numbers(count: int | None) -> Kernel:
+    """(7), or (count, 7) at once, traced from the rotation that the library has."""
+
+    def numbers(X: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+        return transform_of_rows(X).position_and_quaternion()
+
+    def all_numbers(X: Sequence[Sequence[Sequence[Scalar]]]) -> list[list[Scalar]]:
+        return [numbers(one) for one in X]
+
+    if count is None:
+        return Kernel(trace(numbers, {'X': (4, 4)}, 'pose_numbers', 'numbers of a pose'))
+    return Kernel(
+        trace(all_numbers, {'X': (count, 4, 4)}, 'pose_numbers', f'numbers of {count} poses')
+    )
+
+
+def transform_stamped(stamp: Time, parent: str, child: str, matrix: Array) -> TransformStamped:
+    """The transform that tf needs to know where a child frame is in its parent."""
+    return TransformStamped(
+        header=header(stamp, parent),
+        child_frame_id=child,
+        transform=Transform(
+            translation=vector_message(matrix[:3, 3].tolist()),
+            rotation=quaternion_message(matrix),
+        ),
+    )
+
+
+def transform_matrix(message: Transform, name: str) -> Array:
+    """(4, 4) homogeneous matrix of a transform."""
+    place = message.translation
+    position = Point(x=place.x, y=place.y, z=place.z)
+    return pose_matrix(Pose(position=position, orientation=message.rotation), name)
+
+
+# --- joints, inertias ---------------------------------------------------------------------------
+
+
+class JointValues(NamedTuple):
+    """What a joint state says; the arrays may share its memory.
+
+    Attributes:
+        seconds, nanoseconds: the stamp.
+        names: the joints.
+        position, velocity, effort: of each joint, or empty; lengths are not checked.
+        block: all three together, with one number in between that means nothing; None where they
+            are not as long as each other, or somewhere else.
+    """
+
+    seconds: int
+    nanoseconds: int
+    names: tuple[str, ...]
+    position: Array
+    velocity: Array
+    effort: Array
+    block: Array | None = None
+
+    @property
+    def time(self) -> int:
+        """The stamp [ns]."""
+        return self.seconds * NANOSECONDS + self.nanoseconds
+
+
+def joint_values(message: JointState) -> JointValues:
+    """What a joint state says."""
+    stamp = message.header.stamp
+    return JointValues(
+        stamp.sec,
+        stamp.nanosec,
+        tuple(message.name),
+        float_array(message.position),
+        float_array(message.velocity),
+        float_array(message.effort),
+    )
+
+
+def joint_state(
+    stamp: Time,
+    names: Sequence[str],
+    *,
+    position: Array | None = None,
+    velocity: Array | None = None,
+    effort: Array | None = None,
+) -> JointState:
+    """A joint state; a quantity that is not given stays empty."""
+    message = JointState(header=header(stamp), name=list(names))
+    if position is not None:
+        message.position = float_sequence(position)
+    if velocity is not None:
+        message.velocity = float_sequence(velocity)
+    if effort is not None:
+        message.effort = float_sequence(effort)
+    return message
+
+
+def empty_efforts(names: Sequence[str]) -> JointState:
+    """A joint state of efforts that are still to be filled in."""
+    return joint_state(Time(), names, effort=np.zeros(len(names)))
+
+
+def inertia_arrays(message: Inertia, name: str) -> tuple[float, Array, Array]:
+    """Mass, centre of mass (3) and inertia about it (3, 3) of an inertia message."""
+    mass = _finite((message.m,), f'{name}.m')[0]
+    ixx, ixy, ixz, iyy, iyz, izz = _finite(
+        (message.ixx, message.ixy, message.ixz, message.iyy, message.iyz, message.izz),
+        f'{name}.ixx .. izz',
+    )
+    inertia = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+    return mass, vector_array(message.com, f'{name}.com'), inertia
+
+
+def inertia_message(mass: float, center_of_mass: Sequence[float], inertia: ArrayLike) -> Inertia:
+    """An inertia message of mass, centre of mass (3) and inertia about it (3, 3)."""
+    (ixx, ixy, ixz), (_, iyy, iyz), (_, _, izz) = np.asarray(inertia, dtype=float).tolist()
+    return Inertia(
+        m=float(mass),
+        com=vector_message(center_of_mass),
+        ixx=ixx,
+        ixy=ixy,
+        ixz=ixz,
+        iyy=iyy,
+        iyz=iyz,
+        izz=izz,
+    )

@@ -1,0 +1,274 @@
+"""The worked examples of the lecture notes [RD] on arms, with the numbers printed there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from laws import assert_close
+from planar_arms import planar_arm
+from random_robots import SEEDS, random_state, robots
+from tolerances import EXACT, PRINTED
+
+from dynamics_ros import Robot
+from dynamics_ros.control import (
+    Level,
+    Task,
+    WholeBodyProblem,
+    null_space_projector,
+    pose_error,
+    solve_equal,
+    solve_hierarchy,
+    solve_prioritized,
+    solve_task,
+)
+from dynamics_ros.multibody.analytical_jacobian import analytical_jacobian
+from dynamics_ros.spatial import CYLINDRICAL, EULER_XYZ, EULER_ZYX, ROTATION_VECTOR, SPHERICAL
+
+L_0, L_1, L_2, L_3 = 0.3, 0.5, 0.4, 0.2
+
+
+@pytest.fixture(scope='module')
+def arm():
+    return Robot.from_urdf(planar_arm((L_1, L_2, L_3), L_0), backend='python')
+
+
+@pytest.fixture(scope='module')
+def angles():
+    return np.array([0.4, -0.9, 1.7])
+
+
+def sums(q):
+    """c1 c12 c123 and s1 s12 s123."""
+    total = np.cumsum(q)
+    return np.cos(total), np.sin(total)
+
+
+def test_example_2_8_5_forward_kinematics(arm, angles):
+    (c1, c12, c123), (s1, s12, s123) = sums(angles)
+    pose = arm.forward_kinematics(angles, 'tip')
+    x = L_1 * s1 + L_2 * s12 + L_3 * s123
+    z = L_0 + L_1 * c1 + L_2 * c12 + L_3 * c123
+    assert_close(pose[:3, 3], np.array([x, 0.0, z]), EXACT)  # eq. 2.141
+    turn = angles.sum()  # eq. 2.142
+    assert_close(pose[0], np.array([np.cos(turn), 0.0, np.sin(turn), x]), EXACT)
+
+
+def test_example_2_8_6_analytical_jacobian(arm, angles):
+    (c1, c12, c123), (s1, s12, s123) = sums(angles)
+    J = analytical_jacobian(arm, angles, 'tip', ROTATION_VECTOR)
+    expected = [
+        [L_1 * c1 + L_2 * c12 + L_3 * c123, L_2 * c12 + L_3 * c123, L_3 * c123],
+        [-L_1 * s1 - L_2 * s12 - L_3 * s123, -L_2 * s12 - L_3 * s123, -L_3 * s123],
+    ]
+    assert_close(J[[0, 2]], np.array(expected), EXACT)  # eq. 2.149
+    assert_close(J[3:], np.array([[0.0] * 3, [1.0] * 3, [0.0] * 3]), EXACT)  # eq. 2.150
+
+
+def test_example_2_8_7_geometric_jacobian(arm, angles):
+    (c1, c12, c123), (s1, s12, s123) = sums(angles)
+    expected = [
+        [L_1 * c1 + L_2 * c12 + L_3 * c123, L_2 * c12 + L_3 * c123, L_3 * c123],
+        [0.0, 0.0, 0.0],
+        [-L_1 * s1 - L_2 * s12 - L_3 * s123, -L_2 * s12 - L_3 * s123, -L_3 * s123],
+        [0.0, 0.0, 0.0],
+        [1.0, 1.0, 1.0],
+        [0.0, 0.0, 0.0],
+    ]
+    assert_close(arm.jacobian(angles, 'tip'), np.array(expected), EXACT)  # eq. 2.186, 2.188
+
+
+@settings(max_examples=8, deadline=None)
+@given(robots(roots=('floating',), joints=(2, 4)), SEEDS)
+@pytest.mark.parametrize('rotation', [EULER_ZYX, EULER_XYZ, ROTATION_VECTOR], ids=repr)
+@pytest.mark.parametrize('position', [CYLINDRICAL, SPHERICAL], ids=repr)
+def test_an_analytical_jacobian_is_the_derivative_of_the_parameters(
+    rotation, position, robot, seed
+):
+    s, frame, h = random_state(robot, seed), robot.body_names[-1], 1e-6
+
+    def parameters(q):
+        pose = robot.forward_kinematics(q, frame)
+        chi_R = rotation.from_matrix(pose[:3, :3])
+        return np.concatenate([position.from_cartesian(pose[:3, 3]), chi_R])
+
+    before, after = (
+        parameters(robot.integrate(s.q, -h * s.v)),
+        parameters(robot.integrate(s.q, h * s.v)),
+    )
+    rates = analytical_jacobian(robot, s.q, frame, rotation, position) @ s.v
+    change = (after - before) / (2.0 * h)
+    assume(np.abs(change).max() < 1e4)  # no angle jumped by a turn
+    assert_close(rates, change, 1e-5 * (1.0 + np.abs(rates).max()))
+
+
+# Example 2.9.1: links of unit length, the end moves with (1, 1), joints 1 and 2 shall rest.
+
+
+@pytest.fixture(scope='module')
+def tasks():
+    robot = Robot.from_urdf(planar_arm((1.0, 1.0, 1.0)), backend='python')
+    q = np.array([np.pi / 6, np.pi / 3, np.pi / 3])
+    end = Task(robot.jacobian(q, 'tip')[[0, 2]], np.ones(2))
+    return end, Task(np.eye(3)[:2], np.zeros(2))
+
+
+def squared(error):
+    return float(error @ error)
+
+
+def test_example_2_9_1_jacobian(tasks):
+    root = np.sqrt(3.0)
+    expected = 0.5 * np.array([[0.0, -root, -root], [-4.0, -3.0, -1.0]])
+    assert_close(tasks[0].matrix, expected, EXACT)  # eq. 2.224
+
+
+def test_example_2_9_1_the_end_alone(tasks):
+    end, joints = tasks
+    x = solve_task(end)
+    assert_close(x, np.array([0.069, -0.560, -0.595]), PRINTED)  # eq. 2.225
+    assert_close(end.matrix @ x, np.ones(2), EXACT)  # eq. 2.226
+    assert squared(end.error(x)) == pytest.approx(0.0, abs=EXACT)  # eq. 2.234
+    assert squared(joints.error(x)) == pytest.approx(0.319, abs=PRINTED)  # eq. 2.235
+
+
+def test_example_2_9_1_equal_priority(tasks):
+    end, joints = tasks
+    x = solve_equal([end, joints])
+    assert_close(x, np.array([-0.133, -0.067, -1.132]), PRINTED)  # eq. 2.230
+    assert_close(end.matrix @ x, np.array([1.039, 0.933]), PRINTED)  # eq. 2.231
+    assert squared(end.error(x)) == pytest.approx(0.0059, abs=0.1 * PRINTED)  # eq. 2.232
+    assert squared(joints.error(x)) == pytest.approx(0.0223, abs=0.1 * PRINTED)  # eq. 2.233
+
+
+def test_example_2_9_1_strict_priority(tasks):
+    end, joints = tasks
+    N = np.array([[1.0, -2.0, 2.0], [-2.0, 4.0, -4.0], [2.0, -4.0, 4.0]]) / 9.0
+    assert_close(null_space_projector(end.matrix), N, EXACT)  # eq. 2.237
+    x = solve_prioritized([end, joints])
+    assert_close(x, np.array([-0.169, -0.085, -1.070]), PRINTED)  # eq. 2.238
+    assert squared(end.error(x)) == pytest.approx(0.0, abs=EXACT)  # eq. 2.239
+    assert squared(joints.error(x)) == pytest.approx(0.036, abs=PRINTED)  # eq. 2.240
+
+
+# Examples 2.9.7 and 2.9.8: three joints about z, y, x; the same goal by four errors.
+
+WRIST = """<robot name="wrist"><link name="base"/>{}{}{}</robot>"""
+LINK = (
+    '<link name="{0}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0"'
+    ' iyz="0"/></inertial></link><joint name="j{0}" type="continuous"><parent link="{1}"/>'
+    '<child link="{0}"/><axis xyz="{2}"/></joint>'
+)
+START, GOAL = np.array([-0.7, 0.0, 1.5]), np.array([0.7, 1.5, -0.5])
+GAIN, CLOSE = 0.01, 0.01
+
+
+@pytest.fixture(scope='module')
+def wrist():
+    chain = (('z', 'base', '0 0 1'), ('y', 'z', '0 1 0'), ('x', 'y', '1 0 0'))
+    return Robot.from_urdf(
+        WRIST.format(*(LINK.format(*joint) for joint in chain)), backend='python'
+    )
+
+
+def path_by_parameters(robot, parametrization):
+    """q of the iteration of example 2.9.7: differences of parameters, analytical Jacobian."""
+    goal = parametrization.from_matrix(robot.forward_kinematics(GOAL, 'x')[:3, :3])
+    path = [START]
+    for _ in range(2000):
+        q = path[-1]
+        chi = parametrization.from_matrix(robot.forward_kinematics(q, 'x')[:3, :3])
+        if np.linalg.norm(goal - chi) < CLOSE:
+            break
+        J = analytical_jacobian(robot, q, 'x', parametrization)[3:]
+        path.append(q + GAIN * solve_task(Task(J, goal - chi)))
+    return np.array(path)
+
+
+def path_by_rotation_error(robot):
+    """q of the iteration of example 2.9.8: rotation vector of the relative rotation."""
+    goal = robot.forward_kinematics(GOAL, 'x')
+    path = [START]
+    for _ in range(2000):
+        error = pose_error(goal, robot.forward_kinematics(path[-1], 'x'))[3:]
+        if np.linalg.norm(error) < CLOSE:
+            break
+        step = solve_task(Task(robot.jacobian(path[-1], 'x')[3:], error))
+        path.append(path[-1] + GAIN * step)
+    return np.array(path)
+
+
+@pytest.fixture(scope='module')
+def paths(wrist):
+    """One path a parametrization."""
+    return {p: path_by_parameters(wrist, p) for p in (EULER_ZYX, EULER_XYZ, ROTATION_VECTOR)}
+
+
+def rotations(robot, path):
+    return robot.forward_kinematics(path, 'x')[:, :3, :3]
+
+
+def angle_between(R, other):
+    return 2.0 * np.arcsin(np.linalg.norm(R - other) / np.sqrt(8.0))
+
+
+def test_example_2_9_7_jacobian(wrist):
+    z, y, _ = q = np.array([0.3, 0.4, 0.5])
+    expected = [
+        [0.0, -np.sin(z), np.cos(y) * np.cos(z)],
+        [0.0, np.cos(z), np.cos(y) * np.sin(z)],
+        [1.0, 0.0, -np.sin(y)],
+    ]
+    assert_close(wrist.jacobian(q, 'x')[3:], np.array(expected), EXACT)  # eq. 2.247
+
+
+@pytest.mark.parametrize('parametrization', [EULER_ZYX, EULER_XYZ, ROTATION_VECTOR], ids=repr)
+def test_example_2_9_7_every_parametrization_arrives(wrist, paths, parametrization):
+    path = paths[parametrization]
+    assert 100 < len(path) < 2000
+    goal = wrist.forward_kinematics(GOAL, 'x')[:3, :3]
+    assert angle_between(rotations(wrist, path[-1:])[0], goal) < 2.0 * CLOSE
+
+
+def test_example_2_9_7_euler_zyx_is_the_straight_line_of_the_joints(paths):
+    path = paths[EULER_ZYX]
+    remaining = GOAL - path
+    direction = remaining / np.linalg.norm(remaining, axis=1)[:, None]
+    assert_close(direction, np.broadcast_to(direction[0], direction.shape), 1e-9)
+
+
+def test_example_2_9_7_the_parametrization_decides_the_path(wrist, paths):
+    zyx, xyz, vector = (rotations(wrist, path) for path in paths.values())
+    halfway = 70  # half of what was missing, (1 - 0.01)^70
+    for one, other in ((zyx, xyz), (xyz, vector), (vector, zyx)):
+        assert angle_between(one[halfway], other[halfway]) > 0.1
+
+
+def test_example_2_9_8_the_rotation_vector_error_goes_straight(wrist):
+    path = path_by_rotation_error(wrist)
+    goal = wrist.forward_kinematics(GOAL, 'x')
+    errors = pose_error(goal, wrist.forward_kinematics(path, 'x'))[:, 3:]
+    axes = errors / np.linalg.norm(errors, axis=1)[:, None]
+    # One axis all the way, but for the steps, which are not infinitely small.
+    assert_close(axes, np.broadcast_to(axes[0], axes.shape), 0.02)
+    travelled = sum(map(angle_between, *(lambda R: (R[:-1], R[1:]))(rotations(wrist, path))))
+    left = np.linalg.norm(errors[-1])
+    assert travelled + left == pytest.approx(np.linalg.norm(errors[0]), rel=1e-3)
+
+
+# Example 3.10.1.
+
+
+def test_example_3_10_1_inverse_dynamics_as_a_hierarchy(arm, angles):
+    v, wanted = np.array([0.5, -1.0, 2.0]), np.array([3.0, 2.0, 1.0])
+    problem = WholeBodyProblem(arm, angles, v)
+    motion = problem.solve([problem.joint_accelerations(wanted)])
+    assert_close(motion.a, wanted, EXACT, 10.0)
+    assert_close(motion.tau, arm.inverse_dynamics(angles, v, wanted), EXACT, 100.0)
+    # The same from the matrices that are printed, eq. 3.114 and 3.115.
+    eye, zero = np.eye(3), np.zeros((3, 3))
+    equations = Level.equality(
+        np.hstack([arm.mass_matrix(angles), -eye]), -arm.nonlinear_effects(angles, v)
+    )
+    x = solve_hierarchy([equations, Level.equality(np.hstack([eye, zero]), wanted)]).x
+    assert_close(x, np.concatenate([motion.a, motion.tau]), EXACT, 100.0)

@@ -1,0 +1,449 @@
+"""Constrained motion obeys the laws of mechanics, on random trees and on mechanisms with loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from laws import assert_close, rate
+from planar_arms import planar_arm
+from random_robots import SEEDS, random_state, robots
+from tolerances import DIFFERENCE, LAW
+
+from dynamics_ros import Robot
+from dynamics_ros.constraints import (
+    ClosedLoop,
+    Contact,
+    LinearConstraint,
+    consistent_acceleration,
+    constrained_hybrid_dynamics,
+    constrained_inverse_dynamics,
+    constraint_bias,
+    constraint_jacobian,
+    constraint_ranks,
+    contact_positions,
+    impact_energy_loss,
+    operational_space,
+    soft_contact_forces,
+    support_projector,
+)
+from dynamics_ros.errors import InfeasibleError, InvalidArgumentError, RankDeficientError
+
+FEW = settings(max_examples=10, deadline=None)
+
+WELL_CONDITIONED = 1e-3
+"""Ratio of the singular values that count; nearer to a singularity forces grow without bound, and
+so does their rounding."""
+
+
+def in_contact(robot, seed):
+    """A random state that keeps a random contact on the last body."""
+    rng = np.random.default_rng(seed)
+    kind = rng.choice(['point', 'surface'])
+    contacts = [Contact(robot.body_names[-1], str(kind), tuple(rng.uniform(-0.2, 0.2, 3)))]
+    s = random_state(robot, seed)
+    J = constraint_jacobian(robot, s.q, contacts)
+    values = np.linalg.svd(np.linalg.solve(np.linalg.cholesky(robot.mass_matrix(s.q)), J.T))[1]
+    counted = values[values > 1e-8 * values[0]]
+    assume(counted[-1] > WELL_CONDITIONED * counted[0])
+    return s, support_projector(robot, s.q, contacts) @ s.v, contacts
+
+
+@FEW
+@given(robots(), SEEDS)
+def test_the_jacobian_of_a_contact_is_the_velocity_of_its_point(robot, seed):
+    s, _, contacts = in_contact(robot, seed)
+    moved = rate(lambda q, v: contact_positions(robot, q, contacts), robot, s, 0.0 * s.a)
+    assert_close((constraint_jacobian(robot, s.q, contacts) @ s.v)[:3], moved[0], DIFFERENCE)
+
+
+@FEW
+@given(robots(), SEEDS)
+def test_the_bias_is_the_acceleration_of_the_rows_while_v_stays(robot, seed):
+    s = random_state(robot, seed)
+    first, last = robot.body_names[0], robot.body_names[-1]
+    constraints = [
+        Contact(last, 'surface', (0.1, -0.2, 0.3)),
+        ClosedLoop(last, first, 'pose', (0.3, 0.0, 0.1), (0.0, 0.1, 0.2)),
+    ]
+    moved = rate(lambda q, v: constraint_jacobian(robot, q, constraints) @ s.v, robot, s, 0.0 * s.a)
+    assert_close(constraint_bias(robot, s.q, s.v, constraints), moved, DIFFERENCE, 10.0)
+
+
+@FEW
+@given(robots(), SEEDS)
+def test_forward_dynamics_keeps_the_contact_and_the_equation_of_motion(robot, seed):
+    s, v, contacts = in_contact(robot, seed)
+    a, forces = robot.constrained_forward_dynamics(s.q, v, s.tau, contacts)
+    J, bias = constraint_jacobian(robot, s.q, contacts), constraint_bias(robot, s.q, v, contacts)
+    assert_close(J @ a + bias, 0.0 * bias, LAW, 1.0 + np.abs(a).max() + np.abs(bias).max())
+    assert_close(robot.inverse_dynamics(s.q, v, a) - J.T @ forces, s.tau, LAW, np.abs(a).max())
+    assert np.array_equal(forces, robot.contact_forces(s.q, v, s.tau, contacts))
+
+
+@FEW
+@given(robots(), SEEDS)
+def test_constraint_forces_do_no_work(robot, seed):
+    s, v, contacts = in_contact(robot, seed)
+    a, forces = robot.constrained_forward_dynamics(s.q, v, s.tau, contacts)
+    J = constraint_jacobian(robot, s.q, contacts)
+    assert_close(forces @ (J @ v), 0.0, LAW, np.abs(forces).max())
+    # ... so that energy changes by the power of torques and gravity alone.
+    power = v @ s.tau - v @ robot.gravity(s.q)
+    assert_close(v @ (robot.mass_matrix(s.q) @ a + robot.coriolis(s.q, v) @ v), power, LAW, 100.0)
+
+
+@FEW
+@given(robots(), SEEDS)
+def test_inverse_dynamics_gives_torques_that_produce_the_motion(robot, seed):
+    s, v, contacts = in_contact(robot, seed)
+    every = np.ones(robot.nv, dtype=bool)
+    a = consistent_acceleration(robot, s.q, v, s.a, contacts)
+    for criterion in ('minimum_torque', 'minimum_constraint_force'):
+        tau, forces = constrained_inverse_dynamics(robot, s.q, v, a, contacts, every, criterion)
+        J = constraint_jacobian(robot, s.q, contacts)
+        free = robot.inverse_dynamics(s.q, v, a)
+        assert_close(tau + J.T @ forces, free)
+        produced, _ = robot.constrained_forward_dynamics(s.q, v, tau, contacts)
+        assert_close(produced, a, 10 * LAW, np.abs(free).max())
+
+
+@FEW
+@given(robots(), SEEDS)
+def test_hybrid_dynamics_is_forward_and_inverse_dynamics_at_its_ends(robot, seed):
+    s, v, contacts = in_contact(robot, seed)
+    none, every = np.zeros(robot.nv, dtype=bool), np.ones(robot.nv, dtype=bool)
+    a, tau, forces = constrained_hybrid_dynamics(robot, s.q, v, s.a, s.tau, none, contacts)
+    expected, pushes = robot.constrained_forward_dynamics(s.q, v, s.tau, contacts)
+    assert_close(a, expected)
+    assert_close(forces, pushes)
+    assert np.array_equal(tau, s.tau)
+    a, tau, forces = constrained_hybrid_dynamics(robot, s.q, v, a, s.tau, every, contacts)
+    expected, pushes = robot.constrained_inverse_dynamics(
+        s.q, v, a, contacts, actuated=every, criterion='minimum_constraint_force'
+    )
+    assert_close(tau, expected)
+    assert_close(forces, pushes)
+
+
+@FEW
+@given(robots(joints=(3, 5)), SEEDS)
+def test_hybrid_dynamics_agrees_with_forward_dynamics_between_its_ends(robot, seed):
+    s, v, contacts = in_contact(robot, seed)
+    prescribed = np.random.default_rng(seed).random(robot.nv) < 0.5
+    possible, _ = robot.constrained_forward_dynamics(s.q, v, s.tau, contacts)
+    a, tau, forces = constrained_hybrid_dynamics(
+        robot, s.q, v, possible, s.tau, prescribed, contacts
+    )
+    assert_close(a, possible, 100 * LAW)
+    J = constraint_jacobian(robot, s.q, contacts)
+    assert_close(
+        tau + J.T @ forces, s.tau + J.T @ robot.contact_forces(s.q, v, s.tau, contacts), 100 * LAW
+    )
+
+
+@FEW
+@given(robots(), SEEDS)
+def test_an_impact_loses_the_energy_of_the_formula(robot, seed):
+    s, _, contacts = in_contact(robot, seed)
+    J = constraint_jacobian(robot, s.q, contacts)
+    for restitution in (0.0, 0.4, 1.0):
+        after, impulses = robot.impact(s.q, s.v, contacts, restitution)
+        lost = robot.kinetic_energy(s.q, s.v) - robot.kinetic_energy(s.q, after)
+        formula = impact_energy_loss(robot, s.q, s.v, contacts, restitution)
+        assert_close(lost, formula)
+        assert_close(J @ after, -restitution * J @ s.v, LAW, np.abs(s.v).max())
+        assert_close(robot.mass_matrix(s.q) @ (after - s.v), J.T @ impulses)
+        assert lost >= -LAW
+    # [RD] eq. 3.71: half the change of velocity in the metric of M, of an impact without bounce.
+    change = robot.impact(s.q, s.v, contacts)[0] - s.v
+    half = 0.5 * change @ robot.mass_matrix(s.q) @ change
+    assert_close(impact_energy_loss(robot, s.q, s.v, contacts), half)
+
+
+@FEW
+@given(robots(), SEEDS)
+def test_the_support_projector_leaves_what_keeps_contact_alone(robot, seed):
+    s, v, contacts = in_contact(robot, seed)
+    N, J = support_projector(robot, s.q, contacts), constraint_jacobian(robot, s.q, contacts)
+    assert_close(N @ N, N, LAW, 10.0)
+    assert_close(J @ N, 0.0 * J, LAW, 10.0)
+    assert_close(N @ v, v, LAW, 10.0)
+    # An impact without bounce is this projection ([RD] eq. 3.70).
+    assert_close(robot.impact(s.q, s.v, contacts)[0], N @ s.v)
+
+
+@FEW
+@given(robots(roots=('floating',), joints=(2, 5)), SEEDS)
+def test_a_force_at_the_end_effector_feels_the_operational_space_inertia(robot, seed):
+    s = random_state(robot, seed)
+    frame = robot.body_names[-1]
+    Lambda, mu, p = robot.operational_space(s.q, s.v, frame)
+    F = np.random.default_rng(seed).normal(size=6)
+    J = robot.jacobian(s.q, frame)
+    a = robot.forward_dynamics(s.q, s.v, J.T @ F)
+    acceleration = robot.frame_acceleration(s.q, s.v, a, frame)
+    # [RD] eq. 3.86
+    assert_close(Lambda @ acceleration + mu + p, F, 10 * LAW, np.abs(Lambda @ acceleration).max())
+
+
+@FEW
+@given(robots(), SEEDS)
+def test_everything_broadcasts_over_leading_axes(robot, seed):
+    s, _, contacts = in_contact(robot, seed)
+    other = random_state(robot, seed + 1)
+    q = np.stack([s.q, other.q, s.q])[:, None]
+    one = support_projector(robot, q, contacts) @ other.v[:, None]
+    tau = np.stack([s.tau, other.tau])[None]
+    both = robot.constrained_forward_dynamics(q, one[..., 0], tau, contacts)
+    assert both[0].shape == (3, 2, robot.nv)
+    for i in range(3):
+        for k in range(2):
+            single = robot.constrained_forward_dynamics(
+                q[i, 0], one[i, 0, :, 0], tau[0, k], contacts
+            )
+            assert_close(both[0][i, k], single[0])
+            assert_close(both[1][i, k], single[1])
+    after, _ = robot.impact(q, other.v, contacts)
+    assert_close(after[2, 0], robot.impact(s.q, other.v, contacts)[0])
+    assert constraint_ranks(robot, q, contacts).total.shape == (3, 1)
+
+
+# A loop: four links of a five-bar linkage, the ground the fifth; the tip is pinned to the ground.
+
+GROUND = (0.4, 0.3, 0.2, 0.6)
+ACTIVE_TWO = np.array([True, False, False, True])
+
+
+@pytest.fixture(scope='module')
+def five_bar():
+    robot = Robot.from_urdf(planar_arm(GROUND), backend='python')
+    q = np.array([-0.4, 1.1, 0.7, 0.9])
+    pin = Contact('tip')
+    v = support_projector(robot, q, pin) @ np.array([1.0, -0.5, 0.3, 0.8])
+    a = consistent_acceleration(robot, q, v, np.array([0.5, 1.0, -1.0, 0.2]), pin)
+    return robot, q, v, a, pin
+
+
+def test_a_planar_loop_repeats_one_of_three_rows(five_bar):
+    robot, q, _, _, pin = five_bar
+    ranks = constraint_ranks(robot, q, pin)
+    assert (ranks.rows, ranks.total, ranks.redundant) == (3, 2, 1)
+
+
+def test_two_actuators_of_a_five_bar_linkage_are_enough(five_bar):
+    robot, q, v, a, pin = five_bar
+    tau, forces = robot.constrained_inverse_dynamics(q, v, a, pin, actuated=ACTIVE_TWO)
+    assert_close(tau[~ACTIVE_TWO], np.zeros(2))
+    again, pushes = robot.constrained_forward_dynamics(q, v, tau, pin)
+    assert_close(again, a)
+    assert_close(pushes, forces)
+    # Nothing is left to choose: both criteria agree.
+    other, _ = robot.constrained_inverse_dynamics(
+        q, v, a, pin, actuated=ACTIVE_TWO, criterion='minimum_constraint_force'
+    )
+    assert_close(other, tau)
+
+
+def test_redundant_actuators_trade_torque_for_force(five_bar):
+    robot, q, v, a, pin = five_bar
+    three = np.array([True, True, False, True])
+    solutions = {
+        criterion: robot.constrained_inverse_dynamics(
+            q, v, a, pin, actuated=three, criterion=criterion
+        )
+        for criterion in ('minimum_torque', 'minimum_constraint_force')
+    }
+    tau, forces = (
+        [np.linalg.norm(part) for part in solutions['minimum_torque']],
+        [np.linalg.norm(part) for part in solutions['minimum_constraint_force']],
+    )
+    assert tau[0] < forces[0] - 1e-3 and forces[1] < tau[1] - 1e-3
+    for torques, _ in solutions.values():
+        assert_close(robot.constrained_forward_dynamics(q, v, torques, pin)[0], a)
+
+
+def test_minimum_torque_is_the_pseudo_inverse_of_the_lecture_notes(five_bar):
+    robot, q, v, a, pin = five_bar
+    three = np.array([True, True, False, True])
+    S = np.eye(4)[three]
+    N = support_projector(robot, q, pin)
+    expected = np.linalg.pinv(N.T @ S.T, rcond=1e-9) @ N.T @ robot.inverse_dynamics(q, v, a)
+    tau, _ = robot.constrained_inverse_dynamics(q, v, a, pin, actuated=three)
+    assert_close(tau[three], expected)  # [RD] eq. 3.100
+
+
+def test_one_actuator_of_a_five_bar_linkage_is_too_few(five_bar):
+    robot, q, v, a, pin = five_bar
+    with pytest.raises(InfeasibleError, match='cannot produce'):
+        robot.constrained_inverse_dynamics(q, v, a, pin, actuated=np.arange(4) == 0)
+
+
+def test_an_acceleration_that_breaks_the_loop_is_refused(five_bar):
+    robot, q, v, a, pin = five_bar
+    with pytest.raises(InfeasibleError, match='breaks the constraints'):
+        robot.constrained_inverse_dynamics(q, v, a + 0.1, pin)
+
+
+def test_prescribed_accelerations_that_break_the_loop_are_refused(five_bar):
+    robot, q, v, a, pin = five_bar
+    three = np.array([True, True, False, True])
+    wrong = a + 1.0
+    with pytest.raises(InfeasibleError, match='whatever the free joints do'):
+        constrained_hybrid_dynamics(robot, q, v, wrong, np.zeros(4), three, pin)
+
+
+def test_a_loop_is_the_same_as_a_pin_to_the_ground(five_bar):
+    robot, q, v, _, pin = five_bar
+    place = tuple(pin.position(robot, q))
+    loop = ClosedLoop('tip', 'base', other_point=place)
+    assert_close(loop.gap(robot, q), np.zeros(3))
+    tau = np.array([1.0, 2.0, 3.0, 4.0])
+    expected = robot.constrained_forward_dynamics(q, v, tau, pin)
+    for part, wanted in zip(robot.constrained_forward_dynamics(q, v, tau, loop), expected):
+        assert_close(part, wanted)
+
+
+def test_a_closed_linkage_conserves_energy_and_stays_closed(five_bar):
+    robot, q, v, _, pin = five_bar
+    place, step = pin.position(robot, q), 5e-4
+    energy = robot.kinetic_energy(q, v) + robot.potential_energy(q)
+    for _ in range(200):
+        a, _ = robot.constrained_forward_dynamics(q, v, np.zeros(4), pin)
+        middle, speed = q + 0.5 * step * v, v + 0.5 * step * a
+        # Half a step leaves the loop by second order: the projection takes it back.
+        speed = support_projector(robot, middle, pin) @ speed
+        a, _ = robot.constrained_forward_dynamics(middle, speed, np.zeros(4), pin)
+        q, v = q + step * speed, v + step * a
+        v = support_projector(robot, q, pin) @ v
+    assert_close(pin.position(robot, q), place, 1e-5)
+    assert_close(robot.kinetic_energy(q, v) + robot.potential_energy(q), energy, 1e-5, 10.0)
+
+
+def test_a_gear_couples_two_joints():
+    robot = Robot.from_urdf(planar_arm((0.5, 0.5)), backend='python')
+    gear = LinearConstraint.constant([[1.0, -2.0]])
+    q, v, tau = np.array([0.3, 0.4]), np.array([2.0, 1.0]), np.array([1.0, -1.0])
+    a, forces = robot.constrained_forward_dynamics(q, v, tau, gear)
+    assert a[0] == pytest.approx(2.0 * a[1])
+    # The same as one coordinate: q = T s with T = (2, 1), reduced by T^T.
+    T = np.array([2.0, 1.0])
+    h = robot.nonlinear_effects(q, v)
+    assert a[1] == pytest.approx(T @ (tau - h) / (T @ robot.mass_matrix(q) @ T))
+    assert_close(forces * np.array([1.0, -2.0]), robot.inverse_dynamics(q, v, a) - tau)
+
+
+def test_a_contact_given_twice_shares_its_force():
+    robot = Robot.from_urdf(planar_arm((0.5, 0.4, 0.3)), 'floating', backend='python')
+    s = random_state(robot, 3)
+    v = support_projector(robot, s.q, 'tip') @ s.v
+    a, once = robot.constrained_forward_dynamics(s.q, v, s.tau, 'tip')
+    same, twice = robot.constrained_forward_dynamics(s.q, v, s.tau, ['tip', 'tip'])
+    assert_close(same, a)
+    assert_close(twice, np.tile(0.5 * once, 2))
+
+
+def test_contacts_that_v_breaks_are_refused():
+    robot = Robot.from_urdf(planar_arm((0.5,)), 'floating', backend='python')
+    foot = [Contact('tip', point=point) for point in ((0.1, 0, 0), (-0.1, 0, 0), (0, 0.1, 0))]
+    s = random_state(robot, 3)
+    with pytest.raises(InfeasibleError, match='as when v breaks a contact'):
+        robot.contact_forces(s.q, s.v, s.tau, foot)
+
+
+def test_rows_that_depend_on_each_other_bounce_alike():
+    robot = Robot.from_urdf(planar_arm((0.5,)), 'floating', backend='python')
+    s = random_state(robot, 3)
+    with pytest.raises(InfeasibleError, match='different restitution'):
+        robot.impact(s.q, s.v, ['tip', 'tip'], [0, 0, 0, 1, 1, 1])
+
+
+def test_a_foot_that_bounces_along_the_normal_only_stops_sideways():
+    robot = Robot.from_urdf(planar_arm((0.5, 0.4)), 'floating', backend='python')
+    s = random_state(robot, 3)
+    J = constraint_jacobian(robot, s.q, 'tip')
+    after, _ = robot.impact(s.q, s.v, 'tip', [0.0, 0.0, 0.5])
+    assert_close(J @ after, np.array([0.0, 0.0, -0.5 * (J @ s.v)[2]]))
+
+
+def test_a_planar_arm_has_no_six_dimensional_inertia():
+    robot = Robot.from_urdf(planar_arm((0.5, 0.4, 0.3)), backend='python')
+    q, v = np.array([0.3, 0.4, 0.5]), np.zeros(3)
+    with pytest.raises(RankDeficientError, match='rank 3 where 6 is needed'):
+        robot.operational_space(q, v, 'tip')
+    Lambda, _, _ = operational_space(robot, q, v, 'tip', rows=(0, 2, 4))
+    J = robot.jacobian(q, 'tip')[[0, 2, 4]]
+    inverse = np.linalg.inv(J)
+    assert_close(Lambda, inverse.T @ robot.mass_matrix(q) @ inverse)
+    with pytest.raises(RankDeficientError, match='singularity'):
+        operational_space(robot, np.zeros(3), v, 'tip', rows=(0, 2, 4))
+
+
+def test_a_soft_contact_is_a_spring_and_a_damper():
+    robot = Robot.from_urdf(planar_arm((0.5, 0.4)), backend='python')
+    q, v = np.array([0.3, 0.4]), np.array([1.0, -2.0])
+    anchors = contact_positions(robot, q, 'tip') + np.array([0.0, 0.0, 0.01])
+    pressed = soft_contact_forces(robot, q, 0.0 * v, 'tip', anchors, 1000.0, 20.0)
+    assert_close(pressed, np.array([0.0, 0.0, 10.0]))
+    moving = soft_contact_forces(robot, q, v, 'tip', anchors, 1000.0, 20.0)
+    velocity = robot.frame_velocity(q, v, 'tip')[:3]
+    assert_close(moving - pressed, -20.0 * velocity)
+
+
+@pytest.mark.parametrize(
+    ('wrong', 'said'),
+    [
+        (lambda robot, q: Contact('tip', 'line'), "kind: 'line'"),
+        (lambda robot, q: Contact('tip', point=(1.0, 2.0)), 'point: shape'),
+        (lambda robot, q: ClosedLoop('tip', 'base', 'hinge'), "kind: 'hinge'"),
+        (lambda robot, q: LinearConstraint.constant([1.0, 2.0]), 'matrix: shape'),
+        (lambda robot, q: robot.contact_forces(q, q, q, 'toe'), "unknown frame 'toe'"),
+        (lambda robot, q: robot.contact_forces(q, q, q, 7), 'contacts: 7'),
+        (lambda robot, q: robot.contact_forces(q, q, [1.0], 'tip'), 'tau: shape'),
+        (lambda robot, q: robot.contact_forces(q, q, q * np.nan, 'tip'), 'tau: NaN'),
+        (lambda robot, q: robot.contact_forces(q, q, q + 0.5j, 'tip'), 'tau: not an array of real'),
+        (lambda robot, q: robot.constrained_inverse_dynamics(q, q, q + 0.5j, 'tip'), 'a: not an'),
+        (lambda robot, q: robot.impact(q, q + 0.5j, 'tip'), 'v: not an array of real'),
+        (lambda robot, q: robot.impact(q, q, 'tip', 1.5), 'restitution: 1.5'),
+        (lambda robot, q: robot.impact(q, q, 'tip', 'all'), 'restitution: not an array'),
+        (lambda robot, q: robot.impact(q, q, 'tip', [[0.1], [0.1, 0.2]]), 'restitution: not an'),
+        (lambda robot, q: robot.impact(q, q, 'tip', [0.1, 0.2]), r'restitution: \[0.1, 0.2\]'),
+        (
+            lambda robot, q: impact_energy_loss(robot, q, q, 'tip', [0.1, 0.2, 0.3]),
+            r'restitution: .* expected a number in \[0, 1\]$',
+        ),
+        (
+            lambda robot, q: robot.constrained_inverse_dynamics(q, q, q, 'tip', criterion='none'),
+            "criterion: 'none'",
+        ),
+        (
+            lambda robot, q: robot.constrained_inverse_dynamics(q, q, q, 'tip', actuated=[1, 0]),
+            'actuated: int64',
+        ),
+        (lambda robot, q: robot.operational_space(q, q, 'tip', rows=(0, 9)), 'rows: '),
+    ],
+)
+def test_wrong_arguments_are_named(wrong, said):
+    robot = Robot.from_urdf(planar_arm((0.5, 0.4)), backend='python')
+    with pytest.raises(InvalidArgumentError, match=said):
+        wrong(robot, np.array([0.3, 0.4]))
+
+
+@pytest.mark.parametrize(
+    'call',
+    [
+        lambda robot, q, v: robot.constrained_forward_dynamics(q, q, v, 'tip'),
+        lambda robot, q, v: robot.constrained_inverse_dynamics(q, q, v, 'tip'),
+        lambda robot, q, v: robot.impact(q, v, 'tip'),
+        lambda robot, q, v: robot.operational_space(q, v, 'tip', rows=(0, 1)),
+        lambda robot, q, v: consistent_acceleration(robot, q, q, v, 'tip'),
+        lambda robot, q, v: constrained_hybrid_dynamics(robot, q, q, v, q, [True, False], 'tip'),
+        lambda robot, q, v: constraint_bias(robot, q, v, 'tip'),
+        lambda robot, q, v: impact_energy_loss(robot, q, v, 'tip'),
+        lambda robot, q, v: soft_contact_forces(robot, q, v, 'tip', np.zeros((1, 3)), 1.0, 1.0),
+    ],
+)
+def test_leading_axes_that_do_not_go_together_are_named(call):
+    robot = Robot.from_urdf(planar_arm((0.5, 0.4)), backend='python')
+    with pytest.raises(InvalidArgumentError, match=r'leading axes .*\(2,\).*\(3,\)'):
+        call(robot, np.full((2, 2), 0.3), np.full((3, 2), 0.4))

@@ -1,0 +1,251 @@
+"""Contact dynamics agrees with Pinocchio's, on a quadruped and a humanoid."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from laws import assert_close
+from tolerances import AGAINST_PINOCCHIO
+
+from benchmarks.pinocchio_peer import PinocchioPeer
+from benchmarks.robots import urdf_path
+from dynamics_ros import Robot
+from dynamics_ros.constraints import (
+    ClosedLoop,
+    Contact,
+    consistent_acceleration,
+    constraint_jacobian,
+    constraint_ranks,
+    projected_newton_euler,
+    split_forces,
+    support_projector,
+)
+
+TALOS = urdf_path('talos_reduced')
+
+FEET = {
+    'anymal': ('point', ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')),
+    'talos_reduced': ('surface', ('left_sole_link', 'right_sole_link')),
+}
+
+
+@pytest.fixture(scope='module', params=FEET)
+def walker(request):
+    """A robot with its feet on the ground, Pinocchio's, and the contacts."""
+    text = urdf_path(request.param).read_text()
+    robot = Robot.from_urdf(text, 'floating', backend='python')
+    kind, feet = FEET[request.param]
+    contacts = [Contact(foot, kind, (0.02, 0.01, -0.03)) for foot in feet]
+    return robot, PinocchioPeer(text, robot), contacts
+
+
+@pytest.fixture(scope='module')
+def anymal():
+    return Robot.from_urdf(urdf_path('anymal'), 'floating', backend='python')
+
+
+@pytest.fixture(scope='module')
+def talos():
+    return Robot.from_urdf(TALOS, 'floating', backend='python')
+
+
+class PinocchioContacts:
+    """Pinocchio's rigid constraints of our contacts."""
+
+    def __init__(self, peer, contacts):
+        self.peer = peer
+        self.models = pin.StdVec_RigidConstraintModel()
+        self.data = pin.StdVec_RigidConstraintData()
+        types = {'point': pin.ContactType.CONTACT_3D, 'surface': pin.ContactType.CONTACT_6D}
+        for contact in contacts:
+            frame = peer.model.frames[peer.frame_id(contact.frame)]
+            placement = frame.placement * pin.SE3(np.eye(3), np.array(contact.point))
+            model = pin.RigidConstraintModel(
+                types[contact.kind],
+                peer.model,
+                frame.parentJoint,
+                placement,
+                pin.LOCAL_WORLD_ALIGNED,
+            )
+            self.models.append(model)
+            self.data.append(model.createData())
+        pin.initConstraintDynamics(peer.model, peer.data, self.models, self.data)
+
+    def forward_dynamics(self, q, v, tau):
+        peer = self.peer
+        a = pin.constraintDynamics(
+            peer.model,
+            peer.data,
+            peer.configuration(q),
+            peer.velocity(v),
+            peer.G @ tau,
+            self.models,
+            self.data,
+        )
+        parts = [
+            data.contact_force.linear
+            if model.type == pin.ContactType.CONTACT_3D
+            else data.contact_force.vector
+            for model, data in zip(self.models, self.data)
+        ]
+        return peer.G.T @ a, np.concatenate(parts)
+
+    def impact(self, q, v, restitution):
+        peer = self.peer
+        after = pin.impulseDynamics(
+            peer.model,
+            peer.data,
+            peer.configuration(q),
+            peer.velocity(v),
+            self.models,
+            self.data,
+            restitution,
+        )
+        return peer.G.T @ after
+
+
+def state_in_contact(robot, contacts, seed=5):
+    rng = np.random.default_rng(seed)
+    q = robot.random_configuration(rng)
+    v, tau = rng.normal(size=(2, robot.nv))
+    return q, support_projector(robot, q, contacts) @ v, tau
+
+
+def test_accelerations_and_contact_forces(walker):
+    robot, peer, contacts = walker
+    q, v, tau = state_in_contact(robot, contacts)
+    a, forces = robot.constrained_forward_dynamics(q, v, tau, contacts)
+    theirs = PinocchioContacts(peer, contacts).forward_dynamics(q, v, tau)
+    assert_close(a, theirs[0], AGAINST_PINOCCHIO)
+    assert_close(forces, theirs[1], AGAINST_PINOCCHIO)
+
+
+@pytest.mark.parametrize('restitution', [0.0, 0.3])
+def test_impacts(walker, restitution):
+    robot, peer, contacts = walker
+    q, _, _ = state_in_contact(robot, contacts)
+    v = np.random.default_rng(3).normal(size=robot.nv)
+    after, _ = robot.impact(q, v, contacts, restitution)
+    theirs = PinocchioContacts(peer, contacts).impact(q, v, restitution)
+    assert_close(after, theirs, AGAINST_PINOCCHIO)
+
+
+def test_the_sum_over_bodies(walker):
+    robot, peer, contacts = walker
+    q, v, _ = state_in_contact(robot, contacts)
+    M, b, g = projected_newton_euler(robot, q, v)
+    assert_close(M, peer.mass_matrix(q), AGAINST_PINOCCHIO)
+    assert_close(g, peer.gravity(q), AGAINST_PINOCCHIO)
+    assert_close(b + g, peer.nonlinear_effects(q, v), AGAINST_PINOCCHIO)
+
+
+def test_contacts_bear_the_weight_of_a_robot_at_rest(walker):
+    robot, _, contacts = walker
+    q, v, _ = state_in_contact(robot, contacts)
+    rest = np.zeros(robot.nv)
+    tau, forces = robot.constrained_inverse_dynamics(q, 0.0 * v, rest, contacts)
+    total = sum(part[:3] for part in split_forces(forces, contacts))
+    # The environment pushes up: forces on the robot are positive.
+    assert_close(total, np.array([0.0, 0.0, 9.81 * robot.total_mass]))
+    assert not tau[:6].any()
+    a, _ = robot.constrained_forward_dynamics(q, 0.0 * v, tau, contacts)
+    assert_close(a, rest, AGAINST_PINOCCHIO, 100.0)
+
+
+def test_torques_that_move_a_robot_in_contact(walker):
+    robot, peer, contacts = walker
+    q, v, tau = state_in_contact(robot, contacts)
+    a = consistent_acceleration(robot, q, v, tau, contacts)
+    torques, forces = robot.constrained_inverse_dynamics(q, v, a, contacts)
+    assert not torques[:6].any()
+    theirs = PinocchioContacts(peer, contacts).forward_dynamics(q, v, torques)
+    assert_close(theirs[0], a, AGAINST_PINOCCHIO, 100.0)
+    assert_close(theirs[1], forces, AGAINST_PINOCCHIO)
+    # [RD] eq. 3.100, written out.
+    N, S = support_projector(robot, q, contacts), np.eye(robot.nv)[6:]
+    needed = N.T @ robot.inverse_dynamics(q, v, a)
+    expected = np.linalg.pinv(N.T @ S.T, rcond=1e-9) @ needed
+    assert_close(torques[6:], expected, 10 * AGAINST_PINOCCHIO)
+
+
+@pytest.mark.parametrize(
+    ('feet', 'total', 'base', 'internal'), [(1, 3, 3, 0), (2, 6, 5, 1), (3, 9, 6, 3), (4, 12, 6, 6)]
+)
+def test_what_the_point_feet_of_a_quadruped_hold(anymal, feet, total, base, internal):
+    """[RD] 2.10.4: two feet leave a turn about their line, three hold the base."""
+    q = anymal.random_configuration(1)
+    ranks = constraint_ranks(anymal, q, FEET['anymal'][1][:feet])
+    assert (ranks.total, ranks.base, ranks.internal) == (total, base, internal)
+    assert ranks.base_is_controllable == (feet >= 3)
+
+
+@pytest.mark.parametrize(('points', 'rank'), [(1, 3), (2, 5), (3, 6), (4, 6)])
+def test_what_several_points_on_one_foot_of_a_humanoid_hold(talos, points, rank):
+    """[RD] 2.10.4: two points hold five, three hold all six with nine rows."""
+    corners = [(0.1, 0.05, 0.0), (-0.1, 0.05, 0.0), (0.1, -0.05, 0.0), (-0.1, -0.05, 0.0)]
+    contacts = [Contact('left_sole_link', point=corner) for corner in corners[:points]]
+    ranks = constraint_ranks(talos, talos.random_configuration(2), contacts)
+    assert (ranks.total, ranks.base) == (rank, rank)
+    assert ranks.redundant == 3 * points - rank
+
+
+def test_corners_of_a_foot_together_are_its_surface(talos):
+    corners = [(0.1, 0.05, 0.0), (-0.1, 0.05, 0.0), (0.1, -0.05, 0.0), (-0.1, -0.05, 0.0)]
+    points = [Contact('left_sole_link', point=corner) for corner in corners]
+    surface = Contact('left_sole_link', 'surface')
+    q, v, tau = state_in_contact(talos, surface)
+    a, forces = talos.constrained_forward_dynamics(q, v, tau, points)
+    expected, wrench = talos.constrained_forward_dynamics(q, v, tau, surface)
+    assert_close(a, expected, AGAINST_PINOCCHIO)
+    assert_close(sum(split_forces(forces, points)), wrench[:3], AGAINST_PINOCCHIO)
+
+
+def pinocchio_loop(peer, loop, q, v, tau):
+    """Accelerations, and the wrench of the weld in the axes of the first frame, by Pinocchio."""
+    model, data = peer.model, peer.data
+    first, second = (model.frames[peer.frame_id(name)] for name in (loop.frame, loop.other))
+    pin.framesForwardKinematics(model, data, peer.configuration(q))
+    placement = first.placement * pin.SE3(np.eye(3), np.array(loop.point))
+    weld = data.oMi[first.parentJoint] * placement
+    constraint = pin.RigidConstraintModel(
+        pin.ContactType.CONTACT_6D,
+        model,
+        first.parentJoint,
+        placement,
+        second.parentJoint,
+        data.oMi[second.parentJoint].inverse() * weld,
+        pin.LOCAL,
+    )
+    models, workspace = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    models.append(constraint)
+    workspace.append(constraint.createData())
+    pin.initConstraintDynamics(model, data, models, workspace)
+    state = peer.configuration(q), peer.velocity(v), peer.G @ tau
+    a = pin.constraintDynamics(model, data, *state, models, workspace)
+    return peer.G.T @ a, workspace[0].contact_force
+
+
+def test_hands_that_hold_the_same_thing(talos):
+    """A loop through both arms: neither hand moves against the other."""
+    left, right = 'gripper_left_base_link', 'gripper_right_base_link'
+    q = talos.random_configuration(5)
+    grip = (0.0, 0.1, 0.0)
+    between = np.linalg.inv(talos.forward_kinematics(q, right)) @ talos.forward_kinematics(q, left)
+    loop = ClosedLoop(left, right, 'pose', grip, tuple((between @ [*grip, 1.0])[:3]))
+    assert_close(loop.gap(talos, q), np.zeros(3))
+    v, tau = np.random.default_rng(6).normal(size=(2, talos.nv))
+    v = support_projector(talos, q, loop) @ v
+    ranks = constraint_ranks(talos, q, loop)
+    # It binds arms and torso to each other and leaves the base free.
+    assert (ranks.base, ranks.internal) == (0, 6)
+    J = constraint_jacobian(talos, q, loop)
+    turns = [talos.frame_velocity(q, v, hand)[3:] for hand in (left, right)]
+    assert_close(turns[0], turns[1])
+    a, wrench = talos.constrained_forward_dynamics(q, v, tau, loop)
+    theirs, force = pinocchio_loop(PinocchioPeer(TALOS.read_text(), talos), loop, q, v, tau)
+    assert_close(a, theirs, AGAINST_PINOCCHIO)
+    R = talos.forward_kinematics(q, left)[:3, :3]
+    assert_close(wrench, np.concatenate([R @ force.linear, R @ force.angular]), AGAINST_PINOCCHIO)
+    assert_close(talos.inverse_dynamics(q, v, a) - J.T @ wrench, tau, AGAINST_PINOCCHIO, 1e3)
+    assert_close((talos.inverse_dynamics(q, v, a) - tau)[:6], np.zeros(6), AGAINST_PINOCCHIO, 1e3)

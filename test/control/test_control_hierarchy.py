@@ -1,0 +1,251 @@
+"""Tasks in strict order with inequalities: optimal, and safe for a robot on its feet."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from laws import assert_close, rate
+from random_robots import State
+from scipy.optimize import nnls
+from tolerances import DIFFERENCE, LAW
+
+from benchmarks.robots import urdf_path
+from dynamics_ros import Robot
+from dynamics_ros.constraints import constraint_bias, constraint_jacobian, support_projector
+from dynamics_ros.control import (
+    Level,
+    Task,
+    WholeBodyProblem,
+    constrained_least_squares,
+    solve_hierarchy,
+    solve_prioritized,
+)
+from dynamics_ros.errors import InfeasibleError, InvalidArgumentError
+
+SEEDS = st.integers(0, 2**32 - 1)
+FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
+FRICTION = 0.6
+OPTIMAL = 1e-7
+"""Relative: a solution is exact for its active set; its conditions are differences."""
+
+
+@pytest.fixture(scope='module')
+def anymal():
+    return Robot.from_urdf(urdf_path('anymal'), 'floating', backend='python')
+
+
+@pytest.fixture(scope='module')
+def standing(anymal):
+    """A stance: knees bent, all four feet under the base."""
+    q = anymal.neutral()
+    for name, index in anymal.joint_q_indices.items():
+        fore = 1.0 if name[1] == 'F' else -1.0
+        q[index] = {'HAA': 0.1, 'HFE': 0.6 * fore, 'KFE': -1.1 * fore}[name[-3:]]
+    return q
+
+
+def problem_of(seed, rows, inequalities, n):
+    """A random problem that has a solution."""
+    rng = np.random.default_rng(seed)
+    A, b = rng.normal(size=(rows, n)), 5.0 * rng.normal(size=rows)
+    C, inside = rng.normal(size=(inequalities, n)), rng.normal(size=n)
+    return A, b, C, C @ inside + rng.uniform(0.0, 1.0, inequalities)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS, st.integers(1, 6), st.integers(0, 12), st.integers(1, 6))
+def test_least_squares_with_inequalities_is_optimal(seed, rows, inequalities, n):
+    A, b, C, d = problem_of(seed, rows, inequalities, n)
+    x = constrained_least_squares(A, b, C, d)
+    assert (C @ x - d).max(initial=0.0) <= OPTIMAL
+    # The gradient is held by the inequalities that are reached, none of which pulls.
+    gradient = A.T @ (A @ x - b)
+    reached = C[C @ x - d > -1e-6]
+    _, unbalanced = nnls(-reached.T, gradient) if len(reached) else (0, np.linalg.norm(gradient))
+    assert unbalanced <= OPTIMAL * max(100.0, np.abs(gradient).max())
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS, st.integers(2, 5))
+def test_without_inequalities_it_is_the_null_space_projection(seed, n):
+    rng = np.random.default_rng(seed)
+    parts = [(rng.normal(size=(m, n)), rng.normal(size=m)) for m in (1, 1, 2, 2)]
+    x = solve_hierarchy([Level.equality(A, b) for A, b in parts]).x
+    assert_close(x, solve_prioritized([Task(A, b) for A, b in parts]), 1e-6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(SEEDS)
+# In these, bounds that meet in one point depend on each other.
+@example(907)
+@example(67500)
+def test_no_level_disturbs_those_before_it(seed):
+    rng = np.random.default_rng(seed)
+    levels = [
+        Level.inequality(rng.normal(size=(3, 6)), rng.normal(size=3)),
+        Level.equality(rng.normal(size=(2, 6)), rng.normal(size=2)),
+        Level.inequality(rng.normal(size=(4, 6)), rng.normal(size=4)),
+        Level.equality(rng.normal(size=(5, 6)), rng.normal(size=5)),
+    ]
+    before = [solve_hierarchy(levels[:k]).violations for k in range(1, 5)]
+    for k in range(1, 4):
+        assert_close(np.array(before[k][:k]), np.array(before[k - 1]), 1e-6)
+
+
+def test_an_inequality_that_cannot_be_met_is_violated_least_and_no_more_later():
+    impossible = Level.inequality([[1.0, 0.0], [-1.0, 0.0]], [-1.0, -1.0])  # x <= -1 and x >= 1
+    greedy = Level.equality([[1.0, 0.0]], [10.0])
+    solution = solve_hierarchy([impossible, greedy, Level.equality([[0.0, 1.0]], [3.0])])
+    assert_close(solution.x, np.array([0.0, 3.0]), LAW)
+    assert solution.violations == pytest.approx((np.sqrt(2.0), 10.0, 0.0))
+    assert solution.freedom == 0
+
+
+def test_levels_of_the_same_priority_share_by_weight():
+    left, right = Level.equality([[1.0]], [0.0]), Level.equality([[1.0]], [1.0])
+    assert solve_hierarchy([left + right]).x == pytest.approx([0.5])
+    assert solve_hierarchy([left + 2.0 * right]).x == pytest.approx([0.8])
+
+
+def test_a_bound_that_contradicts_itself_is_refused():
+    C, d = np.array([[1.0], [-1.0]]), np.array([-1.0, -1.0])
+    with pytest.raises(InfeasibleError, match='contradict'):
+        constrained_least_squares(np.eye(1), np.zeros(1), C, d)
+    with pytest.raises(InfeasibleError, match='without variables'):
+        constrained_least_squares(np.eye(1), np.zeros(1), np.zeros((1, 1)), np.array([-1.0]))
+
+
+# Whole bodies.
+
+
+def on_the_ground(robot, q, v, motion):
+    """The physics that any motion has to obey."""
+    J = constraint_jacobian(robot, q, FEET)
+    assert_close(J @ motion.a + constraint_bias(robot, q, v, FEET), np.zeros(12), LAW, 100.0)
+    needed = robot.inverse_dynamics(q, v, motion.a)
+    assert_close(motion.tau + J.T @ motion.forces, needed, LAW, 1000.0)
+    assert not motion.tau[:6].any()
+
+
+def within_friction(forces):
+    sideways = np.linalg.norm(forces.reshape(-1, 3)[:, :2], axis=1)
+    return (sideways <= FRICTION * forces.reshape(-1, 3)[:, 2] + 1e-6).all()
+
+
+def test_a_base_accelerates_as_commanded_with_least_torque(anymal, standing):
+    v, base = np.zeros(anymal.nv), anymal.body_names[0]
+    problem = WholeBodyProblem(anymal, standing, v, FEET)
+    wanted = np.array([0.3, -0.2, 0.5, 0.1, 0.2, -0.3])
+    motion = problem.solve(
+        [
+            problem.friction_cones(FRICTION) + problem.torque_limits(),
+            problem.frame_acceleration(base, wanted),
+            problem.torques(np.zeros(12)),
+        ]
+    )
+    on_the_ground(anymal, standing, v, motion)
+    assert_close(anymal.frame_acceleration(standing, v, motion.a, base), wanted)
+    assert within_friction(motion.forces)
+    assert motion.violations[:2] == pytest.approx((0.0, 0.0), abs=1e-6)
+    # Without friction in the way it is the pseudo-inverse of [RD] eq. 3.100.
+    least, _ = anymal.constrained_inverse_dynamics(standing, v, motion.a, FEET)
+    free = problem.solve([problem.frame_acceleration(base, wanted), problem.torques(np.zeros(12))])
+    assert_close(free.tau, least, 1e-6, 10.0)
+    assert np.linalg.norm(motion.tau) >= np.linalg.norm(least) - 1e-6
+
+
+def test_feet_do_not_slip_when_more_is_asked_than_friction_holds(anymal, standing):
+    v, base = np.zeros(anymal.nv), anymal.body_names[0]
+    problem = WholeBodyProblem(anymal, standing, v, FEET)
+    wanted = np.array([9.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    motion = problem.solve(
+        [
+            problem.friction_cones(FRICTION, least_normal_force=5.0, facets=8),
+            problem.frame_acceleration(base, wanted),
+            problem.contact_forces(np.zeros(12)),
+        ]
+    )
+    on_the_ground(anymal, standing, v, motion)
+    assert within_friction(motion.forces)
+    assert motion.forces[2::3].min() >= 5.0 - 1e-6
+    reached = anymal.frame_acceleration(standing, v, motion.a, base)[0]
+    # Friction allows what its share of the weight accelerates, less the corners of the pyramid.
+    assert 0.6 * FRICTION * 9.81 < reached < 9.0
+    assert motion.violations[1] > 1.0
+
+
+def test_torques_stay_within_limits_when_more_is_asked(anymal, standing):
+    v, base = np.zeros(anymal.nv), anymal.body_names[0]
+    problem = WholeBodyProblem(anymal, standing, v, FEET)
+    limits = np.full(12, 25.0)
+    motion = problem.solve(
+        [
+            problem.torque_limits(limits) + problem.friction_cones(FRICTION),
+            problem.frame_acceleration(base, np.array([0.0, 0.0, 30.0, 0.0, 0.0, 0.0])),
+        ]
+    )
+    on_the_ground(anymal, standing, v, motion)
+    assert np.abs(motion.tau).max() <= 25.0 + 1e-6
+    assert np.abs(motion.tau).max() == pytest.approx(25.0)
+    assert motion.violations[0] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_foot_swings_while_three_carry(anymal, standing):
+    v = np.zeros(anymal.nv)
+    problem = WholeBodyProblem(anymal, standing, v, FEET[:3])
+    swing = np.array([1.0, 0.0, 2.0])
+    motion = problem.solve(
+        [
+            problem.frame_acceleration(anymal.body_names[0], np.zeros(6)),
+            problem.frame_acceleration('RH_FOOT', swing, rows=(0, 1, 2)),
+        ]
+    )
+    acceleration = anymal.frame_acceleration(standing, v, motion.a, 'RH_FOOT')
+    assert_close(acceleration[:3], swing)
+    assert motion.forces.shape == (9,)
+
+
+def test_the_centre_of_mass_accelerates_as_commanded(anymal, standing):
+    rng = np.random.default_rng(3)
+    v = support_projector(anymal, standing, FEET) @ rng.normal(size=anymal.nv)
+    problem = WholeBodyProblem(anymal, standing, v, FEET)
+    wanted = np.array([0.5, -0.3, 1.0])
+    motion = problem.solve([problem.center_of_mass_acceleration(wanted)])
+    on_the_ground(anymal, standing, v, motion)
+    s = State(standing, v, motion.a, motion.tau)
+    acceleration = rate(lambda q, v: anymal.com_jacobian(q) @ v, anymal, s, motion.a)
+    assert_close(acceleration, wanted, DIFFERENCE, 10.0)
+    # ... which is what the feet push beyond the weight.
+    pushed = motion.forces.reshape(4, 3).sum(axis=0) / anymal.total_mass - [0.0, 0.0, 9.81]
+    assert_close(pushed, wanted, LAW, 10.0)
+
+
+def test_a_force_is_applied_where_it_is_asked_for(anymal, standing):
+    v = np.zeros(anymal.nv)
+    problem = WholeBodyProblem(anymal, standing, v, FEET)
+    still = problem.frame_acceleration(anymal.body_names[0], np.zeros(6))
+    even = problem.solve([still, problem.contact_forces(np.zeros(12))])
+    wanted = even.forces.copy()
+    # Two feet that push against each other leave the sum, not the least torque.
+    arm = constraint_jacobian(anymal, standing, FEET)
+    line = np.linalg.svd(arm[:, :6].T)[2][-1]
+    wanted += 20.0 * line
+    motion = problem.solve([still, problem.contact_forces(wanted)])
+    assert_close(motion.forces, wanted, 1e-7)
+    assert_close(motion.a, even.a, 1e-6)
+
+
+def test_wrong_levels_are_named(anymal, standing):
+    problem = WholeBodyProblem(anymal, standing, np.zeros(anymal.nv), FEET)
+    with pytest.raises(InvalidArgumentError, match='normal: '):
+        problem.friction_cones(FRICTION, normal=(0.0, 0.0, 2.0))
+    with pytest.raises(InvalidArgumentError, match='facets: 2'):
+        problem.friction_cones(FRICTION, facets=2)
+    with pytest.raises(InvalidArgumentError, match='matrix: shape'):
+        problem.acceleration(np.eye(3), np.zeros(3))
+    with pytest.raises(InvalidArgumentError, match='target: shape'):
+        problem.joint_accelerations(np.zeros(3))
+    with pytest.raises(InvalidArgumentError, match='levels: 2 levels'):
+        solve_hierarchy([Level.equality(np.eye(2), np.zeros(2)), problem.torques(np.zeros(12))])

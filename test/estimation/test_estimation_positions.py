@@ -1,0 +1,70 @@
+"""Positions that cannot be in the unit that they are taken for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynamics_ros import Robot
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.estimation.samples.position_check import joints_far_beyond_limits, told_together
+
+ARM = Robot.from_urdf((Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf').read_text())
+RAIL = Robot.from_urdf(
+    '<robot name="rail"><link name="base"/><link name="cart"/><joint name="slide" type="prismatic">'
+    '<parent link="base"/><child link="cart"/><limit lower="0" upper="0.4" velocity="1"'
+    ' effort="1"/></joint></robot>'
+)
+WHEEL = Robot.from_urdf(
+    '<robot name="wheel"><link name="base"/><link name="rim"/><joint name="axle" type="continuous">'
+    '<parent link="base"/><child link="rim"/></joint></robot>',
+    'floating',
+)
+
+
+def test_within_the_limits_and_a_little_beyond_nothing_is_said():
+    for q in (ARM.lower_limits, ARM.upper_limits, ARM.neutral()):
+        assert joints_far_beyond_limits(ARM, q) == {}
+        assert joints_far_beyond_limits(ARM, 1.1 * q) == {}
+    assert told_together({}) == ''
+
+
+def test_degrees_are_named_with_joint_value_and_limits():
+    q = ARM.neutral()
+    q[2] = 45.0
+    name = ARM.joint_names[2]
+    (told,) = joints_far_beyond_limits(ARM, q).values()
+    limits = f'{ARM.lower_limits[2]:.4g} to {ARM.upper_limits[2]:.4g} rad'
+    assert told == f'{name} is at 45 (limits {limits}; degrees?)'
+    text = told_together(joints_far_beyond_limits(ARM, np.full(7, 90.0)))
+    assert all(name in text for name in ARM.joint_names)
+
+
+def test_another_turn_is_told_without_a_guess():
+    q = ARM.neutral()
+    q[1] = ARM.upper_limits[1] + 0.6 * (ARM.upper_limits[1] - ARM.lower_limits[1])
+    (told,) = joints_far_beyond_limits(ARM, q).values()
+    assert told.endswith('rad)')
+
+
+def test_millimetres():
+    assert joints_far_beyond_limits(RAIL, [0.45]) == {}
+    assert joints_far_beyond_limits(RAIL, [250.0])['slide'].endswith('0.4 m; millimetres?)')
+
+
+def test_a_joint_without_limits_cannot_be_judged():
+    q = WHEEL.neutral()
+    q[-1], q[:3] = 1e6, 1e6
+    assert joints_far_beyond_limits(WHEEL, q) == {}
+
+
+def test_many_are_not_all_named():
+    many = {f'joint_{i}': f'joint_{i} is at 90' for i in range(30)}
+    assert told_together(many).endswith('joint_7 is at 90 and 22 more')
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(InvalidArgumentError, match='q'):
+        joints_far_beyond_limits(ARM, [1.0, np.nan])

@@ -1,0 +1,191 @@
+"""External torques in motion that are far above what is stated: told, and no longer when they fall.
+
+A moving arm with friction that nobody has described, through the pipeline of contact_node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from ros_harness import description
+
+from benchmarks.timing import wait_until_compiled
+from dynamics_ros import Robot
+from dynamics_ros.estimation import ResidualWatch
+from dynamics_ros.nodes.contact.messages import filled_estimate
+from dynamics_ros.nodes.contact.pipeline import ContactPipeline
+from dynamics_ros.nodes.input.state import RobotState
+from dynamics_ros.nodes.parameters.groups import ContactParameters
+from dynamics_ros.nodes.wire.forms import MessageForm
+
+HAND = 'tool0'
+STEP = 5_000_000
+"""ns"""
+
+FRICTION = np.array([4.0, 4.0, 3.0, 3.0, 0.0, 0.0, 0.0])
+"""Nm; stated are 0.1 and less."""
+
+
+@pytest.fixture(scope='module')
+def robot():
+    return Robot.from_urdf(description())
+
+
+class Arm:
+    """An arm in motion, and the pipeline that hears of it."""
+
+    def __init__(self, robot) -> None:
+        self.robot, self.values = robot, ContactParameters(frames=(HAND,))
+        self.rng = np.random.default_rng(3)
+        self.time = 10**9
+        self.pipeline = self.made()
+
+    def made(self, **effort):
+        values = replace(self.values, effort=replace(self.values.effort, **effort))
+        pipeline = ContactPipeline(self.robot, values, HAND)
+        pipeline.compile(wait=True)
+        wait_until_compiled()
+        return pipeline
+
+    def go(self, seconds, *, friction=0.0, force=(0.0, 0.0, 0.0), plain=False):
+        """Move on; (error, covariance) of the wrench ten times a second.
+
+        With ``plain`` all states that can be take the short way.
+        """
+        told, rates = [], np.linspace(0.8, 1.6, 7)
+        for k in range(round(seconds * 1e9 / STEP)):
+            self.time += STEP
+            phase = rates * self.time * 1e-9 + np.arange(7.0)
+            q = np.array([0.3, -0.5, 0.2, -2.0, 0.4, 1.6, 0.8]) + 0.4 * np.sin(phase)
+            v, a = 0.4 * rates * np.cos(phase), -0.4 * rates**2 * np.sin(phase)
+            effort = self.robot.inverse_dynamics(q, v, a) + friction * np.tanh(v / 0.01)
+            effort += self.pipeline.observer.effort_model.friction_torque(v)
+            J = self.robot.jacobian(q, HAND, 'local')[:3]
+            effort -= J.T @ force
+            effort += self.rng.normal(0.0, 0.05, 7)
+            v = v + self.rng.normal(0.0, 0.001, 7)
+            self.state = RobotState(
+                *divmod(self.time, 10**9), q, v, effort, (), (), (), np.zeros(7, dtype=bool)
+            )
+            pipeline = self.pipeline
+            if plain and pipeline.observer.settled:
+                raw = pipeline.observer.update(self.time, q, v, effort)
+                pipeline.take_plain(self.time, raw, q, v, effort)
+                pipeline.tell(self.time)
+                values = raw - pipeline.tare.offset
+            else:
+                external = pipeline.update(self.state)
+                values = None if external is None else external.values
+            if k % 20 == 0 and values is not None:
+                (self.estimate,) = pipeline.wrenches(self.state, values)
+                told.append((self.estimate.wrench - [*force, 0, 0, 0], self.estimate.covariance))
+        return told
+
+    @property
+    def flagged(self):
+        return bool(self.pipeline.residuals.excess.any())
+
+    @property
+    def message(self):
+        def form(key, make, numbers):
+            return MessageForm(make(key), numbers)
+
+        return filled_estimate(form, self.pipeline, self.state, self.estimate, 'base').message(
+            bytes(8)
+        )
+
+
+@pytest.fixture
+def arm(robot):
+    return Arm(robot)
+
+
+def normalised(told):
+    return np.mean([e @ np.linalg.solve(P, e) for e, P in told]) / 6.0
+
+
+@pytest.mark.parametrize('plain', [False, True])
+def test_friction_that_is_not_stated_is_told_until_it_is_gone(arm, plain):
+    before = arm.go(9.0, friction=FRICTION, plain=plain)[10:]
+    assert not arm.flagged, 'ten seconds are not over'
+    arm.go(3.0, friction=FRICTION, plain=plain)
+    assert arm.flagged
+    after = arm.go(5.0, friction=FRICTION, plain=plain)
+    assert normalised(before) > 50.0
+    assert 0.1 < normalised(after) < 2.0
+    assert arm.pipeline.distrusted == {HAND}
+    for name in ('shoulder_yaw ', 'elbow_pitch '):
+        assert name in arm.pipeline.caution
+    assert 'wrist_roll' not in arm.pipeline.caution
+    arm.go(18.0, plain=plain)
+    assert not arm.flagged
+    assert not arm.pipeline.distrusted
+    assert not arm.pipeline.caution
+    assert 0.1 < normalised(arm.go(3.0, plain=plain)) < 2.0
+
+
+def test_what_is_stated_is_not_doubted(arm):
+    told = arm.go(25.0)[10:]
+    assert not arm.flagged
+    assert not arm.pipeline.caution
+    assert normalised(told) < 2.0
+    assert not arm.message.degraded
+
+
+def test_a_contact_of_some_seconds_is_none_of_it(arm):
+    push = np.array([10.0, -20.0, 15.0])
+    arm.go(7.0)
+    arm.go(4.0, force=push)
+    assert np.linalg.norm(arm.estimate.wrench[:3] - push) < 5.0
+    arm.go(1.0)
+    assert not arm.flagged
+    arm.go(13.0)
+    arm.go(8.0, force=push)
+    assert not arm.flagged
+
+
+def test_the_message_says_so_and_what_is_known_survives_a_change_of_the_robot(arm):
+    arm.go(9.0, friction=FRICTION)
+    before = arm.message
+    arm.go(3.0, friction=FRICTION)
+    after = arm.message
+    assert after.degraded
+    assert not arm.estimate.degraded, 'all directions are felt'
+    assert not before.degraded
+    assert after.covariance[0] > 9.0 * before.covariance[0]
+    thresholds = arm.pipeline.detector.constants.copy()
+    successor, described = arm.made(), arm.made(noise=(1.0,))
+    successor.inherit(arm.pipeline)
+    arm.pipeline = successor
+    arm.go(0.5, friction=FRICTION)
+    assert arm.message.degraded
+    assert arm.message.covariance[0] > 0.3 * after.covariance[0]
+    assert np.allclose(arm.pipeline.detector.constants, thresholds)
+    described.inherit(arm.pipeline)
+    assert not described.residuals.advice, 'other efforts are looked at anew'
+
+
+def test_a_tare_counts_and_so_does_only_what_moves(robot):
+    watch, stated, v = ResidualWatch(robot), np.full(7, 0.1), np.zeros(7)
+    v[:2] = 0.5
+    for k in range(1, 200):
+        watch.add(k * 10**8, np.full(7, 2.0), v)
+    assert watch.judge(np.zeros(7), stated)
+    assert np.flatnonzero(watch.excess).tolist() == [0, 1]
+    for k in range(200, 215):
+        watch.add(k * 10**8, np.full(7, 2.0), v)
+    assert watch.judge(np.full(7, 2.0), stated)
+    assert not watch.excess.any()
+
+
+def test_a_robot_that_stands_on_the_ground_is_not_judged():
+    robot = Robot.from_urdf(description(), root_joint='floating')
+    watch = ResidualWatch(robot)
+    for k in range(1, 200):
+        watch.add(k * 10**8, np.full(robot.nv, 50.0), np.ones(robot.nv))
+    assert not watch.judge(np.zeros(robot.nv), np.full(robot.nv, 0.1))

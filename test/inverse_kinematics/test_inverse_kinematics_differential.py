@@ -1,0 +1,346 @@
+"""Differential inverse kinematics: tasks in order, limits that hold, singularities survived."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from random_robots import random_urdf
+from scipy.optimize import lsq_linear
+
+from dynamics_ros import Robot
+from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
+from dynamics_ros.inverse_kinematics.differential import (
+    CartesianServo,
+    CenterOfMassTask,
+    DifferentialInverseKinematics,
+    FrameTask,
+    Limits,
+    PostureTask,
+    ServoSettings,
+    TwistTask,
+    bounded,
+)
+
+ARM = 'urdf/seven_joint_arm.urdf'
+TIP = 'tool0'
+Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
+DT = 0.01
+
+# Damping of 1e-6 leaves 1e-12 / sigma^2 of a demand undone, sigma about 0.1 at Q.
+UNDAMPED = {'damping': 1e-6, 'singular_damping': 0.0}
+EXACT = 1e-9
+
+
+@pytest.fixture(scope='module')
+def arm():
+    from pathlib import Path
+
+    return Robot.from_urdf(Path(__file__).parents[2] / ARM)
+
+
+@pytest.fixture(params=['DAQP', 'SciPy'])
+def solver(request, monkeypatch):
+    """Both solvers of the QP."""
+    if request.param == 'SciPy':
+        monkeypatch.setattr(bounded, 'daqp', None)
+    else:
+        assert bounded.daqp is not None, 'the tests need daqp'
+
+
+def run(robot, solver, q, seconds, last=None):
+    """Integrate; the configurations and velocities on the way."""
+    path, speeds = [q], []
+    for _ in range(round(seconds / DT)):
+        motion = solver.velocity(path[-1], DT, last)
+        last = motion.v
+        speeds.append(motion.v)
+        path.append(robot.integrate(path[-1], DT * motion.v))
+    return np.array(path), np.array(speeds)
+
+
+def test_a_twist_is_met_exactly_where_no_limit_binds(arm):
+    twist = np.array([0.1, -0.05, 0.02, 0.1, 0.2, -0.1])
+    one = DifferentialInverseKinematics(arm, [TwistTask(TIP, twist)], **UNDAMPED)
+    motion = one.velocity(Q, DT)
+    assert_allclose(arm.jacobian(Q, TIP) @ motion.v, twist, atol=EXACT)
+    assert motion.at_limit == {} and motion.scale == 1.0 and motion.missed[0] < EXACT
+
+
+def test_the_least_velocity_is_taken_of_those_that_meet_it(arm):
+    twist = np.full(6, 0.1)
+    one = DifferentialInverseKinematics(arm, [TwistTask(TIP, twist)], **UNDAMPED)
+    expected = np.linalg.pinv(arm.jacobian(Q, TIP)) @ twist
+    assert_allclose(one.velocity(Q, DT).v, expected, atol=EXACT)
+
+
+@pytest.mark.parametrize('follow', ['pose', 'position', 'orientation'])
+def test_a_frame_comes_to_its_target(arm, follow):
+    target = arm.forward_kinematics(Q + 0.3, TIP)
+    one = DifferentialInverseKinematics(arm, [FrameTask(TIP, target, follow=follow)])
+    path, _ = run(arm, one, Q, 3.0)
+    found = arm.forward_kinematics(path[-1], TIP)
+    if follow != 'orientation':
+        assert_allclose(found[:3, 3], target[:3, 3], atol=1e-6)
+    if follow != 'position':
+        assert_allclose(found[:3, :3], target[:3, :3], atol=1e-6)
+
+
+def test_a_frame_follows_a_target_in_a_frame_that_moves(arm):
+    wanted = np.linalg.inv(arm.forward_kinematics(Q + 0.1, 'forearm_link')) @ (
+        arm.forward_kinematics(Q + 0.1, TIP)
+    )
+    tasks = [
+        FrameTask(TIP, wanted, relative_to='forearm_link'),
+        TwistTask('forearm_link', [0.05, 0.0, 0.0, 0.0, 0.0, 0.0], weight=[1, 1, 1, 0, 0, 0]),
+    ]
+    path, _ = run(arm, DifferentialInverseKinematics(arm, tasks), Q, 2.0)
+    found = np.linalg.inv(arm.forward_kinematics(path[-1], 'forearm_link')) @ (
+        arm.forward_kinematics(path[-1], TIP)
+    )
+    # While the forearm moves on, an integration by steps lags by about a step.
+    assert_allclose(found, wanted, atol=1e-3)
+
+
+def test_the_relative_jacobian_is_the_derivative_of_the_relative_pose(arm):
+    task = FrameTask(TIP, relative_to='elbow_link')
+    A, _ = task.demand(arm, Q, DT)
+    step = 1e-6
+    for k in range(arm.nv):
+        v = np.eye(arm.nv)[k] * step
+        poses = [
+            np.linalg.inv(arm.forward_kinematics(q, 'elbow_link')) @ arm.forward_kinematics(q, TIP)
+            for q in (Q - v, Q + v)
+        ]
+        rate = (poses[1][:3, 3] - poses[0][:3, 3]) / (2 * step)
+        R = arm.forward_kinematics(Q, 'elbow_link')[:3, :3]
+        # Central differences err by the square of the step and by rounding over it.
+        assert_allclose(A[:3, k], R @ rate, atol=1e-8)
+
+
+def test_a_task_of_lower_priority_takes_only_what_is_left(arm):
+    twist = np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.1])
+    alone = DifferentialInverseKinematics(arm, [TwistTask(TIP, twist)], **UNDAMPED)
+    tasks = [TwistTask(TIP, twist), PostureTask(np.zeros(7), gain=1.0, priority=1)]
+    both = DifferentialInverseKinematics(arm, tasks, **UNDAMPED)
+    J = arm.jacobian(Q, TIP)
+    v = both.velocity(Q, DT).v
+    assert_allclose(J @ v, twist, atol=EXACT)
+    # The one direction that is free serves the posture as well as it can.
+    free = np.linalg.svd(J)[2][6]
+    assert free @ v == pytest.approx(free @ -Q, abs=1e-8)
+    assert np.linalg.norm(v + Q) < np.linalg.norm(alone.velocity(Q, DT).v + Q)
+
+
+def test_tasks_of_one_priority_share_by_weight(arm):
+    pull = [TwistTask(TIP, [s, 0, 0, 0, 0, 0], weight=w) for s, w in ((0.1, 2.0), (-0.1, 1.0))]
+    v = DifferentialInverseKinematics(arm, pull, **UNDAMPED).velocity(Q, DT).v
+    # Least squares of 2 (x - 0.1) and (x + 0.1).
+    assert (arm.jacobian(Q, TIP) @ v)[0] == pytest.approx(0.06, abs=1e-8)
+
+
+def test_the_centre_of_mass_comes_to_its_target(arm):
+    target = arm.center_of_mass(Q) + np.array([0.02, -0.03, 0.01])
+    one = DifferentialInverseKinematics(arm, [CenterOfMassTask(target)])
+    path, _ = run(arm, one, Q, 3.0)
+    assert_allclose(arm.center_of_mass(path[-1]), target, atol=1e-6)
+
+
+@pytest.mark.parametrize('seed', range(8))
+def test_bounds_are_met_as_a_bounded_least_squares_solver_meets_them(seed, solver):
+    rng = np.random.default_rng(seed)
+    A, b = rng.normal(size=(6, 7)), 3.0 * rng.normal(size=6)
+    lower, upper = -rng.uniform(0.0, 1.0, 7), rng.uniform(0.0, 1.0, 7)
+    damping = 0.05
+    x = bounded.solve_bounded([(A, b)], lower, upper, damping)
+    stacked = np.vstack([A, damping * np.eye(7)])
+    rows = np.append(b, np.zeros(7))
+    expected = lsq_linear(stacked, rows, (lower, upper), method='bvls', tol=1e-14).x
+    assert_allclose(x, expected, atol=1e-7)
+
+
+@pytest.mark.parametrize('seed', range(6))
+def test_a_later_level_does_not_undo_an_earlier_one_at_the_bounds(seed, solver):
+    rng = np.random.default_rng(seed)
+    levels = [(rng.normal(size=(3, 7)), 2.0 * rng.normal(size=3)) for _ in range(2)]
+    bound = np.full(7, 0.5)
+    alone = bounded.solve_bounded(levels[:1], -bound, bound, 1e-3)
+    both = bounded.solve_bounded(levels, -bound, bound, 1e-3)
+    A = levels[0][0]
+    assert np.abs(both).max() <= 0.5
+    assert_allclose(A @ both, A @ alone, atol=1e-8)
+    missed = [np.linalg.norm(levels[1][0] @ x - levels[1][1]) for x in (alone, both)]
+    assert missed[1] <= missed[0] + 1e-9
+
+
+@pytest.mark.parametrize('seed', range(6))
+def test_no_limit_is_ever_passed_whatever_the_robot_and_the_demand(seed, solver):
+    rng = np.random.default_rng(seed)
+    robot = Robot.from_urdf(random_urdf(seed))
+    acceleration = 5.0
+    limits = Limits(robot, velocity=1.0, acceleration=acceleration, margin=0.01)
+    frame = robot.frame_names[-1]
+    task = TwistTask(frame)
+    one = DifferentialInverseKinematics(robot, [task], limits)
+    q, v = robot.neutral(), np.zeros(robot.nv)
+    bounded_ones = np.isfinite(robot.lower_limits) & np.isfinite(robot.upper_limits)
+    ends = robot.lower_limits[bounded_ones], robot.upper_limits[bounded_ones]
+    q[bounded_ones] = np.mean(ends, axis=0)
+    for step in range(300):
+        if step % 60 == 0:
+            task.twist = rng.normal(size=6) * 3.0
+        motion = one.velocity(q, DT, v)
+        assert (np.abs(motion.v) <= 1.0 + 1e-12).all()
+        assert (np.abs(motion.v - v) <= acceleration * DT + 1e-9).all()
+        v = motion.v
+        q = robot.integrate(q, DT * v)
+        assert (q >= robot.lower_limits + 0.01 - 1e-9).all()
+        assert (q <= robot.upper_limits - 0.01 + 1e-9).all()
+
+
+def test_a_joint_beyond_its_limit_is_led_back_no_faster_than_allowed(arm, solver):
+    q = Q.copy()
+    q[1] = arm.upper_limits[1] + 0.05
+    one = DifferentialInverseKinematics(arm, [TwistTask(TIP)], Limits(arm, velocity=0.5))
+    motion = one.velocity(q, DT)
+    assert motion.v[1] == pytest.approx(-0.5)
+    path, _ = run(arm, one, q, 2.0)
+    assert path[-1][1] <= arm.upper_limits[1] + 1e-6
+
+
+def test_the_result_names_what_binds(arm, solver):
+    fast = TwistTask(TIP, [3.0, 0, 0, 0, 0, 0])
+    motion = DifferentialInverseKinematics(arm, [fast], Limits(arm, velocity=0.2)).velocity(Q, DT)
+    assert motion.at_limit and set(motion.at_limit.values()) == {'velocity'}
+    limits = Limits(arm, acceleration=0.5)
+    motion = DifferentialInverseKinematics(arm, [fast], limits).velocity(Q, DT, np.zeros(7))
+    assert set(motion.at_limit.values()) == {'acceleration'}
+    q = Q.copy()
+    q[3] = arm.upper_limits[3]
+    posture = PostureTask(q + 0.5, priority=0)
+    motion = DifferentialInverseKinematics(arm, [posture]).velocity(q, DT)
+    assert motion.at_limit['elbow_pitch'] == 'position'
+    assert motion.v[3] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_direction_can_be_kept_where_limits_bind(arm, solver):
+    twist = np.array([1.0, 0.5, 0.0, 0.0, 0.0, 0.0])
+    one = DifferentialInverseKinematics(
+        arm, [TwistTask(TIP, twist)], Limits(arm, velocity=0.3), keep_direction=True, **UNDAMPED
+    )
+    motion = one.velocity(Q, DT)
+    assert 0.05 < motion.scale < 1.0
+    # Two levels and an active set: a few solutions of systems of condition 1e2.
+    assert_allclose(arm.jacobian(Q, TIP) @ motion.v, motion.scale * twist, atol=1e-6)
+    assert np.abs(motion.v).max() == pytest.approx(0.3)
+
+
+def test_velocities_stay_small_at_a_singularity(arm):
+    straight = np.zeros(7)
+    outwards = TwistTask(TIP, [0.0, 0.0, 0.1, 0.0, 0.0, 0.0])
+    one = DifferentialInverseKinematics(arm, [outwards])
+    motion = one.velocity(straight, DT)
+    assert motion.singular_value < 1e-6
+    assert motion.damping == pytest.approx(0.1)
+    for angle in np.geomspace(1e-8, 0.1, 30):
+        q = straight.copy()
+        q[3] = angle
+        assert np.linalg.norm(one.velocity(q, DT).v) < 1.0
+    assert one.velocity(Q, DT).damping == pytest.approx(1e-3)
+
+
+def test_a_floating_base_moves_with_its_joints():
+    robot = Robot.from_urdf(random_urdf(3), root_joint='floating')
+    q = robot.neutral()
+    frame = robot.frame_names[-1]
+    target = robot.forward_kinematics(q, frame)
+    target[:3, 3] += [0.1, 0.2, -0.1]
+    tasks = [FrameTask(frame, target), PostureTask(priority=1)]
+    path, _ = run(robot, DifferentialInverseKinematics(robot, tasks), q, 3.0)
+    assert_allclose(robot.forward_kinematics(path[-1], frame), target, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ('make', 'named'),
+    [
+        (lambda r: DifferentialInverseKinematics(r, []), 'tasks'),
+        (lambda r: FrameTask(TIP, follow='nose'), 'follow'),
+        (lambda r: FrameTask(TIP, gain=0.0), 'gain'),
+        (lambda r: FrameTask(TIP, weight=-1.0), 'weight'),
+        (lambda r: FrameTask(TIP, priority=-1), 'priority'),
+        (lambda r: FrameTask(TIP, np.zeros((4, 4))), 'target'),
+        (lambda r: TwistTask(TIP, [np.nan] * 6), 'twist'),
+        (lambda r: Limits(r, velocity=0.0), 'velocity'),
+        (lambda r: Limits(r, margin=100.0), 'margin'),
+        (lambda r: Limits(r, approach=2.0), 'approach'),
+        (lambda r: DifferentialInverseKinematics(r, [TwistTask(TIP)], damping=0.0), 'damping'),
+        (lambda r: DifferentialInverseKinematics(r, [TwistTask(TIP)]).velocity(Q, 0.0), 'dt'),
+        (lambda r: DifferentialInverseKinematics(r, [TwistTask(TIP)]).velocity(Q[:3], 1.0), 'q'),
+        (
+            lambda r: DifferentialInverseKinematics(r, [PostureTask(joint_weights={'nose': 1.0})]),
+            'joint_weights',
+        ),
+        (lambda r: DifferentialInverseKinematics(r, [PostureTask(np.zeros(3))]), 'target'),
+    ],
+)
+def test_what_is_wrong_is_named(arm, make, named):
+    with pytest.raises(InvalidArgumentError) as caught:
+        make(arm)
+    assert caught.value.argument == named
+
+
+@pytest.mark.parametrize('task', [FrameTask('nose'), TwistTask('nose')])
+def test_unknown_frames_are_refused_with_those_there_are(arm, task):
+    with pytest.raises(UnknownFrameError, match='nose'):
+        DifferentialInverseKinematics(arm, [task])
+
+
+@pytest.mark.parametrize(
+    ('task', 'attribute', 'size'),
+    [
+        (TwistTask(TIP), 'twist', 6),
+        (FrameTask(TIP), 'feedforward', 6),
+        (CenterOfMassTask(), 'feedforward', 3),
+        (CenterOfMassTask(), 'target', 3),
+    ],
+)
+@pytest.mark.parametrize('wrong', ['short', 'nan', 'text', 'complex'])
+def test_what_is_set_between_two_steps_is_checked(arm, task, attribute, size, wrong):
+    """A NaN that got through would be a velocity of every joint."""
+    good = np.full(size, 0.1)
+    setattr(task, attribute, good)
+    values = {
+        'short': good[:-1],
+        'nan': good * np.nan,
+        'text': 'fast',
+        'complex': good + 1.0j,
+    }
+    with pytest.raises(InvalidArgumentError, match=attribute):
+        setattr(task, attribute, values[wrong])
+    assert getattr(task, attribute) is good
+    assert np.isfinite(DifferentialInverseKinematics(arm, [task]).velocity(Q, DT).v).all()
+
+
+@pytest.mark.parametrize(
+    ('call', 'named'),
+    [
+        (lambda servo: servo.follow_twist(Q, np.full(6, np.nan), DT), 'twist'),
+        (lambda servo: servo.follow_twist(Q, np.zeros(3), DT), 'twist'),
+        (lambda servo: servo.follow_twist(Q, np.zeros(6), 0.0), 'dt'),
+        (lambda servo: servo.follow_pose(Q, np.eye(4), 0.0), 'dt'),
+        (lambda servo: servo.follow_pose(Q, np.full((4, 4), np.nan), DT), 'target'),
+    ],
+)
+def test_a_servo_goes_on_after_a_command_that_is_refused(arm, call, named):
+    servo = CartesianServo(arm, TIP)
+    with pytest.raises(InvalidArgumentError, match=named):
+        call(servo)
+    assert servo.v.tolist() == [0.0] * 7
+    assert np.isfinite(servo.follow_twist(Q, np.full(6, 0.01), DT).v).all()
+
+
+@pytest.mark.parametrize('name', ['gain', 'linear_speed', 'angular_speed', 'slow_condition'])
+@pytest.mark.parametrize('value', [0.0, -1.0, np.nan])
+def test_a_servo_refuses_settings_that_are_not_positive(arm, name, value):
+    with pytest.raises(InvalidArgumentError, match=name):
+        CartesianServo(arm, TIP, ServoSettings(**{name: value}))

@@ -1,0 +1,419 @@
+"""Expressions fold and share, traces print the same every time, and every back end agrees."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels import Expression, Kernel, select, trace
+from dynamics_ros.kernels.graph.graph import Graph
+
+# Folding reassociates and machine code fuses a*b + c, each an error of some units in the last
+# place of the largest intermediate value; the random functions have at most 40 operations.
+ROUNDING = 40 * 16 * np.finfo(float).eps
+
+
+@pytest.fixture
+def x():
+    return Graph().symbol()
+
+
+@pytest.fixture
+def xy():
+    graph = Graph()
+    return graph.symbol(), graph.symbol()
+
+
+class TestFolding:
+    def test_neutral_elements_vanish(self, x):
+        assert all(y is x for y in (x + 0.0, 0 + x, x - 0, x * 1, 1.0 * x, x / 1, x**1, +x))
+
+    def test_zero_times_anything_is_a_plain_zero(self, x):
+        assert type(0.0 * x) is float
+        assert 0.0 * x == 0.0
+
+    def test_what_cancels_is_a_plain_number(self, xy):
+        x, y = xy
+        values = [x - x, x + (-x), (x - y) + (y - x), x / x, x * (1 / x), x**0]
+        assert [type(value) for value in values] == [float] * 6
+        assert values == [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]
+
+    def test_double_negation_vanishes(self, x):
+        negative = -x
+        assert -negative is x
+        assert (x * -1) is -x
+        assert (0.0 - x) is -x
+
+    def test_constants_of_nested_products_and_sums_meet(self, x):
+        assert 2.0 * (3.0 * x) is 6.0 * x
+        assert (x * 2.0) / 2.0 is x
+        assert (x + 1.0) + 2.0 is x + 3.0
+        assert 5.0 - (x + 2.0) is 3.0 - x
+        assert (x + 1.0) - 1.0 is x
+
+    def test_extreme_constants_do_not_meet_in_infinity(self, x):
+        kernel = Kernel(trace(lambda x: (x * 1e300) * 1e300, {'x': ()}, 'huge'))
+        assert kernel(1e-300) == pytest.approx(1e300)
+
+    def test_a_difference_with_a_part_is_the_rest(self, xy):
+        x, y = xy
+        assert (x + y) - y is x
+        assert x - (x + y) is -y
+        assert (x - y) + y is x
+        assert x - (x - y) is y
+        assert (x - y) - x is -y
+
+    def test_like_terms_are_collected(self, x):
+        assert x + x is 2.0 * x
+        assert 3.0 * x - x is 2.0 * x
+        assert type(2.0 * x - 2.0 * x) is float
+
+    def test_sine_and_cosine_squared_make_one(self, x):
+        s, c = x.sin(), x.cos()
+        assert s * s + c * c == pytest.approx(1.0, abs=0.0)
+        assert 2.5 * (c * c) + s * s * 2.5 == pytest.approx(2.5, abs=0.0)
+
+    def test_signs_move_out_of_products_and_odd_functions(self, xy):
+        x, y = xy
+        assert (-x) * (-y) is x * y
+        assert (-x) * y is -(x * y)
+        assert (-x).sin() is -(x.sin())
+        assert (-x).cos() is x.cos()
+        assert abs(-x) is abs(x)
+        assert x - (-y) is x + y
+
+    def test_a_root_undoes_a_square_of_itself(self, x):
+        assert x.sqrt() ** 2 is x
+        assert x**0.5 is x.sqrt()
+        assert abs(x) * abs(x) is x * x
+
+    def test_infinite_bounds_are_no_bounds(self, x):
+        assert x.minimum(math.inf) is x
+        assert x.maximum(-math.inf) is x
+        assert x.less(math.inf) is True
+        assert x.less_equal(-math.inf) is False
+
+    def test_a_known_condition_selects_at_once(self, x):
+        assert select(True, x, 2.0) is x
+        assert select(False, x, 2.0) == pytest.approx(2.0, abs=0.0)
+        assert select(x.less(x), 1.0, 3.0) == pytest.approx(3.0, abs=0.0)
+        assert select(x.less(1.0), x, x) is x
+
+    def test_numpy_numbers_mix_with_expressions(self, x):
+        numbers = [np.float64(2.0), np.float32(2.0), np.int64(2), np.uint8(2)]
+        assert all(number * x is 2.0 * x and x * number is 2.0 * x for number in numbers)
+
+
+class TestSharing:
+    def test_equal_operations_are_one_node(self, xy):
+        x, y = xy
+        assert x * y is y * x
+        assert x + y is y + x
+        assert x.minimum(y) is y.minimum(x)
+        assert x.atan2(y) is x.atan2(y)
+        assert (x.atan2(y)) is not (y.atan2(x))
+
+    def test_a_difference_shares_with_its_opposite(self, xy):
+        x, y = xy
+        assert -(x - y) is y - x
+
+    def test_signs_cost_nothing(self):
+        counted = trace(
+            lambda x, y: [-(x - y), (-x) * 3.0, (-x) + y, 2.0 - x, -(x + 1.0)],
+            {'x': (), 'y': ()},
+            'signs',
+        )
+        assert counted.operation_counts == {'subtract': 3, 'multiply': 1}
+
+    def test_divisions_by_one_number_share_its_reciprocal(self):
+        shared = trace(lambda x: [x[0] / x[2], x[1] / x[2]], {'x': 3}, 'shared')
+        alone = trace(lambda x: [x[0] / x[1]], {'x': 2}, 'alone')
+        assert shared.operation_counts == {'multiply': 2, 'reciprocal': 1}
+        assert alone.operation_counts == {'divide': 1}
+
+    def test_what_no_output_needs_is_dropped(self):
+        def wasteful(x):
+            x.exp().sin().cos()
+            return x * 2.0
+
+        assert trace(wasteful, {'x': ()}, 'wasteful').operation_counts == {'multiply': 1}
+
+    def test_a_hundred_thousand_operations_are_one_graph(self):
+        def long(x):
+            total = x[0]
+            for i in range(50_000):
+                total = total * x[i % 7] + x[(i + 1) % 7]
+            return total
+
+        traced = trace(long, {'x': 7}, 'long')
+        assert traced.operation_count == 100_000
+
+
+class TestRefusals:
+    def test_a_trace_cannot_branch_on_a_value(self, x):
+        for branch in (
+            lambda: bool(x),
+            lambda: x < 1.0,
+            lambda: x >= 1.0,
+            lambda: x == 0.0,
+            lambda: x != 0.0,
+            lambda: float(x),
+            lambda: bool(x.less(1.0)),
+        ):
+            with pytest.raises(TypeError, match='cannot branch'):
+                branch()
+
+    @pytest.mark.parametrize('number', [math.nan, math.inf])
+    def test_constants_are_finite(self, x, number):
+        with pytest.raises(ValueError, match='constant'):
+            x + number
+
+    def test_only_real_numbers_mix_with_expressions(self, x):
+        for other in (np.ones(2), 'a', None, 1j):
+            with pytest.raises(TypeError):
+                x * other
+            with pytest.raises(TypeError):
+                other * x
+
+    def test_powers_are_integers_or_a_half(self, x):
+        with pytest.raises(TypeError, match='integer'):
+            x**1.5
+
+    def test_two_traces_do_not_mix(self, x):
+        with pytest.raises(ValueError, match='two different traces'):
+            x + Graph().symbol()
+
+    def test_division_by_a_constant_zero(self, x):
+        with pytest.raises(ZeroDivisionError):
+            x / 0.0
+
+    def test_ragged_outputs(self):
+        with pytest.raises(InvalidArgumentError, match=r'result: rows'):
+            trace(lambda x: [[x], [x, x]], {'x': ()}, 'ragged')
+
+    def test_outputs_are_numbers(self):
+        for value in (None, math.nan, 'x'):
+            with pytest.raises(InvalidArgumentError, match='result'):
+                trace(lambda _, value=value: [value], {'x': ()}, 'odd')
+        with pytest.raises(InvalidArgumentError, match='condition'):
+            trace(lambda x: x.less(1.0), {'x': ()}, 'odd')
+
+    def test_names_can_be_printed(self):
+        with pytest.raises(InvalidArgumentError, match='identifier'):
+            trace(lambda x: x, {'a b': ()}, 'f')
+        with pytest.raises(InvalidArgumentError, match='identifier'):
+            trace(lambda x: x, {'x': ()}, 'lambda')
+
+
+def planar_chain(links):
+    """Return tip position and Jacobian of a planar chain: sums of sines and cosines."""
+
+    def function(q):
+        angle, x, y = 0.0, 0.0, 0.0
+        joints = []
+        for i in range(links):
+            joints.append((x, y))
+            angle = angle + q[i]
+            x = x + (1.0 + i) * angle.cos()
+            y = y + (1.0 + i) * angle.sin()
+        columns = [(y0 - y, x - x0) for x0, y0 in joints]
+        return {'tip': [x, y], 'jacobian': [list(row) for row in zip(*columns)]}
+
+    return function
+
+
+class TestTrace:
+    def test_source_is_readable_and_the_same_every_time(self):
+        sources = {
+            trace(planar_chain(2), {'q': 2}, 'chain', 'planar chain').python_source()
+            for _ in range(3)
+        }
+        assert sources == {
+            'def chain(q):\n'
+            '    """planar chain\n'
+            '\n'
+            '    11 operations: 3 add, 3 multiply, 2 cos, 2 sin, 1 negate\n'
+            '    Inputs: q (2)\n'
+            '    Outputs: tip (2), jacobian (2 x 2)\n'
+            '    """\n'
+            '    # Inputs\n'
+            '    (q0, q1,) = q\n'
+            '    # Intermediates\n'
+            '    t0 = q0 + q1\n'
+            '    t1 = cos(t0) * 2.0\n'
+            '    t2 = cos(q0) + t1\n'
+            '    t3 = sin(t0)\n'
+            '    t4 = sin(q0) + t3 * 2.0\n'
+            '    # Outputs\n'
+            '    tip = [t2, t4]\n'
+            '    jacobian = [-t4, t3 * -2.0, t2, t1]\n'
+            '    return tip, jacobian\n'
+        }
+
+    def test_machine_code_text_is_the_same_every_time(self):
+        texts = {trace(planar_chain(5), {'q': 5}, 'chain').llvm_ir() for _ in range(3)}
+        assert len(texts) == 1
+
+    def test_printed_parentheses_keep_the_order_of_operations(self):
+        def order(a, b, c):
+            return [a - (b - c), (a - b) - c, a * (b + c), -(a * b) / (c * a), 1.0 / (a + b)]
+
+        traced = trace(order, {'a': (), 'b': (), 'c': ()}, 'order')
+        assert traced.evaluate(2.0, 3.0, 7.0) == pytest.approx(order(2.0, 3.0, 7.0), rel=1e-15)
+
+    def test_names_of_inputs_never_clash_with_printed_names(self):
+        def clash(t, t0, sin, q, q1, result):
+            return [t[0] * t0, sin.sin(), q[1] + q1, result * t[1]]
+
+        inputs = {'t': 2, 't0': (), 'sin': (), 'q': 2, 'q1': (), 'result': ()}
+        traced = trace(clash, inputs, 'clash')
+        arguments = ([1.0, 2.0], 3.0, 0.5, [5.0, 6.0], 7.0, 8.0)
+        assert traced.evaluate(*arguments) == [3.0, math.sin(0.5), 13.0, 16.0]
+
+    def test_the_interpreter_of_a_trace_agrees_with_its_printed_function(self):
+        traced = trace(planar_chain(3), {'q': 3}, 'chain')
+        tip, jacobian = traced.evaluate([0.1, 0.2, 0.3])
+        assert traced.interpret([0.1, 0.2, 0.3]) == [*tip, *jacobian]
+
+    def test_a_description_with_quotes_stays_a_comment(self):
+        traced = trace(lambda x: x, {'x': ()}, 'quoted', 'a """ and a \\')
+        assert traced.evaluate(2.0) == 2.0
+
+    def test_two_dimensional_arguments_are_nested_lists(self):
+        def product(A, b):
+            return [A[i][0] * b[0] + A[i][1] * b[1] for i in range(3)]
+
+        kernel = Kernel(trace(product, {'A': (3, 2), 'b': 2}, 'product'))
+        A, b = np.arange(6.0).reshape(3, 2), np.array([2.0, -1.0])
+        np.testing.assert_array_equal(kernel(A, b), A @ b)
+
+
+def call(name, a, *others):
+    """Call a function of a scalar that may be a float or an expression."""
+    if isinstance(a, Expression):
+        return getattr(a, name)(*others)
+    if others and isinstance(others[0], Expression):
+        return getattr(others[0], name)(a)
+    return {'minimum': min, 'maximum': max}.get(name, getattr(math, name, None))(a, *others)
+
+
+def where_less(a, b, then, otherwise):
+    condition = a.less(b) if isinstance(a, Expression) else a < b
+    return select(condition, then, otherwise)
+
+
+# Arguments of partial functions are brought into their domains smoothly. Only inputs are compared,
+# since rounding may turn a comparison of computed values around.
+STEPS = {
+    'negate': lambda a, b, c, x: -a,
+    'absolute': lambda a, b, c, x: abs(a),
+    'cube': lambda a, b, c, x: call('sin', a) ** 3,
+    'inverse': lambda a, b, c, x: (2.0 + call('cos', a)) ** -2,
+    'sin': lambda a, b, c, x: call('sin', a),
+    'cos': lambda a, b, c, x: call('cos', a),
+    'tan': lambda a, b, c, x: call('tan', call('sin', a)),
+    'asin': lambda a, b, c, x: call('asin', 0.9 * call('sin', a)),
+    'acos': lambda a, b, c, x: call('acos', 0.9 * call('cos', a)),
+    'exp': lambda a, b, c, x: call('exp', call('sin', a)),
+    'log': lambda a, b, c, x: call('log', 1.5 + call('sin', a)),
+    'sqrt': lambda a, b, c, x: call('sqrt', 1.5 + call('sin', a)),
+    'atan2': lambda a, b, c, x: call('atan2', x[0], 2.0 + call('cos', b)),
+    'scale': lambda a, b, c, x: c * a,
+    'shift': lambda a, b, c, x: a + c,
+    'shift from': lambda a, b, c, x: c - a,
+    'add': lambda a, b, c, x: a + b,
+    'subtract': lambda a, b, c, x: a - b,
+    'multiply': lambda a, b, c, x: call('sin', a) * b,
+    'divide': lambda a, b, c, x: a / (2.0 + call('cos', b)),
+    'minimum': lambda a, b, c, x: call('minimum', a, b),
+    'maximum': lambda a, b, c, x: call('maximum', a, b),
+    'bound': lambda a, b, c, x: call('maximum', a, c),
+    'select': lambda a, b, c, x: where_less(x[0], x[1], a, b),
+    'select by a constant': lambda a, b, c, x: where_less(x[2], c, a, b),
+}
+
+
+numbers = st.floats(-2.0, 2.0, allow_subnormal=False)
+places = st.integers(0, 60)
+
+
+class TestAgreement:
+    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(
+        steps=st.lists(
+            st.tuples(st.sampled_from(list(STEPS)), places, places, numbers),
+            min_size=1,
+            max_size=40,
+        ),
+        inputs=st.lists(numbers, min_size=3, max_size=3),
+    )
+    def test_of_random_functions_in_python_machine_code_and_arrays(self, steps, inputs):
+        def function(x):
+            values = list(x)
+            for name, i, j, constant in steps:
+                a, b = values[i % len(values)], values[j % len(values)]
+                values.append(STEPS[name](a, b, constant, x))
+            return values
+
+        traced = trace(function, {'x': 3}, 'random')
+        expected = np.array(function(inputs))
+        tolerance = ROUNDING * np.abs(expected).max(initial=1.0)
+        plain, machine = Kernel(traced, 'python'), Kernel(traced, 'llvm')
+        assert machine.backend == 'llvm'
+        many = np.tile(inputs, (20, 1))
+        for result in (
+            plain(inputs),
+            machine(inputs),
+            machine.call(np.array(inputs)),
+            plain(many)[-1],
+            machine(many)[-1],
+        ):
+            np.testing.assert_allclose(result, expected, rtol=0.0, atol=tolerance)
+
+    @pytest.mark.parametrize('backend', ['llvm', 'python'])
+    def test_of_a_chain_with_its_mathematics(self, backend):
+        links = 6
+        kernel = Kernel(trace(planar_chain(links), {'q': links}, 'chain'), backend)
+        q = np.linspace(-1.0, 2.0, 40 * links).reshape(40, links)
+        tip, jacobian = kernel(q)
+        angles, lengths = np.cumsum(q, axis=1), np.arange(1.0, links + 1.0)
+        np.testing.assert_allclose(
+            tip, np.stack([np.cos(angles) @ lengths, np.sin(angles) @ lengths], axis=1), rtol=1e-12
+        )
+        step = 1e-6
+        for joint in range(links):
+            shift = step * np.eye(links)[joint]
+            slope = (kernel(q + shift)[0] - kernel(q - shift)[0]) / (2.0 * step)
+            # Central differences: step squared times the third derivative, at most 21, and
+            # rounding of the tip over the step.
+            np.testing.assert_allclose(jacobian[:, :, joint], slope, atol=1e-8)
+
+    @pytest.mark.parametrize('backend', ['llvm', 'python'])
+    @pytest.mark.parametrize('states', [1, 3, 40])
+    def test_of_what_has_no_answer(self, backend, states):
+        def function(x):
+            return [x.sqrt(), 1.0 / x, x.log(), x * 2.0, select(x.less(0.0), 7.0, x)]
+
+        kernel = Kernel(trace(function, {'x': ()}, 'partial'), backend)
+        np.testing.assert_array_equal(
+            kernel(np.full(states, -4.0)), np.tile([np.nan, -0.25, np.nan, -8.0, 7.0], (states, 1))
+        )
+        np.testing.assert_array_equal(
+            kernel(np.zeros(states)), np.tile([0.0, np.inf, -np.inf, 0.0, 0.0], (states, 1))
+        )
+
+    def test_of_constants_everywhere(self):
+        kernel = Kernel(trace(lambda x: {'a': [1.0, x - x], 'b': 3.0}, {'x': ()}, 'constants'))
+        a, b = kernel(5.0)
+        assert (a.tolist(), b) == ([1.0, 0.0], 3.0)
+
+
+def test_sine_and_cosine_of_an_angle_are_one_call():
+    text = trace(lambda x: [x.sin(), x.cos(), (-x).sin()], {'x': ()}, 'circle').llvm_ir()
+    assert len(re.findall(r'call .*sincos', text)) == 1

@@ -1,0 +1,238 @@
+"""Many states are computed side by side, by several threads if wanted, with the same results."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels import (
+    Kernel,
+    batch_code,
+    select,
+    set_thread_count,
+    thread_count,
+    threads,
+    trace,
+)
+from dynamics_ros.kernels.graph.schedule import BATCH_PART_STEPS, PART_STEPS
+from dynamics_ros.kernels.llvm import compiler as llvm_compiler
+from dynamics_ros.kernels.llvm.processor import PLAIN, Processor, of_target
+
+LANES = llvm_compiler.platform().processor.lanes
+
+
+def everything(q, A, s):
+    """Use every operation, with several shapes of inputs and outputs."""
+    return {
+        'angles': [
+            q[0].sin() + q[1].cos() * s,
+            (0.5 * q[0].sin()).asin() + (0.5 * q[1].cos()).acos(),
+            q[2].tan() + q[3].atan2(s),
+            (q[4] * q[4] + 0.5).log() + q[0].exp(),
+            (q[1] * q[1] + 1.0).sqrt() * abs(q[2]),
+            q[3].minimum(q[4]) - q[0].maximum(0.25),
+            select(q[0].less(q[1]), q[2], 3.0) + select(q[3].less_equal(s), 1.0, q[4]),
+            1.0 / (q[0] * q[0] + 3.0) - q[1] / (s * s + 2.0),
+        ],
+        'product': [[sum(A[i][k] * A[k][j] for k in range(3)) for j in range(3)] for i in range(3)],
+        'same': [q[4], q[0].sin(), 2.5],
+        's': s * s - 1.0,
+    }
+
+
+@pytest.fixture(scope='module')
+def kernel():
+    return Kernel(trace(everything, {'q': 5, 'A': (3, 3), 's': ()}, 'everything'), 'llvm')
+
+
+def inputs(states, seed=0):
+    rng = np.random.default_rng(seed)
+    return (
+        rng.normal(size=(states, 5)),
+        rng.normal(size=(states, 3, 3)),
+        rng.normal(size=states),
+    )
+
+
+def state_by_state(kernel, arrays):
+    rows = [kernel.call(*[x if x.ndim else float(x) for x in row]) for row in zip(*arrays)]
+    return [np.array(column) for column in zip(*rows)]
+
+
+def assert_equal(results, expected):
+    for result, wanted in zip(results, expected):
+        # A compiler may fuse a*b + c in one of the two.
+        np.testing.assert_allclose(result, wanted, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize('states', [batch_code.BATCH_STATES + i for i in range(10)] + [1, 7, 1000])
+def test_a_batch_of_any_size_is_what_its_states_are_alone(kernel, states):
+    arrays = inputs(states)
+    assert_equal(kernel(*arrays), state_by_state(kernel, arrays))
+
+
+@pytest.mark.parametrize('columns', range(1, 14))
+def test_rows_of_any_length(columns):
+    kernel = Kernel(trace(lambda x: [e + 1.0 for e in x], {'x': columns}, 'next'), 'llvm')
+    x = np.arange(45.0 * columns).reshape(45, columns)
+    np.testing.assert_array_equal(kernel(x), x + 1.0)
+
+
+def test_nothing_is_written_or_read_beyond_a_batch():
+    kernel = Kernel(trace(lambda x: [e + 1.0 for e in x], {'x': 3}, 'next'), 'llvm')
+    states = batch_code.BATCH_STATES + 1
+    room = np.full((states + 2 * LANES, 3), np.nan)
+    x = room[LANES:-LANES]
+    x[:] = 0.0
+    out = np.full_like(room, 7.0)
+    kernel(x, out=out[LANES:-LANES])
+    np.testing.assert_array_equal(out[LANES:-LANES], 1.0)
+    np.testing.assert_array_equal(out[:LANES], 7.0)
+    np.testing.assert_array_equal(out[-LANES:], 7.0)
+
+
+def test_a_state_does_not_depend_on_its_place(kernel):
+    one = inputs(1)
+    results = kernel(*[np.repeat(x, 61, axis=0) for x in one])
+    for result in results:
+        np.testing.assert_array_equal(result, result[:1].repeat(61, axis=0))
+
+
+def test_inputs_broadcast_and_may_have_any_stride(kernel):
+    q, A, s = inputs(80)
+    wide = np.zeros((80, 11))
+    wide[:, 3:8] = q
+    expected = state_by_state(kernel, (q, A[:1].repeat(80, axis=0), s))
+    assert_equal(kernel(wide[:, 3:8], A[0], s), expected)
+    assert_equal(kernel(q[::-1], A[0], s[::-1]), [x[::-1] for x in expected])
+    grid = kernel(q[:, np.newaxis], A[0], s)
+    assert_equal([x[5, 7] for x in grid], [x[7] for x in kernel(q[5], A[0], s)])
+
+
+@pytest.mark.parametrize('place', [0, 3, 31, 32, 40, 44])
+def test_one_bad_number_is_found_wherever_it_is(kernel, place):
+    for argument, name in enumerate('qAs'):
+        arrays = inputs(45)
+        arrays[argument].reshape(45, -1)[place, -1] = math.nan
+        with pytest.raises(InvalidArgumentError, match=f'{name}: nan'):
+            kernel(*arrays)
+
+
+def test_long_traces_are_compiled_in_parts():
+    def long(x):
+        values = list(x)
+        for i in range(3000):
+            a, b = values[(7 * i) % len(values)], values[-1]
+            values.append(select(x[0].less(x[1]), a, b) * 0.5 + (a * 0.3 + b).sin() * x[i % 4])
+        return values[-40:]
+
+    kernel = Kernel(trace(long, {'x': 4}, 'long'), 'llvm')
+    # Small enough that an error fades from step to step.
+    x = np.random.default_rng(1).uniform(-0.4, 0.4, size=(50, 4))
+    expected = Kernel(kernel.trace, 'python')(x)
+    np.testing.assert_allclose(kernel(x), expected, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(kernel(x[0]), expected[0], rtol=1e-12, atol=1e-13)
+
+
+def test_parts_of_a_long_trace_may_have_nothing_in_common():
+    # As the quaternions of many frames, each of which is computed by itself.
+    count = 2 * max(PART_STEPS, BATCH_PART_STEPS)
+    traced = trace(lambda x: [x[k] * x[k + 1] for k in range(count)], {'x': count + 1}, 'apart')
+    x = np.random.default_rng(2).uniform(-1.0, 1.0, size=(50, count + 1))
+    kernel = Kernel(traced, 'llvm')
+    assert kernel.backend == 'llvm'
+    np.testing.assert_array_equal(kernel(x[0]), x[0, :-1] * x[0, 1:])
+    np.testing.assert_array_equal(kernel(x), x[:, :-1] * x[:, 1:])
+
+
+def test_the_width_is_that_of_the_processor():
+    everything = dict.fromkeys(('fma', 'avx2', 'avx512f', 'avx512dq', 'avx512vl'), True)
+    assert of_target('x86_64-unknown-linux-gnu', everything) == Processor(8, True)
+    assert of_target('x86_64-pc-linux', {'fma': True, 'avx2': True}) == Processor(4, True)
+    assert of_target('x86_64-pc-linux', {'sse2': True}) == PLAIN
+    assert of_target('aarch64-unknown-linux-gnu', {}) == Processor(2, True)
+    assert of_target('riscv64-unknown-linux-gnu', {}) == PLAIN
+
+
+@pytest.mark.parametrize('lanes', [2, 4, 8])
+def test_every_width_that_runs_here_gives_the_same(kernel, lanes, monkeypatch):
+    if lanes > LANES:
+        pytest.skip('this processor has no such vectors')
+    platform = llvm_compiler.platform()
+    narrow = platform._replace(processor=Processor(lanes, True))
+    from dynamics_ros.kernels.llvm import runtime as llvm_runtime
+
+    code = llvm_compiler.compile_module(
+        llvm_runtime.emit(*reversed(narrow)), llvm_runtime.functions(narrow.processor)
+    )
+    binding = llvm_compiler.load()
+    for name in llvm_runtime.functions(narrow.processor):
+        if not binding.address_of_symbol(name):
+            binding.add_symbol(name, code.address(name))
+    batch = batch_code.BatchCode(kernel.trace, narrow, lambda job: job())
+    run = batch.function(batch_code.BATCH_STATES)
+    arrays = inputs(batch_code.BATCH_STATES + 5)
+    states = len(arrays[0])
+    results = [np.empty((states, *x.shape)) for x in kernel.trace.outputs]
+    described = [*arrays, *results]
+    done = run(states, [x.ctypes.data for x in described], [x.strides[0] for x in described])
+    assert done == states
+    assert_equal(results, state_by_state(kernel, arrays))
+
+
+class TestThreads:
+    @pytest.fixture(autouse=True)
+    def _count_as_before(self):
+        before = thread_count()
+        yield
+        set_thread_count(before)
+
+    def test_are_one_unless_more_are_wanted(self):
+        assert threads.useful_threads(10**12) == 1
+
+    def test_are_used_where_they_pay(self):
+        set_thread_count(4)
+        assert threads.useful_threads(10_000) == 1
+        assert threads.useful_threads(2 * threads.OPERATIONS_PER_THREAD) == 2
+        assert threads.useful_threads(10**12) == 4
+
+    def test_give_the_same_results(self, kernel, monkeypatch):
+        monkeypatch.setattr(threads, 'OPERATIONS_PER_THREAD', 1_000_000)
+        arrays = inputs(100_001)
+        alone = kernel(*arrays)
+        set_thread_count(3)
+        assert threads.useful_threads(100_001 * kernel.operation_count) == 3
+        for one, other in zip(kernel(*arrays), alone):
+            np.testing.assert_array_equal(one, other)
+
+    @pytest.mark.parametrize('place', [0, 50_000, 100_000])
+    def test_find_a_bad_number(self, kernel, place, monkeypatch):
+        monkeypatch.setattr(threads, 'OPERATIONS_PER_THREAD', 1_000_000)
+        set_thread_count(3)
+        arrays = inputs(100_001)
+        arrays[0][place, 2] = math.inf
+        with pytest.raises(InvalidArgumentError, match=rf'q: inf at \[{place}, 2\]'):
+            kernel(*arrays)
+
+    def test_share_a_job(self):
+        set_thread_count(2)
+        seen = []
+
+        def job():
+            seen.append(threading.current_thread())
+            deadline = time.monotonic() + 20.0
+            while len(set(seen)) < 2 and time.monotonic() < deadline:
+                time.sleep(0.001)
+            return len(set(seen))
+
+        assert threads.run([job, job]) == [2, 2]
+
+    def test_a_count_is_a_positive_number(self):
+        for count in (0, -1, 1.5, True, '2'):
+            with pytest.raises(InvalidArgumentError, match='count'):
+                set_thread_count(count)

@@ -1,0 +1,235 @@
+"""Sweeps over a graph give derivatives, in both directions, and only where something depends."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dynamics_ros.errors import InvalidArgumentError, SingularError
+from dynamics_ros.kernels import Kernel, Requirement, derivative, gradient, jacobian, select, trace
+from dynamics_ros.kernels.graph.expression import Expression
+from dynamics_ros.kernels.graph.graph import Graph
+
+MODES = ('forward', 'reverse', 'auto')
+
+ROUNDING = 1e-13
+"""Relative: two ways to the same derivative, a few operations each."""
+
+
+@pytest.fixture
+def xy():
+    graph = Graph()
+    return graph.symbol(), graph.symbol()
+
+
+def slope(function, x, mode='auto'):
+    """The derivative of a traced function of one number."""
+    traced = trace(function, {'x': ()}, 'f')
+    return derivative(traced, by='x', mode=mode).evaluate(x)
+
+
+@pytest.mark.parametrize('mode', MODES)
+class TestOperations:
+    @pytest.mark.parametrize(
+        ('function', 'expected'),
+        [
+            (lambda x: x * x + 3.0 * x - 1.0, lambda x: 2.0 * x + 3.0),
+            (lambda x: 2.0 - x * 0.5, lambda x: -0.5),
+            (lambda x: (x + 2.0) / (x * x + 1.0), lambda x: (1 - 4 * x - x * x) / (x * x + 1) ** 2),
+            (lambda x: 3.0 / (x + 2.0), lambda x: -3.0 / (x + 2.0) ** 2),
+            (lambda x: x**-3, lambda x: -3.0 * x**-4),
+            (lambda x: (x * x + 1.0).sqrt(), lambda x: x / math.sqrt(x * x + 1.0)),
+            (lambda x: (2.0 * x).sin(), lambda x: 2.0 * math.cos(2.0 * x)),
+            (lambda x: (2.0 * x).cos(), lambda x: -2.0 * math.sin(2.0 * x)),
+            (lambda x: x.tan(), lambda x: 1.0 / math.cos(x) ** 2),
+            (lambda x: x.asin(), lambda x: 1.0 / math.sqrt(1.0 - x * x)),
+            (lambda x: x.acos(), lambda x: -1.0 / math.sqrt(1.0 - x * x)),
+            (lambda x: (0.5 * x).exp(), lambda x: 0.5 * math.exp(0.5 * x)),
+            (lambda x: (x + 2.0).log(), lambda x: 1.0 / (x + 2.0)),
+            (lambda x: x.sin().atan2(x.cos() + 2.0), None),
+            (lambda x: x.atan2(0.7), lambda x: 0.7 / (x * x + 0.49)),
+            (lambda x: abs(x), lambda x: math.copysign(1.0, x)),
+            (lambda x: x.minimum(x * x), lambda x: 1.0 if x < x * x else 2.0 * x),
+            (lambda x: x.maximum(x * x), lambda x: 1.0 if x > x * x else 2.0 * x),
+            (lambda x: x.maximum(0.3), lambda x: float(x > 0.3)),
+            (lambda x: select(x.less(0.2), x.sin(), 5.0), lambda x: math.cos(x) * (x < 0.2)),
+            (lambda x: select((x * x).less_equal(x), 2.0, x * x), lambda x: 2.0 * x * (x * x > x)),
+        ],
+    )
+    @pytest.mark.parametrize('x', [-0.83, -0.1, 0.31, 0.9])
+    def test_every_operation_has_its_derivative(self, function, expected, x, mode):
+        if expected is None:
+            # The angle of (2 + cos x, sin x) turns with (1 + 2 cos x) / (5 + 4 cos x).
+            def expected(x):
+                return (1.0 + 2.0 * math.cos(x)) / (5.0 + 4.0 * math.cos(x))
+
+        assert slope(function, x, mode) == pytest.approx(expected(x), rel=ROUNDING, abs=ROUNDING)
+
+    def test_a_guarded_division_has_a_derivative_at_zero(self, mode):
+        def sine_ratio(x):
+            square = x * x
+            small = square.less(1e-4)
+            root = select(small, 1.0, square).sqrt()
+            return select(small, 1.0 - square / 6.0, root.sin() / root)
+
+        assert slope(sine_ratio, 0.0, mode) == 0.0
+        far = math.cos(0.5) / 0.5 - math.sin(0.5) / 0.25
+        assert slope(sine_ratio, 0.5, mode) == pytest.approx(far, rel=ROUNDING)
+
+    def test_what_does_not_depend_is_a_plain_zero(self, xy, mode):
+        x, y = xy
+        matrix = jacobian([x.sin() * 2.0, y, 3.0, x - x], [x, y], mode)
+        assert matrix[0][0] is x.cos() * 2.0
+        assert [type(value) for row in matrix[1:] for value in row] == [float] * 6
+        assert matrix[1:] == [[0.0, 1.0], [0.0, 0.0], [0.0, 0.0]]
+        assert matrix[0][1] == 0.0
+
+    def test_a_condition_is_no_way_for_a_derivative(self, xy, mode):
+        x, y = xy
+        assert jacobian([select(x.sin().less(y), 2.0, 3.0)], [x, y], mode) == [[0.0, 0.0]]
+
+    def test_derivatives_along_directions(self, mode):
+        def function(x, directions):
+            y = [x[0] * x[1], x[1].sin() * x[2], x[2].exp()]
+            return jacobian(y, x, mode, directions)
+
+        traced = trace(function, {'x': 3, 'directions': (3, 2)}, 'f')
+        rng = np.random.default_rng(0)
+        x, directions = rng.normal(size=3), rng.normal(size=(3, 2))
+        by_x = [
+            [x[1], x[0], 0.0],
+            [0.0, math.cos(x[1]) * x[2], math.sin(x[1])],
+            [0.0, 0.0, math.exp(x[2])],
+        ]
+        found = np.reshape(traced.evaluate(x.tolist(), directions.ravel().tolist()), (3, 2))
+        np.testing.assert_allclose(found, by_x @ directions, rtol=ROUNDING, atol=ROUNDING)
+
+    def test_inputs_that_directions_leave_alone_cost_nothing(self, xy, mode):
+        x, y = xy
+        matrix = jacobian([x * y + y.exp()], [x, y], mode, [[1.0], [0.0]])
+        assert matrix[0][0] is y
+
+
+class TestSharing:
+    def test_a_derivative_shares_what_the_value_has(self, xy):
+        x, y = xy
+        f = x.exp() * y
+        by_x, by_y = gradient(f, [x, y])
+        assert by_x is f
+        assert by_y is x.exp()
+
+    def test_a_derivative_can_be_differentiated(self):
+        def hessian(x):
+            f = x[0] * x[0] * x[1] + (x[0] * x[1]).sin()
+            return jacobian(gradient(f, x), x)
+
+        x, y = 0.4, -1.3
+        s, c = math.sin(x * y), math.cos(x * y)
+        mixed = 2 * x + c - x * y * s
+        expected = [2 * y - y * y * s, mixed, mixed, -x * x * s]
+        found = trace(hessian, {'x': 2}, 'hessian').evaluate([x, y])
+        assert found == pytest.approx(expected, rel=ROUNDING)
+
+    def test_the_gradient_of_a_long_sum_costs_about_as_much_as_the_sum(self):
+        def energy(x):
+            return sum((x[i] * x[i + 1]).sin() for i in range(99))
+
+        value = trace(energy, {'x': 100}, 'energy').operation_count
+        both = trace(lambda x: {'g': gradient(energy(x), x), 'y': energy(x)}, {'x': 100}, 'both')
+        assert both.operation_count <= 4 * value
+
+    def test_auto_takes_the_sweep_with_fewer_operations(self):
+        def many_to_one(x):
+            return [sum(k * a for k, a in enumerate(x, 1)).sin().exp()]
+
+        def one_to_many(x):
+            shared = x[0].sin().exp().tan()
+            return [(shared * k).sin() for k in range(1, 20)]
+
+        for function, best in ((many_to_one, 'reverse'), (one_to_many, 'forward')):
+            traced = trace(function, {'x': 20}, 'f')
+            counts = {mode: derivative(traced, 'x', mode=mode).operation_count for mode in MODES}
+            assert counts['auto'] == counts[best]
+            assert counts['auto'] < max(counts.values())
+
+
+class TestErrors:
+    def test_an_unknown_mode_is_refused(self, xy):
+        with pytest.raises(InvalidArgumentError, match=r"mode: 'backward'.*reverse"):
+            jacobian([xy[0]], xy, 'backward')
+
+    def test_only_inputs_can_be_differentiated_by(self, xy):
+        x, y = xy
+        for wrong in (x * y, 2.0):
+            with pytest.raises(InvalidArgumentError, match=r'xs: .*expected inputs of the trace'):
+                gradient(x, [wrong])
+        with pytest.raises(InvalidArgumentError, match='an input given twice'):
+            gradient(x, [x, x])
+        with pytest.raises(InvalidArgumentError, match='inputs of another trace'):
+            gradient(x, [Graph().symbol()])
+
+    def test_directions_must_match_the_inputs(self, xy):
+        with pytest.raises(InvalidArgumentError, match='along: 1 rows; expected 2 equal rows'):
+            jacobian([xy[0]], xy, along=[[1.0]])
+        with pytest.raises(InvalidArgumentError, match='along: 2 rows; expected 2 equal rows'):
+            jacobian([xy[0]], xy, along=[[1.0], [1.0, 2.0]])
+
+    def test_a_loop_is_refused(self):
+        def newton(x):
+            def turn(state, x):
+                return [0.5 * (state[0] + x / state[0])], x.less(state[0] * state[0])
+
+            return x.repeat(turn, [x + 1.0], 20, [x])[0]
+
+        with pytest.raises(InvalidArgumentError, match='computed by a loop'):
+            trace(lambda x: gradient(newton(x), [x])[0], {'x': ()}, 'f')
+        with pytest.raises(InvalidArgumentError, match='computed by a loop'):
+            trace(lambda x: jacobian([newton(x)], [x], 'forward')[0][0], {'x': ()}, 'f')
+        traced = trace(newton, {'x': ()}, 'newton')
+        assert traced.evaluate(2.0) == pytest.approx(math.sqrt(2.0), rel=ROUNDING)
+        with pytest.raises(InvalidArgumentError, match='computes a loop'):
+            derivative(traced, by='x')
+
+    def test_unknown_names_are_refused_with_the_known_ones(self):
+        traced = trace(lambda q, v: {'p': q, 'beta': v}, {'q': 2, 'v': 2}, 'f')
+        with pytest.raises(InvalidArgumentError, match="by: 'x'; expected one of q, v"):
+            derivative(traced, by='x', of='p')
+        with pytest.raises(InvalidArgumentError, match="of: 'result'; expected one of p, beta"):
+            derivative(traced, by='q')
+
+
+class TestTraces:
+    def test_the_shape_is_that_of_the_output_and_then_of_the_input(self):
+        def function(A, s):
+            return {'product': [[x * s for x in row] for row in A], 'trace': A[0][0] + A[1][1]}
+
+        traced = trace(function, {'A': (2, 3), 's': ()}, 'f')
+        assert derivative(traced, 'A', 'product').outputs[0].shape == (2, 3, 2, 3)
+        assert derivative(traced, 's', 'product').outputs[0].shape == (2, 3)
+        assert derivative(traced, 'A', 'trace').outputs[0].shape == (2, 3)
+        assert derivative(traced, 's', 'trace').outputs[0].shape == ()
+
+    @pytest.mark.parametrize('backend', ['python', 'llvm'])
+    def test_a_kernel_of_it_keeps_what_the_trace_requires(self, backend):
+        def requirements(x):
+            yield Requirement(x, 0.0, 10.0, lambda value: InvalidArgumentError('x', 'far', 'near'))
+
+        def singular():
+            return SingularError('x', 'zero')
+
+        traced = trace(Expression.sqrt, {'x': ()}, 'root', 'a root', requirements, singular)
+        kernel = Kernel(derivative(traced, by='x'), backend)
+        assert kernel(4.0) == pytest.approx(0.25, rel=ROUNDING)
+        with pytest.raises(InvalidArgumentError, match='far'):
+            kernel(11.0)
+        with pytest.raises(SingularError):
+            kernel(0.0)
+
+    def test_it_says_what_it_is(self):
+        traced = trace(lambda q: [q[0].sin(), q[1]], {'q': 2}, 'f', 'arm: f')
+        made = derivative(traced, by='q')
+        assert made.name == 'f_derivative'
+        assert 'derivative of result by q of arm: f' in made.python_source()
+        assert made.operation_count == 1

@@ -1,0 +1,116 @@
+"""Work and memory that kernels take: bounded, and given back."""
+
+import gc
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynamics_ros import Robot
+from dynamics_ros.errors import DynamicsRosError, TooLargeError
+from dynamics_ros.kernels import Kernel, trace
+from dynamics_ros.kernels import machine_code as llvm_backend
+from dynamics_ros.kernels.graph import graph
+from dynamics_ros.kernels.process import lifetime
+
+LINK = """<link name="l{0}"><inertial><mass value="0.1"/><origin xyz="0.01 0.02 0.03"/>
+<inertia ixx="0.001" ixy="0" ixz="0" iyy="0.002" iyz="0" izz="0.003"/></inertial></link>
+<joint name="j{0}" type="continuous"><parent link="{1}"/><child link="l{0}"/>
+<origin xyz="0.1 0 0.02" rpy="0.1 0.2 0.3"/><axis xyz="0 1 0"/></joint>"""
+
+
+def chain(joints):
+    links = (LINK.format(i, f'l{i - 1}' if i else 'base') for i in range(joints))
+    return f'<robot name="chain"><link name="base"/>{"".join(links)}</robot>'
+
+
+def collect():
+    while gc.collect():
+        pass
+
+
+class TestTooLarge:
+    def test_a_function_is_given_up_where_it_takes_too_much(self, monkeypatch):
+        monkeypatch.setattr(graph, 'LIMIT', 5000)
+        robot = Robot.from_urdf(chain(40))
+        q = np.zeros(robot.nq)
+        with pytest.raises(TooLargeError, match=r'chain: mass_matrix.* 5000 .*joints') as caught:
+            robot.mass_matrix(q)
+        assert isinstance(caught.value, DynamicsRosError)
+        assert caught.value.operations == 5000
+        # What it can do it does, and asking once more is answered alike.
+        assert robot.gravity(q).shape == (40,)
+        with pytest.raises(TooLargeError):
+            robot.mass_matrix(q)
+
+    def test_what_was_made_until_then_is_given_back(self, monkeypatch):
+        monkeypatch.setattr(graph, 'LIMIT', 5000)
+        robot = Robot.from_urdf(chain(40))
+        collect()
+        before = len(gc.get_objects())
+        with pytest.raises(TooLargeError):
+            robot.mass_matrix(np.zeros(40))
+        collect()
+        assert len(gc.get_objects()) - before < 500
+
+    def test_long_traces_are_compiled_quickly_and_right(self, monkeypatch):
+        pytest.importorskip('llvmlite')
+        monkeypatch.setattr(llvm_backend, 'QUICK_OPERATIONS', 100)
+        q = np.linspace(-1.0, 1.0, 12)
+        fast = Robot.from_urdf(chain(12), backend='llvm')
+        plain = Robot.from_urdf(chain(12), backend='python')
+        np.testing.assert_allclose(fast.mass_matrix(q), plain.mass_matrix(q), rtol=1e-12)
+        assert fast.kernel('mass_matrix').backend == 'llvm'
+
+    def test_functions_that_answered_meanwhile_are_forgotten(self):
+        pytest.importorskip('llvmlite')
+        kernel = Kernel(trace(lambda x: [2.0 * x[0]], {'x': 1}, 'twice'), wait=False)
+        kernel.trace.evaluate([1.0])
+        assert kernel.wait(60.0)
+        assert '_scalar_function' not in vars(kernel.trace)
+        assert kernel.trace.evaluate([1.0]) == [2.0], 'it is made anew when it is needed'
+
+
+def counts():
+    """Living objects, machine codes and tables, file descriptors, threads; resident memory [MB]."""
+    collect()
+    descriptors = len(os.listdir('/proc/self/fd'))
+    pages = int(Path('/proc/self/statm').read_text().split()[1])
+    living = len(gc.get_objects())
+    return living, tokens(), descriptors, threading.active_count(), pages * 4 / 1024
+
+
+def tokens():
+    """How much machine code and how many tables are alive."""
+    return sum(
+        isinstance(x, lifetime.weakref.finalize) for x in lifetime.weakref.finalize._registry
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path('/proc/self/statm').exists(), reason='the system does not tell')
+def test_two_hundred_robots_leave_nothing_behind():
+    pytest.importorskip('llvmlite')
+    text = chain(2)
+
+    def use(robots):
+        for i in range(robots):
+            robot = Robot.from_urdf(text).with_payload('l1', 1.0)
+            q = np.full(2, 0.1)
+            robot.gravity(q), robot.forward_kinematics(q, 'l1')
+            robot.kept = [robot.gravity, robot.forward_kinematics, robot]
+            if i % 10 == 0:
+                collect()
+
+    use(20)
+    before = counts()
+    use(200)
+    after = counts()
+    living, code, descriptors, threads, megabytes = (b - a for a, b in zip(before, after))
+    # A robot has hundreds of objects and its kernels thousands.
+    assert living < 1000
+    assert (code, descriptors, threads) == (0, 0, 0)
+    # A robot of this size takes some 0.2 MB with its two kernels.
+    assert megabytes < 10.0

@@ -1,0 +1,226 @@
+"""Machine code on disk: used again, never trusted where others can write, never an error."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from dynamics_ros.kernels.llvm import compiler as llvm_compiler
+from dynamics_ros.kernels.llvm import object_cache
+
+ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
+
+NAME = object_cache.key('a name')
+CODE = bytes(range(256)) * 5
+
+TWICE = """
+define i64 @twice(i64 %x) {
+  %y = mul i64 %x, 2
+  ret i64 %y
+}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.delenv(object_cache.VARIABLE, raising=False)
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
+    return tmp_path / 'cache' / 'dynamics_ros'
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """The texts that are compiled from now on."""
+    llvm_compiler.platform()
+    binding = llvm_compiler.load()
+    parse, texts = binding.parse_assembly, []
+
+    def parsed(text, *arguments):
+        texts.append(text)
+        return parse(text, *arguments)
+
+    monkeypatch.setattr(binding, 'parse_assembly', parsed)
+    return texts
+
+
+def twice():
+    code = llvm_compiler.compile_module(TWICE, ['twice'])
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code.address('twice'))
+    return function(21)
+
+
+def mode(path):
+    return path.stat().st_mode & 0o777
+
+
+class TestUse:
+    def test_what_was_compiled_is_not_compiled_again(self, folder, compiled):
+        assert twice() == 42
+        assert TWICE in compiled
+        compiled.clear()
+        assert twice() == 42
+        assert TWICE not in compiled
+
+    def test_only_the_owner_may_look(self, folder):
+        twice()
+        assert mode(folder) == 0o700
+        assert [mode(x) for x in folder.iterdir()] == [0o600]
+
+    def test_off(self, folder, compiled, monkeypatch):
+        monkeypatch.setenv(object_cache.VARIABLE, 'off')
+        assert twice() == twice() == 42
+        assert compiled.count(TWICE) == 2
+        assert not folder.exists()
+
+    def test_another_module_or_processor_is_another_name(self):
+        names = [object_cache.key(*x) for x in (('ab', 'c'), ('a', 'bc'), ('ab', 'd'), ('abc',))]
+        assert len(set(names)) == len(names)
+
+    def test_a_process_takes_what_another_one_has_compiled(self, folder):
+        """The entry points read objects of Python, which are elsewhere in each process."""
+        program = (
+            'import sys, numpy as np; from dynamics_ros import Robot\n'
+            f'robot = Robot.from_urdf({str(ARM)!r}, backend="llvm")\n'
+            'q = np.linspace(0.1, 0.7, 7); frame = robot.frame_names[-1]\n'
+            'for _ in range(2): answer = robot.gravity(q), robot.forward_kinematics(q, frame)\n'
+            'kinds = {x.backend for x in robot.kernels.values()}\n'
+            'print(kinds, type(robot.gravity).__name__, [x.tolist() for x in answer])'
+        )
+        answers, states = [], []
+        for _ in range(2):
+            done = subprocess.run(
+                [sys.executable, '-c', program], stdout=subprocess.PIPE, text=True, check=True
+            )
+            answers.append(done.stdout)
+            states.append({x.name: x.stat().st_ino for x in folder.iterdir()})
+        assert answers[0].startswith("{'llvm'} builtin_function_or_method")
+        assert answers[0] == answers[1]
+        assert len(states[0]) >= 4
+        assert states[0] == states[1], 'written anew'
+
+    def test_those_not_used_for_the_longest_time_go(self, folder, monkeypatch):
+        names = [object_cache.key(str(i)) for i in range(4)]
+        for i, name in enumerate(names):
+            object_cache.write(name, CODE)
+            os.utime(folder / (name + object_cache.SUFFIX), (1000 + i, 1000 + i))
+        assert object_cache.read(names[0]) == CODE  # and so used
+        monkeypatch.setattr(object_cache, 'LIMIT', 3 * (len(CODE) + 32))
+        object_cache.write(object_cache.key('one more'), CODE)
+        assert [object_cache.read(x) is not None for x in names] == [True, False, False, True]
+
+    def test_many_may_write_at_once(self, folder):
+        seen = []
+
+        def work():
+            for _ in range(50):
+                object_cache.write(NAME, CODE)
+                seen.append(object_cache.read(NAME))
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert seen == [CODE] * 200
+        assert len(list(folder.iterdir())) == 1
+
+
+class TestTrust:
+    """What somebody else could have written is not run."""
+
+    @pytest.fixture
+    def file(self, folder):
+        object_cache.write(NAME, CODE)
+        assert object_cache.read(NAME) == CODE
+        return folder / (NAME + object_cache.SUFFIX)
+
+    @pytest.mark.parametrize('bits', [0o720, 0o702, 0o777])
+    def test_a_folder_that_others_can_write(self, folder, file, bits):
+        folder.chmod(bits)
+        before = file.stat().st_mtime_ns
+        assert object_cache.read(NAME) is None
+        object_cache.write(NAME, b'new')
+        assert file.stat().st_mtime_ns == before
+
+    @pytest.mark.parametrize('bits', [0o620, 0o602])
+    def test_a_file_that_others_can_write(self, file, bits):
+        file.chmod(bits)
+        assert object_cache.read(NAME) is None
+
+    def test_what_belongs_to_another_user(self, file, monkeypatch):
+        somebody_else = os.geteuid() + 1
+        monkeypatch.setattr(os, 'geteuid', lambda: somebody_else)
+        assert object_cache.read(NAME) is None
+
+    def test_a_link_in_the_place_of_the_file(self, file, tmp_path):
+        file.rename(tmp_path / 'elsewhere')
+        file.symlink_to(tmp_path / 'elsewhere')
+        assert object_cache.read(NAME) is None
+
+    def test_a_link_in_the_place_of_the_folder(self, folder, file, tmp_path):
+        folder.rename(tmp_path / 'elsewhere')
+        folder.symlink_to(tmp_path / 'elsewhere')
+        assert object_cache.read(NAME) is None
+
+    @pytest.mark.parametrize(
+        'damage',
+        [
+            lambda x: x[:-1],
+            lambda x: x[:10],
+            lambda x: b'',
+            lambda x: x[:100] + bytes([x[100] ^ 1]) + x[101:],
+            lambda x: bytes([x[0] ^ 128]) + x[1:],
+            lambda x: x + b'more',
+        ],
+    )
+    def test_a_damaged_file(self, folder, compiled, damage):
+        twice()
+        (file,) = folder.iterdir()
+        whole = file.read_bytes()
+        file.write_bytes(damage(whole))
+        compiled.clear()
+        assert twice() == 42
+        assert TWICE in compiled
+        assert file.read_bytes() == whole
+
+    def test_a_file_of_another_name(self, folder, compiled):
+        twice()
+        (file,) = folder.iterdir()
+        code = object_cache.read(file.stem)
+        other = object_cache.key('another module')
+        file.rename(folder / (other + object_cache.SUFFIX))
+        assert object_cache.read(other) is None
+        compiled.clear()
+        assert twice() == 42
+        assert TWICE in compiled
+        assert object_cache.read(file.stem) == code is not None
+
+
+class TestNoPlace:
+    """Compiling goes on where nothing can be kept."""
+
+    def test_a_file_in_the_place_of_the_folder(self, tmp_path, monkeypatch):
+        monkeypatch.delenv(object_cache.VARIABLE, raising=False)
+        (tmp_path / 'file').touch()
+        monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'file'))
+        assert twice() == 42
+
+    def test_a_relative_path_is_ignored(self, tmp_path, monkeypatch):
+        monkeypatch.delenv(object_cache.VARIABLE, raising=False)
+        monkeypatch.setenv('XDG_CACHE_HOME', 'here')
+        monkeypatch.setenv('HOME', str(tmp_path))
+        assert object_cache.folder() == tmp_path / '.cache' / 'dynamics_ros'
+
+    def test_a_full_disk(self, folder, monkeypatch):
+        def full(*_, **__):
+            raise OSError(28, 'no space left on device')
+
+        monkeypatch.setattr(os, 'replace', full)
+        assert twice() == 42
+        assert list(folder.iterdir()) == []

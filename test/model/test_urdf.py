@@ -1,0 +1,729 @@
+"""What the URDF reader understands, what it refuses, and the default robot."""
+
+import importlib.metadata
+import logging
+import math
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+import pinocchio
+import pytest
+
+from dynamics_ros.errors import ModelError
+from dynamics_ros.model import hardened_xml
+from dynamics_ros.model.description import Inertial, Limits, Mimic
+from dynamics_ros.model.urdf import parse_urdf, read_urdf, rotation_of_rpy
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+DEFAULT_ROBOT = REPOSITORY / 'urdf' / 'seven_joint_arm.urdf'
+COLLECTION = sorted(
+    Path(file.locate())
+    for file in importlib.metadata.files('example-robot-data') or ()
+    if file.suffix == '.urdf'
+)
+
+# Robots of the collection that cannot be read, and the true reason.
+REFUSED = {
+    'ur3.urdf': ('robot', 'has no attribute name'),  # an empty xacro expansion
+    'romeo_laas_small.urdf': ("link 'body' inertial inertia", 'negative principal moment'),
+    'alex_psyonic_hands.urdf': ("joint 'Left_index_q2' mimic", "there is no joint 'index_q1'"),
+}
+
+RIGHT_ANGLE = math.pi / 2
+
+
+def robot(*elements, links='ab'):
+    """URDF of a robot with links named by letters."""
+    declared = ''.join(f'<link name="{name}"/>' for name in links)
+    return f'<robot name="r">{declared}{"".join(elements)}</robot>'
+
+
+def joint(content='', *, type='revolute', name='j', parent='a', child='b'):
+    return (
+        f'<joint name="{name}" type="{type}"><parent link="{parent}"/><child link="{child}"/>'
+        f'{content}</joint>'
+    )
+
+
+def only_joint(content='', type='revolute'):
+    (found,) = parse_urdf(robot(joint(content, type=type))).joints
+    return found
+
+
+def link(content):
+    return f'<robot name="r"><link name="a">{content}</link></robot>'
+
+
+def inertial(mass='1', moments=(1, 1, 1), products=(0, 0, 0), origin=''):
+    keys = ('ixx', 'iyy', 'izz', 'ixy', 'ixz', 'iyz')
+    values = ' '.join(f'{k}="{v}"' for k, v in zip(keys, (*moments, *products), strict=True))
+    return link(f'<inertial>{origin}<mass value="{mass}"/><inertia {values}/></inertial>')
+
+
+def only_inertial(**arguments):
+    return parse_urdf(inertial(**arguments)).links[0].inertial
+
+
+def refusal(text):
+    with pytest.raises(ModelError) as caught:
+        parse_urdf(text)
+    return caught.value
+
+
+def test_a_path_text_and_bytes_of_a_file_give_the_same_robot(tmp_path):
+    text = DEFAULT_ROBOT.read_text()
+    from_text = read_urdf(text)
+    assert read_urdf(DEFAULT_ROBOT) == from_text
+    assert read_urdf(str(DEFAULT_ROBOT)) == from_text
+    assert parse_urdf(text) == from_text
+    in_latin = tmp_path / 'latin.urdf'
+    in_latin.write_bytes(
+        '<?xml version="1.0" encoding="latin-1"?><robot name="é"><link name="a"/></robot>'.encode(
+            'latin-1'
+        )
+    )
+    assert read_urdf(in_latin).name == 'é'
+
+
+@pytest.mark.parametrize('before', ['\ufeff', '\n\n  ', '\ufeff\r\n'])
+def test_blanks_and_a_byte_order_mark_may_stand_before_the_declaration(before):
+    text = f'{before}<?xml version="1.0" encoding="ascii"?>{robot(links="a")}'
+    assert read_urdf(text).root == 'a'
+
+
+class TestJoints:
+    @pytest.mark.parametrize(
+        'kind', ['fixed', 'revolute', 'continuous', 'prismatic', 'planar', 'floating']
+    )
+    def test_of_every_type_are_read(self, kind):
+        found = only_joint(type=kind)
+        assert (found.type, found.parent, found.child) == (kind, 'a', 'b')
+
+    def test_come_depth_first_with_children_in_the_order_of_the_text(self):
+        description = parse_urdf(
+            robot(
+                joint(name='late', parent='b', child='d'),
+                joint(name='first', parent='a', child='b'),
+                joint(name='second', parent='a', child='c'),
+                joint(name='later', parent='b', child='e'),
+                links='edcba',
+            )
+        )
+        assert description.root == 'a'
+        assert [found.name for found in description.joints] == ['first', 'late', 'later', 'second']
+        assert [found.name for found in description.links] == ['a', 'b', 'd', 'e', 'c']
+
+    @pytest.mark.parametrize(
+        ('text', 'axis'),
+        [
+            ('', (1, 0, 0)),
+            ('<axis xyz="0 0 -7"/>', (0, 0, -1)),
+            ('<axis xyz="0 3 4"/>', (0, 0.6, 0.8)),
+            ('<axis xyz="1e-200 0 0"/>', (1, 0, 0)),
+            ('<axis xyz="0 6.1e-17 1"/>', (0, 0, 1)),
+            ('<axis xyz="\n 0\t1  0 "/>', (0, 1, 0)),
+        ],
+    )
+    def test_have_a_unit_axis_x_by_default(self, text, axis):
+        assert only_joint(text).axis == axis
+
+    @pytest.mark.parametrize('kind', ['fixed', 'floating'])
+    def test_that_use_no_axis_may_have_a_zero_one(self, kind):
+        assert only_joint('<axis xyz="0 0 0"/>', kind).type == kind
+
+    def test_have_damping_and_friction_zero_by_default(self):
+        found = only_joint('<dynamics damping="0.5" friction="2"/>')
+        assert (found.damping, found.friction) == (0.5, 2.0)
+        assert (only_joint().damping, only_joint('<dynamics/>').friction) == (0.0, 0.0)
+
+    def test_other_tags_are_passed_over_and_meshes_never_opened(self):
+        text = robot(
+            '<transmission name="t"><joint name="nowhere"/></transmission>',
+            '<gazebo reference="x"><sensor/></gazebo><material name="m"/><ros2_control/>',
+            '<link name="a"><visual><origin xyz="x y z"/><geometry>'
+            '<mesh filename="package://absent/a.dae"/></geometry></visual></link>',
+            links='',
+        )
+        assert parse_urdf(text).root == 'a'
+
+
+class TestLimits:
+    def test_are_read(self):
+        limits = only_joint('<limit lower="-1" upper="2" velocity="3" effort="4"/>').limits
+        assert limits == Limits(-1.0, 2.0, 3.0, 4.0)
+
+    @pytest.mark.parametrize('kind', ['revolute', 'prismatic'])
+    @pytest.mark.parametrize(
+        'text',
+        [
+            '',
+            '<limit/>',
+            '<limit effort="0" velocity="0"/>',
+            '<limit lower="0" upper="0" effort="0" velocity="0"/>',
+        ],
+    )
+    def test_that_are_not_given_or_zero_are_infinite_with_a_warning(self, kind, text, caplog):
+        assert only_joint(text, kind).limits == Limits()
+        assert "no range of positions is given for 'j'" in caplog.text
+
+    def test_of_which_one_is_given_have_zero_as_the_other(self):
+        assert only_joint('<limit upper="2"/>').limits == Limits(0.0, 2.0)
+
+    def test_beyond_1e16_are_infinite(self):
+        text = '<limit lower="-1e16" upper="1.797e308" velocity="1e17" effort="1e30"/>'
+        assert only_joint(text).limits == Limits()
+
+    def test_of_position_do_not_bind_a_continuous_joint(self, caplog):
+        limits = only_joint('<limit lower="-1" upper="1" effort="5"/>', 'continuous').limits
+        assert limits == Limits(effort=5.0)
+        assert not caplog.records
+
+
+class TestMimic:
+    def test_names_its_leader_multiplier_and_offset(self):
+        description = parse_urdf(
+            robot(
+                joint('<mimic joint="k" multiplier="-2" offset="0.5"/>'),
+                joint(name='k', parent='b', child='c'),
+                links='abc',
+            )
+        )
+        assert description.joints[0].mimic == Mimic('k', -2.0, 0.5)
+        assert description.joints[1].mimic is None
+
+    def test_of_a_mimic_is_resolved_to_the_leader_of_all(self):
+        description = parse_urdf(
+            robot(
+                joint('<mimic joint="k" multiplier="2" offset="1"/>', name='j'),
+                joint('<mimic joint="l" multiplier="3" offset="10"/>', name='k', child='c'),
+                joint(name='l', child='d'),
+                links='abcd',
+            )
+        )
+        # 2 (3 q + 10) + 1
+        assert description.joints[0].mimic == Mimic('l', 6.0, 21.0)
+        assert description.joints[1].mimic == Mimic('l', 3.0, 10.0)
+
+    def test_on_a_joint_turned_to_fixed_says_nothing(self):
+        assert only_joint('<mimic joint="gone"/>', 'fixed').mimic is None
+
+
+class TestOrigin:
+    @pytest.mark.parametrize('roll', range(-4, 5))
+    @pytest.mark.parametrize('yaw', range(-4, 5))
+    def test_rotations_by_right_angles_are_exact(self, roll, yaw):
+        for pitch in range(-4, 5):
+            matrix = np.array(rotation_of_rpy(*(n * RIGHT_ANGLE for n in (roll, pitch, yaw))))
+            assert set(np.abs(matrix).ravel()) == {0.0, 1.0}
+            assert np.array_equal(matrix @ matrix.T, np.eye(3))
+            assert np.linalg.det(matrix) > 0
+            assert not np.any(np.signbit(matrix) & (matrix == 0.0))
+
+    @pytest.mark.parametrize('angle', ['1.5707963267949', '1.57079632679490', '1.570796326794897'])
+    def test_right_angles_in_fifteen_digits_are_exact(self, angle):
+        rotation = only_joint(f'<origin rpy="0 0 {angle}"/>').origin.rotation
+        assert rotation == ((0, -1, 0), (1, 0, 0), (0, 0, 1))
+
+    def test_coarser_angles_are_taken_as_written(self):
+        rotation = only_joint('<origin rpy="0 0 1.5708"/>').origin.rotation
+        assert rotation[0][0] == math.cos(1.5708) != 0.0
+
+    def test_rpy_are_fixed_axis_angles(self):
+        rng = np.random.default_rng(3)
+        for rpy in rng.uniform(-math.pi, math.pi, (100, 3)):
+            expected = pinocchio.rpy.rpyToMatrix(*rpy)
+            # Products of three cosines: a few roundings of 1e-16.
+            assert np.allclose(rotation_of_rpy(*rpy), expected, rtol=0, atol=1e-15)
+
+    def test_is_the_identity_by_default(self):
+        for text in ('', '<origin/>', '<origin xyz="0 0 0"/>', '<origin rpy="-0 0 -0.0"/>'):
+            origin = only_joint(text).origin
+            assert origin.translation == (0, 0, 0)
+            assert origin.rotation == ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+
+    def test_may_be_given_by_a_quaternion(self):
+        origin = only_joint('<origin xyz="1 2 3" quat_xyzw="0 0 2 2"/>').origin
+        assert origin.translation == (1, 2, 3)
+        assert origin.rotation == ((0, -1, 0), (1, 0, 0), (0, 0, 1))
+
+
+class TestInertial:
+    def test_missing_is_massless(self):
+        assert parse_urdf(robot(links='a')).links[0].inertial == Inertial()
+
+    def test_is_turned_into_the_axes_of_the_link(self):
+        origin = f'<origin xyz="1 2 3" rpy="0 0 {RIGHT_ANGLE!r}"/>'
+        found = only_inertial(mass='2', moments=(3, 4, 5), products=(0.1, 0.2, 0.3), origin=origin)
+        assert (found.mass, found.center_of_mass) == (2.0, (1.0, 2.0, 3.0))
+        assert found.inertia == ((4, -0.1, -0.3), (-0.1, 3, 0.2), (-0.3, 0.2, 5))
+
+    def test_turned_by_any_angle_keeps_its_moments_and_is_exactly_symmetric(self):
+        found = only_inertial(moments=(3, 4, 5), origin='<origin rpy="0.3 -1 2"/>')
+        inertia = np.array(found.inertia)
+        assert np.array_equal(inertia, inertia.T)
+        # Two products of rotations with entries of size 5.
+        assert np.allclose(np.linalg.eigvalsh(inertia), (3, 4, 5), rtol=0, atol=1e-14)
+
+    @pytest.mark.parametrize(
+        'moments',
+        [(0, 0, 0), (1, 1, 0), (1, 1, 2), (0.01, 0.02, 0.03), (1e-8, 1e-8, -4e-7)],
+        ids=['a point', 'a rod', 'a disc', 'a plate', 'rounded to six decimals'],
+    )
+    def test_of_a_thing_that_can_exist_is_taken_as_it_is(self, moments):
+        inertia = only_inertial(moments=moments).inertia
+        assert tuple(inertia[i][i] for i in range(3)) == moments
+
+    def test_of_a_thing_that_cannot_exist_is_used_with_a_warning(self, caplog):
+        with caplog.at_level(logging.WARNING):
+            found = only_inertial(moments=(1, 1, 3))
+        assert found.inertia[2][2] == 3.0
+        assert "no distribution of mass has the inertia of 'a'" in caplog.text
+
+    def test_warnings_do_not_depend_on_the_axes(self, caplog):
+        only_inertial(moments=(1, 1, 2), origin='<origin rpy="0.3 -1 2"/>')
+        only_inertial(moments=(1.5, 1.5, 1), products=(0.5, 0, 0))  # moments 1, 1, 2
+        assert not caplog.records
+
+
+XML_REFUSALS = {
+    'nothing': ('', 'robot description', 'empty'),
+    'only blanks': (' \n\t', 'robot description', 'empty'),
+    'unclosed': ('<robot name="r">\n<link name="a">\n', 'robot description', 'line 3, column 1'),
+    'crossed': (
+        '\n<robot name="r">\n  <link></robot>',
+        'robot description',
+        'malformed XML at line 3, column 11: mismatched tag',
+    ),
+    'two documents': (robot(links='a') * 2, 'robot description', 'junk after document element'),
+    'not XML': ('robot: {}', 'robot description', 'malformed XML at line 1, column 1'),
+    'a zero byte': ('<robot name="r\0"/>', 'robot description', 'malformed XML'),
+    'half a character': ('<robot name="\ud800"/>', 'robot description', 'a lone surrogate'),
+    'another format': ('<sdf version="1.7"/>', 'robot description', '<sdf>, expected <robot>'),
+    'undefined entity': ('<robot name="&who;"/>', 'robot description', 'undefined entity'),
+    'entity bomb': (
+        '<?xml version="1.0"?>\n<!DOCTYPE r [<!ENTITY a "aaa"><!ENTITY b "&a;&a;&a;">]>'
+        '<robot name="&b;"/>',
+        'robot description',
+        'document type declaration at line 2',
+    ),
+    'external entity': (
+        '<!DOCTYPE r [<!ENTITY f SYSTEM "file:///etc/hostname">]><robot name="&f;"/>',
+        'robot description',
+        'document type declaration',
+    ),
+    'external DTD': (
+        '<!DOCTYPE robot SYSTEM "http://example.com/robot.dtd"><robot name="r"/>',
+        'robot description',
+        'document type declaration',
+    ),
+    'xacro tags': (
+        '<robot name="r" xmlns:xacro="http://ros.org/wiki/xacro">\n<xacro:include/></robot>',
+        "'xacro:include' at line 2",
+        'run xacro first',
+    ),
+    'xacro expression': (
+        robot(joint('<origin xyz="${x} 0 0"/>')),
+        "joint 'j' origin",
+        "xyz='${x} 0 0' is a xacro expression; run xacro first",
+    ),
+    'xacro argument': (robot('<link name="$(arg p)a"/>'), "link '$(arg p)a'", 'run xacro first'),
+}
+
+STRUCTURE_REFUSALS = {
+    'robot without name': ('<robot><link name="a"/></robot>', 'robot', 'no attribute name'),
+    'no link': ('<robot name="r"/>', "robot 'r'", 'has no link'),
+    'link without name': (robot('\n<link/>'), 'link', 'has no attribute name (line 2)'),
+    'joint without name': (robot('<joint type="fixed"/>'), 'joint', 'has no attribute name'),
+    'empty name': (robot(links=' '), "link ' '", 'attribute name is empty'),
+    'invisible name': (robot('<link name="a&#10;b"/>'), r"link 'a\nb'", 'cannot be printed'),
+    'name that turns the text': (robot(links='\u202e'), r"link '\u202e'", 'cannot be printed'),
+    'endless name': (robot(f'<link name="{"x" * 5000}"/>'), "link 'xxx", 'has 5000 characters'),
+    'two links of a name': (robot(links='aba'), "link 'a'", 'a second link of this name'),
+    'two joints of a name': (
+        robot(joint(), joint(child='c'), links='abc'),
+        "joint 'j'",
+        'a second joint of this name',
+    ),
+    'two roots': (robot(), 'robot description', "has 2 root links, 'a', 'b'"),
+    'a cycle beside the root': (
+        robot(joint(name='j', parent='b', child='c'), joint(name='k', parent='c'), links='abc'),
+        "joint 'j'",
+        "closes a cycle of joints, 'j', 'k'",
+    ),
+    'a cycle of all': (
+        robot(joint(name='j'), joint(name='k', parent='b', child='a')),
+        "joint 'j'",
+        "closes a cycle of joints, 'j', 'k'",
+    ),
+    'a joint from a link to itself': (
+        robot(joint(child='a'), links='a'),
+        "joint 'j'",
+        "closes a cycle of joints, 'j'",
+    ),
+    'unknown parent': (robot(joint(parent='z')), "joint 'j' parent", "there is no link 'z'"),
+    'unknown child': (robot(joint(child='z')), "joint 'j' child", "there is no link 'z'"),
+    'no parent': (robot('<joint name="j" type="fixed"/>'), "joint 'j'", 'no <parent> element'),
+    'parent without link': (
+        robot('<joint name="j" type="fixed"><parent/></joint>'),
+        "joint 'j' parent",
+        'has no attribute link',
+    ),
+    'two parent joints': (
+        robot(joint(), joint(name='k', parent='c'), links='abc'),
+        "link 'b'",
+        "has two parent joints, 'j' and 'k'",
+    ),
+    'two parents': (robot(joint('<parent link="a"/>')), "joint 'j'", 'has 2 <parent> elements'),
+    'no type': (robot('<joint name="j"/>'), "joint 'j'", 'has no attribute type'),
+    'unknown type': (robot(joint(type='screw')), "joint 'j'", "unknown type 'screw'"),
+}
+
+VALUE_REFUSALS = {
+    'zero axis': (joint('<axis xyz="0 0 0"/>'), "joint 'j' axis", 'is zero'),
+    'zero plane': (joint('<axis xyz="0 0 0"/>', type='planar'), "joint 'j' axis", 'is zero'),
+    'axis without numbers': (joint('<axis/>'), "joint 'j' axis", 'has no attribute xyz'),
+    'lower above upper': (
+        joint('<limit lower="1" upper="-1"/>'),
+        "joint 'j' limit",
+        'lower 1 is above upper -1',
+    ),
+    'negative velocity': (joint('<limit velocity="-2"/>'), "joint 'j' limit", 'is negative'),
+    'negative effort': (joint('<limit effort="-2"/>'), "joint 'j' limit", 'is negative'),
+    'negative damping': (joint('<dynamics damping="-1"/>'), "joint 'j' dynamics", 'is negative'),
+    'negative friction': (joint('<dynamics friction="-1"/>'), "joint 'j' dynamics", 'is negative'),
+    'rotation given twice': (
+        joint('<origin rpy="0 0 0" quat_xyzw="0 0 0 1"/>'),
+        "joint 'j' origin",
+        'both rpy and quat_xyzw',
+    ),
+    'zero quaternion': (
+        joint('<origin quat_xyzw="0 0 0 0"/>'),
+        "joint 'j' origin",
+        'quat_xyzw is zero',
+    ),
+    'mimic of nobody': (joint('<mimic/>'), "joint 'j' mimic", 'has no attribute joint'),
+    'mimic of unknown': (
+        joint('<mimic joint="z"/>'),
+        "joint 'j' mimic",
+        "there is no joint 'z'",
+    ),
+    'mimic of itself': (joint('<mimic joint="j"/>'), "joint 'j' mimic", 'follows itself'),
+    'mimics in a cycle': (
+        joint('<mimic joint="k"/>') + joint('<mimic joint="j"/>', name='k', child='c'),
+        "joint 'j' mimic",
+        "follows itself: 'j', 'k', 'j'",
+    ),
+    'mimic of a fixed joint': (
+        joint('<mimic joint="k"/>') + joint(name='k', child='c', type='fixed'),
+        "joint 'j' mimic",
+        "a fixed joint, 'k', has no single coordinate",
+    ),
+    'a floating mimic': (
+        joint('<mimic joint="k"/>', type='floating') + joint(name='k', child='c'),
+        "joint 'j' mimic",
+        'a floating joint has no single coordinate',
+    ),
+    'mimic multipliers that overflow': (
+        joint('<mimic joint="k" multiplier="1e20"/>')
+        + joint('<mimic joint="l" multiplier="1e20"/>', name='k', child='c')
+        + joint(name='l', child='d'),
+        "joint 'j' mimic",
+        'too large',
+    ),
+}
+
+INERTIAL_REFUSALS = {
+    'negative mass': (inertial(mass='-1'), "link 'a' inertial mass", '-1 kg is negative'),
+    'mass NaN': (inertial(mass='nan'), "link 'a' inertial mass", "'nan', which is not finite"),
+    'no mass': (link('<inertial/>'), "link 'a' inertial", 'has no <mass> element'),
+    'mass without value': (
+        link('<inertial><mass/></inertial>'),
+        "link 'a' inertial mass",
+        'has no attribute value',
+    ),
+    'no inertia': (
+        link('<inertial><mass value="1"/></inertial>'),
+        "link 'a' inertial",
+        'has no <inertia> element',
+    ),
+    'inertia in part': (
+        link('<inertial><mass value="1"/><inertia ixx="1"/></inertial>'),
+        "link 'a' inertial inertia",
+        'has no attribute iyy',
+    ),
+    'a negative moment': (
+        inertial(moments=(1, 1, -0.5)),
+        "link 'a' inertial inertia",
+        'a negative principal moment, -0.5 kg m^2',
+    ),
+    'a negative moment about a skew axis': (
+        inertial(moments=(1, 1, 1), products=(2, 0, 0)),
+        "link 'a' inertial inertia",
+        'a negative principal moment, -1 kg m^2',
+    ),
+    'two inertials': (link('<inertial/><inertial/>'), "link 'a'", 'has 2 <inertial> elements'),
+    'origin NaN': (
+        inertial(origin='<origin xyz="0 NaN 0"/>'),
+        "link 'a' inertial origin",
+        "xyz has 'NaN', which is not finite",
+    ),
+}
+
+BAD_NUMBERS = {
+    'nan 0 0': "'nan', which is not finite",
+    '0 -inf 0': "'-inf', which is not finite",
+    '0 0 Infinity': "'Infinity', which is not finite",
+    '1e400 0 0': "'1e400', which is too large",
+    '1e31 0 0': "'1e31', which is too large",
+    '1 2': 'has 2 values, expected 3 numbers',
+    '': 'has 0 values, expected 3 numbers',
+    '1 2 3 4': 'has 4 values, expected 3 numbers',
+    '1,0 0 0': "'1,0', which is not a decimal number; a decimal point is written",
+    '1, 0, 0': "'1,', which is not a decimal number",
+    'one 0 0': "'one', which is not a decimal number",
+    '0x10 0 0': "'0x10', which is not a decimal number",
+    '1_0 0 0': "'1_0', which is not a decimal number",
+    '1e 0 0': "'1e', which is not a decimal number",
+    '. 0 0': "'.', which is not a decimal number",
+    '--1 0 0': "'--1', which is not a decimal number",
+    '1.5f 0 0': "'1.5f', which is not a decimal number",
+    '\u0661 0 0': 'which is not a decimal number',
+    '\uff11 0 0': 'which is not a decimal number',
+    '0\u00a00 0 0': 'which is not a decimal number',
+}
+
+
+class TestRefusals:
+    """Each is one ModelError that names the element and the reason."""
+
+    @pytest.mark.parametrize(
+        ('text', 'element', 'reason'),
+        [
+            pytest.param(*values, id=name)
+            for name, values in (XML_REFUSALS | STRUCTURE_REFUSALS | INERTIAL_REFUSALS).items()
+        ],
+    )
+    def test_name_the_element_and_the_reason(self, text, element, reason):
+        error = refusal(text)
+        assert error.element.startswith(element)
+        assert reason in error.reason
+
+    @pytest.mark.parametrize(
+        ('joints', 'element', 'reason'),
+        [pytest.param(*values, id=name) for name, values in VALUE_REFUSALS.items()],
+    )
+    def test_of_joints_name_the_joint(self, joints, element, reason):
+        error = refusal(robot(joints, links='abcd'))
+        assert error.element == element
+        assert reason in error.reason
+
+    @pytest.mark.parametrize(('numbers', 'reason'), BAD_NUMBERS.items())
+    def test_of_numbers_quote_them(self, numbers, reason):
+        error = refusal(robot(joint(f'<origin xyz="{numbers}"/>')))
+        assert error.element == "joint 'j' origin"
+        assert reason in error.reason
+
+    @pytest.mark.parametrize(
+        ('written', 'number'),
+        [('+1', 1.0), ('1.', 1.0), ('.5', 0.5), ('-1E+2', -100.0), ('1e-400', 0.0)],
+    )
+    def test_do_not_meet_numbers_as_printf_writes_them(self, written, number):
+        assert only_joint(f'<origin xyz="{written} 0 0"/>').origin.translation[0] == number
+
+    @pytest.mark.parametrize(
+        'content',
+        ['<limit velocity="nan"/>', '<dynamics damping="x"/>', '<mimic joint="k" offset="inf"/>'],
+    )
+    def test_of_numbers_hold_everywhere(self, content):
+        error = refusal(robot(joint(content) + joint(name='k', child='c'), links='abc'))
+        assert error.element.startswith("joint 'j' ")
+
+    @pytest.mark.parametrize(
+        'source', ['no/such/file.urdf', 'robot: yaml', 'zero\0byte', 'x' * 10_000, Path('/')]
+    )
+    def test_of_files_name_the_file(self, source):
+        with pytest.raises(ModelError, match='cannot be read') as caught:
+            read_urdf(source)
+        assert caught.value.element.startswith('file ')
+
+    def test_of_an_unknown_encoding_say_so(self, tmp_path):
+        path = tmp_path / 'robot.urdf'
+        path.write_bytes(b'<?xml version="1.0" encoding="klingon"?><robot name="r"/>')
+        with pytest.raises(ModelError, match='encoding'):
+            read_urdf(path)
+
+
+def chain(length, mimic=False):
+    """A robot of one chain; with ``mimic``, each joint follows the next and the last leads."""
+    links = ''.join(f'<link name="l{i}"/>' for i in range(length))
+    joints = ''.join(
+        joint(
+            f'<mimic joint="j{i + 1}"/>' if mimic and i < length - 2 else '',
+            name=f'j{i}',
+            parent=f'l{i}',
+            child=f'l{i + 1}',
+            type='continuous',
+        )
+        for i in range(length - 1)
+    )
+    return f'<robot name="r">{links}{joints}</robot>'
+
+
+class TestSize:
+    """A description is bounded in time, memory and depth, whoever wrote it."""
+
+    def test_a_chain_of_ten_thousand_links_does_not_exhaust_the_stack(self):
+        description = parse_urdf(chain(10_000, mimic=True))
+        assert [found.name for found in description.joints[:2]] == ['j0', 'j1']
+        assert description.joints[0].mimic == Mimic('j9998')
+
+    @pytest.mark.parametrize(
+        ('text', 'reason'),
+        [
+            pytest.param(chain(10_001), 'has more than 10000 links', id='links'),
+            pytest.param(
+                robot(*(joint(name=str(i)) for i in range(10_001))),
+                'has more than 10000 joints',
+                id='joints',
+            ),
+            pytest.param('<robot>' + '<a>' * 1000, 'nested deeper than 256', id='depth'),
+            pytest.param('<' * 50_000_001, 'larger than 50 MB', id='size'),
+            pytest.param(
+                link(f'<inertial><mass value="{"9" * 1_000_000}"/></inertial>'),
+                'has 1000000 characters, at most 4096',
+                id='a number',
+            ),
+        ],
+    )
+    def test_beyond_the_bounds_is_refused_at_once(self, text, reason):
+        start = time.process_time()
+        error = refusal(text)
+        assert reason in error.reason
+        assert time.process_time() - start < 2.0
+        assert len(str(error)) < 300
+
+    def test_elements_are_counted_while_they_are_read(self, monkeypatch):
+        monkeypatch.setattr(hardened_xml, 'MAXIMUM_ELEMENTS', 100)
+        assert 'more than 100 elements' in refusal('<robot>' + '<a/>' * 200).reason
+
+    def test_a_file_that_does_not_end_is_refused(self):
+        with pytest.raises(ModelError, match='larger than 50 MB'):
+            read_urdf('/dev/zero')
+
+
+class TestCollection:
+    """Robots of the field, as their makers wrote them."""
+
+    def test_is_there(self):
+        assert len(COLLECTION) > 60
+
+    @pytest.mark.parametrize('path', COLLECTION, ids=lambda path: path.name)
+    def test_loads_as_in_pinocchio_or_is_refused_for_a_true_reason(self, path):
+        if path.name in REFUSED:
+            element, reason = REFUSED[path.name]
+            with pytest.raises(ModelError, match=reason) as caught:
+                read_urdf(path)
+            assert caught.value.element == element
+            return
+        description = read_urdf(path)
+        # A free root, so that pinocchio counts the mass of the root link too.
+        peer = pinocchio.buildModelFromUrdf(str(path), pinocchio.JointModelFreeFlyer())
+        bodies = [f.name for f in peer.frames if f.type == pinocchio.FrameType.BODY]
+        assert sorted(found.name for found in description.links) == sorted(bodies)
+        moving = [found.name for found in description.joints if found.type != 'fixed']
+        assert sorted(moving) == sorted(list(peer.names)[2:])
+        # Sums of at most two hundred masses in another order.
+        total = sum(found.inertial.mass for found in description.links)
+        assert total == pytest.approx(pinocchio.computeTotalMass(peer), rel=1e-12)
+
+
+@pytest.fixture(scope='module')
+def arm():
+    return read_urdf(DEFAULT_ROBOT)
+
+
+@pytest.fixture(scope='module')
+def shapes():
+    """The collision shapes of each link: (mass, centre, inertia about it) at 850 kg/m^3."""
+    return {
+        element.get('name'): [solid(shape) for shape in element.iter('collision')]
+        for element in ElementTree.parse(DEFAULT_ROBOT).getroot().iter('link')
+    }
+
+
+class TestDefaultRobot:
+    """urdf/seven_joint_arm.urdf."""
+
+    def test_alternates_roll_and_pitch_joints_with_all_limits_and_friction(self, arm):
+        moving = [found for found in arm.joints if found.type == 'revolute']
+        roll, pitch = (0, 0, 1), (0, 1, 0)
+        assert [found.axis for found in moving] == [roll, pitch, roll, pitch, roll, pitch, roll]
+        for found in moving:
+            limits = found.limits
+            assert -math.pi < limits.lower < 0 < limits.upper < math.pi
+            assert max(limits.velocity, limits.effort) < math.inf
+            assert min(found.damping, found.friction) > 0
+
+    def test_reaches_850_mm_from_shoulder_to_flange_and_weighs_20_kg(self, arm):
+        heights = [found.origin.translation[2] for found in arm.joints[3:9]]
+        assert sum(heights) == pytest.approx(0.85)
+        assert sum(found.inertial.mass for found in arm.links) == pytest.approx(20, abs=0.5)
+
+    def test_gives_a_mass_and_an_inertia_that_can_exist_to_every_moving_body(self, arm, caplog):
+        read_urdf(DEFAULT_ROBOT)
+        assert not caplog.records
+        massless = [found.name for found in arm.links if found.inertial.mass == 0]
+        assert massless == ['base_link', 'tool0']
+
+    def test_has_a_root_without_inertia_as_kdl_wants_it(self, arm):
+        assert arm.root == arm.links[0].name == 'base_link'
+        assert arm.links[0].inertial == Inertial()
+
+    def test_has_the_inertials_of_its_shapes(self, arm, shapes):
+        for found in arm.links[1:-1]:
+            parts = shapes[found.name]
+            mass = sum(m for m, _, _ in parts)
+            center = sum(m * c for m, c, _ in parts) / mass
+            inertia = sum(
+                i + m * ((c - center) @ (c - center) * np.eye(3) - np.outer(c - center, c - center))
+                for m, c, i in parts
+            )
+            given = found.inertial
+            # The file says so: a gram, a tenth of a millimetre, four digits.
+            assert given.mass == pytest.approx(mass, abs=0.5e-3)
+            assert np.allclose(given.center_of_mass, center, rtol=0, atol=0.5e-4)
+            assert np.allclose(given.inertia, inertia, rtol=5e-4, atol=1e-12)
+
+    def test_can_hold_itself_everywhere_with_half_its_effort(self):
+        model = pinocchio.buildModelFromUrdf(str(DEFAULT_ROBOT))
+        data = model.createData()
+        rng = np.random.default_rng(7)
+        samples = rng.uniform(model.lowerPositionLimit, model.upperPositionLimit, (1000, 7))
+        worst = np.max(
+            [np.abs(pinocchio.computeGeneralizedGravity(model, data, q)) for q in samples], axis=0
+        )
+        assert np.all(worst < 0.5 * model.effortLimit)
+
+
+def solid(collision):
+    """Mass, centre and inertia about it of a shape, solid at the density that the file states."""
+    origin, (shape,) = collision.find('origin'), collision.find('geometry')
+    if shape.tag == 'box':
+        x, y, z = size = [float(word) for word in shape.get('size').split()]
+        volume = math.prod(size)
+        moments = np.array([y * y + z * z, z * z + x * x, x * x + y * y]) / 12
+    elif shape.tag == 'sphere':
+        r = float(shape.get('radius'))
+        volume = 4 / 3 * math.pi * r**3
+        moments = np.full(3, 0.4 * r * r)
+    else:
+        r, length = float(shape.get('radius')), float(shape.get('length'))
+        volume = math.pi * r * r * length
+        across = (3 * r * r + length * length) / 12
+        moments = np.array([across, across, r * r / 2])
+    mass = 850 * volume
+    rotation = np.array(rotation_of_rpy(*map(float, origin.get('rpy', '0 0 0').split())))
+    center = np.array([float(word) for word in origin.get('xyz').split()])
+    return mass, center, mass * rotation @ np.diag(moments) @ rotation.T

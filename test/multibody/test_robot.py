@@ -1,0 +1,374 @@
+"""Robot: names and limits, shapes and broadcasting, other gravity and payloads, clear errors."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tolerances import AGAINST_PINOCCHIO, EXACT
+
+from benchmarks.robots import urdf_path
+from dynamics_ros import Robot
+from dynamics_ros.errors import (
+    InvalidArgumentError,
+    SingularError,
+    UnknownFrameError,
+    UnknownJointError,
+)
+
+ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
+
+
+@pytest.fixture(scope='module')
+def arm():
+    return Robot.from_urdf(ARM)
+
+
+@pytest.fixture(scope='module')
+def legged():
+    return Robot.from_urdf(urdf_path('anymal'), 'floating')
+
+
+def massless_tip():
+    return """<robot name="tip"><link name="base"/><link name="tip"/>
+      <joint name="j" type="continuous"><parent link="base"/><child link="tip"/></joint></robot>"""
+
+
+def test_reads_a_path_and_text_alike():
+    from_path = Robot.from_urdf(str(ARM))
+    from_text = Robot.from_urdf(ARM.read_text())
+    assert from_path.joint_names == from_text.joint_names
+    assert from_path.total_mass == from_text.total_mass
+
+
+def test_names_sizes_and_limits_of_a_fixed_arm(arm):
+    assert (arm.nq, arm.nv) == (7, 7)
+    assert arm.root_frame == arm.frame_names[0] == 'base_link'
+    assert arm.joint_names[0] == 'shoulder_yaw'
+    assert arm.joint_q_indices['wrist_roll'] == 6
+    for limits in (arm.lower_limits, arm.upper_limits, arm.velocity_limits, arm.effort_limits):
+        assert limits.shape == (7,)
+    assert (arm.lower_limits < arm.upper_limits).all()
+
+
+def test_a_floating_base_stands_in_front_of_the_joints(legged):
+    assert (legged.nq, legged.nv) == (19, 18)
+    assert len(legged.joint_names) == 12
+    assert legged.root_frame == 'world'
+    assert min(legged.joint_q_indices.values()) == 7
+    assert min(legged.joint_v_indices.values()) == 6
+
+
+def test_a_planar_base_moves_in_its_plane():
+    robot = Robot.from_urdf(ARM, 'planar')
+    q = robot.neutral()
+    q[:3] = 1.0, 2.0, np.pi / 2
+    pose = robot.forward_kinematics(q, 'base_link')
+    np.testing.assert_allclose(pose[:3, 3], [1.0, 2.0, 0.0], atol=EXACT)
+    v = np.zeros(robot.nv)
+    v[0] = 1.0
+    velocity = robot.frame_velocity(q, v, 'base_link')
+    np.testing.assert_allclose(velocity, [0, 1, 0, 0, 0, 0], atol=EXACT)
+
+
+def test_a_locked_joint_is_a_frame_at_a_constant_pose(arm):
+    locked = Robot.from_urdf(ARM, locked_joints={'elbow_pitch': 0.7})
+    assert 'elbow_pitch' not in locked.joint_names
+    q = arm.random_configuration(3)
+    q[3] = 0.7
+    np.testing.assert_allclose(
+        locked.forward_kinematics(np.delete(q, 3), 'tool0'),
+        arm.forward_kinematics(q, 'tool0'),
+        atol=EXACT,
+    )
+    np.testing.assert_allclose(
+        locked.gravity(np.delete(q, 3)), np.delete(arm.gravity(q), 3), atol=EXACT * 100
+    )
+
+
+def test_results_broadcast_over_leading_axes(arm):
+    rng = np.random.default_rng(0)
+    q = rng.normal(size=(4, 1, 7))
+    v = rng.normal(size=(5, 7))
+    M = arm.mass_matrix(q)
+    tau = arm.nonlinear_effects(q, v)
+    assert M.shape == (4, 1, 7, 7)
+    assert tau.shape == (4, 5, 7)
+    assert arm.kinetic_energy(q, v).shape == (4, 5)
+    np.testing.assert_allclose(tau[2, 3], arm.nonlinear_effects(q[2, 0], v[3]), rtol=EXACT)
+
+
+def test_wrenches_broadcast_with_the_state(arm):
+    rng = np.random.default_rng(0)
+    q, v, a = rng.normal(size=(3, 7))
+    wrenches = rng.normal(size=(3, 6))
+    tau = arm.inverse_dynamics(q, v, a, {'tool0': wrenches})
+    expected = arm.inverse_dynamics(q, v, a) - wrenches @ arm.jacobian(q, 'tool0', 'local')
+    np.testing.assert_allclose(tau, expected, atol=1e-11)
+
+
+def test_both_back_ends_give_the_same_numbers(arm):
+    plain = Robot.from_urdf(ARM, backend='python')
+    rng = np.random.default_rng(1)
+    q, v, a = rng.normal(size=(3, 20, 7))
+    ours, theirs = arm.inverse_dynamics(q, v, a), plain.inverse_dynamics(q, v, a)
+    assert np.abs(ours - theirs).max() <= EXACT * np.abs(theirs).max()
+
+
+def test_other_gravity_is_another_robot(arm):
+    q = arm.random_configuration(2)
+    moon = arm.with_gravity((0.0, 0.0, -1.62))
+    np.testing.assert_allclose(moon.gravity(q), arm.gravity(q) * 1.62 / 9.81, atol=EXACT * 10)
+    np.testing.assert_allclose(arm.with_gravity((0, 0, 0)).gravity(q), 0.0)
+
+
+def test_a_payload_is_felt_replaced_and_taken_away(arm):
+    q = arm.random_configuration(2)
+    weight = np.array([0.0, 0.0, -2.0 * 9.81])
+    J = arm.jacobian(q, 'tool0')[:3]
+    loaded = arm.with_payload('tool0', 2.0)
+    np.testing.assert_allclose(loaded.gravity(q), arm.gravity(q) - J.T @ weight, atol=1e-11)
+    assert loaded.total_mass == pytest.approx(arm.total_mass + 2.0)
+    replaced = loaded.with_payload('tool0', 1.0)
+    assert replaced.total_mass == pytest.approx(arm.total_mass + 1.0)
+    empty = replaced.with_gravity((0, 0, -9.81)).with_payload(None)
+    np.testing.assert_allclose(empty.gravity(q), arm.gravity(q), rtol=EXACT)
+
+
+def test_a_payload_has_inertia_about_its_centre(arm):
+    q = arm.random_configuration(5)
+    center = np.array([0.01, -0.02, 0.05])
+    inertia = np.diag([0.02, 0.03, 0.04])
+    loaded = arm.with_payload('tool0', 1.5, center, inertia)
+    J = arm.jacobian(q, 'tool0', 'local')
+    J_center = J[:3] - np.cross(center, J[3:], axisa=0, axisb=0, axisc=0)
+    added = 1.5 * J_center.T @ J_center + J[3:].T @ inertia @ J[3:]
+    np.testing.assert_allclose(
+        loaded.mass_matrix(q), arm.mass_matrix(q) + added, atol=AGAINST_PINOCCHIO
+    )
+
+
+def test_integrate_and_difference_are_inverse(legged):
+    rng = np.random.default_rng(4)
+    q = legged.random_configuration(rng)
+    v = rng.normal(size=legged.nv)
+    moved = legged.integrate(q, v)
+    np.testing.assert_allclose(legged.difference(q, moved), v, atol=EXACT)
+    np.testing.assert_allclose(legged.interpolate(q, moved, 0.0), q, atol=EXACT)
+    np.testing.assert_allclose(legged.interpolate(q, moved, 1.0), moved, atol=EXACT)
+    np.testing.assert_allclose(
+        legged.interpolate(q, moved, 0.25), legged.integrate(q, 0.25 * v), atol=EXACT
+    )
+
+
+def test_random_configurations_respect_the_limits(arm):
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        q = arm.random_configuration(rng)
+        assert (q >= arm.lower_limits).all()
+        assert (q <= arm.upper_limits).all()
+
+
+def test_kernels_tell_what_runs():
+    robot = Robot.from_urdf(ARM, backend='python')
+    assert robot.kernels == {}
+    robot.gravity(robot.neutral())
+    robot.jacobian(robot.neutral(), 'tool0', 'world')
+    assert set(robot.kernels) == {'gravity()', 'jacobian(tool0, world)'}
+    assert robot.kernels['gravity()'].backend == 'python'
+    assert robot.kernels['gravity()'].operation_count > 0
+
+
+def test_methods_may_be_called_from_several_threads(arm):
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(8, 3, 7))
+    expected = [arm.inverse_dynamics(*state) for state in states]
+    fresh = Robot.from_urdf(ARM)
+    results: list[list[np.ndarray]] = [[] for _ in states]
+
+    def work(i):
+        results[i] = [fresh.inverse_dynamics(*states[i]) for _ in range(200)]
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(states))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for mine, truth in zip(results, expected, strict=True):
+        assert len(mine) == 200
+        assert all((result == truth).all() for result in mine)
+
+
+@pytest.mark.parametrize(
+    ('call', 'words'),
+    [
+        (lambda robot, q: robot.gravity(q[:6]), ['q', '(6,)', '7']),
+        (lambda robot, q: robot.gravity(q * np.nan), ['q', 'nan', 'finite']),
+        (lambda robot, q: robot.gravity(q + np.inf), ['q', 'inf', 'finite']),
+        (lambda robot, q: robot.gravity(['a'] * 7), ['q', 'number']),
+        (lambda robot, q: robot.gravity(q + 1j), ['q', 'complex']),
+        (lambda robot, q: robot.nonlinear_effects(q, np.zeros(8)), ['v', '(8,)', '7']),
+        (
+            lambda robot, q: robot.nonlinear_effects(np.zeros((2, 7)), np.zeros((3, 7))),
+            ['(2', '(3'],
+        ),
+        (lambda robot, q: robot.jacobian(q, 'tool0', 'body'), ['reference', 'body', 'world']),
+        (
+            lambda robot, q: robot.inverse_dynamics(q, q, q, {'tool0': [1.0]}),
+            ["external_wrenches['tool0']", '6'],
+        ),
+        (
+            lambda robot, q: robot.forward_dynamics(
+                q, q, q, {'elbow_link': np.zeros(6), 'tool0': np.full(6, np.nan)}
+            ),
+            ["external_wrenches['tool0']", 'nan', 'finite'],
+        ),
+        (
+            lambda robot, q: robot.inverse_dynamics(
+                np.zeros((2, 7)), q, q, {'tool0': np.zeros((3, 6))}
+            ),
+            ["external_wrenches['tool0']", '(2', '(3'],
+        ),
+        (lambda robot, q: robot.with_gravity((0, 0)), ['gravity', 'three']),
+        (lambda robot, q: robot.with_gravity((0, 0, np.nan)), ['gravity', 'finite']),
+        (lambda robot, q: robot.with_payload('tool0', -1.0), ['mass', '-1.0', '0 or more']),
+        (lambda robot, q: robot.with_payload('tool0', 1.0, (0, 0)), ['center_of_mass', '(3,)']),
+        (
+            lambda robot, q: robot.with_payload('tool0', 1.0, inertia=-np.eye(3)),
+            ['inertia', 'positive'],
+        ),
+        (lambda robot, q: robot.hybrid_dynamics(q, q, q, q, [1] * 7), ['prescribed', 'booleans']),
+        (
+            lambda robot, q: robot.hybrid_dynamics(q, q, [[0.0], [0.0, 1.0]], q, [True] * 7),
+            ['a: not an array of real numbers', '(..., 7)'],
+        ),
+        (
+            lambda robot, q: robot.hybrid_dynamics(q, q, q, np.zeros(6), [True] * 7),
+            ['tau', '(6,)', '(..., 7)'],
+        ),
+        (
+            lambda robot, q: robot.hybrid_dynamics(q, q, 'fast', q, [True] * 7),
+            ['a: not an array of real numbers'],
+        ),
+    ],
+)
+def test_wrong_arguments_are_named_with_what_is_expected(arm, call, words):
+    with pytest.raises(InvalidArgumentError) as error:
+        call(arm, np.zeros(7))
+    for word in words:
+        assert word.lower() in str(error.value).lower()
+
+
+@pytest.mark.parametrize(
+    'call',
+    [
+        lambda robot, q: robot.forward_kinematics(q, 'tool'),
+        lambda robot, q: robot.jacobian(q, 'tool'),
+        lambda robot, q: robot.frame_velocity(q, q, 'tool'),
+        lambda robot, q: robot.inverse_dynamics(q, q, q, {'tool': np.zeros(6)}),
+        lambda robot, q: robot.with_payload('tool', 1.0),
+    ],
+)
+def test_an_unknown_frame_is_answered_with_the_names_nearest_to_it(arm, call):
+    with pytest.raises(UnknownFrameError) as error:
+        call(arm, np.zeros(7))
+    assert error.value.name == 'tool'
+    assert 'tool0' in str(error.value)
+
+
+def test_an_unknown_locked_joint_is_named():
+    with pytest.raises(UnknownJointError, match='elbow'):
+        Robot.from_urdf(ARM, locked_joints={'elbow': 0.0})
+
+
+def test_a_lock_needs_a_finite_position():
+    with pytest.raises(InvalidArgumentError, match='finite'):
+        Robot.from_urdf(ARM, locked_joints={'elbow_pitch': np.nan})
+
+
+def test_an_unknown_root_joint_is_answered_with_the_choices():
+    with pytest.raises(InvalidArgumentError, match='floating'):
+        Robot.from_urdf(ARM, 'wheeled')
+
+
+def test_a_quaternion_that_is_not_of_unit_length_is_refused(legged):
+    q = legged.neutral()
+    q[3:7] = 0.0, 0.0, 0.0, 1.1
+    with pytest.raises(InvalidArgumentError, match='unit quaternion'):
+        legged.gravity(q)
+    assert np.isfinite(legged.gravity(legged.neutral())).all()
+
+
+def test_a_joint_that_moves_nothing_with_mass_has_no_forward_dynamics():
+    robot = Robot.from_urdf(massless_tip())
+    with pytest.raises(SingularError, match='mass matrix'):
+        robot.forward_dynamics([0.0], [0.0], [1.0])
+    assert robot.inverse_dynamics([0.0], [0.0], [1.0]) == 0.0
+
+
+def test_a_robot_without_joints_has_frames_all_the_same():
+    robot = Robot.from_urdf('<robot name="rock"><link name="rock"/></robot>')
+    assert (robot.nq, robot.nv) == (0, 0)
+    np.testing.assert_array_equal(robot.forward_kinematics([], 'rock'), np.eye(4))
+    assert robot.jacobian([], 'rock').shape == (6, 0)
+
+
+@pytest.mark.parametrize('backend', ['python', 'llvm'])
+def test_matrices_of_a_robot_without_joints_have_no_rows_and_no_columns(backend):
+    rock = '<robot name="rock"><link name="rock"/></robot>'
+    bolted = Robot.from_urdf(rock, backend=backend)
+    none, frame = np.zeros(0), bolted.frame_names[-1]
+    square = [bolted.mass_matrix(none), bolted.mass_matrix_inverse(none)]
+    square += [bolted.coriolis(none, none), bolted.regressor(none, none, none)]
+    square += bolted.inverse_dynamics_derivatives(none, none, none)
+    square += bolted.forward_dynamics_derivatives(none, none, none)
+    assert {matrix.shape for matrix in square} == {(0, 0)}
+    assert bolted.jacobian(none, frame).shape == (6, 0)
+    assert bolted.jacobian_hessian(none, frame).shape == (6, 0, 0)
+    assert bolted.mass_matrix(np.zeros((3, 0))).shape == (3, 0, 0)
+
+
+@pytest.mark.parametrize(
+    'call',
+    [
+        lambda robot, q: robot.forward_kinematics(q, ['tool0']),
+        lambda robot, q: robot.jacobian(q, 'tool0', {}),
+        lambda robot, q: robot.frame_velocity(q, q, None),
+        lambda robot, q: robot.inverse_dynamics(q, q, q, [1.0]),
+        lambda robot, q: robot.forward_dynamics(q, q, q, np.zeros(6)),
+        lambda robot, q: robot.with_payload('tool0', 'heavy'),
+        lambda robot, q: robot.with_payload('tool0', 1.0, 'middle'),
+        lambda robot, q: robot.with_payload('nope', 0.0),
+        lambda robot, q: robot.with_gravity(None),
+        lambda robot, q: robot.with_gravity('down'),
+        lambda robot, q: robot.random_configuration('x'),
+        lambda robot, q: robot.hybrid_dynamics(q, q, q, q, [[True], []]),
+        lambda robot, q: Robot.from_urdf(None),
+        lambda robot, q: Robot.from_urdf(ARM, locked_joints=['elbow_pitch']),
+        lambda robot, q: Robot.from_urdf(ARM, locked_joints={'elbow_pitch': 'bent'}),
+        lambda robot, q: Robot.from_urdf(ARM, backend='gpu'),
+    ],
+)
+def test_arguments_of_a_wrong_kind_get_an_error_of_this_package(arm, call):
+    with pytest.raises(InvalidArgumentError):
+        call(arm, np.zeros(7))
+
+
+def test_what_hybrid_dynamics_does_not_read_may_be_unknown(arm):
+    q, v = arm.random_configuration(1), np.full(7, 0.1)
+    prescribed = np.array([True] * 3 + [False] * 4)
+    a = np.where(prescribed, 0.5, np.nan)
+    tau = np.where(prescribed, np.nan, 1.0)
+    all_a, all_tau = arm.hybrid_dynamics(q, v, a, tau, prescribed)
+    np.testing.assert_allclose(arm.inverse_dynamics(q, v, all_a), all_tau, atol=1e-10)
+
+
+def test_a_robot_can_be_copied_and_pickled(arm):
+    loaded = arm.with_payload('tool0', 1.0)
+    q = loaded.random_configuration(1)
+    copied = pickle.loads(pickle.dumps(loaded))
+    np.testing.assert_array_equal(copied.gravity(q), loaded.gravity(q))
+    np.testing.assert_allclose(copied.with_payload(None).gravity(q), arm.gravity(q), rtol=EXACT)

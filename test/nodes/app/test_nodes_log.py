@@ -1,0 +1,265 @@
+"""What the nodes write: whatever came from outside is printable, and a fault is told once."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import warnings
+from contextlib import ExitStack
+
+import pytest
+
+pytest.importorskip('rclpy')
+
+from arm import ARM, NAMES, ROBOT, STILL, Q
+from geometry_msgs.msg import TwistStamped
+from nav_msgs.msg import Odometry
+from rcl_interfaces.msg import Parameter, ParameterValue
+from rcl_interfaces.srv import SetParameters
+from rclpy.impl import rcutils_logger
+from ros_harness import LATCHED, client, executable, occupy, running
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from dynamics_ros import Robot
+from dynamics_ros.errors import InvalidArgumentError, printable
+from dynamics_ros.nodes.input.joint_state_input import LossCount
+from dynamics_ros.nodes.input.state import RefusedMessage, StateBuffer
+from dynamics_ros.nodes.reporting.library_log import LIBRARY, LibraryLog
+from dynamics_ros.nodes.reporting.node_log import Block, NodeLog, with_traceback
+from dynamics_ros.nodes.reporting.results import FaultLog
+from dynamics_ros_msgs.msg import Payload
+from dynamics_ros_msgs.srv import ComputeJacobian, SetPayload
+
+DOMAIN = 106
+
+FORGED = 'x\n[ERROR] [0.0] [safety]: forged\r\x1b[2J\x1b]0;title\x07\u202e\u2028\u200b\x00y'
+IN_MESSAGES = FORGED.replace('\x00', '')
+"""Strings of messages end at the zero."""
+
+
+def is_clean(text: str) -> bool:
+    return text.isprintable() and 'forged\r' not in text
+
+
+@pytest.mark.parametrize('text', [FORGED, 'a\tb', '\udce9', '\x7f', '\x85', 'é' * 5000])
+def test_what_comes_from_outside_becomes_one_printable_line(text):
+    told = printable(text)
+    assert told.isprintable()
+    assert len(told) < 10_000
+    assert str(InvalidArgumentError('name', text, 'another')).isprintable()
+
+
+def test_what_is_printable_stays_as_it_is():
+    assert printable("joint 'Gelenk_ä' at 5 µrad") == "joint 'Gelenk_ä' at 5 µrad"
+    assert printable('a\\n\nb') == 'a\\n\\nb'
+
+
+def written(capfd) -> str:
+    return capfd.readouterr().err
+
+
+def test_a_log_escapes_its_lines_and_keeps_severities_and_filters(capfd):
+    log = NodeLog('escaping')
+    log.info(FORGED)
+    log.warning(FORGED)
+    log.error(FORGED)
+    for _ in range(3):
+        log.error('once only', once=True)
+    lines = written(capfd).splitlines()
+    assert [line.split()[0] for line in lines] == ['[INFO]', '[WARN]', '[ERROR]', '[ERROR]']
+    assert all(map(str.isprintable, lines))
+
+
+def test_where_rclpy_has_no_list_of_callers_each_line_is_logged_all_the_same(capfd, monkeypatch):
+    monkeypatch.delattr(rcutils_logger, '_internal_callers')
+    monkeypatch.setattr(rcutils_logger, '_find_caller', lambda frame: frame.f_back)
+    log = NodeLog('without')
+    for severity in (log.info, log.error, log.warning):
+        severity('told')
+    assert written(capfd).count('told') == 3
+
+
+class StandIn:
+    """As much of a node as a log of faults needs."""
+
+    def __init__(self) -> None:
+        self.context, self.log = self, NodeLog('stand_in')
+
+    def ok(self) -> bool:
+        return True
+
+    def get_logger(self) -> NodeLog:
+        return self.log
+
+
+def test_a_fault_is_logged_with_its_traceback_once_and_counted(capfd):
+    faults = FaultLog(StandIn())
+
+    def fail(text):
+        try:
+            raise KeyError(text)
+        except KeyError as error:
+            faults.report('calling', error)
+
+    for i in range(1000):
+        fail(f'{FORGED} {i}')
+    lines = written(capfd).splitlines()
+    assert faults.counts == {'calling: KeyError': 1000}
+    assert sum('calling: unexpected error' in line for line in lines) == 1
+    assert all(map(str.isprintable, lines))
+    # Nothing below the first line looks like the beginning of one.
+    assert all(line.startswith('  ') for line in lines[1:])
+    assert len(lines) < 8
+
+
+def test_a_traceback_is_a_block_of_printable_lines():
+    try:
+        raise ValueError(FORGED)
+    except ValueError as error:
+        told = with_traceback('head\n', error)
+    assert isinstance(told, Block)
+    assert all(map(str.isprintable, told.split('\n')))
+
+
+def test_losses_that_cannot_be_are_not_counted():
+    losses = LossCount()
+    assert losses.add(0) == 0
+    assert losses.add(24) == 24
+    assert losses.add(18446744071562067991) == 24  # as seen: 24 + 2^31 - 1, as a negative number
+    assert losses.add(18446744071562067996) == 29
+    assert losses.add((1 << 32) - 1) == 29
+
+
+def test_odometry_in_a_frame_of_a_megabyte_is_refused():
+    robot = Robot.from_urdf(ARM, root_joint='floating', backend='python')
+    buffer = StateBuffer(robot, (), 1.0)
+    message = Odometry()
+    message.pose.pose.orientation.w = 1.0
+    message.header.frame_id = 'o' * 10**6
+    with pytest.raises(RefusedMessage, match='1000000 characters; expected at most 256'):
+        buffer.update_base(message, ('base',))
+    assert buffer.base_frame_id == ''
+    assert buffer.refused['odometry'] == 1
+
+
+# --- nodes --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope='module')
+def ros():
+    with client(DOMAIN) as one:
+        yield one
+
+
+def hostile_state(ros, name: str) -> JointState:
+    message = ros.joint_state([name, *NAMES], [0.0, *Q], [0.0, *STILL], [0.0, *ROBOT.gravity(Q)])
+    message.header.frame_id = IN_MESSAGES
+    return message
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+def test_no_text_from_outside_forges_a_line_of_a_log(ros):
+    with ExitStack() as stack:
+        node = stack.enter_context(running('dynamics_ros', DOMAIN))
+        servo = stack.enter_context(running('cartesian_servo_node', DOMAIN, {'autostart': True}))
+        ros.publish('/robot_description', String(data=ARM), LATCHED)
+        torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+        said = ros.listen(type(ros.status('')), '/cartesian_servo_node/status')
+        ros.exchange(hostile_state(ros, f'{IN_MESSAGES} joint'), torques)
+        ros.wait_for_report('dynamics_node')
+        assert any('ignored joint' in key for key in ros.values('dynamics_node'))
+        ros.publish_joint_state(JointState(name=[IN_MESSAGES] * 2, position=[0.0, 0.0]))
+        for text in (f'<robot name="{IN_MESSAGES}"/>', IN_MESSAGES, f'<robot {IN_MESSAGES}'):
+            ros.publish('/robot_description', String(data=text), LATCHED)
+            ros.wait_for_status('dynamics_node', 'refused')
+        ros.publish('/robot_description', String(data=ARM), LATCHED)
+        ros.wait_for(lambda: 'refused' not in ros.status('dynamics_node').message)
+        payload = Payload()
+        payload.header.frame_id, payload.inertia.m = IN_MESSAGES, 1.0
+        request = SetPayload.Request(payload=payload)
+        texts = [ros.call(SetPayload, '/dynamics_node/set_payload', request).result.message]
+        request = ComputeJacobian.Request(frame=IN_MESSAGES)
+        service = '/kinematics_node/compute_jacobian'
+        texts.append(ros.call(ComputeJacobian, service, request).result.message)
+        for executable_name in ('kinematics_node', 'cartesian_servo_node'):
+            parameters = [
+                Parameter(name=IN_MESSAGES, value=ParameterValue(type=kind)) for kind in (4, 200)
+            ]
+            parameters.append(
+                Parameter(
+                    name='frames' if executable_name == 'kinematics_node' else 'frame',
+                    value=ParameterValue(type=4, string_value=IN_MESSAGES),
+                )
+            )
+            request = SetParameters.Request(parameters=parameters)
+            response = ros.call(SetParameters, f'/{executable_name}/set_parameters', request)
+            texts += [result.reason for result in response.results]
+        twist = TwistStamped()
+        twist.header.frame_id = IN_MESSAGES
+        count = len(said)
+        ros.wait_for(
+            lambda: any('forged' in status.message for status in said[count:]),
+            meanwhile=lambda: (
+                ros.publish('/cartesian_servo_node/twist_command', twist),
+                ros.publish_joint_state(hostile_state(ros, 'joint')),
+            ),
+        )
+        ros.wait_for_report('kinematics_node')
+        for status in (*ros.diagnostics.values(), *said):
+            texts += [status.message, status.hardware_id]
+            texts += [text for value in status.values for text in (value.key, value.value)]
+        assert all(map(is_clean, texts)), [text for text in texts if not is_clean(text)]
+        assert sum('forged' in text for text in texts) > 5
+        for process in (node, servo):
+            lines = process.printed.splitlines()
+            assert any('forged' in line for line in lines)
+            assert all(line.isprintable() and line.startswith('[') for line in lines), lines
+            assert not any(line.startswith('[ERROR] [0.0]') for line in lines)
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize('closed', ['2>&-', '<&- >&- 2>&-'])
+def test_closed_streams_are_no_reason_not_to_run(ros, closed):
+    occupy(DOMAIN)
+    command = (
+        f'exec {executable("dynamics_node")} --ros-args -r __ns:=/closed '
+        f'-r robot_description:=/elsewhere {closed}'
+    )
+    environment = {**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN)}
+    with subprocess.Popen(['bash', '-c', command], env=environment) as process:
+        ros.diagnostics.pop('closed/dynamics_node: outputs', None)
+        ros.wait_for_status('closed/dynamics_node', 'waiting for robot_description')
+        process.send_signal(signal.SIGINT)
+        assert process.wait(40.0) == 0
+
+
+@pytest.mark.ros
+def test_two_nodes_of_one_name_are_told(ros):
+    with running('kinematics_node', DOMAIN, namespace='/twin') as one:
+        ros.wait_for_status('twin/kinematics_node', 'waiting for')
+        assert 'named' not in ros.status('twin/kinematics_node').message
+        with running('kinematics_node', DOMAIN, namespace='/twin'):
+            text = '2 nodes are named /twin/kinematics_node'
+            ros.wait_for_status('twin/kinematics_node', text)
+            ros.wait_for(lambda: text in one.printed)
+        ros.wait_for(lambda: 'named' not in ros.status('twin/kinematics_node').message)
+
+
+def test_warnings_of_python_are_lines_of_the_log(capfd):
+    handler = LibraryLog(NodeLog('library'))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter('always')
+            warnings.warn(FORGED, RuntimeWarning, stacklevel=1)
+        logging.getLogger(LIBRARY).warning('of %s', FORGED)
+    finally:
+        logging.captureWarnings(False)
+        for name in (LIBRARY, 'py.warnings'):
+            logging.getLogger(name).removeHandler(handler)
+    lines = written(capfd).splitlines()
+    assert len([line for line in lines if line.startswith('[WARN]')]) == 2
+    assert all(map(str.isprintable, lines))

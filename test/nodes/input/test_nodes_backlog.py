@@ -1,0 +1,182 @@
+"""A node that has been standing still answers what waits; one that is too slow the newest."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from numpy.testing import assert_allclose
+from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import serialize_message
+from ros_harness import client, description, running
+from sensor_msgs.msg import JointState
+
+from dynamics_ros import Robot
+from dynamics_ros.nodes.input.backlog import CATCH_UP
+from dynamics_ros_msgs.msg import ExternalWrench
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 96
+SAME = 1e-12
+
+ARM = description()
+ROBOT = Robot.from_urdf(ARM)
+NAMES = list(ROBOT.joint_names)
+Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
+
+PERIOD = 0.001
+PAUSE = 0.3
+"""Seconds: more than the machine has been seen to stand still."""
+
+TRIES = 10
+"""Pauses of which one has to be caught up with completely: a busy machine may take the time that
+this needs away from the node, which then rightly answers the newest."""
+
+OVERLOAD = 0.0001
+"""Seconds: less than plain Python needs for all outputs."""
+
+TORQUES = '/dynamics_node/gravity_torques'
+NEWER = 'joint_states not answered, newer ones waited'
+LOST = 'joint_states lost on the way'
+DEEP = QoSProfile(
+    depth=5000, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.RELIABLE
+)
+
+
+@pytest.fixture(scope='module')
+def ros():
+    with client(DOMAIN) as one:
+        yield one
+
+
+class Source:
+    """Publishes joint states at a steady rate and remembers when.
+
+    Attributes:
+        sent: stamp of each to when that was [s since the epoch].
+    """
+
+    def __init__(self, ros, node, period=PERIOD):
+        """Begin when a node answers, and has nothing left to answer."""
+        self._ros, self._node, self._period = ros, node, period
+        self._left = {}
+        torques = ros.listen(JointState, TORQUES, DEEP)
+        ros.node.create_subscription(JointState, TORQUES, self._on_answer, DEEP)
+        ros.exchange(self._state(), torques)
+        self.begin()
+
+    def begin(self):
+        """Forget everything so far, once it has been answered."""
+        self.sent = {}
+        self.publish(1)
+        self.wait()
+        self.sent.clear()
+        self._left.clear()
+        self._before = self._counts()
+
+    def _state(self):
+        return self._ros.joint_state(NAMES, Q, np.zeros(7), ROBOT.gravity(Q), step=PERIOD)
+
+    def _on_answer(self, message, info):
+        assert_allclose(message.effort, ROBOT.gravity(Q), atol=SAME)
+        self._left[stamp_of(message)] = 1e-9 * info['source_timestamp']
+
+    def _counts(self):
+        values = self._ros.wait_for_report(self._node)
+        return np.array([int(values[NEWER]), int(values[LOST])])
+
+    def publish(self, count):
+        """Publish so many; late ones at once, so that the mean rate holds."""
+        # Serialised beforehand: this process must not be the slow one.
+        messages = [self._state() for _ in range(count)]
+        ready = [(stamp_of(message), serialize_message(message)) for message in messages]
+        publisher = self._ros._publishers['/joint_states']
+        due = time.monotonic()
+        for stamp, data in ready:
+            time.sleep(max(due - time.monotonic(), 0.0))
+            due += self._period
+            self.sent[stamp] = time.time()
+            publisher.publish(data)
+
+    def wait(self):
+        """Wait until the last one has been answered."""
+        last = list(self.sent)[-1]
+        self._ros.wait_for(lambda: last in self._left)
+
+    def accounts(self):
+        """How many were not answered for newer ones, were lost, and are not accounted for.
+
+        The others have been answered, in their order.
+        """
+        newer, lost = self._counts() - self._before
+        assert list(self._left) == sorted(self._left)
+        assert self._left.keys() <= self.sent.keys()
+        return newer, lost, len(self.sent) - len(self._left) - newer - lost
+
+    @property
+    def lags(self):
+        """Seconds from sending each joint state that was answered to its answer's being sent."""
+        return np.array([left - self.sent[stamp] for stamp, left in self._left.items()])
+
+
+def stamp_of(message):
+    return message.header.stamp.sec, message.header.stamp.nanosec
+
+
+def stand_still(process, source, count):
+    """Publish so many joint states to a process that does not run meanwhile."""
+    process.send(signal.SIGSTOP)
+    try:
+        source.publish(count)
+    finally:
+        process.send(signal.SIGCONT)
+
+
+def test_a_node_that_stood_still_answers_everything_when_it_goes_on(ros):
+    with running('dynamics_ros', DOMAIN, {'robot_description': ARM}) as process:
+        source = Source(ros, 'dynamics_node')
+        for _ in range(TRIES):
+            source.publish(100)
+            stand_still(process, source, round(PAUSE / PERIOD))
+            source.publish(100)
+            source.wait()
+            newer, lost, unknown = source.accounts()
+            assert lost == unknown == 0
+            if newer == 0:
+                break
+            source.begin()
+        assert newer == 0
+
+
+def test_more_than_the_middleware_keeps_is_lost_and_told(ros):
+    with running('dynamics_ros', DOMAIN, {'robot_description': ARM}) as process:
+        source = Source(ros, 'dynamics_node')
+        stand_still(process, source, 1500)
+        source.publish(10)
+        source.wait()
+        _, lost, unknown = source.accounts()
+        assert lost > 0
+        # Fast DDS gives the memory of the oldest few to newer ones, and may not count these.
+        assert 0 <= unknown < 0.02 * lost
+
+
+def test_a_node_that_is_too_slow_answers_the_newest_and_counts_the_others(ros):
+    with running('dynamics_ros', DOMAIN, {'robot_description': ARM, 'backend': 'python'}):
+        # The dearest of all: singular values in plain Python.
+        ros.listen(ExternalWrench, '/contact_node/tool0/estimate', DEEP)
+        source = Source(ros, 'dynamics_node', OVERLOAD)
+        ros.wait_for_status('contact_node', 'publishing', meanwhile=lambda: source.publish(1))
+        source.begin()
+        source.publish(8000)
+        source.wait()
+        newer, _, unknown = source.accounts()
+        assert newer > 0
+        assert unknown == 0
+        # The queue would make them late by a thousand answers.
+        assert np.median(source.lags) < CATCH_UP

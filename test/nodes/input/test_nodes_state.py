@@ -1,0 +1,352 @@
+"""Joint states and odometry are merged by name; what cannot be right is refused and counted."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from builtin_interfaces.msg import Time
+from nav_msgs.msg import Odometry
+from numpy.testing import assert_allclose
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+
+from dynamics_ros import Robot
+from dynamics_ros.nodes.input.state import RefusedMessage, StateBuffer
+from dynamics_ros.nodes.wire.cdr import JointStateReader
+from dynamics_ros.nodes.wire.conversions import JointValues, joint_values
+
+GRIPPER_ARM = """
+<robot name="gripper_arm">
+  <link name="base"/>
+  <link name="upper"><inertial><mass value="1"/>
+    <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+  <link name="lower"><inertial><mass value="1"/>
+    <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+  <link name="finger"/>
+  <link name="other_finger"/>
+  <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>
+    <axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="9" velocity="9"/></joint>
+  <joint name="elbow" type="continuous"><parent link="upper"/><child link="lower"/>
+    <origin xyz="0 0 1"/><axis xyz="0 1 0"/></joint>
+  <joint name="slide" type="prismatic"><parent link="lower"/><child link="finger"/>
+    <axis xyz="1 0 0"/><limit lower="0" upper="1" effort="9" velocity="9"/></joint>
+  <joint name="mirror" type="prismatic"><parent link="lower"/><child link="other_finger"/>
+    <axis xyz="-1 0 0"/><limit lower="0" upper="1" effort="9" velocity="9"/>
+    <mimic joint="slide"/></joint>
+</robot>
+"""
+
+
+@pytest.fixture(params=['message', 'bytes'], autouse=True)
+def way(request, monkeypatch):
+    """Joint states are read as message objects or as bytes, with the same results."""
+    if request.param == 'bytes':
+        reader = JointStateReader()
+        monkeypatch.setattr(
+            sys.modules[__name__], 'read', lambda m: reader.read(serialize_message(m))
+        )
+
+
+def read(message: JointState) -> JointValues:
+    return joint_values(message)
+
+
+def tell(buffer: StateBuffer, message: JointState) -> bool:
+    return buffer.update(read(message))
+
+
+@pytest.fixture
+def buffer() -> StateBuffer:
+    return StateBuffer(Robot.from_urdf(GRIPPER_ARM, backend='python'), (), joint_timeout=1.0)
+
+
+def joints(names: str, position=(), velocity=(), effort=(), stamp: float = 1.0) -> JointState:
+    message = JointState(name=names.split())
+    message.header.stamp = Time(sec=int(stamp), nanosec=round((stamp % 1.0) * 1e9))
+    message.position, message.velocity, message.effort = (
+        list(position),
+        list(velocity),
+        list(effort),
+    )
+    return message
+
+
+def whole(stamp: float = 1.0) -> JointState:
+    return joints('shoulder elbow slide', [0.1, 0.2, 0.3], [1.0, 2.0, 3.0], [4.0, 5.0, 6.0], stamp)
+
+
+def test_values_are_taken_by_name_whatever_their_order(buffer):
+    assert tell(buffer, joints('slide shoulder elbow', [0.3, 0.1, 0.2]))
+    assert_allclose(buffer.state().q, [0.1, 0.2, 0.3])
+
+
+def test_a_refusal_that_quotes_a_message_is_short(buffer):
+    endless = 'wheel' * 10**5
+    with pytest.raises(RefusedMessage, match=r'repeated names: wheel.* \.\.\. .*wheel$') as refused:
+        tell(buffer, joints(f'{endless} {endless}', [0.0, 0.0]))
+    assert len(str(refused.value)) < 2000
+
+
+def test_there_is_no_state_before_every_joint_has_been_heard_of(buffer):
+    tell(buffer, joints('shoulder elbow', [0.1, 0.2]))
+    assert buffer.state() is None
+    assert buffer.missing() == ('slide',)
+    tell(buffer, joints('slide', [0.3]))
+    assert_allclose(buffer.state().q, [0.1, 0.2, 0.3])
+
+
+def test_the_stamp_is_that_of_the_last_message(buffer):
+    tell(buffer, whole(1.0))
+    tell(buffer, joints('slide', [0.4], stamp=1.5))
+    assert buffer.state().stamp == Time(sec=1, nanosec=500_000_000)
+    assert_allclose(buffer.state().q, [0.1, 0.2, 0.4])
+
+
+def test_followers_are_neither_required_nor_unknown(buffer):
+    tell(buffer, joints('shoulder elbow slide mirror', [0.1, 0.2, 0.3, 0.3]))
+    assert buffer.state() is not None
+    assert not buffer.unknown_names
+
+
+def test_locked_joints_are_not_unknown():
+    robot = Robot.from_urdf(GRIPPER_ARM, locked_joints={'elbow': 0.5}, backend='python')
+    buffer = StateBuffer(robot, ['elbow'], joint_timeout=1.0)
+    tell(buffer, joints('shoulder elbow slide', [0.1, 0.2, 0.3]))
+    assert_allclose(buffer.state().q, [0.1, 0.3])
+    assert not buffer.unknown_names
+
+
+def test_names_of_other_robots_are_counted_and_their_messages_are_no_news(buffer):
+    assert not tell(buffer, joints('wheel', [math.nan]))
+    assert buffer.unknown_names == {'wheel': 1}
+    assert tell(buffer, joints('wheel shoulder', [math.nan, 0.5]))
+    assert buffer.missing() == ('elbow', 'slide')
+
+
+def test_what_it_remembers_of_unknown_names_is_bounded(buffer):
+    for i in range(1000):
+        tell(buffer, joints(f'wheel_{i}' if i else 'wheel' * 10**5, [0.0]))
+    assert len(buffer.unknown_names) < 30
+    assert sum(buffer.unknown_names.values()) == 1000
+    assert max(map(len, buffer.unknown_names)) < 200
+
+
+@pytest.mark.parametrize(
+    ('message', 'kind'),
+    [
+        (joints('shoulder elbow slide', [0.1, 0.2]), 'wrong length of position'),
+        (joints('shoulder elbow slide', [1.0] * 3, [1.0]), 'wrong length of velocity'),
+        (joints('shoulder elbow slide', [1.0] * 3, (), [1.0] * 4), 'wrong length of effort'),
+        (joints('shoulder elbow elbow', [1.0] * 3), 'repeated names'),
+        (joints('shoulder elbow slide', [1.0, math.nan, 1.0]), 'position not finite'),
+        (joints('shoulder elbow slide', [1.0, math.inf, 1.0]), 'position not finite'),
+    ],
+)
+def test_a_message_that_cannot_be_right_is_refused_whole_and_counted(buffer, message, kind):
+    tell(buffer, whole())
+    with pytest.raises(RefusedMessage, match=kind):
+        tell(buffer, message)
+    assert buffer.refused == {kind: 1}
+    assert_allclose(buffer.state().q, [0.1, 0.2, 0.3])
+
+
+def test_an_effort_that_is_no_number_is_unknown_until_the_next(buffer):
+    tell(buffer, joints('shoulder elbow slide', [0.0] * 3, [0.0] * 3, [1.0, math.nan, 3.0]))
+    assert buffer.state().effort_missing == ('elbow',)
+    assert buffer.refused == {'effort not finite': 1}
+    assert np.isfinite(buffer.state().effort).all()
+    tell(buffer, whole())
+    assert buffer.state().effort_missing == ()
+
+
+def test_velocity_and_effort_that_never_came_are_missing(buffer):
+    tell(buffer, joints('shoulder elbow slide', [0.0] * 3))
+    assert buffer.state().velocity_missing == ('shoulder', 'elbow', 'slide')
+    assert buffer.state().effort_missing == ('shoulder', 'elbow', 'slide')
+
+
+def test_a_joint_that_stops_reporting_is_stale(buffer):
+    tell(buffer, whole(1.0))
+    tell(buffer, joints('shoulder elbow', [0.1, 0.2], [0.0] * 2, [0.0] * 2, stamp=1.9))
+    assert buffer.state().stale == ()
+    tell(buffer, joints('shoulder elbow', [0.1, 0.2], [0.0] * 2, [0.0] * 2, stamp=2.1))
+    assert buffer.state().stale == ('slide',)
+    assert buffer.state().stale_mask.tolist() == [False, False, True]
+
+
+def test_a_velocity_that_stops_coming_is_missing_though_its_joint_reports(buffer):
+    tell(buffer, whole(1.0))
+    tell(buffer, joints('shoulder elbow slide', [0.1, 0.2, 0.3], stamp=2.1))
+    assert buffer.state().stale == ()
+    assert buffer.state().velocity_missing == ('shoulder', 'elbow', 'slide')
+
+
+def test_after_the_clock_jumped_back_joints_not_heard_of_since_are_stale(buffer):
+    tell(buffer, whole(100.0))
+    for stamp in (1.0, 1.1, 1.2):
+        assert buffer.state().stale == ()
+        tell(buffer, joints('shoulder elbow', [0.1, 0.2], [0.0] * 2, [0.0] * 2, stamp=stamp))
+    assert buffer.state().stale == ('slide',)
+    assert buffer.state().time == 1_200_000_000
+
+
+def test_a_state_is_not_changed_by_later_messages(buffer):
+    tell(buffer, whole())
+    state = buffer.state()
+    tell(buffer, joints('shoulder', [2.0]))
+    assert_allclose(state.q, [0.1, 0.2, 0.3])
+
+
+def test_a_new_model_keeps_what_is_known_of_joints_of_the_same_name(buffer):
+    tell(buffer, whole())
+    robot = Robot.from_urdf(GRIPPER_ARM, locked_joints={'elbow': 0.5}, backend='python')
+    other = StateBuffer(robot, ['elbow'], joint_timeout=1.0)
+    other.adopt(buffer)
+    assert_allclose(other.state().q, [0.1, 0.3])
+    assert_allclose(other.state().effort, [4.0, 6.0])
+
+
+def floating() -> StateBuffer:
+    robot = Robot.from_urdf(GRIPPER_ARM, root_joint='floating', backend='python')
+    return StateBuffer(robot, (), joint_timeout=1.0)
+
+
+def odometry(child: str = 'base', stamp: float = 1.0) -> Odometry:
+    message = Odometry(child_frame_id=child)
+    message.header.frame_id = 'map'
+    message.header.stamp = Time(sec=int(stamp), nanosec=round((stamp % 1.0) * 1e9))
+    message.pose.pose.position.x = 1.0
+    message.twist.twist.linear.y = 2.0
+    message.twist.twist.angular.z = 3.0
+    return message
+
+
+def test_a_floating_base_waits_for_odometry():
+    buffer = floating()
+    tell(buffer, whole())
+    assert buffer.state() is None
+    assert buffer.missing() == ('odom',)
+    buffer.update_base(odometry(), ['base'])
+    state = buffer.state()
+    assert_allclose(state.q, [1, 0, 0, 0, 0, 0, 1, 0.1, 0.2, 0.3])
+    assert_allclose(state.v, [0, 2, 0, 0, 0, 3, 1, 2, 3])
+    assert buffer.base_frame_id == 'map'
+
+
+def test_odometry_of_another_link_is_refused():
+    buffer = floating()
+    with pytest.raises(RefusedMessage, match='not the root link'):
+        buffer.update_base(odometry('wheel'), ['base'])
+    assert buffer.refused == {'odometry': 1}
+
+
+def test_odometry_that_is_no_pose_is_refused():
+    buffer = floating()
+    message = odometry()
+    message.pose.pose.orientation.w = 0.0
+    with pytest.raises(RefusedMessage, match='orientation'):
+        buffer.update_base(message, ['base'])
+    message = odometry()
+    message.twist.twist.linear.x = math.nan
+    with pytest.raises(RefusedMessage, match='twist'):
+        buffer.update_base(message, ['base'])
+
+
+def test_old_odometry_is_stale():
+    buffer = floating()
+    buffer.update_base(odometry(), ['base'])
+    tell(buffer, whole(5.0))
+    assert buffer.state().stale == ('odom',)
+
+
+def test_the_base_is_carried_to_the_stamp_of_the_joints_by_its_twist():
+    """At 2 m/s to the left while it turns by 3 rad/s it goes along a circle of 2/3 m."""
+    buffer = floating()
+    buffer.update_base(odometry(), ['base'])
+    for elapsed, carried in ((0.02, 0.02), (0.5, 0.1)):  # no further than 0.1 s
+        tell(buffer, whole(1.0 + elapsed))
+        state, angle = buffer.due_state(), 3.0 * carried
+        x, y = np.cos(angle) - 1.0, np.sin(angle)
+        assert_allclose(state.q[:3], [1.0 + 2.0 / 3.0 * x, 2.0 / 3.0 * y, 0.0], atol=1e-9)
+        assert_allclose(state.q[3:7], [0.0, 0.0, np.sin(0.5 * angle), np.cos(0.5 * angle)])
+        assert_allclose(state.v[:6], [0, 2, 0, 0, 0, 3])
+        assert state.ages[:6].tolist() == [round(elapsed * 1e9)] * 6
+        assert state.stale == ()
+
+
+def test_of_odometry_before_and_after_the_joints_the_twist_is_interpolated():
+    buffer = floating()
+    buffer.update_base(odometry(), ['base'])
+    later = odometry(stamp=1.02)
+    later.twist.twist.linear.y = 4.0
+    buffer.update_base(later, ['base'])
+    tell(buffer, whole(1.005))
+    assert_allclose(buffer.due_state().v[1], 2.5)
+
+
+def test_odometry_that_is_late_is_dropped_until_its_clock_has_been_set_back():
+    buffer = floating()
+    buffer.update_base(odometry(stamp=10.0), ['base'])
+    tell(buffer, whole(10.0))
+    for stamp, dropped in ((9.9, 1), (5.0, 2), (5.1, 3)):
+        late = odometry(stamp=stamp)
+        late.pose.pose.position.x = 7.0
+        buffer.update_base(late, ['base'])
+        assert buffer.timeline.dropped == dropped
+        assert_allclose(buffer.state().q[0], 1.0)
+    buffer.update_base(odometry(stamp=5.2), ['base'])
+    assert buffer.state().time == 10 * 10**9
+    assert buffer.state().stale == ('odom',)
+    assert buffer.timeline.jumps.count == 1
+
+
+def test_a_stamp_with_more_than_a_second_of_nanoseconds_is_refused(buffer):
+    message = whole()
+    message.header.stamp.nanosec = 10**9
+    with pytest.raises(RefusedMessage, match='stamp'):
+        tell(buffer, message)
+    assert buffer.refused == {'stamp': 1}
+    base = odometry()
+    base.header.stamp.nanosec = 2**32 - 1
+    with pytest.raises(RefusedMessage, match='stamp'):
+        floating().update_base(base, ['base'])
+
+
+def test_of_a_late_message_the_joints_are_merged_that_are_news(buffer):
+    tell(buffer, whole(1.0))
+    tell(buffer, joints('shoulder', [0.5], [0.0], [0.0], stamp=2.0))
+    tell(buffer, joints('shoulder elbow', [0.7, 0.8], [0.0] * 2, [0.0] * 2, stamp=1.9))
+    assert buffer.due_state() is None, 'it would be in the past'
+    assert_allclose(buffer.state().q, [0.5, 0.8, 0.3])
+    assert buffer.state().time == 2 * 10**9
+    assert (buffer.timeline.dropped, buffer.timeline.merged) == (1, 1)
+
+
+def test_a_robot_that_is_swapped_does_not_go_back_in_time(buffer):
+    tell(buffer, whole(5.0))
+    other = StateBuffer(buffer.robot, (), joint_timeout=1.0)
+    other.adopt(buffer)
+    tell(other, whole(4.9))
+    assert other.due_state() is None
+    assert other.state().time == 5 * 10**9
+    tell(other, whole(5.1))
+    assert other.due_state().time == 5_100_000_000
+
+
+def test_efforts_of_a_publisher_of_their_own_are_aligned(buffer):
+    names = 'shoulder elbow slide'
+    for k in range(20):
+        stamp = 1.0 + 0.01 * k
+        tell(buffer, joints(names, [stamp] * 3, [stamp] * 3, stamp=stamp))
+        tell(buffer, joints(names, (), (), [stamp + 0.003] * 3, stamp=stamp + 0.003))
+        state = buffer.due_state()
+        if k > 5:
+            assert_allclose(state.effort, [stamp] * 3, atol=1e-9)
+            assert_allclose(state.q, [stamp] * 3, atol=1e-9)
+            assert state.effort_missing == ()

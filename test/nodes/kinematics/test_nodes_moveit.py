@@ -1,0 +1,316 @@
+"""compute_fk and compute_ik: what MoveIt's requests mean and which of its codes they get.
+
+moveit_msgs is no dependency and seldom there, so the requests here are objects with the fields of
+its messages; the handlers of a real node answer them. Where it is there, it is used as well.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+import rclpy
+from builtin_interfaces.msg import Duration
+from geometry_msgs.msg import PoseStamped
+from numpy.testing import assert_allclose
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from ros_harness import client, description, found_by_nodes, occupy, running
+from sensor_msgs.msg import JointState, MultiDOFJointState
+from std_msgs.msg import Header
+
+from dynamics_ros import Robot
+from dynamics_ros.nodes.app.executor import make_executor
+from dynamics_ros.nodes.kinematics.kinematics_node import Kinematics
+from dynamics_ros.nodes.kinematics.moveit_services import Code
+from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.wire.conversions import pose_matrix, pose_message
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 84
+PATIENCE = 20.0
+ROBOT = Robot.from_urdf(description())
+NAMES = list(ROBOT.joint_names)
+Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
+TARGET = ROBOT.forward_kinematics(Q + 0.2, 'tool0')
+
+# The search aims at 1e-5 m and rad; the entries of a pose are of length one.
+REACHED = 3e-5
+
+
+@pytest.fixture(scope='module')
+def node():
+    """A kinematics node in this process; call a handler and set a parameter."""
+    occupy(DOMAIN)
+    rclpy.init(domain_id=DOMAIN)
+    given = {'robot_description': description(), 'frames': ['tool0']}
+    overrides = [Parameter(name, value=value) for name, value in given.items()]
+    one = Node('kinematics_node', parameter_overrides=overrides)
+    context = RobotContext(one, subscribe_payload=True)
+    part = Kinematics(one, context)
+    context.add(part)
+    executor = make_executor()
+    executor.add_node(one)
+    executor.create_task(context.start, executor)
+
+    def call(handler, request):
+        # A solution that is not there must not be read for one.
+        response = SimpleNamespace(
+            pose_stamped=[],
+            fk_link_names=[],
+            solution=SimpleNamespace(joint_state=JointState()),
+            error_code=SimpleNamespace(val=0, message=''),
+        )
+        task = executor.create_task(handler(request, response))
+        executor.spin_until_future_complete(task, timeout_sec=PATIENCE)
+        return task.result()
+
+    while context.robot is None:
+        executor.spin_once(timeout_sec=0.05)
+    yield SimpleNamespace(
+        ik=lambda request: call(part.moveit.inverse_kinematics, request),
+        fk=lambda request: call(part.moveit.forward_kinematics, request),
+        set=lambda name, value: one.set_parameters([Parameter(name, value=value)]),
+    )
+    executor.shutdown()
+    one.destroy_node()
+    rclpy.shutdown()
+
+
+def robot_state(q=Q, names=NAMES):
+    positions = [] if q is None else [float(x) for x in q]
+    return SimpleNamespace(
+        joint_state=JointState(name=[] if q is None else list(names), position=positions),
+        multi_dof_joint_state=MultiDOFJointState(),
+        attached_collision_objects=[],
+        is_diff=False,
+    )
+
+
+def constraints(**given):
+    kinds = ('joint', 'position', 'orientation', 'visibility')
+    empty = {f'{kind}_constraints': [] for kind in kinds}
+    return SimpleNamespace(name='', **{**empty, **given})
+
+
+def pose(matrix, frame_id=''):
+    return PoseStamped(header=Header(frame_id=frame_id), pose=pose_message(matrix))
+
+
+def ik_request(**fields):
+    request = {
+        'group_name': 'arm',
+        'robot_state': robot_state(),
+        'constraints': constraints(),
+        'avoid_collisions': False,
+        'ik_link_name': '',
+        'pose_stamped': pose(TARGET),
+        'ik_link_names': [],
+        'pose_stamped_vector': [],
+        'timeout': Duration(),
+    }
+    return SimpleNamespace(ik_request=SimpleNamespace(**{**request, **fields}))
+
+
+def fk_request(links, frame_id='', state=None):
+    return SimpleNamespace(
+        header=Header(frame_id=frame_id),
+        fk_link_names=links,
+        robot_state=robot_state() if state is None else state,
+    )
+
+
+def solved(response):
+    assert response.error_code.val == Code.SUCCESS, response.error_code.message
+    assert response.error_code.message == ''
+    assert response.solution.joint_state.name == NAMES
+    return np.array(response.solution.joint_state.position)
+
+
+@pytest.mark.parametrize('frame_id', ['', 'base_link', 'elbow_link'])
+def test_fk_gives_poses_of_links_in_the_frame_that_is_asked_for(node, frame_id):
+    response = node.fk(fk_request(['tool0', 'wrist_link'], frame_id))
+    assert response.error_code.val == Code.SUCCESS, response.error_code.message
+    assert response.fk_link_names == ['tool0', 'wrist_link']
+    carrier = ROBOT.forward_kinematics(Q, frame_id or 'base_link')
+    for name, stamped in zip(response.fk_link_names, response.pose_stamped, strict=True):
+        assert stamped.header.frame_id == (frame_id or 'base_link')
+        expected = np.linalg.inv(carrier) @ ROBOT.forward_kinematics(Q, name)
+        assert_allclose(pose_matrix(stamped.pose, 'pose'), expected, atol=1e-12)
+
+
+def test_ik_brings_the_end_of_the_group_to_the_pose(node):
+    found = solved(node.ik(ik_request()))
+    assert_allclose(ROBOT.forward_kinematics(found, 'tool0'), TARGET, atol=REACHED)
+
+
+def test_ik_of_a_named_link_in_a_frame_of_the_robot(node):
+    target = ROBOT.forward_kinematics(Q + 0.1, 'flange_link')
+    carrier = ROBOT.forward_kinematics(Q, 'shoulder_link')
+    asked = pose(np.linalg.inv(carrier) @ target, 'shoulder_link')
+    found = solved(node.ik(ik_request(ik_link_name='flange_link', pose_stamped=asked)))
+    assert_allclose(ROBOT.forward_kinematics(found, 'flange_link'), target, atol=REACHED)
+
+
+def test_ik_of_several_links_at_once(node):
+    links = ['tool0', 'elbow_link']
+    poses = [pose(ROBOT.forward_kinematics(Q + 0.1, link)) for link in links]
+    found = solved(node.ik(ik_request(ik_link_names=links, pose_stamped_vector=poses)))
+    for link in links:
+        expected = ROBOT.forward_kinematics(Q + 0.1, link)
+        assert_allclose(ROBOT.forward_kinematics(found, link), expected, atol=REACHED)
+
+
+def test_the_timeout_is_kept_with_its_fraction_and_no_longer_than_allowed(node):
+    found = solved(node.ik(ik_request(timeout=Duration(sec=10_000))))
+    assert_allclose(ROBOT.forward_kinematics(found, 'tool0'), TARGET, atol=REACHED)
+    solved(node.ik(ik_request(timeout=Duration(nanosec=500_000_000))))
+
+
+def far():
+    target = TARGET.copy()
+    target[:3, 3] = [5.0, 0.0, 0.0]
+    return target
+
+
+def nan():
+    message = pose(TARGET)
+    message.pose.position.x = math.nan
+    return message
+
+
+def moving_base():
+    state = robot_state()
+    state.multi_dof_joint_state.joint_names = ['world_joint']
+    return state
+
+
+REFUSED = {
+    'unknown link': ({'ik_link_name': 'nose'}, Code.INVALID_LINK_NAME, 'nose'),
+    'too few links': (
+        {'ik_link_names': ['tool0'], 'pose_stamped_vector': [pose(TARGET)] * 2},
+        Code.INVALID_LINK_NAME,
+        'one for each',
+    ),
+    'unknown frame': (
+        {'pose_stamped': pose(TARGET, 'nowhere')},
+        Code.FRAME_TRANSFORM_FAILURE,
+        'nowhere',
+    ),
+    'constraints': (
+        {'constraints': constraints(joint_constraints=[object()])},
+        Code.INVALID_GOAL_CONSTRAINTS,
+        'joint constraints',
+    ),
+    'collisions': ({'avoid_collisions': True}, Code.COLLISION_CHECKING_UNAVAILABLE, 'ignore'),
+    'unknown joint': (
+        {'robot_state': robot_state(Q[:1], ['nose'])},
+        Code.INVALID_ROBOT_STATE,
+        'nose',
+    ),
+    'NaN seed': ({'robot_state': robot_state(Q * math.nan)}, Code.INVALID_ROBOT_STATE, 'finite'),
+    'moving base': ({'robot_state': moving_base()}, Code.INVALID_ROBOT_STATE, 'multi_dof'),
+    'no state yet': ({'robot_state': robot_state(None)}, Code.INVALID_ROBOT_STATE, 'waiting'),
+    'NaN pose': ({'pose_stamped': nan()}, Code.FAILURE, 'pose_stamped.pose.position'),
+    'negative timeout': ({'timeout': Duration(sec=-1)}, Code.FAILURE, 'timeout'),
+    'out of reach': ({'pose_stamped': pose(far())}, Code.NO_IK_SOLUTION, 'out of reach'),
+}
+
+
+@pytest.mark.parametrize('case', REFUSED)
+def test_what_ik_cannot_answer_gets_the_code_that_moveit_has_for_it(node, case):
+    fields, code, words = REFUSED[case]
+    response = node.ik(ik_request(**fields))
+    assert response.error_code.val == code, response.error_code.message
+    assert words in response.error_code.message
+    assert not response.solution.joint_state.name
+
+
+@pytest.mark.parametrize(
+    ('request_', 'code'),
+    [
+        (fk_request([]), Code.INVALID_LINK_NAME),
+        (fk_request(['nose']), Code.INVALID_LINK_NAME),
+        (fk_request(['tool0'], 'nowhere'), Code.FRAME_TRANSFORM_FAILURE),
+        (fk_request(['tool0'], state=robot_state(Q[:1], ['nose'])), Code.INVALID_ROBOT_STATE),
+    ],
+)
+def test_what_fk_cannot_answer_gets_its_code(node, request_, code):
+    response = node.fk(request_)
+    assert response.error_code.val == code, response.error_code.message
+    assert response.pose_stamped == []
+
+
+def test_collisions_are_ignored_where_that_is_the_policy(node):
+    node.set('avoid_collisions_policy', 'ignore')
+    solved(node.ik(ik_request(avoid_collisions=True)))
+    node.set('avoid_collisions_policy', 'error')
+
+
+def test_another_group_is_refused_where_one_is_named(node):
+    node.set('group_name', 'left_arm')
+    assert node.ik(ik_request()).error_code.val == Code.INVALID_GROUP_NAME
+    solved(node.ik(ik_request(group_name='left_arm')))
+    node.set('group_name', '')
+
+
+def services(one):
+    return dict(one.node.get_service_names_and_types())
+
+
+def ready(one):
+    """Whether the node has all of its services: those in question come before this one."""
+    return '/kinematics_node/compute_inverse_kinematics' in services(one)
+
+
+OFFERED = {'robot_description': description(), 'frames': ['tool0'], 'moveit_services': True}
+OURS = {'/compute_fk', '/compute_ik'}
+
+
+def test_nobody_is_offered_services_of_move_group_unasked():
+    with found_by_nodes('moveit_msgs'), client(DOMAIN) as one:
+        with running('kinematics_node', DOMAIN, OFFERED | {'moveit_services': False}):
+            one.wait_for(lambda: ready(one))
+            assert not OURS & set(services(one))
+        with running('kinematics_node', DOMAIN, OFFERED):
+            one.wait_for(lambda: set(services(one)) >= OURS)
+
+
+@pytest.mark.skipif(importlib.util.find_spec('moveit_msgs') is not None, reason='it is there')
+def test_without_moveit_msgs_there_is_nothing_to_offer():
+    with running('kinematics_node', DOMAIN, OFFERED) as process:
+        assert process.wait() == 1
+        assert 'cannot start: moveit_services: moveit_msgs is not installed' in process.printed
+
+
+@pytest.mark.skipif(importlib.util.find_spec('moveit_msgs') is None, reason='needs moveit_msgs')
+def test_the_services_answer_messages_of_moveit():
+    from moveit_msgs.msg import MoveItErrorCodes
+    from moveit_msgs.srv import GetPositionFK, GetPositionIK
+
+    for code in Code:
+        assert getattr(MoveItErrorCodes, code.name) == code
+    with running('kinematics_node', DOMAIN, OFFERED), client(DOMAIN) as one:
+        request = GetPositionIK.Request()
+        request.ik_request.robot_state.joint_state = robot_state().joint_state
+        request.ik_request.pose_stamped = pose(TARGET)
+        response = one.call(GetPositionIK, '/compute_ik', request)
+        assert response.error_code.val == Code.SUCCESS, response.error_code
+        found = np.array(response.solution.joint_state.position)
+        assert_allclose(ROBOT.forward_kinematics(found, 'tool0'), TARGET, atol=REACHED)
+        request = GetPositionFK.Request(fk_link_names=['tool0'])
+        request.robot_state.joint_state = response.solution.joint_state
+        response = one.call(GetPositionFK, '/compute_fk', request)
+        assert_allclose(pose_matrix(response.pose_stamped[0].pose, 'p'), TARGET, atol=REACHED)
+        request = GetPositionIK.Request()
+        request.ik_request.ik_link_name = 'nose'
+        request.ik_request.robot_state.joint_state = robot_state().joint_state
+        response = one.call(GetPositionIK, '/compute_ik', request)
+        assert response.error_code.val == Code.INVALID_LINK_NAME

@@ -1,0 +1,139 @@
+"""cartesian_servo_node before a robot that a test plays, seen from the end of the controller."""
+
+from __future__ import annotations
+
+import math
+from contextlib import contextmanager
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import TwistStamped
+from lifecycle_msgs.srv import ChangeState, GetState
+from ros_harness import client, description, running, tf2_for_nodes
+from std_msgs.msg import Float64MultiArray
+from tf2_msgs.msg import TFMessage
+from trajectory_msgs.msg import JointTrajectory
+
+from dynamics_ros import Robot
+from dynamics_ros.nodes.wire.conversions import transform_stamped, twist_message
+
+SERVO = '/cartesian_servo_node'
+CAMERA = 'camera'
+
+ROBOT = Robot.from_urdf(description())
+NAMES = list(ROBOT.joint_names)
+Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
+SPEED = 0.05
+
+# Looks down on the robot: its z is minus z of the root.
+CAMERA_POSE = np.diag([1.0, -1.0, -1.0, 1.0])
+
+PARAMETERS = {
+    'robot_description': description(),
+    # Nobody follows the commands here, and the posture is to make no difference.
+    'following_tolerance': math.inf,
+    'singularity': {'slow_condition': 1e6, 'stop_condition': 1e7},
+}
+
+TOPICS = {
+    'trajectory': (JointTrajectory, 'joint_trajectory'),
+    'position': (Float64MultiArray, 'joint_commands'),
+    'velocity': (Float64MultiArray, 'joint_commands'),
+}
+
+
+class Play:
+    """A robot that stands where it is, whatever the servo says, and somebody who leads it."""
+
+    def __init__(self, ros, servo, kind='trajectory', node=SERVO):
+        self.ros, self.servo, self.kind, self.node = ros, servo, kind, node
+        self.q = Q.copy()
+        message, topic = TOPICS[kind]
+        self.commands = ros.listen(message, f'{node}/{topic}', 1000)
+        self.statuses = ros.listen(DiagnosticStatus, f'{node}/status', 100)
+        self.twist, self.frame_id = [0.0, SPEED, 0.0, 0.0, 0.0, 0.0], ''
+
+    def report(self):
+        self.ros.publish_joint_state(self.ros.joint_state(NAMES, self.q, np.zeros(7)))
+
+    def lead(self):
+        message = TwistStamped(twist=twist_message(np.array(self.twist)))
+        message.header.frame_id = self.frame_id
+        self.ros.publish(f'{self.node}/twist_command', message)
+
+    def both(self):
+        self.report()
+        self.lead()
+
+    def see(self, stamp=None):
+        """Tell tf where the camera is, now unless a stamp is given."""
+        if stamp is None:
+            stamp = self.ros.node.get_clock().now().to_msg()
+        camera = transform_stamped(stamp, ROBOT.root_frame, CAMERA, CAMERA_POSE)
+        self.ros.publish('/tf', TFMessage(transforms=[camera]))
+
+    def all(self):
+        self.see()
+        self.both()
+
+    @property
+    def status(self):
+        return self.statuses[-1].message if self.statuses else ''
+
+    def wait_for_status(self, words, meanwhile):
+        """The next status with these words."""
+        del self.statuses[:]
+        return self.ros.wait_for(
+            lambda: next((m for m in self.statuses if words in m.message), None),
+            meanwhile=meanwhile,
+        )
+
+    @property
+    def velocity(self):
+        """The last command's: of the joints, where the interface tells it."""
+        if self.kind == 'trajectory':
+            return np.array(self.commands[-1].points[0].velocities)
+        return np.array(self.commands[-1].data)
+
+    def wait_for_stop(self, meanwhile):
+        self.ros.wait_for(lambda: np.abs(self.velocity).max() < 1e-9, meanwhile=meanwhile)
+
+    def wait_for_velocity(self, expected, meanwhile):
+        """Until the tip is sent so fast, in the root frame [m/s]."""
+
+        def near():
+            point = self.commands[-1].points[0]
+            v = ROBOT.jacobian(np.array(point.positions), 'tool0')[:3] @ point.velocities
+            return np.linalg.norm(v - expected) < 0.01 * SPEED
+
+        self.ros.wait_for(lambda: self.commands and near(), meanwhile=meanwhile)
+
+    # --- the managed node -----------------------------------------------------------------------
+
+    @property
+    def lifecycle(self):
+        return self.ros.call(GetState, f'{self.node}/get_state').current_state.label
+
+    def change(self, label):
+        """Ask for a transition; whether it was made."""
+        request = ChangeState.Request()
+        request.transition.label = label
+        return self.ros.call(ChangeState, f'{self.node}/change_state', request).success
+
+
+@contextmanager
+def play(domain, kind='trajectory', *, name='cartesian_servo_node', **parameters):
+    """The servo with these parameters, on an interface, before a robot that is played.
+
+    Args:
+        domain: of ROS.
+        kind: command_type.
+        name: of the executable, or path of a script that runs the node.
+        parameters: beside ``PARAMETERS``; a value None leaves one of those out.
+    """
+    given = {'command_type': kind, **PARAMETERS, **parameters}
+    if kind != 'trajectory':
+        given.setdefault('command_joints', NAMES)
+    given = {name: value for name, value in given.items() if value is not None}
+    with tf2_for_nodes(), running(name, domain, given) as servo, client(domain) as ros:
+        yield Play(ros, servo, kind)

@@ -1,0 +1,307 @@
+"""Messages as bytes say the same as message objects; what is no message is refused, and quickly."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import struct
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
+from numpy.testing import assert_array_equal
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from tf2_msgs.msg import TFMessage
+
+from dynamics_ros.nodes.contact.messages import (
+    ESTIMATE_NUMBERS,
+    STATE_NUMBERS,
+    EstimateKey,
+    StateKey,
+    empty_estimate,
+    empty_state,
+)
+from dynamics_ros.nodes.input.joint_state_input import can_read_bytes
+from dynamics_ros.nodes.output.outputs import Outbox
+from dynamics_ros.nodes.wire import cdr, forms
+from dynamics_ros.nodes.wire.cdr import (
+    JointStateReader,
+    LayoutError,
+    MalformedMessageError,
+    Template,
+)
+from dynamics_ros.nodes.wire.conversions import (
+    empty_efforts,
+    joint_values,
+    pose_stamped,
+    transform_stamped,
+    twist_stamped,
+    wrench_stamped,
+)
+from dynamics_ros.nodes.wire.forms import MessageForm, fill, make_form
+from dynamics_ros_msgs.msg import ContactState, ExternalWrench
+
+RNG = np.random.default_rng(3)
+
+NAMES = ['a', 'shoulder_pan', 'elbow', 'wrist', 'ü-joint', '']
+
+
+def joint_state(names=NAMES, position=6, velocity=6, effort=6, frame='base') -> JointState:
+    message = JointState(name=list(names))
+    message.header.stamp = Time(sec=int(RNG.integers(2**31)), nanosec=int(RNG.integers(10**9)))
+    message.header.frame_id = frame
+    message.position = RNG.normal(size=position).tolist()
+    message.velocity = RNG.normal(size=velocity).tolist()
+    message.effort = RNG.normal(size=effort).tolist()
+    return message
+
+
+def assert_same(one, other) -> None:
+    assert one[:3] == other[:3]
+    for a, b in zip(one[3:6], other[3:6], strict=True):
+        assert_array_equal(a, b)
+    if one.block is not None:
+        size = len(one.names)
+        rows = one.block.take([*range(size), *range(size + 1, 2 * size + 1)])
+        assert_array_equal(rows, np.concatenate((one.position, one.velocity)))
+        assert_array_equal(one.block[2 * size + 2 :], one.effort)
+
+
+def big_endian(message: JointState, between: bytes = b'\xee') -> bytes:
+    """The same message as a machine of the other byte order writes it, padding full of garbage."""
+    body = bytearray()
+
+    def number(form: str, value) -> None:
+        size = struct.calcsize(form)
+        body.extend(between * (-len(body) % size))
+        body.extend(struct.pack(f'>{form}', value))
+
+    def string(text: str) -> None:
+        data = text.encode() + b'\0'
+        number('I', len(data))
+        body.extend(data)
+
+    number('i', message.header.stamp.sec)
+    number('I', message.header.stamp.nanosec)
+    string(message.header.frame_id)
+    number('I', len(message.name))
+    for name in message.name:
+        string(name)
+    for field in (message.position, message.velocity, message.effort):
+        number('I', len(field))
+        for value in field:
+            number('d', value)
+    return b'\0\0\0\0' + bytes(body)
+
+
+def test_the_middleware_of_this_machine_is_understood():
+    assert can_read_bytes()
+
+
+@pytest.mark.parametrize('frame', ['', 'b', 'base', 'a_long/frame'])
+@pytest.mark.parametrize('count', [0, 1, 2, 7])
+def test_a_joint_state_is_read_from_bytes_as_from_an_object(frame, count):
+    names = [f'joint{"_" * i}' for i in range(count)]
+    reader = JointStateReader()
+    for sizes in itertools.product({0, count}, repeat=3):
+        message = joint_state(names, *sizes, frame=frame)
+        for _ in range(2):  # the second time its layout is known
+            assert_same(reader.read(serialize_message(message)), joint_values(message))
+
+
+def test_lengths_that_do_not_match_are_read_as_they_are():
+    message = joint_state(position=2, velocity=9, effort=1)
+    assert_same(JointStateReader().read(serialize_message(message)), joint_values(message))
+
+
+def test_the_other_byte_order_says_the_same():
+    reader = JointStateReader()
+    for _ in range(3):
+        message = joint_state()
+        assert_same(reader.read(big_endian(message)), joint_values(message))
+        assert_same(reader.read(serialize_message(message)), joint_values(message))
+
+
+def test_names_that_stay_the_same_are_the_same_object_for_each_of_several_publishers():
+    reader = JointStateReader()
+    first, second = joint_state(['a', 'b'], 2, 2, 2), joint_state(['c', 'd'], 2, 2, 2)
+    names = [reader.read(serialize_message(m)).names for m in (first, second) * 3]
+    assert names[0] is names[2] is names[4] and names[1] is names[3] is names[5]
+    assert names[0] == ('a', 'b') and names[1] == ('c', 'd')
+
+
+def test_what_lies_between_the_fields_does_not_matter():
+    message = joint_state(['ab', 'cd'], 2, 2, 2, frame='')
+    reader = JointStateReader()
+    first = reader.read(big_endian(message))
+    second = reader.read(big_endian(message, b'\x11'))
+    assert_same(first, second)
+    assert first.names is second.names
+
+
+def test_numbers_that_are_none_are_handed_on_as_they_are():
+    message = joint_state(['a'], 1, 1, 1)
+    message.position, message.effort = [math.nan], [-math.inf]
+    assert_same(JointStateReader().read(serialize_message(message)), joint_values(message))
+
+
+def test_every_shortened_message_is_refused():
+    data = big_endian(joint_state())
+    reader = JointStateReader()
+    for end in range(len(data)):
+        with pytest.raises(MalformedMessageError):
+            reader.read(data[:end])
+
+
+@pytest.mark.parametrize('length', [8, 2**16, 2**31 - 1, 2**32 - 1])
+def test_huge_lengths_are_refused_at_once(length):
+    data = big_endian(joint_state())
+    places = range(12, len(data) - 4, 4)
+    started = time.perf_counter()
+    for place in places:
+        broken = bytearray(data)
+        broken[place : place + 4] = struct.pack('>I', length)
+        try:
+            JointStateReader().read(bytes(broken))
+        except MalformedMessageError:
+            continue
+    # Nothing is made room for: some microseconds each, so that a second is far too long.
+    assert time.perf_counter() - started < 1.0
+
+
+def test_more_names_than_any_robot_has_are_refused():
+    many = cdr.MOST_NAMES + 1
+    data = b'\0\1\0\0' + bytes(8) + struct.pack('<II', 0, many) + struct.pack('<I', 0) * (many + 3)
+    with pytest.raises(MalformedMessageError, match=f'{many} names'):
+        JointStateReader().read(data)
+
+
+@pytest.mark.parametrize('head', [b'\0\2\0\0', b'\0\7\0\0', b'\xff\xff\xff\xff'])
+def test_another_encapsulation_is_left_to_the_middleware_or_refused(head):
+    message = joint_state()
+    data = head + serialize_message(message)[4:]
+    try:
+        expected = joint_values(deserialize_message(data, JointState))
+    except Exception:
+        with pytest.raises(MalformedMessageError, match=head[:2].hex()):
+            JointStateReader().read(data)
+    else:
+        assert_same(JointStateReader().read(data), expected)
+
+
+def test_garbage_is_never_more_than_refused():
+    good = serialize_message(joint_state())
+    reader = JointStateReader()
+    for _ in range(3000):
+        data = bytearray(good)
+        for place in RNG.integers(len(data), size=RNG.integers(1, 6)):
+            data[place] = RNG.integers(256)
+        data = bytes(data[: RNG.integers(len(data)) if RNG.random() < 0.3 else None])
+        try:
+            values = reader.read(data)
+        except MalformedMessageError:
+            continue
+        # What is read is what the middleware reads, number for number.
+        assert_same(values, joint_values(deserialize_message(data, JointState)))
+
+
+# --- what goes out ------------------------------------------------------------------------------
+
+KEY = StateKey('base', 1, 'wrist', True, 'wrist', True, ('a', 'bcd', 'ef'))
+FLAGS = np.array((1.0, 0.0) * 3 + (1.0,))
+ESTIMATE = EstimateKey(
+    'map', 'tool', FLAGS.tobytes(), 6, ('a', 'bcd', 'ef'), ('odom', 'bcd'), False
+)
+FORMS = {
+    'pose': (pose_stamped(Time(), 'base', np.eye(4)), ('pose',), (7,)),
+    'twist': (twist_stamped(Time(), '', np.zeros(6)), ('twist',), (6,)),
+    'wrench': (wrench_stamped(Time(), 'tool', np.zeros(6)), ('wrench',), (6,)),
+    'efforts': (empty_efforts(NAMES), ('effort',), (6,)),
+    'commands': (Float64MultiArray(data=[0.0] * 5), ('data',), (5,)),
+    'tf': (
+        TFMessage(
+            transforms=[transform_stamped(Time(), 'base', 'x' * i, np.eye(4)) for i in range(9)]
+        ),
+        tuple(f'transforms.{i}.transform' for i in range(9)),
+        (7,) * 9,
+    ),
+    'state': (empty_state(KEY), STATE_NUMBERS, None),
+    'estimate': (empty_estimate(ESTIMATE), ESTIMATE_NUMBERS, None),
+}
+KINDS = {
+    'pose': PoseStamped,
+    'twist': TwistStamped,
+    'wrench': WrenchStamped,
+    'efforts': JointState,
+    'commands': Float64MultiArray,
+    'tf': TFMessage,
+    'state': ContactState,
+    'estimate': ExternalWrench,
+}
+
+
+@pytest.mark.parametrize('name', FORMS)
+def test_bytes_that_are_filled_in_are_the_message_that_is_filled_in(name):
+    prototype, paths, sizes = FORMS[name]
+    if sizes is None:
+        sizes = [len(list(cdr.leaves(prototype, path))) for path in paths]
+    template = Template(prototype, paths)
+    other = MessageForm(deserialize_message(serialize_message(prototype), KINDS[name]), paths)
+    for _ in range(3):
+        values = [RNG.normal(size=size) for size in sizes]
+        values = [value if size > 1 else float(value[0]) for value, size in zip(values, sizes)]
+        for form in (template, other):
+            fill(form, values)
+        stamp = cdr.STAMP.pack(int(RNG.integers(2**31)), int(RNG.integers(10**9)))
+        data = template.message(stamp)
+        assert type(data) is bytes
+        assert deserialize_message(data, KINDS[name]) == other.message(stamp)
+
+
+def test_a_message_without_the_numbers_asked_for_is_no_template():
+    with pytest.raises(LayoutError, match='no number'):
+        Template(String(data='text'), ('data',))
+
+
+def test_numbers_that_other_fields_separate_are_no_array():
+    message = TFMessage(transforms=[transform_stamped(Time(), 'base', 'x', np.eye(4))] * 2)
+    with pytest.raises(LayoutError, match='between the numbers'):
+        Template(message, ('transforms',))
+
+
+def test_where_the_layout_is_another_one_messages_are_published_as_objects(monkeypatch):
+    serialize = cdr.serialize_message
+    # As of a middleware that aligns otherwise.
+    monkeypatch.setattr(cdr, 'serialize_message', lambda m: serialize(m)[:12] + serialize(m)[8:])
+    form = make_form(pose_stamped(Time(), 'base', np.eye(4)), ('pose',))
+    assert isinstance(form, forms.MessageForm)
+    fill(form, [np.arange(7.0)])
+    message = form.message(cdr.STAMP.pack(5, 6))
+    assert (message.header.stamp.sec, message.pose.orientation.w) == (5, 6.0)
+
+
+def test_messages_of_a_state_leave_together_in_their_order_and_once():
+    sent, outbox = [], Outbox()
+    outbox.put(sent.append, 'pose')
+    outbox.put(sent.append, 'twist')
+    assert sent == []
+    outbox.empty()
+    outbox.empty()
+    assert sent == ['pose', 'twist']
+
+
+def test_a_message_that_cannot_be_sent_keeps_back_no_other_and_is_not_tried_again():
+    sent, outbox = [], Outbox()
+    outbox.put({}.__getitem__, 'pose')
+    outbox.put(sent.append, 'twist')
+    with pytest.raises(KeyError, match='pose'):
+        outbox.empty()
+    outbox.empty()
+    assert sent == ['twist']

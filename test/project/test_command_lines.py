@@ -1,0 +1,269 @@
+"""What every executable says when it is called wrongly: one line with what is wrong and right."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+pytest.importorskip('rclpy')
+
+from ros_harness import NodeProcess, client, executable
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.nodes.app.command_line import check
+
+DOMAIN = 94
+NODES = {
+    entry.name: entry.value
+    for entry in entry_points(group='console_scripts')
+    if entry.value.startswith('dynamics_ros.nodes.')
+}
+TOOLS = ('estimate_bag', 'export_kernels')
+# A parameter of each node that is a number.
+NUMBERS = {'robot_simulator': 'joint_state_rate', 'dynamics_ros_viewer': 'port'}
+BAD_URDF = '<robot name="a"><link'
+
+
+def said(name: str, *arguments: str) -> tuple[int, list[str]]:
+    """Exit code and lines of an executable that is to end by itself."""
+    done = subprocess.run(
+        [executable(name), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout.strip().splitlines()
+
+
+def test_these_are_all_executables():
+    ours = {
+        entry.name
+        for entry in entry_points(group='console_scripts')
+        if entry.value.startswith('dynamics_ros.')
+    }
+    assert ours == {*NODES, *TOOLS}
+
+
+# --- nodes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize('name', NODES)
+def test_a_node_refuses_an_argument_that_is_not_for_ros(name):
+    code, lines = said(name, '--robot', 'arm.urdf')
+    assert code == 1
+    assert lines == [
+        'cannot start: --robot arm.urdf: a node takes no such argument; '
+        'expected --ros-args -p NAME:=VALUE, or --help'
+    ]
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize('name', NODES)
+def test_a_node_refuses_a_parameter_of_another_type(name):
+    number = NUMBERS.get(name, 'joint_timeout')
+    code, lines = said(name, '--ros-args', '-p', f'{number}:=soon')
+    assert code == 1
+    kind = 'int' if number == 'port' else 'float'
+    assert lines == [f"cannot start: {number}: 'soon' is of type str; expected {kind}"]
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize('name', ['robot_simulator', 'dynamics_ros_viewer'])
+def test_what_cannot_wait_for_a_better_description_refuses_a_bad_one(name):
+    if name == 'dynamics_ros_viewer':
+        pytest.importorskip('viser')
+    code, lines = said(name, '--ros-args', '-p', f"robot_description:='{BAD_URDF}'")
+    assert code == 1
+    assert lines[-1].startswith('cannot start: robot description: malformed XML at line 1')
+
+
+@pytest.mark.ros
+def test_a_node_says_how_it_is_called():
+    code, lines = said('contact_node', '--help')
+    assert code == 0
+    assert lines[0] == 'usage: ros2 run dynamics_ros contact_node [--ros-args ARGUMENTS]'
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize('name', NODES)
+def test_a_node_names_a_parameter_that_it_does_not_have_and_goes_on(name):
+    # A section /** of a file is for all nodes, and not each of them has all of its parameters.
+    if name == 'dynamics_ros_viewer':
+        pytest.importorskip('viser')
+    number = NUMBERS.get(name, 'joint_timeout')
+    node = NodeProcess(name, DOMAIN, ['--ros-args', '-p', f'{number[:-1]}:=1.0'])
+    told = f'there is no parameter {number[:-1]!r}: its value is not used; was {number!r} meant?'
+    try:
+        with client(DOMAIN) as ros:
+            ros.wait_for(lambda: told in node.printed)
+        assert node.alive
+    finally:
+        code, _ = node.end()
+        node.close()
+    assert code == 0
+
+
+def parameter_file(folder: Path, section: str, **values: Any) -> list[str]:
+    """Arguments that give the values of one section."""
+    path = folder / 'parameters.yaml'
+    path.write_text(yaml.safe_dump({section: {'ros__parameters': values}}))
+    return ['--ros-args', '--params-file', str(path)]
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize('name', NODES)
+def test_a_node_refuses_a_parameter_that_its_own_section_misspells(tmp_path, name):
+    if name == 'dynamics_ros_viewer':
+        pytest.importorskip('viser')
+    number = NUMBERS.get(name, 'joint_timeout')
+    # In the composed process those of the robot are with another node.
+    node = 'contact_node' if name == 'dynamics_ros' else name
+    code, lines = said(name, *parameter_file(tmp_path, f'/**/{node}', **{number[:-1]: 1.0}))
+    assert code == 1
+    assert lines == [
+        f'cannot start: {node} has no parameter {number[:-1]!r}; was {number!r} meant?'
+    ]
+
+
+@pytest.mark.ros
+def test_every_misspelt_parameter_is_named_whatever_the_node_is_called(tmp_path):
+    given = parameter_file(
+        tmp_path, '/left/feeling', observer={'gian': [25.0]}, frame=['tool0'], zzz=1
+    )
+    names = ['-r', '__node:=feeling', '-r', '__ns:=/left']
+    code, lines = said('contact_node', *given, *names)
+    assert code == 1
+    assert lines == [
+        "cannot start: feeling has no parameter 'frame'; was 'frames' meant?; "
+        "feeling has no parameter 'observer.gian'; was 'observer.gain' meant?; "
+        "feeling has no parameter 'zzz'"
+    ]
+    # As an argument to this node alone.
+    code, lines = said('contact_node', '--ros-args', *names[:2], '-p', 'feeling:frame:=[tool0]')
+    assert code == 1
+    assert lines == ["cannot start: feeling has no parameter 'frame'; was 'frames' meant?"]
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize(
+    ('section', 'values', 'warned'),
+    [
+        # What is for every node may be for others, and of some version of rclpy.
+        ('/**', {'joint_timeou': 1.0}, ["'joint_timeou'"]),
+        ('/**/contact_node', {'qos_overrides': {'/odm': {'depth': 1}}}, ["'qos_overrides./odm"]),
+        # Not each of the three has these, but one.
+        ('/**', {'frames': ['tool0'], 'command_joints': [], 'tare': {'window': 2.0}}, []),
+    ],
+    ids=['of everybody', 'of rclpy', 'of some'],
+)
+def test_the_composed_nodes_warn_once_of_what_none_of_them_has(tmp_path, section, values, warned):
+    node = NodeProcess('dynamics_ros', DOMAIN, parameter_file(tmp_path, section, **values))
+    try:
+        with client(DOMAIN) as ros:
+            ros.wait_for_status('contact_node', 'waiting for robot_description')
+        lines = [line for line in node.printed.splitlines() if 'there is no parameter' in line]
+        assert len(lines) == len(warned)
+        assert all(name in line for name, line in zip(warned, lines, strict=True))
+    finally:
+        code, _ = node.end()
+        node.close()
+    assert code == 0
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'problem', 'expected'),
+    [
+        (['--params-file', 'nowhere.yaml'], 'no such file', 'ros__parameters'),
+        (['--params-file', '{broken}'], 'near line', 'ros__parameters'),
+        (['--params-file', '{flat}'], 'Error at line 1', 'ros__parameters'),
+        (['-p', 'frames'], 'cannot read', 'NAME:=VALUE'),
+        (['-p'], 'nothing follows', 'NAME:=VALUE'),
+        (['-r', 'a:=:b c'], 'cannot read', 'FROM:=TO'),
+        (['-r', '__ns:=left'], 'cannot read', 'begins with a slash'),
+        (['--log-level', 'loud'], 'cannot read', 'debug, info'),
+        (['--frames', 'tool0'], 'no such argument', '--help'),
+    ],
+)
+def test_what_ros_cannot_read_is_named(tmp_path, arguments, problem, expected):
+    broken, flat = tmp_path / 'broken.yaml', tmp_path / 'flat.yaml'
+    broken.write_text('/**:\n  ros__parameters: [\n')
+    flat.write_text('gravity: [0.0, 0.0, -9.81]\n')
+    given = [word.format(broken=broken, flat=flat) for word in arguments]
+    with pytest.raises(InvalidArgumentError) as refusal:
+        check(['--ros-args', *given])
+    assert given[0] in refusal.value.argument
+    assert problem in refusal.value.problem
+    assert expected in refusal.value.expected
+    assert not re.search(r'\n|, at \S+:\d', str(refusal.value))
+
+
+def test_what_ros_can_read_is_let_pass(tmp_path):
+    file = tmp_path / 'good.yaml'
+    file.write_text('/**:\n  ros__parameters:\n    gravity: [0.0, 0.0, -9.81]\n')
+    check([])
+    check(
+        ['--ros-args', '--params-file', str(file), '-r', '__ns:=/left', '-p', 'root_joint:=fixed']
+    )
+
+
+# --- tools --------------------------------------------------------------------------------------
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize('name', TOOLS)
+def test_a_tool_refuses_an_unknown_option(name):
+    code, lines = said(name, '--frobnicate')
+    assert code == 2
+    assert lines[0].startswith(f'usage: {name}')
+    assert lines[-1].startswith(f'{name}: error: ')
+
+
+@pytest.mark.parametrize(
+    ('name', 'arguments', 'reason'),
+    [
+        ('export', ['--robot', 'nowhere.urdf', '--list'], 'No such file'),
+        ('export', ['--robot', '{bad}', '--list'], 'malformed XML at line 1'),
+        (
+            'export',
+            ['--robot', '{arm}', '--kernels', 'nope', '--output', '{new}'],
+            "no kernel 'nope'",
+        ),
+        ('recordings', ['nowhere', '--output', '{new}'], 'no such recording'),
+        ('recordings', ['{empty}', '--output', '{new}'], 'metadata.yaml'),
+        ('recordings', ['{bad}', '--output', '{new}'], "Unrecognized storage format '.urdf'"),
+        ('recordings', ['{empty}', '--output', '{new}', '--parameters', '{bad}'], 'no mapping'),
+        (
+            'recordings',
+            ['{empty}', '--output', '{new}', '--parameters', '{typed}'],
+            'expected float',
+        ),
+    ],
+)
+def test_a_tool_says_in_one_line_what_is_wrong(tmp_path, capsys, name, arguments, reason):
+    from importlib import import_module
+
+    if name == 'recordings':
+        pytest.importorskip('rosbags')
+    places = {
+        'arm': Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf',
+        **{word: tmp_path / word for word in ('empty', 'new')},
+        'bad': tmp_path / 'bad.urdf',
+        'typed': tmp_path / 'typed.yaml',
+    }
+    places['empty'].mkdir()
+    places['bad'].write_text(BAD_URDF)
+    places['typed'].write_text('/**:\n  ros__parameters:\n    joint_timeout: soon\n')
+    given = [word.format(**places) for word in arguments]
+    assert import_module(f'dynamics_ros.{name}.command').main(given) in (1, 2)
+    told = capsys.readouterr().err.strip()
+    assert reason in told
+    assert '\n' not in told

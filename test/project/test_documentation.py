@@ -1,0 +1,117 @@
+"""What the documents show is there and works."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dynamics_ros import Robot
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / 'README.md').read_text()
+DOCUMENTS = [ROOT / 'README.md', *sorted((ROOT / 'docs').glob('*.md'))]
+
+
+def blocks(text, language):
+    return re.findall(rf'```{language}\n(.*?)```', text, re.DOTALL)
+
+
+def test_the_python_example_runs_and_solves():
+    (example,) = blocks(README, 'python')
+    done = subprocess.run(
+        [sys.executable, '-c', example],
+        cwd=ROOT,
+        env={**os.environ, 'PYTHONPATH': str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith('True')
+    assert '(10000, 7)' in done.stdout
+
+
+def test_every_script_of_the_commands_exists():
+    commands = '\n'.join(blocks(README, 'bash'))
+    scripts = set(re.findall(r'scripts/\w+', commands + README))
+    assert {'scripts/demo', 'scripts/test', 'scripts/setup'} <= scripts
+    for script in scripts:
+        assert os.access(ROOT / script, os.X_OK), script
+
+
+def test_every_launch_file_of_the_commands_exists():
+    files = set(re.findall(r'ros2 launch dynamics_ros (\S+\.launch\.py)', README))
+    assert files
+    for file in files:
+        assert (ROOT / 'launch' / file).is_file()
+
+
+def test_every_executable_is_in_the_readme():
+    programs = re.findall(r"'(\w+) = dynamics_ros\.", (ROOT / 'setup.py').read_text())
+    assert len(programs) > 5
+    nodes = README[README.index('## Nodes') :]
+    for program in programs:
+        assert f'`{program}' in nodes, program
+
+
+@pytest.mark.parametrize('document', DOCUMENTS, ids=lambda path: path.name)
+def test_every_document_that_is_named_exists(document):
+    text = document.read_text()
+    named = set(re.findall(r'\bdocs/[\w/]+\.(?:md|png)', text))
+    named |= set(re.findall(r'\b(?:config|urdf|launch)/\w[\w.]*', text))
+    for path in named:
+        assert (ROOT / path).exists(), path
+
+
+def test_every_parameter_of_the_readme_is_a_parameter_with_that_name():
+    defaults = yaml.safe_load((ROOT / 'config' / 'dynamics_ros.yaml').read_text())
+    known = {'all': {'robot_description'}}
+    for pattern, content in defaults.items():
+        node = pattern.rpartition('/')[2]
+        names = known.setdefault('all' if node == '**' else node, set())
+        names |= set(flattened(content['ros__parameters']))
+    table = README[README.index('## Parameters') :]
+    rows = re.findall(r'^\| (all|\w+_node) \| ([^|]+) \|', table, re.MULTILINE)
+    assert len(rows) > 10
+    for node, cell in rows:
+        first = ''
+        for name in re.findall(r'`([\w.]+)`', cell):
+            full = first.rpartition('.')[0] + name if name.startswith('.') else name
+            first = first or name
+            assert full in known[node], f'{node} {full}'
+
+
+def flattened(parameters, prefix=''):
+    for name, value in parameters.items():
+        if isinstance(value, dict):
+            yield from flattened(value, f'{prefix}{name}.')
+        else:
+            yield prefix + name
+
+
+def test_every_public_name_of_robot_is_documented():
+    text = (ROOT / 'docs' / 'library.md').read_text()
+    methods = {name for name, _ in inspect.getmembers(Robot) if not name.startswith('_')}
+    for name in methods:
+        assert re.search(rf'\b{name}\b', text), name
+
+
+@pytest.mark.parametrize(
+    'source', sorted((ROOT / 'dynamics_ros').rglob('*.py')), ids=lambda path: path.stem
+)
+def test_every_citation_is_in_the_references(source):
+    references = (ROOT / 'docs' / 'references.md').read_text()
+    for key in re.findall(r'\[(?:SE3|RD|Kindr|RBM|Lie|[A-Z]\w+\d{4})\]', source.read_text()):
+        assert key in references, key
+
+
+@pytest.mark.parametrize('document', DOCUMENTS, ids=lambda path: path.name)
+def test_no_document_carries_a_path_of_one_machine(document):
+    assert not re.search(r'(?<![\w.])/(?:home|root|tmp|work)/', document.read_text())

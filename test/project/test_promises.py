@@ -1,0 +1,333 @@
+"""docs/security.md and docs/interfaces.md promise nothing that has no test.
+
+Each paragraph and point of their prose has a line here: words of it, and the tests that hold the
+package to it. Whoever adds a promise adds its test, and a line. What topics, services, actions and
+parameters there are (the tables) test_interfaces_document.py compares with running nodes.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+DOCUMENTS = TESTS.parent / 'docs'
+
+NO_PROMISE = ()
+"""In place of tests: a heading of what follows, or how to use it."""
+
+SECURITY = {
+    'Two things protect the nodes': NO_PROMISE,
+    'XML without document types or entities, at most 50 MB': (
+        'test_urdf.py::test_name_the_element_and_the_reason',
+        'test_urdf.py::test_beyond_the_bounds_is_refused_at_once',
+        'test_urdf.py::test_elements_are_counted_while_they_are_read',
+        'test_nodes_composed.py::'
+        'test_a_bad_description_is_refused_with_its_reason_and_the_old_one_kept',
+    ),
+    "squares of the joints' depths in the": (
+        'test_nodes_large_robots.py::test_what_is_large_is_a_long_chain',
+        'test_nodes_large_robots.py::'
+        'test_gravity_goes_on_and_what_is_too_large_is_refused_with_a_reason',
+    ),
+    'repeated names and numbers that are not finite are refused': (
+        'test_nodes_state.py::test_a_message_that_cannot_be_right_is_refused_whole_and_counted',
+        'test_nodes_dynamics.py::'
+        'test_joint_states_that_cannot_be_right_are_counted_and_change_nothing',
+    ),
+    'of more than 1 MiB, and requests about parameters': (
+        'test_nodes_repeats.py::test_a_request_larger_than_any_robot_is_refused_before_it_is_read',
+        'test_nodes_outsiders.py::test_a_hundred_thousand_entries_are_refused_and_outputs_go_on',
+        'test_nodes_outsiders.py::test_values_of_no_type_are_refused_with_a_reason_however_many',
+    ),
+    'with negative seconds, or a second or more in nanoseconds, is ignored': (
+        'test_nodes_outsiders.py::test_a_clock_that_is_no_time_is_ignored_and_counted',
+    ),
+    'no callback of a node raises, whatever is sent': (
+        'test_fuzz_messages.py::test_nodes_outlive_whatever_is_sent_and_are_right_again',
+        'test_nodes_storms.py::test_a_thousand_bad_calls_get_a_thousand_reasons',
+    ),
+    'from outside, such as names of joints, frames and parameters, become printable': (
+        'test_nodes_log.py::test_what_comes_from_outside_becomes_one_printable_line',
+        'test_nodes_log.py::test_no_text_from_outside_forges_a_line_of_a_log',
+        'test_nodes_log.py::test_odometry_in_a_frame_of_a_megabyte_is_refused',
+    ),
+    'tests replace the robot of running nodes and send them nonsense': (
+        'test_nodes_perturbed.py::test_robots_are_replaced_while_all_outputs_are_computed',
+        'test_nodes_perturbed.py::test_nonsense_in_odometry_and_the_clock_is_refused',
+        'test_nodes_perturbed.py::test_nonsense_about_parameters_is_answered',
+    ),
+    'They are only taken from a folder and a file that belong to this user': (
+        'test_object_cache.py::test_a_folder_that_others_can_write',
+        'test_object_cache.py::test_a_file_that_others_can_write',
+        'test_object_cache.py::test_what_belongs_to_another_user',
+        'test_object_cache.py::test_a_link_in_the_place_of_the_file',
+        'test_object_cache.py::test_a_damaged_file',
+        'test_object_cache.py::test_only_the_owner_may_look',
+        'test_object_cache.py::test_off',
+    ),
+    'is served on this machine only': (
+        'test_viewer_host.py::test_by_default_only_this_machine_reaches_the_page',
+        'test_viewer_host.py::test_a_page_for_all_networks_is_warned_of',
+    ),
+    'Every one is refused with a reason within a second': (
+        'test_fuzz_descriptions.py::test_a_description_is_refused_with_a_reason_or_understood',
+        'test_fuzz_messages.py::test_messages_are_refused_or_taken_as_they_are',
+        'test_fuzz_messages.py::test_bytes_are_refused_or_read_as_the_middleware_reads_them',
+    ),
+    'allows what is needed and nothing else': (
+        'test_security.py::test_all_that_nodes_do_is_allowed',
+        'test_security.py::test_only_the_leader_leads',
+    ),
+    'in the environment does the same': (
+        'test_security_enclave.py::test_the_simulator_and_the_viewer_run_in_their_enclaves',
+    ),
+    'The policy is about names.': (
+        'test_security_enclave.py::test_a_node_that_is_not_allowed_to_be_says_so_and_ends',
+        'test_security_enclave.py::test_an_output_that_is_not_allowed_is_named_and_the_others_come',
+    ),
+    'Of running nodes, everything that they publish': (
+        'test_security.py::test_all_that_nodes_do_is_allowed',
+        'test_security.py::test_only_the_robot_says_where_its_joints_are',
+    ),
+    'With security in force': NO_PROMISE,
+    'Who has no keys, or keys of another authority': (
+        'test_security_enclave.py::test_who_does_not_have_the_keys_gets_nowhere',
+    ),
+    'The operator hears the outputs': (
+        'test_security_enclave.py::test_the_operator_may_not_move_the_robot_nor_say_where_it_is',
+        'test_security_enclave.py::test_the_operator_sets_parameters_and_reaches_the_action',
+    ),
+    'and can neither command the robot nor set parameters': (
+        'test_security_enclave.py::test_the_leader_leads_and_may_do_nothing_else',
+    ),
+    'The robot calls no service.': (
+        'test_security_enclave.py::test_the_robot_may_not_call',
+        'test_security_enclave.py::test_permissions_that_somebody_edited_are_worth_nothing',
+    ),
+    'After each of these the nodes are alive': (
+        'test_security_enclave.py::test_who_does_not_have_the_keys_gets_nowhere',
+    ),
+    'For these the middleware has to be built with security.': NO_PROMISE,
+}
+
+INTERFACES = {
+    'joint states come from the topic of that name in place of': (
+        'test_nodes_dynamic_joint_states.py::'
+        'test_gravity_torques_follow_and_what_makes_no_sense_is_refused',
+    ),
+    'What every node of this package takes and gives.': (
+        'test_nodes_composed.py::test_the_composed_process_has_the_topics_of_all_three_nodes',
+        'test_nodes_gravity_topic.py::test_one_name_for_three_nodes_is_refused_by_name',
+        'test_nodes_gravity_topic.py::test_a_node_of_the_composed_process_can_be_renamed',
+    ),
+    'Names are relative (`joint_states`) or private': (
+        'test_nodes_composed.py::test_two_robots_in_two_namespaces_keep_apart',
+        'test_nodes_composed.py::test_inputs_can_be_remapped',
+        'test_nodes_composed.py::test_a_frame_with_signs_that_topics_cannot_have_gets_a_topic',
+        'test_nodes_dynamics.py::'
+        'test_gravity_torques_name_their_joints_and_carry_the_stamp_of_the_input',
+    ),
+    'A best-effort subscription takes publishers of either': (
+        'test_nodes_faults.py::test_publishers_and_subscribers_of_either_reliability_are_served',
+    ),
+    'of each output can be overridden at start': (
+        'test_nodes_output_qos.py::test_an_output_takes_its_quality_of_service_from_parameters',
+        'test_nodes_output_qos.py::test_a_policy_that_does_not_exist_ends_the_node_by_name',
+    ),
+    'The log has each of these once.': (
+        'test_nodes_doubtful_input.py::test_degrees_for_radians',
+        'test_nodes_doubtful_input.py::test_a_robot_without_inertias',
+        'test_nodes_doubtful_input.py::test_meshes_that_are_not_there',
+        'test_nodes_doubtful_input.py::test_a_normal_start_warns_of_nothing',
+    ),
+    'but for what it says below': NO_PROMISE,
+    'of several publishers that take turns': (
+        'test_nodes_late_stamps.py::test_two_drivers_are_felt_like_one',
+        'test_nodes_late_stamps.py::'
+        'test_one_driver_with_swapped_messages_is_not_silent_and_they_are_counted',
+        'test_nodes_late_stamps.py::test_a_clock_that_is_set_back_is_followed_and_stays_in_sight',
+        'test_nodes_hotpath.py::'
+        'test_bytes_that_are_no_joint_state_are_refused_and_counted_and_the_node_goes_on',
+        'test_nodes_state.py::test_names_of_other_robots_are_counted_and_their_messages_are_no_news',
+    ),
+    'With `gravity_source.kind: imu` also `imu`': (
+        'test_nodes_gravity.py::test_gravity_torques_follow_the_tilt_of_the_base',
+        'test_nodes_gravity.py::test_an_imu_that_joints_move_is_refused_and_named',
+    ),
+    'One status a node': (
+        'test_nodes_composed.py::test_each_node_tells_its_diagnostics',
+        'test_nodes_waiting.py::test_a_node_without_joint_states_says_who_publishes_them',
+    ),
+    'A publisher whose quality of service does not suit': (
+        'test_nodes_waiting.py::'
+        'test_a_publisher_whose_messages_are_not_taken_is_told_with_the_reason',
+        'test_nodes_missing_outputs.py::'
+        'test_an_output_of_the_node_itself_that_cannot_be_made_takes_no_other_with_it',
+    ),
+    'The values of the status': NO_PROMISE,
+    'has all of them at their defaults': (
+        'test_nodes_parameters.py::test_the_file_of_all_parameters_has_them_all_at_their_defaults',
+        'test_nodes_parameters.py::test_values_that_a_parameter_cannot_take_are_refused_by_name',
+        'test_nodes_composed.py::test_a_wrong_parameter_at_start_ends_in_one_clear_line',
+        'test_nodes_composed.py::test_parameters_that_do_not_exist_are_told',
+    ),
+    'In the composed process these belong to': (
+        'test_nodes_parts.py::test_joints_can_be_locked_while_running',
+    ),
+    'whole numbers are taken for floating-point ones': (
+        'test_nodes_parameter_tools.py::test_what_is_dumped_is_loaded_and_changes_nothing',
+        'test_nodes_parameter_tools.py::test_a_value_is_taken_in_the_type_of_its_parameter',
+        'test_nodes_parameter_tools.py::test_locked_joints_are_set_one_after_the_other',
+    ),
+    'Every response but those of std_srvs has `result`': (
+        'test_packaging.py::test_every_response_begins_with_a_result',
+        'test_nodes_kinematics.py::test_a_state_of_some_joints_is_completed_by_the_latest',
+        'test_nodes_faults.py::'
+        'test_frames_that_are_not_configured_are_answered_from_kernels_of_their_own',
+        'test_nodes_kinematics.py::'
+        'test_more_frames_than_there_are_are_refused_before_the_outputs_have_to_wait',
+        'test_nodes_repeats.py::test_a_request_larger_than_any_robot_is_refused_before_it_is_read',
+    ),
+    'How `~/compute_inverse_kinematics` takes a request': NO_PROMISE,
+    'The target may be given in any frame of the model': (
+        'test_nodes_kinematics.py::test_a_target_may_be_given_in_a_frame_of_the_robot',
+        'test_nodes_inverse_kinematics.py::'
+        'test_a_target_in_a_frame_of_another_robot_comes_through_tf',
+    ),
+    'The time limit counts from the request on': (
+        'test_nodes_inverse_kinematics.py::'
+        'test_a_time_limit_holds_with_its_fraction_and_zero_is_the_parameter',
+        'test_nodes_inverse_kinematics.py::test_searches_that_have_waited_past_their_limit_say_so',
+        'test_nodes_inverse_kinematics.py::test_outputs_go_on_while_searches_fail',
+    ),
+    'Further frames with targets of their own': (
+        'test_nodes_inverse_kinematics.py::'
+        'test_several_frames_are_brought_to_their_targets_at_once',
+        'test_nodes_inverse_kinematics.py::test_locked_joints_stay_at_their_seed',
+        'test_nodes_inverse_kinematics.py::test_a_direction_with_slack_is_left_free',
+        'test_nodes_inverse_kinematics.py::test_solutions_come_with_margin_and_manipulability',
+    ),
+    '`compute_fk` and `compute_ik` are there when': (
+        'test_nodes_moveit.py::test_nobody_is_offered_services_of_move_group_unasked',
+        'test_nodes_moveit.py::test_without_moveit_msgs_there_is_nothing_to_offer',
+    ),
+    'An empty `robot_state` is the latest one': (
+        'test_nodes_moveit.py::test_ik_of_several_links_at_once',
+        'test_nodes_moveit.py::test_what_ik_cannot_answer_gets_the_code_that_moveit_has_for_it',
+        'test_nodes_moveit.py::test_collisions_are_ignored_where_that_is_the_policy',
+    ),
+    'Its `message`, where this version of it has one': (
+        'test_nodes_moveit.py::test_what_ik_cannot_answer_gets_the_code_that_moveit_has_for_it',
+    ),
+    'With `command_joints` the node is a managed one': (
+        'test_nodes_lifecycle.py::test_without_command_joints_dynamics_node_is_a_plain_node',
+        'test_nodes_lifecycle.py::test_gravity_commands_come_while_the_node_is_active',
+        'test_nodes_lifecycle.py::test_gravity_commands_end_in_zeros_where_that_is_asked_for',
+        'test_nodes_lifecycle.py::'
+        'test_a_signal_leaves_the_controller_the_torques_that_carry_the_arm',
+    ),
+    'What commands a robot is a managed node': (
+        'test_nodes_lifecycle.py::test_a_servo_commands_only_between_activation_and_deactivation',
+    ),
+    'With the parameter `autostart` it does that by itself': (
+        'test_launch.py::test_what_commands_the_robot_starts_by_itself_unless_told_otherwise',
+    ),
+    '`configure` fails where parameters do not fit each other': (
+        'test_nodes_lifecycle.py::test_what_does_not_fit_is_no_configuration_and_says_why',
+        'test_nodes_lifecycle.py::test_a_transition_that_goes_wrong_ends_unconfigured',
+    ),
+    'torques of joints in motion deviate by far more than is stated': (
+        'test_estimation_residuals.py::test_friction_that_is_not_stated_is_told_until_it_is_gone',
+        'test_estimation_residuals.py::'
+        'test_the_message_says_so_and_what_is_known_survives_a_change_of_the_robot',
+        'test_nodes_short_way.py::'
+        'test_residuals_far_above_what_is_stated_are_told_on_the_short_way',
+    ),
+    'It needs effort and a stamp in every joint state': (
+        'test_nodes_contact.py::'
+        'test_an_effort_that_is_no_number_silences_it_with_the_reason_and_it_recovers',
+    ),
+    'runs the same estimators over a recording': (
+        'test_estimate_bag.py::test_the_node_says_the_same_of_the_same_messages',
+    ),
+    'It leads a frame by velocities or poses': (
+        'test_nodes_servo.py::test_it_is_quiet_until_it_is_told_something',
+    ),
+    'It stops when the newest command is older': (
+        'test_nodes_servo.py::test_it_stops_when_commands_cease_and_says_nothing_more',
+        'test_nodes_servo_stops.py::test_it_stops_when_joint_states_fail_to_come',
+        'test_nodes_servo_stops.py::test_it_stops_when_the_robot_does_not_follow',
+        'test_nodes_servo_endings.py::test_what_ends_a_motion_ends_it_by_a_ramp',
+        'test_nodes_servo_endings.py::test_a_signal_ends_the_process_after_the_ramp',
+        'test_nodes_servo_endings.py::test_an_error_in_the_control_step_is_an_end_and_told_once',
+    ),
+    'However a motion ends, it ends by a ramp that is sent': (
+        'test_nodes_servo_endings.py::test_what_ends_a_motion_ends_it_by_a_ramp',
+        'test_nodes_servo_endings.py::'
+        'test_an_acceleration_too_small_to_stop_in_time_is_exceeded_at_the_end',
+    ),
+    'A frame of tf is lost when its transform is older': (
+        'test_nodes_servo_stops.py::test_it_stops_when_tf_is_lost_and_goes_on_when_it_is_back',
+    ),
+    'A command that is not finite, has no unit quaternion': (
+        'test_nodes_servo.py::test_nonsense_halts_it_with_the_reason',
+        'test_nodes_servo.py::test_a_pose_without_a_unit_quaternion_halts_it',
+    ),
+    'Where a limit of speed or acceleration binds': (
+        'test_inverse_kinematics_differential.py',
+        'test_nodes_servo.py::test_no_limit_is_passed_however_long_it_is_led_there',
+    ),
+    'From the condition number `singularity.slow_condition` on': (
+        'test_nodes_servo.py::test_it_slows_down_towards_a_singularity_and_stops_before_it',
+    ),
+    'A position is sent from where the joints were sent before': (
+        'test_nodes_servo.py::test_arrays_lead_the_arm_as_well',
+    ),
+    'To have it drive a ros2_control arm': NO_PROMISE,
+    'A robot that is not there: it moves slowly': (
+        'test_robot_simulator.py::test_a_push_is_felt_in_the_joints_and_told_at_its_very_stamps',
+        'test_robot_simulator.py::test_without_motion_the_robot_stands_still',
+    ),
+}
+
+PROMISES = {'security.md': SECURITY, 'interfaces.md': INTERFACES}
+
+
+def prose(document: str) -> list[str]:
+    """The paragraphs and points, each in one line; no headings, tables or commands."""
+    found = []
+    for block in re.split(r'\n\s*\n', (DOCUMENTS / document).read_text(encoding='utf-8')):
+        if re.match(r'#|\||    ', block):
+            continue
+        found += [' '.join(point.split()) for point in re.split(r'^- ', block, flags=re.MULTILINE)]
+    return [point for point in found if point]
+
+
+def text(document: str) -> str:
+    """All of a document in one line."""
+    return ' '.join((DOCUMENTS / document).read_text(encoding='utf-8').split())
+
+
+@pytest.mark.parametrize('document', PROMISES)
+def test_every_paragraph_has_its_tests(document):
+    words = PROMISES[document]
+    bare = [point for point in prose(document) if not any(word in point for word in words)]
+    assert not bare, 'no line in test_promises.py for: ' + '\n'.join(bare)
+
+
+@pytest.mark.parametrize('document', PROMISES)
+def test_every_line_is_of_the_document(document):
+    gone = [words for words in PROMISES[document] if words not in text(document)]
+    assert not gone, f'not in docs/{document} any more: {gone}'
+
+
+@pytest.mark.parametrize('document', PROMISES)
+def test_every_test_is_there(document):
+    for name in {name for names in PROMISES[document].values() for name in names}:
+        file, _, function = name.partition('::')
+        (path,) = TESTS.rglob(file)
+        source = path.read_text(encoding='utf-8')
+        assert re.search(rf'^ *(async )?def {function or "test_"}', source, re.MULTILINE), name

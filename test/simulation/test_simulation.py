@@ -1,0 +1,423 @@
+"""The simulated robot obeys mechanics, whatever its description lacks."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynamics_ros import Robot
+from dynamics_ros.errors import (
+    InvalidArgumentError,
+    ModelError,
+    UnknownFrameError,
+    UnknownJointError,
+)
+from dynamics_ros.model.tool_frame import tool_frame
+from dynamics_ros.model.urdf import read_urdf
+from dynamics_ros.simulation import (
+    TIME_STEP_NS,
+    Actuators,
+    LagrangianReference,
+    SimulatedRobot,
+    comfortable_posture,
+    gentle_push,
+    slow_motion,
+)
+
+ARM = (Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf').read_text()
+STEPS_PER_SECOND = 10**9 // TIME_STEP_NS
+
+ROUNDING = 1e-9
+"""Absolute, on radians, metres, Nm of order 1 to 100: sums of some hundred products, and a solution
+of equations whose matrix is conditioned like 1e4."""
+
+
+def inertial(mass, x=0.0, inertia=0.0):
+    return (
+        f'<inertial><origin xyz="{x} 0 0"/><mass value="{mass}"/><inertia ixx="{inertia}" '
+        f'ixy="0" ixz="0" iyy="{inertia}" iyz="0" izz="{inertia}"/></inertial>'
+    )
+
+
+def joint(name, parent, child, kind='continuous', axis='0 1 0', x=0.0, inside=''):
+    return (
+        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
+        f'<origin xyz="{x} 0 0"/><axis xyz="{axis}"/>{inside}</joint>'
+    )
+
+
+def robot_of(*parts):
+    return f'<robot name="test"><link name="base"/>{"".join(parts)}</robot>'
+
+
+PENDULUM = robot_of(
+    joint('hinge', 'base', 'rod'), f'<link name="rod">{inertial(2.0, 0.5, 0.1)}</link>'
+)
+DOUBLE_PENDULUM = robot_of(
+    joint('upper', 'base', 'first'),
+    f'<link name="first">{inertial(1.5, 0.4, 0.05)}</link>',
+    joint('lower', 'first', 'second', axis='0.6 0.8 0', x=0.8),
+    f'<link name="second">{inertial(1.0, 0.3, 0.02)}</link>',
+)
+LIMITED_PENDULUM = robot_of(
+    joint(
+        'hinge',
+        'base',
+        'rod',
+        'revolute',
+        inside='<limit lower="-1" upper="0.5" effort="0" velocity="0"/>',
+    ),
+    f'<link name="rod">{inertial(2.0, 0.5, 0.1)}</link>',
+)
+MASSLESS_TIP = robot_of(
+    joint('shoulder', 'base', 'upper_arm'),
+    f'<link name="upper_arm">{inertial(2.0, 0.2, 0.01)}</link>',
+    joint('elbow', 'upper_arm', 'forearm', x=0.4),
+    '<link name="forearm"/>',
+    joint('wrist', 'forearm', 'hand', axis='1 0 0', x=0.3),
+    '<link name="hand"/>',
+)
+WITHOUT_MASSES = robot_of(
+    joint('a', 'base', 'one'), '<link name="one"/>',
+    joint('b', 'one', 'two', 'prismatic', x=0.3), '<link name="two"/>',
+)  # fmt: skip
+WITH_FRICTION = robot_of(
+    joint('upper', 'base', 'first', inside='<dynamics damping="0.7" friction="0.4"/>'),
+    f'<link name="first">{inertial(1.5, 0.4, 0.05)}</link>',
+    joint('lower', 'first', 'second', x=0.8, inside='<dynamics friction="0.2"/>'),
+    f'<link name="second">{inertial(1.0, 0.3, 0.02)}</link>',
+)
+SLIDE_LIMIT = '<limit lower="0" upper="0.04" effort="20" velocity="0.2"/>'
+SLIDE_COPY = '<mimic joint="slide" multiplier="0.9" offset="0.01"/>'
+GRIPPER = robot_of(
+    joint('shoulder', 'base', 'arm', axis='0 0 1'),
+    f'<link name="arm">{inertial(2.0, 0.2, 0.01)}</link>',
+    joint('slide', 'arm', 'left', 'prismatic', x=0.5, inside=SLIDE_LIMIT),
+    f'<link name="left">{inertial(0.1)}</link>',
+    joint('copy', 'arm', 'right', 'prismatic', axis='0 -1 0', x=0.5, inside=SLIDE_COPY),
+    f'<link name="right">{inertial(0.1)}</link>',
+)  # fmt: skip
+
+
+def passive(urdf, q, motion=None):
+    """The rigid bodies alone: no motor, no friction, no controller."""
+    robot = Robot.from_urdf(urdf)
+    tool = tool_frame(read_urdf(urdf))
+    return SimulatedRobot(robot, Actuators.ideal(robot, robot.neutral(), tool), motion, q)
+
+
+def controlled(urdf, moving=True):
+    """A robot with its motors and controllers, in its posture, and its tool."""
+    robot = Robot.from_urdf(urdf)
+    tool = tool_frame(read_urdf(urdf))
+    posture = comfortable_posture(robot, tool)
+    motion = slow_motion(robot, posture)
+    actuators = Actuators.for_robot(robot, posture, tool)
+    return SimulatedRobot(robot, actuators, motion if moving else motion.standing), tool
+
+
+def advance(simulated, seconds):
+    """The samples of so many seconds, one a step, the last at the end."""
+    samples = []
+    for _ in range(round(seconds * STEPS_PER_SECOND)):
+        simulated.step()
+        samples.append(simulated.sample())
+    return samples
+
+
+class TestMechanics:
+    def test_energy_is_kept_without_friction_and_motors(self):
+        simulated = passive(DOUBLE_PENDULUM, (0.4, -0.9))
+        before = simulated.energy()
+        energies = []
+        for _ in range(20):
+            advance(simulated, 0.25)
+            energies.append(simulated.energy())
+        # A leapfrog step errs by (w dt)^2 of what swings, and does not drift: some 10 J at
+        # w = 10 rad/s; Coriolis forces at a predicted velocity cost some more.
+        assert np.max(np.abs(np.array(energies) - before)) < 5e-3
+
+    def test_a_pendulum_swings_with_the_period_of_its_inertia_and_weight(self):
+        hanging = math.pi / 2
+        amplitude = 0.02
+        simulated = passive(PENDULUM, (hanging + amplitude,))
+        angles = np.array([sample.q[0] for sample in advance(simulated, 10.0)]) - hanging
+        falling = np.flatnonzero((angles[:-1] > 0.0) & (angles[1:] <= 0.0))
+        crossings = falling + angles[falling] / (angles[falling] - angles[falling + 1])
+        period = float(np.mean(np.diff(crossings))) / STEPS_PER_SECOND
+        # I = 0.1 + 2 x 0.25 about the hinge, m g l = 2 x 9.81 x 0.5. The swing of 0.02 rad adds
+        # 2.5e-5 of it, the step (w dt)^2 / 24, 7e-7.
+        assert period == pytest.approx(2.0 * math.pi * math.sqrt(0.6 / 9.81), rel=1e-4)
+
+    def test_a_push_does_the_work_of_force_times_way(self):
+        simulated = passive(DOUBLE_PENDULUM, (1.2, 0.3))
+        robot = simulated.robot
+        force = np.array([3.0, 1.0, -2.0, 0.0, 0.1, 0.0])
+        before = simulated.energy()
+        simulated.push('second', force, 1.0)
+        work = 0.0
+        for sample in advance(simulated, 1.0):
+            half = sample.v - 0.5e-3 * sample.a
+            twist = robot.frame_velocity(sample.q - 0.5e-3 * half, half, 'second')
+            work += float(force @ twist) * 1e-3
+        # As for the energy, on some 10 J.
+        assert simulated.energy() - before == pytest.approx(work, rel=1e-3)
+
+    def test_a_push_acts_where_and_in_the_axes_it_is_asked_for(self):
+        urdf = DOUBLE_PENDULUM
+        simulated = passive(urdf, (0.5, 0.7))
+        point = (0.1, 0.2, -0.3)
+        simulated.push('second', (1.0, 2.0, 3.0, 0.4, 0.5, 0.6), 1.0, 'first', point)
+        (sample,) = advance(simulated, 1e-3)
+        reference = LagrangianReference(urdf, simulated.robot.joint_names)
+        R = reference.pose(sample.q, 'first')[:3, :3]
+        lever = reference.pose(sample.q, 'second')[:3, :3] @ point
+        force, torque = R @ (1.0, 2.0, 3.0), R @ (0.4, 0.5, 0.6)
+        wrench = np.concatenate([force, torque + np.cross(lever, force)])
+        expected = reference.jacobian(sample.q, 'second').T @ wrench
+        assert sample.external_torque == pytest.approx(expected, abs=ROUNDING)
+
+    @pytest.mark.parametrize('urdf', [DOUBLE_PENDULUM, WITH_FRICTION, MASSLESS_TIP, GRIPPER, ARM])
+    def test_the_sensed_effort_is_what_lagrange_needs_besides_pushes_and_declared_friction(
+        self, urdf
+    ):
+        simulated, tool = controlled(urdf)
+        robot = simulated.robot
+        reference = LagrangianReference(urdf, robot.joint_names)
+        advance(simulated, 0.5)
+        simulated.push(tool, (5.0, -3.0, 2.0, 0.1, 0.2, 0.3), 1.0)
+        for sample in advance(simulated, 0.2)[::20]:
+            rigid = reference.inverse_dynamics(sample.q, sample.v, sample.a)
+            joints = robot.model.actuated
+            friction = np.array(
+                [j.damping * v + j.friction * math.tanh(v / 0.01) for j, v in zip(joints, sample.v)]
+            )
+            expected = rigid - sample.external_torque + friction
+            assert sample.effort == pytest.approx(expected, abs=ROUNDING)
+
+
+class TestLimits:
+    def test_a_falling_pendulum_is_held_by_its_stop(self):
+        simulated = passive(LIMITED_PENDULUM, (-0.5,))
+        samples = advance(simulated, 5.0)
+        # The stop is a spring made for the inertia: the fall of 1 rad presses it in by little.
+        assert max(sample.q[0] for sample in samples) < 0.5 + 0.05
+        # The weight at rest presses it in by less than a milliradian.
+        assert samples[-1].q[0] == pytest.approx(0.5, abs=1e-3)
+        assert abs(samples[-1].v[0]) < 1e-6
+
+    @pytest.mark.parametrize('urdf', [ARM, MASSLESS_TIP, WITHOUT_MASSES, GRIPPER])
+    def test_nothing_explodes_however_hard_the_push(self, urdf):
+        simulated, tool = controlled(urdf)
+        simulated.push(tool, (1e6, -2e6, 3e6, 1e5, 1e5, 1e5), 0.5)
+        samples = advance(simulated, 0.5)
+        for sample in samples[::50]:
+            for values in (sample.q, sample.v, sample.a, sample.effort):
+                assert np.isfinite(values).all()
+        advance(simulated, 5.0)
+        wanted = simulated.motion.at(simulated.time * 1e-9)[0]
+        bounded = np.isfinite(simulated.robot.upper_limits)
+        # It comes back to its motion; joints without limits have to unwind and may need longer.
+        assert simulated.sample().q[bounded] == pytest.approx(wanted[bounded], abs=0.02)
+
+    def test_motors_exert_no_more_than_the_effort_limits(self):
+        simulated, _ = controlled(ARM, moving=False)
+        limits = simulated.robot.effort_limits
+        assert np.isfinite(limits).all()
+        start = simulated.sample().q
+        simulated.command({simulated.robot.joint_names[0]: 1e9}, replace=True, duration=0.05)
+        (sample,) = advance(simulated, 1e-3)
+        # What turns the rotor and reaches the sensor; gear friction takes the rest.
+        exerted = simulated.actuators.armature[0] * sample.a[0] + sample.effort[0]
+        assert exerted == pytest.approx(limits[0], rel=0.01)
+        assert sample.q[0] > start[0]
+
+    def test_an_effort_limit_that_cannot_carry_the_robot_is_reported_and_not_enforced(self):
+        weak = DOUBLE_PENDULUM.replace(
+            '<axis xyz="0 1 0"/>', '<axis xyz="0 1 0"/><limit effort="0.01" velocity="1"/>'
+        )
+        robot = Robot.from_urdf(weak)
+        actuators = Actuators.for_robot(robot, np.zeros(2), 'second')
+        assert actuators.unusable_limits == ('upper',)
+        assert np.isinf(actuators.effort_limits).all()
+
+
+class TestControl:
+    @pytest.mark.parametrize('urdf', [ARM, MASSLESS_TIP, WITHOUT_MASSES, WITH_FRICTION, GRIPPER])
+    def test_a_robot_that_stands_stays_where_it_is(self, urdf):
+        simulated, _ = controlled(urdf, moving=False)
+        start = simulated.sample().q
+        last = advance(simulated, 2.0)[-1]
+        assert last.q == pytest.approx(start, abs=ROUNDING)
+        assert np.max(np.abs(last.v)) < ROUNDING
+
+    @pytest.mark.parametrize('urdf', [ARM, MASSLESS_TIP, WITHOUT_MASSES, WITH_FRICTION, GRIPPER])
+    def test_the_motion_is_followed_within_the_limits(self, urdf):
+        simulated, _ = controlled(urdf)
+        robot = simulated.robot
+        for sample in advance(simulated, 6.0)[::10]:
+            wanted, _ = simulated.motion.at(sample.time * 1e-9)
+            # Gear friction, which nobody compensates, over the stiffness: some 1e-4 rad.
+            assert sample.q == pytest.approx(wanted, abs=2e-3)
+            assert (sample.q >= robot.lower_limits).all()
+            assert (sample.q <= robot.upper_limits).all()
+            assert (np.abs(sample.v) <= robot.velocity_limits).all()
+
+    def test_the_motion_begins_and_goes_on_without_a_jerk(self):
+        robot = Robot.from_urdf(ARM)
+        motion = slow_motion(robot, comfortable_posture(robot, tool_frame(read_urdf(ARM))))
+        times = np.arange(-0.1, 4.0, 1e-3)
+        positions, velocities = (
+            np.array(values) for values in zip(*(motion.at(t) for t in times), strict=True)
+        )
+        assert positions[0] == pytest.approx(motion.center)
+        assert not velocities[0].any()
+        slopes = (positions[2:] - positions[:-2]) / 2e-3
+        # The rest of the central difference: dt^2 / 6 of the third derivative, below 1 rad/s^3.
+        assert slopes == pytest.approx(velocities[1:-1], abs=1e-6)
+
+    def test_a_push_gives_way_a_little_and_ends_at_its_time(self):
+        simulated, tool = controlled(ARM, moving=False)
+        start = simulated.sample().q
+        force = gentle_push(simulated.robot, simulated.actuators, start, tool)
+        assert 0.0 < np.linalg.norm(force) <= 20.0 + ROUNDING
+        simulated.push(tool, (*force, 0.0, 0.0, 0.0), 0.4)
+        samples = advance(simulated, 2.5)
+        assert [bool(sample.pushes) for sample in samples] == [True] * 400 + [False] * 2100
+        way = simulated.robot.forward_kinematics(samples[399].q, tool)[:3, 3]
+        way = way - simulated.robot.forward_kinematics(start, tool)[:3, 3]
+        assert 1e-4 < np.linalg.norm(way) < 0.05
+        assert way @ force > 0.0
+        # The controller has had 2 s, many of its time constants, to come back.
+        assert samples[-1].q == pytest.approx(start, abs=1e-3)
+
+    def test_a_second_push_of_a_frame_takes_the_place_of_the_first(self):
+        simulated, tool = controlled(ARM, moving=False)
+        simulated.push(tool, (9.0, 0.0, 0.0, 0.0, 0.0, 0.0), 10.0)
+        simulated.push(tool, (0.0, 0.0, 4.0, 0.0, 0.0, 0.0), 10.0)
+        (push,) = simulated.pushes
+        assert push.wrench[2] == 4.0 and not push.wrench[:2].any()
+
+    def test_commands_add_to_the_controllers_until_they_time_out(self):
+        simulated, _ = controlled(ARM, moving=False)
+        name = simulated.robot.joint_names[1]
+        start = simulated.sample().q
+        simulated.command({name: 5.0}, replace=False, duration=0.3)
+        pushed_away = advance(simulated, 0.3)[-1].q - start
+        # Held by the controller: torque over stiffness is where it comes to rest.
+        assert pushed_away[1] == pytest.approx(5.0 / simulated.actuators.stiffness[1], rel=0.1)
+        back = advance(simulated, 1.0)[-1].q
+        # What is left after that second, of a push that moved it by more.
+        assert back == pytest.approx(start, abs=1e-3)
+
+    def test_commands_replace_the_controllers_of_the_joints_they_name(self):
+        simulated, _ = controlled(ARM, moving=False)
+        start = simulated.sample().q
+        name = simulated.robot.joint_names[-1]
+        simulated.command({name: 0.0}, replace=True, duration=0.5)
+        advance(simulated, 0.1)
+        simulated.command({simulated.robot.joint_names[1]: 0.0}, replace=True, duration=0.5)
+        fallen = advance(simulated, 0.2)[-1].q - start
+        assert abs(fallen[1]) > 0.01
+        assert abs(fallen[0]) < 0.01
+
+
+class TestBadRequests:
+    def test_pushes_that_make_no_sense_are_refused_and_change_nothing(self):
+        simulated, tool = controlled(ARM)
+        wrench = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        with pytest.raises(UnknownFrameError):
+            simulated.push('no_such_frame', wrench, 1.0)
+        with pytest.raises(UnknownFrameError):
+            simulated.push(tool, wrench, 1.0, expressed_in='no_such_frame')
+        for duration in (0.0, -1.0, math.nan, math.inf):
+            with pytest.raises(InvalidArgumentError, match='duration'):
+                simulated.push(tool, wrench, duration)
+        with pytest.raises(InvalidArgumentError, match='wrench'):
+            simulated.push(tool, (math.nan, *wrench[1:]), 1.0)
+        with pytest.raises(InvalidArgumentError, match='point'):
+            simulated.push(tool, wrench, 1.0, point=(0.0, math.inf, 0.0))
+        assert not simulated.pushes
+
+    def test_commands_that_make_no_sense_are_refused(self):
+        simulated, _ = controlled(GRIPPER)
+        with pytest.raises(UnknownJointError):
+            simulated.command({'copy': 1.0}, replace=False, duration=1.0)
+        with pytest.raises(InvalidArgumentError):
+            simulated.command({'slide': math.nan}, replace=False, duration=1.0)
+
+    @pytest.mark.parametrize('kind', ['planar', 'floating'])
+    def test_joints_of_several_coordinates_are_refused_by_name(self, kind):
+        urdf = robot_of(joint('loose', 'base', 'body', kind), '<link name="body"/>')
+        robot = Robot.from_urdf(urdf)
+        with pytest.raises(ModelError, match='loose'):
+            SimulatedRobot(robot, Actuators.ideal(Robot.from_urdf(PENDULUM), np.zeros(1), 'rod'))
+
+    def test_a_robot_that_cannot_move_is_refused(self):
+        robot = Robot.from_urdf(robot_of())
+        with pytest.raises(ModelError, match='no joint'):
+            SimulatedRobot(robot, Actuators.ideal(Robot.from_urdf(PENDULUM), np.zeros(1), 'rod'))
+
+
+class TestTheReference:
+    """The independent road is worth nothing unless it arrives at the same place."""
+
+    @pytest.mark.parametrize('urdf', [DOUBLE_PENDULUM, GRIPPER, ARM])
+    def test_it_agrees_with_the_kernels(self, urdf):
+        robot = Robot.from_urdf(urdf)
+        reference = LagrangianReference(urdf, robot.joint_names)
+        rng = np.random.default_rng(1)
+        for _ in range(5):
+            q, (v, a) = robot.random_configuration(rng), rng.normal(size=(2, robot.nv))
+            tau = reference.inverse_dynamics(q, v, a)
+            assert tau == pytest.approx(robot.inverse_dynamics(q, v, a), abs=ROUNDING)
+            assert reference.gravity_torques(q) == pytest.approx(robot.gravity(q), abs=ROUNDING)
+            for frame in robot.frame_names:
+                pose = reference.pose(q, frame)
+                assert pose == pytest.approx(robot.forward_kinematics(q, frame), abs=ROUNDING)
+
+    def test_unknown_links_are_refused(self):
+        reference = LagrangianReference(PENDULUM, ['hinge'])
+        with pytest.raises(UnknownFrameError):
+            reference.pose(np.zeros(1), 'nobody')
+        with pytest.raises(UnknownFrameError):
+            reference.jacobian(np.zeros(1), 'nobody')
+
+
+class TestTheTool:
+    def chain(self, length, *tail):
+        links = ['base', *(f'link{i}' for i in range(1, length + 1))]
+        parts = [joint(f'j{i}', links[i], links[i + 1]) for i in range(length)]
+        return robot_of(*(f'<link name="{name}"/>' for name in links[1:]), *parts, *tail)
+
+    def fixed(self, parent, child):
+        return joint(f'{parent}_{child}', parent, child, 'fixed') + f'<link name="{child}"/>'
+
+    def finger(self, parent, child):
+        return joint(f'{parent}_{child}', parent, child) + f'<link name="{child}"/>'
+
+    def test_it_is_the_end_of_the_longest_chain(self):
+        urdf = self.chain(4, self.finger('base', 'head'))
+        assert tool_frame(read_urdf(urdf)) == 'link4'
+
+    def test_what_is_fixed_to_the_end_is_farther_out(self):
+        urdf = self.chain(3, self.fixed('link3', 'flange'), self.fixed('flange', 'sensor'))
+        assert tool_frame(read_urdf(urdf)) == 'sensor'
+
+    def test_the_name_of_a_tool_comes_first(self):
+        camera = self.fixed('flange', 'camera')
+        urdf = self.chain(3, self.fixed('link3', 'flange'), camera, self.fixed('link3', 'tool0'))
+        assert tool_frame(read_urdf(urdf)) == 'tool0'
+
+    def test_it_stops_before_the_fingers(self):
+        urdf = self.chain(
+            4,
+            self.fixed('link4', 'hand'),
+            self.finger('hand', 'left'),
+            self.finger('hand', 'right'),
+        )
+        assert tool_frame(read_urdf(urdf)) == 'hand'
+
+    def test_a_robot_without_joints_is_its_own_tool(self):
+        assert tool_frame(read_urdf(robot_of())) == 'base'
