@@ -153,7 +153,7 @@ class TestTrial:
         ],
     )
     def test_another_layout_is_found(self, untested, change):
-        modules = 'from dynamics_ros.kernels import entry_point, interpreter_layout as layout'
+        modules = 'from dynamics_ros.kernels.cpython import entry_point, layout'
         program = trial.PROGRAM.replace('trial.main()', f'{modules}\n{change}\ntrial.main()')
         untested.setattr(trial, 'PROGRAM', program)
         assert 'do not work' in trial.problem()

@@ -6,7 +6,7 @@ Anything else (another type, dtype, layout, shape, keyword, a number that is not
 as it came, to the Python callable in its ``self`` (`entry_point`), which converts, broadcasts, or
 raises the clear error.
 
-Objects and functions of the interpreter and of NumPy are symbols, which `interpreter_layout` names:
+Objects and functions of the interpreter and of NumPy are symbols, which `layout` names:
 what is compiled holds no address of this process and may be kept for another one.
 """
 

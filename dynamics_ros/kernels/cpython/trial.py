@@ -33,7 +33,7 @@ STOPPED = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 PROGRAM = """import json, sys
 sys.path[:] = json.loads(sys.argv[1])
-from dynamics_ros.kernels import trial
+from dynamics_ros.kernels.cpython import trial
 trial.main()
 """
 
