@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.multibody.arguments import boolean_mask, finite_together
 from dynamics_ros.multibody.linear_systems import Array, apply, transposed
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .jacobian import constraint_bias, constraint_jacobian
 from .kinds import Constraints
 from .solve import solve_constrained
-
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
 
 CONTRADICTION = (
     'no acceleration keeps all constraints: rows that depend on each other demand different things,'
@@ -25,7 +22,7 @@ CONTRADICTION = (
 
 
 def constrained_forward_dynamics(
-    robot: Robot, q: ArrayLike, v: ArrayLike, tau: ArrayLike, contacts: Constraints
+    robot: RigidBodySystem, q: ArrayLike, v: ArrayLike, tau: ArrayLike, contacts: Constraints
 ) -> tuple[Array, Array]:
     """Accelerations and constraint forces under given torques ([RD] eq. 3.61, 3.62).
 
@@ -54,7 +51,7 @@ def constrained_forward_dynamics(
 
 
 def contact_forces(
-    robot: Robot, q: ArrayLike, v: ArrayLike, tau: ArrayLike, contacts: Constraints
+    robot: RigidBodySystem, q: ArrayLike, v: ArrayLike, tau: ArrayLike, contacts: Constraints
 ) -> Array:
     """Forces (..., rows) of the environment on the robot, minus [RD] eq. 3.62.
 
@@ -64,7 +61,7 @@ def contact_forces(
 
 
 def constrained_hybrid_dynamics(
-    robot: Robot,
+    robot: RigidBodySystem,
     q: ArrayLike,
     v: ArrayLike,
     a: ArrayLike,

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import finite_together, real_array
 from dynamics_ros.multibody.linear_systems import Array, apply, pseudo_inverse, transposed
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .jacobian import constraint_jacobian
 from .kinds import Constraints
 from .solve import solve_constrained, whitened
 
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
-
 
 def impact(
-    robot: Robot,
+    robot: RigidBodySystem,
     q: ArrayLike,
     v: ArrayLike,
     contacts: Constraints,
@@ -58,7 +54,11 @@ def impact(
 
 
 def impact_energy_loss(
-    robot: Robot, q: ArrayLike, v: ArrayLike, contacts: Constraints, restitution: float = 0.0
+    robot: RigidBodySystem,
+    q: ArrayLike,
+    v: ArrayLike,
+    contacts: Constraints,
+    restitution: float = 0.0,
 ) -> Array:
     """Kinetic energy (...) that an impact takes [J]: (1 - e^2)/2 r-dot^T Lambda_c r-dot.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,19 +16,17 @@ from dynamics_ros.multibody.linear_systems import (
     pseudo_inverse,
     transposed,
 )
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .jacobian import constraint_bias, constraint_jacobian
 from .kinds import Constraints
 from .solve import check_feasible, solve_constrained
 
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
-
 CRITERIA = ('minimum_torque', 'minimum_constraint_force')
 
 
 def constrained_inverse_dynamics(
-    robot: Robot,
+    robot: RigidBodySystem,
     q: ArrayLike,
     v: ArrayLike,
     a: ArrayLike,
@@ -94,7 +91,7 @@ def constrained_inverse_dynamics(
 
 
 def consistent_acceleration(
-    robot: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike, contacts: Constraints
+    robot: RigidBodySystem, q: ArrayLike, v: ArrayLike, a: ArrayLike, contacts: Constraints
 ) -> Array:
     """The acceleration (..., nv) nearest to ``a`` that keeps the constraints.
 
@@ -116,7 +113,7 @@ def consistent_acceleration(
 
 
 def actuated_mask(
-    robot: Robot, actuated: Sequence[bool] | NDArray[np.bool_] | None
+    robot: RigidBodySystem, actuated: Sequence[bool] | NDArray[np.bool_] | None
 ) -> NDArray[np.bool_]:
     """The mask (nv) of actuated velocities; None is every joint but the root joint."""
     if actuated is None:

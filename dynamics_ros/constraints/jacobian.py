@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,15 +15,13 @@ from dynamics_ros.multibody.linear_systems import (
     rank,
     transposed,
 )
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .kinds import Constraints, constraint_list
 from .solve import whitened
 
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
 
-
-def constraint_jacobian(robot: Robot, q: ArrayLike, contacts: Constraints) -> Array:
+def constraint_jacobian(robot: RigidBodySystem, q: ArrayLike, contacts: Constraints) -> Array:
     """J_c (..., rows, nv), the constraints stacked in their order ([RD] eq. 2.271).
 
     Args:
@@ -41,7 +38,9 @@ def constraint_jacobian(robot: Robot, q: ArrayLike, contacts: Constraints) -> Ar
     )
 
 
-def constraint_bias(robot: Robot, q: ArrayLike, v: ArrayLike, contacts: Constraints) -> Array:
+def constraint_bias(
+    robot: RigidBodySystem, q: ArrayLike, v: ArrayLike, contacts: Constraints
+) -> Array:
     """J_c-dot v (..., rows): the accelerations of the rows while v does not change.
 
     Args:
@@ -97,7 +96,9 @@ class ConstraintRanks:
         return np.asarray(self.rows - self.total)
 
 
-def constraint_ranks(robot: Robot, q: ArrayLike, contacts: Constraints) -> ConstraintRanks:
+def constraint_ranks(
+    robot: RigidBodySystem, q: ArrayLike, contacts: Constraints
+) -> ConstraintRanks:
     """Count what the constraints hold ([RD] 2.10.4).
 
     Args:
@@ -109,7 +110,7 @@ def constraint_ranks(robot: Robot, q: ArrayLike, contacts: Constraints) -> Const
     return ConstraintRanks(rank(J, scale), rank(J[..., :n], scale), n, J.shape[-2])
 
 
-def support_projector(robot: Robot, q: ArrayLike, contacts: Constraints) -> Array:
+def support_projector(robot: RigidBodySystem, q: ArrayLike, contacts: Constraints) -> Array:
     """N_c (..., nv, nv), the dynamically consistent null-space matrix ([RD] eq. 3.63).
 
     N_c v keeps the constraints and is of all such velocities the nearest to v in kinetic energy;

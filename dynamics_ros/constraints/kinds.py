@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,11 +17,9 @@ from numpy.typing import ArrayLike
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_count, finite_arrays
 from dynamics_ros.multibody.linear_systems import Array
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .points import ORIGIN, checked_point, point_bias, point_jacobian, point_position
-
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
 
 CONTACT_ROWS = {'point': 3, 'surface': 6}
 LOOP_ROWS = {'position': 3, 'pose': 6}
@@ -34,10 +32,10 @@ class Constraint(Protocol):
     def rows(self) -> int:
         """Number of rows."""
 
-    def jacobian(self, robot: Robot, q: Array) -> Array:
+    def jacobian(self, robot: RigidBodySystem, q: Array) -> Array:
         """J (..., rows, nv)."""
 
-    def bias(self, robot: Robot, q: Array, v: Array) -> Array:
+    def bias(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
         """J-dot v (..., rows)."""
 
 
@@ -70,15 +68,15 @@ class Contact:
         """3 of a point, 6 of a surface."""
         return CONTACT_ROWS[self.kind]
 
-    def jacobian(self, robot: Robot, q: Array) -> Array:
+    def jacobian(self, robot: RigidBodySystem, q: Array) -> Array:
         """Contact Jacobian (..., rows, nv), in root axes."""
         return point_jacobian(robot, q, self.frame, self.point)[..., : self.rows, :]
 
-    def bias(self, robot: Robot, q: Array, v: Array) -> Array:
+    def bias(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
         """J-dot v (..., rows)."""
         return point_bias(robot, q, v, self.frame, self.point)[..., : self.rows]
 
-    def position(self, robot: Robot, q: Array) -> Array:
+    def position(self, robot: RigidBodySystem, q: Array) -> Array:
         """Where the point is (..., 3) in the root frame [m]."""
         return point_position(robot, q, self.frame, self.point)
 
@@ -112,19 +110,19 @@ class ClosedLoop:
         """3 of a position, 6 of a pose."""
         return LOOP_ROWS[self.kind]
 
-    def jacobian(self, robot: Robot, q: Array) -> Array:
+    def jacobian(self, robot: RigidBodySystem, q: Array) -> Array:
         """Difference of the Jacobians ([RD] eq. 2.154) (..., rows, nv), in root axes."""
         J = point_jacobian(robot, q, self.frame, self.point)
         J_other = point_jacobian(robot, q, self.other, self.other_point)
         return np.asarray((J - J_other)[..., : self.rows, :])
 
-    def bias(self, robot: Robot, q: Array, v: Array) -> Array:
+    def bias(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
         """J-dot v (..., rows)."""
         bias = point_bias(robot, q, v, self.frame, self.point)
         other = point_bias(robot, q, v, self.other, self.other_point)
         return np.asarray((bias - other)[..., : self.rows])
 
-    def gap(self, robot: Robot, q: Array) -> Array:
+    def gap(self, robot: RigidBodySystem, q: Array) -> Array:
         """From the other point to the point (..., 3) in root axes [m]; zero in a closed loop."""
         position = point_position(robot, q, self.frame, self.point)
         return position - point_position(robot, q, self.other, self.other_point)
@@ -155,11 +153,11 @@ class LinearConstraint:
             raise InvalidArgumentError('matrix', f'shape {A.shape}', 'shape (rows, nv)')
         return cls(A.shape[0], lambda q: A)
 
-    def jacobian(self, robot: Robot, q: Array) -> Array:
+    def jacobian(self, robot: RigidBodySystem, q: Array) -> Array:
         """A (..., rows, nv)."""
         return finite_arrays('matrix', self.matrix(q), (self.rows, robot.nv))
 
-    def bias(self, robot: Robot, q: Array, v: Array) -> Array:
+    def bias(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
         """A-dot v (..., rows)."""
         if self.rate is None:
             return np.zeros(self.rows)

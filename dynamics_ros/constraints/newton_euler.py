@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_ros.multibody.arguments import finite_vectors
 from dynamics_ros.multibody.linear_systems import Array, apply, transposed
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .points import point_bias, point_jacobian
 
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
 
-
-def projected_newton_euler(robot: Robot, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array, Array]:
+def projected_newton_euler(
+    robot: RigidBodySystem, q: ArrayLike, v: ArrayLike
+) -> tuple[Array, Array, Array]:
     """M, b and g of M a + b + g = tau, from Jacobians of the centres of mass.
 
     [RD] eq. 3.43 to 3.45. Slower than the recursions by far; it shares only Jacobians with them.

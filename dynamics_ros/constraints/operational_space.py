@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,17 +10,15 @@ from numpy.typing import ArrayLike
 from dynamics_ros.errors import InvalidArgumentError, RankDeficientError
 from dynamics_ros.multibody.arguments import finite_together
 from dynamics_ros.multibody.linear_systems import Array, apply, rank, transposed
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .solve import whitened
-
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
 
 ALL_ROWS = (0, 1, 2, 3, 4, 5)
 
 
 def operational_space(
-    robot: Robot, q: ArrayLike, v: ArrayLike, frame: str, rows: Sequence[int] = ALL_ROWS
+    robot: RigidBodySystem, q: ArrayLike, v: ArrayLike, frame: str, rows: Sequence[int] = ALL_ROWS
 ) -> tuple[Array, Array, Array]:
     """Lambda, mu and p of Lambda w-dot + mu + p = F at a frame ([RD] eq. 3.86 to 3.89).
 

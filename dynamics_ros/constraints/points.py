@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from dynamics_ros.multibody.arguments import finite_vector
 from dynamics_ros.multibody.linear_systems import Array, transposed
-
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 ORIGIN = (0.0, 0.0, 0.0)
 
 
-def point_position(robot: Robot, q: Array, frame: str, point: tuple[float, ...]) -> Array:
+def point_position(robot: RigidBodySystem, q: Array, frame: str, point: tuple[float, ...]) -> Array:
     """Position (..., 3) of a point of a frame in the root frame [m]."""
     pose = robot.forward_kinematics(q, frame)
     return np.asarray(pose[..., :3, :3] @ np.array(point) + pose[..., :3, 3])
 
 
-def point_jacobian(robot: Robot, q: Array, frame: str, point: tuple[float, ...]) -> Array:
+def point_jacobian(robot: RigidBodySystem, q: Array, frame: str, point: tuple[float, ...]) -> Array:
     """Jacobian (..., 6, nv): velocity of the point, then angular velocity, both in root axes."""
     J = robot.jacobian(q, frame)
     if point == ORIGIN:
@@ -33,7 +29,9 @@ def point_jacobian(robot: Robot, q: Array, frame: str, point: tuple[float, ...])
     return np.concatenate([transposed(shifted), J[..., 3:, :]], axis=-2)
 
 
-def point_bias(robot: Robot, q: Array, v: Array, frame: str, point: tuple[float, ...]) -> Array:
+def point_bias(
+    robot: RigidBodySystem, q: Array, v: Array, frame: str, point: tuple[float, ...]
+) -> Array:
     """J-dot v (..., 6): acceleration of the point and of the rotation while v does not change."""
     bias = robot.frame_acceleration(q, v, np.zeros(robot.nv), frame)
     if point == ORIGIN:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,17 +10,15 @@ from numpy.typing import ArrayLike
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_not_negative, finite_together, finite_vectors
 from dynamics_ros.multibody.linear_systems import Array, apply
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .jacobian import constraint_jacobian
 from .kinds import Contact, contact_list
 
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
-
 Contacts = str | Contact | Sequence[str | Contact]
 
 
-def contact_positions(robot: Robot, q: ArrayLike, contacts: Contacts) -> Array:
+def contact_positions(robot: RigidBodySystem, q: ArrayLike, contacts: Contacts) -> Array:
     """Where the points of contacts are (..., n, 3) in the root frame [m].
 
     Args:
@@ -34,7 +31,7 @@ def contact_positions(robot: Robot, q: ArrayLike, contacts: Contacts) -> Array:
 
 
 def soft_contact_forces(
-    robot: Robot,
+    robot: RigidBodySystem,
     q: ArrayLike,
     v: ArrayLike,
     contacts: Contacts,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -15,9 +13,7 @@ from dynamics_ros.multibody.arguments import (
     per_entry,
 )
 from dynamics_ros.multibody.linear_systems import Array
-
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 
 def oscillator_gains(frequency: float, damping_ratio: float = 1.0) -> tuple[float, float]:
@@ -37,7 +33,7 @@ def oscillator_gains(frequency: float, damping_ratio: float = 1.0) -> tuple[floa
 
 
 def joint_impedance(
-    robot: Robot,
+    robot: RigidBodySystem,
     q: ArrayLike,
     v: ArrayLike,
     target_q: ArrayLike,
@@ -62,7 +58,7 @@ def joint_impedance(
 
 
 def inverse_dynamics_control(
-    robot: Robot,
+    robot: RigidBodySystem,
     q: ArrayLike,
     v: ArrayLike,
     target_q: ArrayLike,
@@ -85,7 +81,7 @@ def inverse_dynamics_control(
 
 
 def _feedback(
-    robot: Robot,
+    robot: RigidBodySystem,
     q: ArrayLike,
     v: ArrayLike,
     target_q: ArrayLike,

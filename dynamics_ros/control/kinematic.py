@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,11 +11,9 @@ from dynamics_ros.constraints import Constraints, constraint_jacobian
 from dynamics_ros.multibody.arguments import finite_together
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.pose_error import pose_error
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .tasks import Task, solve_prioritized, solve_task
-
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
 
 
 def tracking_twist(
@@ -42,7 +39,7 @@ def tracking_twist(
 
 
 def trajectory_velocity(
-    robot: Robot,
+    robot: RigidBodySystem,
     q: ArrayLike,
     frame: str,
     target: ArrayLike,
@@ -73,7 +70,7 @@ def trajectory_velocity(
 
 
 def support_consistent_velocity(
-    robot: Robot, q: ArrayLike, contacts: Constraints, tasks: Sequence[Task]
+    robot: RigidBodySystem, q: ArrayLike, contacts: Constraints, tasks: Sequence[Task]
 ) -> Array:
     """Velocities (..., nv) that move as wanted and keep all contacts at rest ([RD] eq. 2.276).
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,9 +11,7 @@ from dynamics_ros.constraints import operational_space
 from dynamics_ros.multibody.arguments import boolean_mask, finite_arrays, finite_together
 from dynamics_ros.multibody.linear_systems import Array, apply, transposed
 from dynamics_ros.multibody.pose_error import pose_error
-
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 
 def tracking_acceleration(
@@ -40,7 +37,7 @@ def tracking_acceleration(
 
 
 def motion_torques(
-    robot: Robot,
+    robot: RigidBodySystem,
     q: ArrayLike,
     v: ArrayLike,
     frame: str,
@@ -86,7 +83,7 @@ def selection_matrices(free: Sequence[bool], rotation: ArrayLike) -> tuple[Array
 
 
 def operational_space_torques(
-    robot: Robot,
+    robot: RigidBodySystem,
     q: ArrayLike,
     v: ArrayLike,
     frame: str,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,13 +17,11 @@ from dynamics_ros.multibody.linear_systems import (
     pseudo_inverse,
     transposed,
 )
-
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 
 def virtual_model_torques(
-    robot: Robot,
+    robot: RigidBodySystem,
     q: ArrayLike,
     contacts: Constraints,
     virtual_wrenches: Mapping[str, ArrayLike],

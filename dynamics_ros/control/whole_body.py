@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,11 +18,9 @@ from dynamics_ros.constraints.kinds import Contact, constraint_list
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_count, check_not_negative, finite_vector
 from dynamics_ros.multibody.linear_systems import Array
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .hierarchy import HierarchySolution, Level, solve_hierarchy
-
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
 
 ALL_ROWS = (0, 1, 2, 3, 4, 5)
 
@@ -56,7 +53,7 @@ class WholeBodyProblem:
 
     def __init__(
         self,
-        robot: Robot,
+        robot: RigidBodySystem,
         q: ArrayLike,
         v: ArrayLike,
         contacts: Constraints = (),

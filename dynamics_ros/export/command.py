@@ -10,7 +10,8 @@ from contextlib import suppress
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.model.model import ROOT_JOINTS
-from dynamics_ros.robot import DEFAULT_GRAVITY, Robot
+from dynamics_ros.multibody.rigid_body_system import DEFAULT_GRAVITY
+from dynamics_ros.robot import Robot
 
 from .catalogue import CATALOGUE
 from .files import export_kernels

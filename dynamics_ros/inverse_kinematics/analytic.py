@@ -3,67 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from dynamics_ros.algorithms.inverse_kinematics.solutions import EXACT, solvable_arm
 
+from .chain import ClosedForm
 from .problem import Problem
 from .solutions import Solutions
-
-if TYPE_CHECKING:
-    from dynamics_ros.kernels import Kernel
 
 SEPARATION = 1e-4
 """rad; branches that are closer in every joint are one, where they meet."""
 
 RELIABLE = 1e-7
 """m or rad: finer tolerances may be missed by rounding where branches meet."""
-
-
-class ClosedForm(NamedTuple):
-    """The closed form of a chain of which six joints may move.
-
-    Attributes:
-        kernel: ``algorithms.analytic_solutions``.
-        exact: whether a target that no branch reaches is out of reach for sure. Of an arm that its
-            description rounds, a branch may be missed near a singular configuration, of a quartic
-            one of two roots that are close; and where a joint is locked at a special place, other
-            axes may be parallel than elsewhere.
-    """
-
-    kernel: Kernel
-    exact: bool
-
-    def solutions(
-        self, problem: Problem, began: float, most: int, separation: float | None = None
-    ) -> tuple[Solutions, bool]:
-        """Distinct solutions within the limits, the nearest to the seed first.
-
-        Args:
-            problem: of one frame.
-            began: when it was posed, on ``time.perf_counter`` [s].
-            most: how many at most.
-            separation: rad in at least one joint; None for ``SEPARATION``.
-
-        Returns:
-            The solutions, and whether the target is out of reach for sure, whatever the limits.
-        """
-        position, rotation, *_ = problem.wishes
-        settings = np.array((position, rotation, separation or SEPARATION))
-        positions, squares, counts = self.kernel.call(
-            problem.start, problem.in_root_link[0], settings
-        )
-        count, reached = counts.tolist()
-        found = positions[: min(int(count), most)]
-        if len(problem.q) > found.shape[1]:
-            q = np.empty((len(found), len(problem.q)))
-            q[:] = problem.q
-            q[:, problem.chain.q_index] = found
-            found = q
-        hopeless = not reached and self.exact and min(position, rotation) >= RELIABLE
-        return Solutions(problem, found, squares, None, began), hopeless
 
 
 def closed_form_of(problem: Problem) -> ClosedForm | None:
@@ -100,5 +53,40 @@ def _find(problem: Problem, locked: tuple[str, ...]) -> ClosedForm | None:
     closed_form = ClosedForm(kernel, exact)
     # Making it must not eat up the time of a problem; and its answers are the same from the first.
     kernel.wait()
-    closed_form.solutions(problem, 0.0, most=1)
+    closed_form_solutions(closed_form, problem, 0.0, most=1)
     return closed_form
+
+
+def closed_form_solutions(
+    closed_form: ClosedForm,
+    problem: Problem,
+    began: float,
+    most: int,
+    separation: float | None = None,
+) -> tuple[Solutions, bool]:
+    """Distinct solutions within the limits, the nearest to the seed first.
+
+    Args:
+        closed_form: of the problem, as `closed_form_of` finds it.
+        problem: of one frame.
+        began: when it was posed, on ``time.perf_counter`` [s].
+        most: how many at most.
+        separation: rad in at least one joint; None for ``SEPARATION``.
+
+    Returns:
+        The solutions, and whether the target is out of reach for sure, whatever the limits.
+    """
+    position, rotation, *_ = problem.wishes
+    settings = np.array((position, rotation, separation or SEPARATION))
+    positions, squares, counts = closed_form.kernel.call(
+        problem.start, problem.in_root_link[0], settings
+    )
+    count, reached = counts.tolist()
+    found = positions[: min(int(count), most)]
+    if len(problem.q) > found.shape[1]:
+        q = np.empty((len(found), len(problem.q)))
+        q[:] = problem.q
+        q[:, problem.chain.q_index] = found
+        found = q
+    hopeless = not reached and closed_form.exact and min(position, rotation) >= RELIABLE
+    return Solutions(problem, found, squares, None, began), hopeless

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_options, real_array
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .result import InverseKinematicsResult
 from .solve import solve
-
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +48,7 @@ def _axes(argument: str, value: ArrayLike) -> int:
 
 
 def solve_each(
-    robot: Robot,
+    robot: RigidBodySystem,
     target: ArrayLike,
     frame: str | Sequence[str],
     seed: ArrayLike | None,

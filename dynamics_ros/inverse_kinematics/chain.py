@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -13,17 +13,13 @@ from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.inverse_kinematics.step import moving_coordinates
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
+from dynamics_ros.kernels import Kernel
 from dynamics_ros.model import ROOT, Joint
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .reach import Reach, reach_of
 from .search import Search
 from .starts import Starts
-
-if TYPE_CHECKING:
-    from dynamics_ros.kernels import Kernel
-    from dynamics_ros.robot import Robot
-
-    from .analytic import ClosedForm
 
 Vector = NDArray[np.float64]
 Index = slice | NDArray[np.intp]
@@ -42,11 +38,26 @@ LARGEST_STEP = 1.0
 """Largest move of one joint in a step [rad, or the chain's length]: beyond it the Jacobian says
 nothing."""
 
-MOST_KEPT = 8
-"""Searches and sets of starts that are kept."""
+MAX_KEPT = 8
+"""How many searches, and how many sets of starts, a chain keeps."""
 
 UNBOUNDED = 1e9
 """Limit of a coordinate that has none, for arithmetic that wants a number [rad or m]."""
+
+
+class ClosedForm(NamedTuple):
+    """The closed form of a chain of which six joints may move.
+
+    Attributes:
+        kernel: ``algorithms.analytic_solutions``.
+        exact: whether a target that no branch reaches is out of reach for sure. Of an arm that its
+            description rounds, a branch may be missed near a singular configuration, of a quartic
+            one of two roots that are close; and where a joint is locked at a special place, other
+            axes may be parallel than elsewhere.
+    """
+
+    kernel: Kernel
+    exact: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +112,7 @@ class Chain:
 
     def keep(self, key: tuple[float, float, bool], search: Search) -> None:
         """Keep a search among ``searches``, the last few of them."""
-        if len(self.searches) >= MOST_KEPT:
+        if len(self.searches) >= MAX_KEPT:
             self.searches.clear()
         self.searches[key] = search
 
@@ -137,11 +148,11 @@ class Chain:
         positions[: len(self.frames), 0, 3:] = 0.0
         return whole, positions
 
-    def starts(self, robot: Robot, random_seed: int) -> Starts:
+    def starts(self, robot: RigidBodySystem, random_seed: int) -> Starts:
         """Where searches begin after the seed; the last few sets are kept."""
         starts = self._starts.get(random_seed)
         if starts is None:
-            if len(self._starts) >= MOST_KEPT:
+            if len(self._starts) >= MAX_KEPT:
                 self._starts.clear()
             starts = Starts(robot, self.frames, self.q_index, self.sampled, random_seed)
             self._starts[random_seed] = starts
@@ -181,12 +192,12 @@ class Chain:
         return max(differences)
 
 
-_chains: WeakKeyDictionary[Robot, dict[tuple[tuple[str, ...], Supports], Chain]] = (
+_chains: WeakKeyDictionary[RigidBodySystem, dict[tuple[tuple[str, ...], Supports], Chain]] = (
     WeakKeyDictionary()
 )
 
 
-def chain_of(robot: Robot, frames: tuple[str, ...], supports: Supports = ()) -> Chain:
+def chain_of(robot: RigidBodySystem, frames: tuple[str, ...], supports: Supports = ()) -> Chain:
     """The chain that moves frames; found once for a robot and kept as long as it lives.
 
     Raises:
@@ -202,7 +213,7 @@ def chain_of(robot: Robot, frames: tuple[str, ...], supports: Supports = ()) -> 
     return chain
 
 
-def _find_chain(robot: Robot, frames: tuple[str, ...], supports: Supports) -> Chain:
+def _find_chain(robot: RigidBodySystem, frames: tuple[str, ...], supports: Supports) -> Chain:
     model = robot.model
     for name, _ in supports:
         if name not in model.frame_indices:

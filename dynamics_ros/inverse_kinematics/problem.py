@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,15 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics_ros.constraints.kinds import CONTACT_ROWS
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
 from dynamics_ros.multibody.arguments import check_positive, finite_vector, per_entry
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .chain import HALF_TURN, UNBOUNDED, Chain, Supports, chain_of
 from .checked_pose import checked_pose
 from .reach import Reach
 from .result import CONVERGED, InverseKinematicsResult
 from .search import INSIDE, Deadline, End, Search
-
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
 
 Vector = NDArray[np.float64]
 
@@ -96,7 +94,7 @@ class Problem:
 
     def __init__(
         self,
-        robot: Robot,
+        robot: RigidBodySystem,
         target: ArrayLike,
         frame: str | Sequence[str],
         seed: ArrayLike | None,
@@ -288,7 +286,7 @@ def _checked_slack(slack: ArrayLike) -> Vector:
 
 
 def _wished_joints(
-    robot: Robot, chain: Chain, start: Vector, wishes: Wishes
+    robot: RigidBodySystem, chain: Chain, start: Vector, wishes: Wishes
 ) -> tuple[Vector, NDArray[np.bool_]]:
     """The ``joints`` of a step with weights, locks and posture, and which ones are locked."""
     joints = chain.joint_rows.copy()

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.multibody.manipulability import manipulability
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
-
-    from .chain import Chain
+from .chain import Chain
 
 CONVERGED = 'converged'
 """A configuration within tolerances and limits was found."""
@@ -53,7 +50,7 @@ class InverseKinematicsResult:
     iterations: int
     reason: str
     elapsed: float
-    _robot: Robot = field(repr=False)
+    _robot: RigidBodySystem = field(repr=False)
     _chain: Chain = field(repr=False)
 
     def __init__(
@@ -65,7 +62,7 @@ class InverseKinematicsResult:
         iterations: int,
         reason: str,
         elapsed: float,
-        robot: Robot,
+        robot: RigidBodySystem,
         chain: Chain,
     ) -> None:
         """Keep the values; the one that a frozen class has by itself takes three times as long."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
 import numpy as np
 
+from .chain import Vector
 from .problem import Placed, Problem
 from .result import CONVERGED, InverseKinematicsResult
-
-if TYPE_CHECKING:
-    from .chain import Vector
 
 
 class Solutions(Sequence[InverseKinematicsResult]):

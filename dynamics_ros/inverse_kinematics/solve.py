@@ -5,20 +5,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
 from dynamics_ros.multibody.arguments import check_count, check_positive
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .analytic import closed_form_of
+from .analytic import closed_form_of, closed_form_solutions
 from .problem import Placed, Problem, Wishes
 from .result import CONVERGED, STALLED, TIMED_OUT, UNREACHABLE, InverseKinematicsResult
 from .search import Deadline, End, Vector
 from .solutions import Solutions
-
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
 
 SAME_APPROACH = 0.05
 """Descents whose final squared errors agree this well (relative) ended at one closest approach."""
@@ -46,7 +43,7 @@ SEARCHING = 0.8
 
 
 def solve(
-    robot: Robot,
+    robot: RigidBodySystem,
     target: ArrayLike,
     frame: str | Sequence[str],
     seed: ArrayLike | None = None,
@@ -117,7 +114,7 @@ def solve(
     began = time.perf_counter()
     hopeless = False
     if closed_form is not None:
-        branches, hopeless = closed_form.solutions(problem, began, most=1)
+        branches, hopeless = closed_form_solutions(closed_form, problem, began, most=1)
         if branches:
             return branches[0]
     # Most problems are solved from the seed, as machine code before a clock has been looked at.
@@ -174,7 +171,7 @@ def solve(
 
 
 def solve_all(
-    robot: Robot,
+    robot: RigidBodySystem,
     target: ArrayLike,
     frame: str | Sequence[str],
     seed: ArrayLike | None = None,
@@ -235,7 +232,9 @@ def solve_all(
     closed_form = closed_form_of(problem)
     began = time.perf_counter()
     if closed_form is not None:
-        branches, hopeless = closed_form.solutions(problem, began, max_solutions, min_separation)
+        branches, hopeless = closed_form_solutions(
+            closed_form, problem, began, max_solutions, min_separation
+        )
         if branches or hopeless:
             return branches
     apart = min_separation or SEPARATION

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 Vector = NDArray[np.float64]
 
@@ -30,7 +28,7 @@ class Starts:
 
     def __init__(
         self,
-        robot: Robot,
+        robot: RigidBodySystem,
         frames: tuple[str, ...],
         q_index: slice | NDArray[np.intp],
         ranges: Vector,

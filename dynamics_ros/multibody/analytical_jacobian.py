@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 from dynamics_ros.spatial import CARTESIAN, PositionParametrization, RotationParametrization
-
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
 
 
 def analytical_jacobian(
-    robot: Robot,
+    robot: RigidBodySystem,
     q: ArrayLike,
     frame: str,
     rotation: RotationParametrization,

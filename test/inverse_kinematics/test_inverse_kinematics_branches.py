@@ -10,7 +10,7 @@ from six_axis_arms import random_axes, urdf_of_axes
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
-from dynamics_ros.inverse_kinematics.analytic import closed_form_of
+from dynamics_ros.inverse_kinematics.analytic import closed_form_of, closed_form_solutions
 from dynamics_ros.inverse_kinematics.problem import Problem, Wishes
 
 ARMS = {
@@ -159,7 +159,7 @@ def test_where_a_locked_joint_spoils_the_closed_form_a_search_answers():
         target = panda.forward_kinematics(q, 'panda_hand')
         wishes = {'locked_joints': ['panda_joint6']}
         problem = Problem(panda, target, 'panda_hand', q, Wishes(**wishes))
-        branches, hopeless = closed_form_of(problem).solutions(problem, 0.0, most=16)
+        branches, hopeless = closed_form_solutions(closed_form_of(problem), problem, 0.0, most=16)
         assert bool(branches) == has_branches
         assert not hopeless
         seed = q.copy()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_positive, per_entry
-
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 Array = NDArray[np.float64]
 
@@ -54,7 +52,7 @@ class Limits:
 
     def __init__(
         self,
-        robot: Robot,
+        robot: RigidBodySystem,
         *,
         velocity: ArrayLike | None = None,
         acceleration: ArrayLike | None = None,

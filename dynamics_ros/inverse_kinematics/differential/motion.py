@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,13 +12,11 @@ from scipy.linalg.lapack import dsyev
 
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
 from dynamics_ros.multibody.arguments import check_not_negative, check_positive, finite_vector
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .bounded import solve_bounded
 from .limits import Limits
 from .tasks import VelocityTask
-
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
 
@@ -62,7 +59,7 @@ class DifferentialInverseKinematics:
 
     def __init__(
         self,
-        robot: Robot,
+        robot: RigidBodySystem,
         tasks: Sequence[VelocityTask],
         limits: Limits | None = None,
         *,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +12,11 @@ from numpy.typing import NDArray
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_positive, finite_vector
 from dynamics_ros.multibody.pose_error import pose_error
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .limits import Limits
 from .motion import DifferentialInverseKinematics, DifferentialMotion
 from .tasks import ROWS, TwistTask
-
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
 
@@ -90,7 +87,7 @@ class CartesianServo:
 
     def __init__(
         self,
-        robot: Robot,
+        robot: RigidBodySystem,
         frame: str,
         settings: ServoSettings | None = None,
         locked_joints: Collection[str] = (),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,9 +18,7 @@ from dynamics_ros.multibody.arguments import (
     rigid_pose,
 )
 from dynamics_ros.multibody.pose_error import pose_error
-
-if TYPE_CHECKING:
-    from dynamics_ros.robot import Robot
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 Array = NDArray[np.float64]
 
@@ -67,7 +65,7 @@ class VelocityTask(ABC):
         self.weight = per_entry('weight', weight, rows, least=0.0)
 
     @abstractmethod
-    def check(self, robot: Robot) -> None:
+    def check(self, robot: RigidBodySystem) -> None:
         """Refuse a robot that the task does not fit.
 
         Raises:
@@ -75,7 +73,7 @@ class VelocityTask(ABC):
         """
 
     @abstractmethod
-    def demand(self, robot: Robot, q: Array, dt: float) -> tuple[Array, Array]:
+    def demand(self, robot: RigidBodySystem, q: Array, dt: float) -> tuple[Array, Array]:
         """A (m, nv) and b (m) at a configuration.
 
         Args:
@@ -139,14 +137,14 @@ class FrameTask(VelocityTask):
     def target(self, value: ArrayLike | None) -> None:
         self._target = None if value is None else np.ascontiguousarray(rigid_pose('target', value))
 
-    def check(self, robot: Robot) -> None:
+    def check(self, robot: RigidBodySystem) -> None:
         """Refuse frames that the robot does not have."""
         for argument in ('frame', 'relative_to'):
             name = getattr(self, argument)
             if name not in robot.frame_names and (argument == 'frame' or name):
                 raise UnknownFrameError(argument, name, robot.frame_names)
 
-    def demand(self, robot: Robot, q: Array, dt: float) -> tuple[Array, Array]:
+    def demand(self, robot: RigidBodySystem, q: Array, dt: float) -> tuple[Array, Array]:
         """Relative Jacobian, and the twist that follows the target."""
         gain = min(self.gain, 1.0 / dt)
         jacobian = robot.jacobian(q, self.frame)
@@ -187,18 +185,18 @@ class TwistTask(VelocityTask):
         Args:
             frame: what moves.
             twist: as above.
-            reference: of the twist, as for ``Robot.jacobian``.
+            reference: of the twist, as for ``RigidBodySystem.jacobian``.
             weight, priority: as for every task; a weight of 0 leaves a direction free.
         """
         super().__init__(frame, weight, priority, 6)
         self.frame, self.reference = frame, reference
         self.twist = twist
 
-    def check(self, robot: Robot) -> None:
+    def check(self, robot: RigidBodySystem) -> None:
         """Refuse a frame that the robot does not have."""
         robot.jacobian(robot.neutral(), self.frame, self.reference)
 
-    def demand(self, robot: Robot, q: Array, dt: float) -> tuple[Array, Array]:
+    def demand(self, robot: RigidBodySystem, q: Array, dt: float) -> tuple[Array, Array]:
         """Jacobian and twist."""
         return robot.jacobian(q, self.frame, self.reference), self.twist
 
@@ -235,12 +233,12 @@ class CenterOfMassTask(VelocityTask):
         self.target = target
         self.feedforward = np.zeros(3)
 
-    def check(self, robot: Robot) -> None:
+    def check(self, robot: RigidBodySystem) -> None:
         """Refuse a robot without mass."""
         if not robot.total_mass > 0.0:
             raise InvalidArgumentError('robot', 'nothing that moves has mass', 'inertias')
 
-    def demand(self, robot: Robot, q: Array, dt: float) -> tuple[Array, Array]:
+    def demand(self, robot: RigidBodySystem, q: Array, dt: float) -> tuple[Array, Array]:
         """Jacobian of the centre of mass, and the velocity that follows the target."""
         velocity = self.feedforward
         if self.target is not None:
@@ -280,7 +278,7 @@ class PostureTask(VelocityTask):
         self._one = float(self.weight[0])
         self._joint_weights = dict(joint_weights or {})
 
-    def check(self, robot: Robot) -> None:
+    def check(self, robot: RigidBodySystem) -> None:
         """Take the weights in the order of the robot's joints."""
         weights = np.full(robot.nv, self._one)
         weights[: robot.model.root_joint_nv] = 0.0
@@ -295,7 +293,7 @@ class PostureTask(VelocityTask):
             self.target = finite_vector('target', self.target, robot.nq)
         self.weight = weights
 
-    def demand(self, robot: Robot, q: Array, dt: float) -> tuple[Array, Array]:
+    def demand(self, robot: RigidBodySystem, q: Array, dt: float) -> tuple[Array, Array]:
         """Identity, and the velocity towards the target."""
         if self.target is None:
             return np.eye(robot.nv), np.zeros(robot.nv)

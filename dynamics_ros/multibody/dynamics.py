@@ -1,0 +1,189 @@
+"""Dynamics: torques, accelerations, matrices, derivatives, energies and momenta of a robot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynamics_ros.errors import InvalidArgumentError
+
+from .arguments import boolean_mask, real_vectors
+from .external_wrenches import Wrenches, frames_and_wrenches, with_frames
+from .kernel_methods import Array, KernelMethods, kernel_method
+
+
+class Dynamics(KernelMethods):
+    """The equations of motion of a robot and what follows from them."""
+
+    @kernel_method
+    def inverse_dynamics(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external_wrenches: Wrenches | None = None
+    ) -> Array:
+        """tau (..., nv) = M a + C v + g - J^T w, by recursive Newton-Euler ([SE3] 8).
+
+        Args:
+            q, v, a: configuration, velocity, acceleration.
+            external_wrenches: frame name to the wrench (..., 6) of the environment on the robot
+                at that frame, in that frame: force [N], then torque [Nm].
+        """
+        if external_wrenches is None:
+            return self._run(('inverse_dynamics',), q, v, a)
+        return self._under_wrenches('inverse_dynamics', external_wrenches, q, v, a)
+
+    @kernel_method
+    def gravity(self, q: ArrayLike) -> Array:
+        """g (..., nv): the torques that hold the robot at rest against gravity."""
+        return self._run(('gravity',), q)
+
+    @kernel_method
+    def nonlinear_effects(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """C v + g (..., nv)."""
+        return self._run(('nonlinear_effects',), q, v)
+
+    @kernel_method
+    def coriolis(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """C (..., nv, nv) with M-dot - 2 C skew-symmetric ([Echeandia2021])."""
+        return self._run(('coriolis',), q, v)
+
+    @kernel_method
+    def mass_matrix(self, q: ArrayLike) -> Array:
+        """M (..., nv, nv), symmetric ([RD] eq. 3.43)."""
+        return self._run(('mass_matrix',), q)
+
+    @kernel_method
+    def mass_matrix_inverse(self, q: ArrayLike) -> Array:
+        """M^-1 (..., nv, nv).
+
+        Raises:
+            SingularError: a joint moves nothing that has mass or inertia.
+        """
+        return self._run(('mass_matrix_inverse',), q)
+
+    @kernel_method
+    def forward_dynamics(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external_wrenches: Wrenches | None = None
+    ) -> Array:
+        """a (..., nv) = M^-1 (tau - C v - g + J^T w), by articulated bodies ([Lie] 2.2).
+
+        Args:
+            q, v, tau: configuration, velocity, torques.
+            external_wrenches: as for ``inverse_dynamics``.
+
+        Raises:
+            SingularError: a joint moves nothing that has mass or inertia.
+        """
+        if external_wrenches is None:
+            return self._run(('forward_dynamics',), q, v, tau)
+        return self._under_wrenches('forward_dynamics', external_wrenches, q, v, tau)
+
+    @kernel_method
+    def hybrid_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        tau: ArrayLike,
+        prescribed: Sequence[bool] | NDArray[np.bool_],
+    ) -> tuple[Array, Array]:
+        """All accelerations and torques (..., nv each) from one of the two per joint ([Lie] 2.3).
+
+        Args:
+            q, v: configuration and velocity.
+            a: accelerations, read where prescribed.
+            tau: torques, read where not prescribed.
+            prescribed: (nv) booleans; one kernel is compiled for each mask that is used.
+
+        Raises:
+            SingularError: a free joint moves nothing that has mass or inertia.
+        """
+        mask = boolean_mask('prescribed', prescribed, self.nv)
+        key = ('hybrid_dynamics', *(str(k) for k in np.flatnonzero(mask)))
+        # What is not read may be anything, NaN too.
+        given = np.where(mask, real_vectors('a', a, self.nv), 0.0)
+        known = np.where(mask, 0.0, real_vectors('tau', tau, self.nv))
+        accelerations, torques = self._run(key, q, v, given, known)
+        return accelerations, torques
+
+    @kernel_method
+    def inverse_dynamics_derivatives(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike
+    ) -> tuple[Array, Array, Array]:
+        """dtau/dq, dtau/dv, dtau/da (..., nv, nv each) of ``inverse_dynamics`` ([Singh2022]).
+
+        Derivatives with respect to q are along velocities, so a floating base has six.
+        """
+        dq, dv, da = self._run(('inverse_dynamics_derivatives',), q, v, a)
+        return dq, dv, da
+
+    @kernel_method
+    def forward_dynamics_derivatives(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike
+    ) -> tuple[Array, Array, Array]:
+        """da/dq, da/dv, da/dtau (..., nv, nv each) of ``forward_dynamics`` ([Lie] 4).
+
+        Raises:
+            SingularError: a joint moves nothing that has mass or inertia.
+        """
+        dq, dv, dtau = self._run(('forward_dynamics_derivatives',), q, v, tau)
+        return dq, dv, dtau
+
+    @kernel_method
+    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """Y (..., nv, 10 bodies) with tau = Y pi ([Atkeson1986]).
+
+        pi stacks, per body of body_names: m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the origin
+        of the body frame; ``inertial_parameters`` gives it.
+        """
+        return self._run(('regressor',), q, v, a)
+
+    def inertial_parameters(self) -> Array:
+        """pi (10 bodies) of the model, in the order of the columns of ``regressor``."""
+        return np.array([inertia.parameters() for inertia in self.model.inertias]).ravel()
+
+    @kernel_method
+    def momentum_observer_terms(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+        """p = M v and beta = C^T v - g (..., nv each): dp/dt = tau + beta + external torque."""
+        p, beta = self._run(('momentum_observer_terms',), q, v)
+        return p, beta
+
+    # Energies and mass distribution.
+
+    @kernel_method
+    def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """v^T M v / 2 (...) [J]."""
+        return self._run(('kinetic_energy',), q, v)
+
+    @kernel_method
+    def potential_energy(self, q: ArrayLike) -> Array:
+        """Energy (...) [J] in the field of gravity, zero with all mass at the root's origin."""
+        return self._run(('potential_energy',), q)
+
+    @kernel_method
+    def center_of_mass(self, q: ArrayLike) -> Array:
+        """Centre of mass (..., 3) of the moving bodies in the root frame [m]."""
+        return self._run(('center_of_mass',), q)
+
+    @kernel_method
+    def com_jacobian(self, q: ArrayLike) -> Array:
+        """Jacobian (..., 3, nv) of the centre of mass, in root axes."""
+        return self._run(('com_jacobian',), q)
+
+    @kernel_method
+    def centroidal_momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Momentum (..., 6): linear, then angular about the centre of mass, in root axes."""
+        return self._run(('centroidal_momentum',), q, v)
+
+    @kernel_method
+    def centroidal_map(self, q: ArrayLike) -> Array:
+        """A (..., 6, nv) with ``centroidal_momentum`` = A v ([Orin2013])."""
+        return self._run(('centroidal_map',), q)
+
+    def _under_wrenches(self, name: str, external_wrenches: Wrenches, *arrays: ArrayLike) -> Any:
+        frames, wrenches = frames_and_wrenches(external_wrenches)
+        try:
+            return self._run((name, *frames), *arrays, *wrenches)
+        except InvalidArgumentError as error:
+            raise with_frames(error, frames) from None

@@ -1,0 +1,107 @@
+"""Kinematics: the configurations of a robot, and where its frames are and how they move."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics_ros.algorithms import configuration
+
+from .kernel_methods import Array, KernelMethods, kernel_method
+from .kernel_set import DEFAULT_REFERENCE
+from .random_configuration import random_configuration
+
+
+class Kinematics(KernelMethods):
+    """Configurations, and poses, twists, accelerations and Jacobians of frames."""
+
+    # Configurations.
+
+    def neutral(self) -> Array:
+        """The configuration (nq) in which every joint transform is the identity."""
+        return np.array(configuration.neutral(self.model))
+
+    def random_configuration(self, rng: np.random.Generator | int | None = None) -> Array:
+        """A configuration (nq), uniform within the limits.
+
+        Angles without limits are taken from [-pi, pi], displacements without limits from [-1, 1] m.
+
+        Args:
+            rng: a NumPy generator, or a seed.
+        """
+        return random_configuration(self.model, rng)
+
+    @kernel_method
+    def integrate(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """The configuration (..., nq) after one second at the constant velocity v ([SE3] 7)."""
+        return self._run(('integrate',), q, v)
+
+    @kernel_method
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
+        """The velocity (..., nv) that takes q0 to q1 in one second; inverse of ``integrate``."""
+        return self._run(('difference',), q0, q1)
+
+    @kernel_method
+    def interpolate(self, q0: ArrayLike, q1: ArrayLike, t: ArrayLike) -> Array:
+        """The configuration (..., nq) at t between q0 (t = 0) and q1 (t = 1)."""
+        return self._run(('interpolate',), q0, q1, t)
+
+    # Frames.
+
+    @kernel_method
+    def forward_kinematics(self, q: ArrayLike, frame: str) -> Array:
+        """Pose (..., 4, 4) of a frame in the root frame ([RD] eq. 2.138)."""
+        return self._run(('forward_kinematics', frame), q)
+
+    @kernel_method
+    def all_frames(self, q: ArrayLike) -> Array:
+        """Poses (..., n, 4, 4) of all frames in the root frame, in the order of frame_names."""
+        return self._run(('all_frames',), q)
+
+    @kernel_method
+    def frame_velocity(
+        self, q: ArrayLike, v: ArrayLike, frame: str, reference: str = DEFAULT_REFERENCE
+    ) -> Array:
+        """Twist (..., 6) of a frame with respect to the root frame: linear, then angular.
+
+        Args:
+            q, v: configuration and velocity.
+            frame: whose twist.
+            reference: 'world' (spatial), 'local' (body), or 'local_world_aligned' (velocity of the
+                frame's origin and angular velocity, in root axes).
+        """
+        return self._run(('frame_velocity', frame, reference), q, v)
+
+    @kernel_method
+    def frame_acceleration(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        frame: str,
+        reference: str = DEFAULT_REFERENCE,
+    ) -> Array:
+        """Time derivative (..., 6) of the twist of ``frame_velocity``: J a + J-dot v.
+
+        In 'local_world_aligned' the linear part is the acceleration of the frame's origin.
+        """
+        return self._run(('frame_acceleration', frame, reference), q, v, a)
+
+    @kernel_method
+    def jacobian(self, q: ArrayLike, frame: str, reference: str = DEFAULT_REFERENCE) -> Array:
+        """Geometric Jacobian (..., 6, nv), rows linear then angular ([RD] eq. 2.164)."""
+        return self._run(('jacobian', frame, reference), q)
+
+    @kernel_method
+    def jacobian_derivative(
+        self, q: ArrayLike, v: ArrayLike, frame: str, reference: str = DEFAULT_REFERENCE
+    ) -> Array:
+        """Time derivative (..., 6, nv) of ``jacobian`` along the velocity v."""
+        return self._run(('jacobian_derivative', frame, reference), q, v)
+
+    @kernel_method
+    def jacobian_hessian(
+        self, q: ArrayLike, frame: str, reference: str = DEFAULT_REFERENCE
+    ) -> Array:
+        """dJ/dq (..., 6, nv, nv): entry [:, j, k] is the rate of column j along velocity k."""
+        return self._run(('jacobian_hessian', frame, reference), q)

@@ -1,0 +1,184 @@
+"""RigidBodySystem: a model and its kernels, with NumPy in and out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.model import Joint, Model, build_model
+from dynamics_ros.model.urdf import read_urdf
+from dynamics_ros.spatial import Inertia, Matrix3, Vector3
+
+from .arguments import check_not_negative, finite_matrix, finite_vector
+from .dynamics import Dynamics
+from .kernel_methods import Array
+from .kinematics import Kinematics
+
+DEFAULT_GRAVITY = (0.0, 0.0, -9.81)
+
+
+_Kind = TypeVar('_Kind', bound='RigidBodySystem')
+
+
+class RigidBodySystem(Kinematics, Dynamics):
+    """Kinematics and dynamics of one robot, without constraints and inverse kinematics.
+
+    Every method takes and returns float64 arrays and broadcasts over leading axes: q of shape
+    (..., nq) gives results of shape (..., ...). SI units. A wrong shape, NaN or infinity raises
+    InvalidArgumentError, an unknown frame UnknownFrameError. It never changes; its methods may be
+    called from several threads.
+
+    Attributes:
+        name: name in the description.
+        nq, nv: sizes of q and v.
+        joint_names: joints with coordinates of their own after the root joint, in the order of q.
+        joint_q_indices, joint_v_indices: index into q and v of the joints of one coordinate.
+        frame_names: every link of the description.
+        body_names: the link that each moving joint moves.
+        root_frame: the frame that poses are given in: the root link, or 'world' for a moving base.
+        total_mass: mass of the moving bodies [kg].
+        massless_bodies: those of ``body_names`` whose mass the description seems to lack: torques
+            are then without their weight and inertia.
+        lower_limits, upper_limits: per coordinate after the root joint [rad or m].
+        velocity_limits, effort_limits: per velocity after the root joint; inf where there is none.
+        model: the Model underneath.
+    """
+
+    def __init__(self, model: Model, backend: str = 'auto') -> None:
+        """Make the system of a model.
+
+        Args:
+            model: as built by ``dynamics_ros.model.build_model``.
+            backend: 'llvm', 'python', or 'auto' for LLVM where llvmlite is there.
+        """
+        super().__init__(model, backend)
+        self.name = model.name
+        self.root_frame = model.root_frame
+        joints = model.actuated
+        self.joint_names = tuple(joint.name for joint in joints)
+        single = [joint for joint in joints if joint.kind.nq == 1]
+        self.joint_q_indices = {joint.name: joint.q_indices[0] for joint in single}
+        self.joint_v_indices = {joint.name: joint.v_indices[0] for joint in single}
+        self.frame_names = tuple(frame.name for frame in model.frames)
+        self.body_names = model.body_names
+        self.massless_bodies = model.massless_bodies
+        self.total_mass = float(sum(inertia.mass for inertia in model.inertias))
+        self.lower_limits = _per_coordinate(joints, lambda joint: joint.limits.lower)
+        self.upper_limits = _per_coordinate(joints, lambda joint: joint.limits.upper)
+        self.velocity_limits = _per_velocity(joints, lambda joint: joint.limits.velocity)
+        self.effort_limits = _per_velocity(joints, lambda joint: joint.limits.effort)
+        self._without_payload = model
+
+    @classmethod
+    def from_urdf(
+        cls: type[_Kind],
+        source: str | os.PathLike[str],
+        root_joint: str = 'fixed',
+        gravity: Sequence[float] = DEFAULT_GRAVITY,
+        locked_joints: Mapping[str, float] | None = None,
+        backend: str = 'auto',
+    ) -> _Kind:
+        """Read a robot from URDF.
+
+        Args:
+            source: URDF XML text, or a path to a file.
+            root_joint: how the root link moves in the world: 'fixed', 'floating' or 'planar'.
+            gravity: in the root frame [m/s^2].
+            locked_joints: joint name to the constant position it is kept at.
+            backend: 'llvm', 'python' or 'auto'.
+
+        Raises:
+            ModelError: the description is not a robot; the error names element and reason.
+            InvalidArgumentError: another argument is wrong.
+        """
+        model = build_model(read_urdf(source), root_joint, gravity, locked_joints)
+        return cls(model, backend)
+
+    def with_gravity(self: _Kind, gravity: Sequence[float]) -> _Kind:
+        """The same robot, payload included, under another gravity [m/s^2] in the root frame."""
+        return self._remade(
+            self.model.with_gravity(gravity), self._without_payload.with_gravity(gravity)
+        )
+
+    def with_payload(
+        self: _Kind,
+        frame: str | None,
+        mass: float = 0.0,
+        center_of_mass: ArrayLike = (0.0, 0.0, 0.0),
+        inertia: ArrayLike | None = None,
+    ) -> _Kind:
+        """The robot with a rigid payload in place of the one it may hold.
+
+        Args:
+            frame: what the payload is fixed to; None takes the payload away.
+            mass: kg; 0 takes the payload away.
+            center_of_mass: (3) in the frame [m].
+            inertia: (3, 3) about the centre of mass in the frame's axes [kg m^2]; None is a point.
+
+        Raises:
+            InvalidArgumentError: a negative mass, a wrong shape, or an inertia that is not
+                symmetric positive semidefinite.
+            UnknownFrameError: no such frame.
+        """
+        bare = self._without_payload
+        payload = _payload_inertia(mass, center_of_mass, inertia)
+        model = bare if frame is None else bare.with_added_inertia(frame, payload)
+        return self._remade(model, bare)
+
+    def _remade(self: _Kind, model: Model, without_payload: Model) -> _Kind:
+        """A robot of the same class, with what a subclass or a user has added to this one."""
+        made, arguments, added = self.__reduce__()
+        other: _Kind = made(*arguments[:2], model, without_payload)
+        other.__dict__.update(added)
+        return other
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Machine code stays in its process; a copy makes its own.
+        backend = self._kernel_set.backend
+        own = vars(RigidBodySystem(self.model, backend)).keys() | self._shortcuts.keys()
+        added = {
+            name: value
+            for name, value in vars(self).items()
+            if name not in own or value is not self._shortcuts.get(name, value)
+        }
+        return _restored, (type(self), backend, self.model, self._without_payload), added
+
+
+def _per_coordinate(joints: Sequence[Joint], value: Callable[[Joint], float]) -> Array:
+    values = np.array([value(joint) for joint in joints for _ in joint.q_indices], dtype=float)
+    values.setflags(write=False)
+    return values
+
+
+def _per_velocity(joints: Sequence[Joint], value: Callable[[Joint], float]) -> Array:
+    values = np.array([value(joint) for joint in joints for _ in joint.v_indices], dtype=float)
+    values.setflags(write=False)
+    return values
+
+
+def _payload_inertia(mass: float, center_of_mass: ArrayLike, inertia: ArrayLike | None) -> Inertia:
+    check_not_negative('mass', mass)
+    center = finite_vector('center_of_mass', center_of_mass, 3)
+    rotational = finite_matrix('inertia', np.zeros((3, 3)) if inertia is None else inertia, 3)
+    scale = max(float(np.abs(rotational).max()), 1e-12)
+    symmetric = np.abs(rotational - rotational.T).max() <= 1e-9 * scale
+    if not symmetric or np.linalg.eigvalsh(rotational).min() < -1e-9 * scale:
+        raise InvalidArgumentError(
+            'inertia', f'{rotational.tolist()}', 'a symmetric positive semidefinite matrix'
+        )
+    return Inertia(float(mass), Vector3(*center.tolist()), Matrix3(rotational.tolist()))
+
+
+def _restored(
+    kind: type[RigidBodySystem], backend: str, model: Model, without_payload: Model
+) -> RigidBodySystem:
+    # A subclass may want other arguments; what its __init__ has added comes as attributes.
+    robot: RigidBodySystem = object.__new__(kind)
+    RigidBodySystem.__init__(robot, model, backend)
+    robot._without_payload = without_payload
+    return robot
