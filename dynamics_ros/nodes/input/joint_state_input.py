@@ -9,18 +9,16 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from rclpy.event_handler import QoSSubscriptionEventType, UnsupportedEventTypeError
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.serialization import serialize_message
-from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
 from dynamics_ros.nodes.wire.cdr import JointStateReader, Layout, MalformedMessageError
 from dynamics_ros.nodes.wire.conversions import JointValues, joint_values
 from dynamics_ros.nodes.wire.fallbacks import Fallback, forced
+from dynamics_ros.nodes.wire.rclpy_private import lost_messages, take_waiting
 
 from . import dynamic_joint_states
 from .backlog import Backlog
@@ -143,7 +141,7 @@ class JointStateInput:
         It tells at once of those that did not get as far as the queue, and by the numbers of what
         waits, of a single publisher, of all.
         """
-        return max(self._losses.add(_lost_before_queue(self._subscription)), self._missed)
+        return max(self._losses.add(lost_messages(self._subscription)), self._missed)
 
     @property
     def layout(self) -> Layout | None:
@@ -164,18 +162,11 @@ class JointStateInput:
         """The messages that wait; the executor does not mind that they are gone."""
         subscription = self._subscription
         most = max(JOINT_STATE_QOS.depth, subscription.qos_profile.depth)
-        found: list[Any] = []
-        info: Mapping[str, Any] = {}
-        with subscription.handle:
-            while len(found) < most:
-                taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
-                if taken is None:
-                    break
-                message, info = taken
-                found.append(message)
+        found = take_waiting(subscription, most)
         self._received += len(found)
-        self._count_missed(info)
-        return found
+        if found:
+            self._count_missed(found[-1][1])
+        return [message for message, _ in found]
 
     def _count_missed(self, info: Mapping[str, Any]) -> None:
         """Count what was sent before the message that came in last, and has not come in."""
@@ -211,23 +202,6 @@ class LossCount:
         if change <= MOST_LOST:
             self.lost += change
         return self.lost
-
-
-def _lost_before_queue(subscription: Subscription[Any]) -> int:
-    """How many messages have not got as far as the queue, where the middleware tells."""
-    if forced(Fallback.LOSS):
-        return 0
-    kind = QoSSubscriptionEventType.RCL_SUBSCRIPTION_MESSAGE_LOST
-    try:
-        # Made anew: one that is kept keeps the participant, and its shared memory, to the end.
-        with subscription.handle:
-            event: Any = rclpy_implementation.EventHandle(subscription.handle, kind)
-    except UnsupportedEventTypeError:
-        return 0
-    with event:
-        status = event.take_event()
-    event.destroy_when_not_in_use()
-    return int(status.total_count)
 
 
 @cache

@@ -21,6 +21,7 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.nodes.reporting.middleware_errors import MIDDLEWARE_ERRORS, in_words
 from dynamics_ros.nodes.wire.cdr import Template
 from dynamics_ros.nodes.wire.forms import Form, make_form
+from dynamics_ros.nodes.wire.rclpy_private import bytes_publisher
 
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(
@@ -145,8 +146,7 @@ class Output:
             parameters = f'qos_overrides.{self.topic}.publisher'
             raise InvalidArgumentError(parameters, str(error), 'a policy of ROS') from error
         self._publish = self._publisher.publish
-        # What rclpy's publish does with bytes after two questions that cost as much as this does.
-        self._publish_bytes = self._publisher.handle.publish_raw
+        self._publish_bytes = bytes_publisher(self._publisher)
 
     def listened_to(self, now: float) -> bool:
         """Whether anybody listens, as of ``LOOK_PERIOD`` ago at the earliest."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from rclpy.exceptions import NameValidationException
-from rclpy.impl.implementation_singleton import rclpy_implementation
 
-MIDDLEWARE_ERRORS = (rclpy_implementation.RCLError, NameValidationException)
+from dynamics_ros.nodes.wire.rclpy_private import RCL_ERROR
+
+MIDDLEWARE_ERRORS = (RCL_ERROR, NameValidationException)
 """What making a publisher, subscription or service raises where it may not, or cannot, be."""
 
 _PLACE = re.compile(r'\s*, at \S+:\d+')

@@ -1,9 +1,4 @@
-"""The log of a node: whatever came from outside is made printable before it is written.
-
-``rclpy.impl`` tells the line that logs by looking for the first caller that is none of its own
-files, which it keeps in a list, ``_internal_callers``. This file is added to it; where there is no
-such list, lines are told apart less well and filters such as ``once`` do not hold.
-"""
+"""The log of a node: whatever came from outside is made printable before it is written."""
 
 from __future__ import annotations
 
@@ -11,11 +6,13 @@ import os
 import traceback
 from typing import Any
 
-from rclpy.impl import rcutils_logger
 from rclpy.impl.rcutils_logger import RcutilsLogger
 from rclpy.logging import LoggingSeverity
 
 from dynamics_ros.errors import printable
+from dynamics_ros.nodes.wire.rclpy_private import log_for_callers_of
+
+_OWN_FILE = os.path.realpath(__file__)
 
 
 class Block(str):
@@ -43,22 +40,9 @@ class NodeLog(RcutilsLogger):
         **options: Any,
     ) -> bool:
         """Log one line, or a ``Block``; arguments as of ``RcutilsLogger.log``."""
-        if not _is_passed_over():
+        if not log_for_callers_of(_OWN_FILE):
             self.contexts.clear()  # all lines look like this one, of whatever severity
         text = message if isinstance(message, Block) else printable(str(message))
         if name is not None:
             options['name'] = name  # by its name only, in Jazzy
         return super().log(text, severity, **options)
-
-
-def _is_passed_over() -> bool:
-    """Have rclpy look for the line that logs beyond this file; whether it does."""
-    callers = getattr(rcutils_logger, '_internal_callers', None)
-    if callers is None:
-        return False
-    if _OWN_FILE not in callers:
-        callers.append(_OWN_FILE)
-    return True
-
-
-_OWN_FILE = os.path.realpath(__file__)

@@ -26,8 +26,8 @@ class Fallback(Enum):
     """Messages as objects, not as bytes of a known layout."""
     SERVICES = 'services'
     """Requests and responses as objects, of any size."""
-    LOSS = 'loss'
-    """No events that tell of lost messages."""
+    RCLPY = 'rclpy'
+    """No private API of rclpy: see ``rclpy_private``."""
 
 
 def forced(fallback: Fallback) -> bool:

@@ -14,10 +14,15 @@ from sensor_msgs.msg import JointState
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.nodes.input.joint_state_input import _lost_before_queue
 from dynamics_ros.nodes.wire import fallbacks
 from dynamics_ros.nodes.wire.cdr import LayoutError, Template
 from dynamics_ros.nodes.wire.fallbacks import VARIABLE, Fallback, forced
+from dynamics_ros.nodes.wire.rclpy_private import (
+    bytes_publisher,
+    log_for_callers_of,
+    lost_messages,
+    take_waiting,
+)
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ComputeInverseDynamics
 
@@ -33,7 +38,7 @@ SAYS = {
     Fallback.MESSAGES: 'joint states are read as message objects',
     Fallback.SERVICES: 'requests are read as message objects',
 }
-"""What a process logs that takes it; of lost messages there is nothing to say until one is lost."""
+"""What a process logs that takes it; without private API of rclpy there is nothing to say."""
 
 
 @pytest.mark.slow
@@ -85,8 +90,8 @@ class TestTheSwitch:
         assert not any(map(forced, Fallback))
 
     def test_takes_several_names(self, monkeypatch):
-        monkeypatch.setenv(VARIABLE, 'loss, messages')
-        assert {f for f in Fallback if forced(f)} == {Fallback.LOSS, Fallback.MESSAGES}
+        monkeypatch.setenv(VARIABLE, 'rclpy, messages')
+        assert {f for f in Fallback if forced(f)} == {Fallback.RCLPY, Fallback.MESSAGES}
 
     def test_refuses_a_name_that_there_is_not(self, monkeypatch):
         monkeypatch.setenv(VARIABLE, 'byts')
@@ -101,4 +106,18 @@ class TestTheSwitch:
         monkeypatch.setenv(VARIABLE, fallbacks.ALL)
         with pytest.raises(LayoutError):
             Template(JointState(), ())
-        assert _lost_before_queue(None) == 0  # not even looked at
+        assert lost_messages(None) == 0  # not even looked at
+
+    def test_reaches_all_that_is_private_in_rclpy(self, monkeypatch):
+        class Publisher:
+            handle = type('Handle', (), {'publish_raw': 'the quick one'})
+            publish = 'the public one'
+
+        class Subscription:
+            handle = object()  # has no way to take a message
+
+        assert bytes_publisher(Publisher()) == 'the quick one'
+        assert take_waiting(Subscription(), 10) == []
+        monkeypatch.setenv(VARIABLE, Fallback.RCLPY.value)
+        assert bytes_publisher(Publisher()) == 'the public one'
+        assert not log_for_callers_of(__file__)
