@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import logging
-import time
-import weakref
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import arguments
 from dynamics_ros.kernels.arguments import Array
+from dynamics_ros.kernels.compilation import Compilation
 from dynamics_ros.kernels.graph.requirement import unmet
 from dynamics_ros.kernels.graph.trace import Trace
-from dynamics_ros.kernels.llvm.compiler import CompilerUnavailableError, MachineCode
-from dynamics_ros.kernels.machine_code import LlvmBackend
-from dynamics_ros.kernels.process import compile_queue as background
+from dynamics_ros.kernels.llvm.compiler import MachineCode
 from dynamics_ros.kernels.source.python_backend import PythonBackend
 
 BACKENDS = ('auto', 'llvm', 'python')
-
-WAIT_OPERATIONS = 5000
-"""Up to so many operations, some 0.15 s, a kernel is compiled before it is first used."""
-
-_log = logging.getLogger('dynamics_ros.kernels')
 
 
 class Kernel:
@@ -32,13 +24,12 @@ class Kernel:
 
     Attributes:
         trace: what it computes.
-        backend: what runs, ``'llvm'`` (machine code) or ``'python'``.
-        compile_seconds: how long it took to make; 0 until it is ready.
+        bound: what the bound input of the trace is bound to, read-only; None where there is none.
         call: the same as calling the kernel, with less overhead; another one once it is ready.
     """
 
     def __init__(self, trace: Trace, backend: str = 'auto', wait: bool | None = None) -> None:
-        """Make a kernel.
+        """Make a kernel; one of a trace with a bound input is bound to zeros.
 
         Args:
             trace: what it computes.
@@ -53,19 +44,43 @@ class Kernel:
         """
         if backend not in BACKENDS:
             raise InvalidArgumentError('backend', repr(backend), f'one of {BACKENDS}')
-        if wait is None and backend == 'llvm':
-            wait = True
-        self.trace = trace
-        self.backend = 'python'
-        self.compile_seconds = 0.0
-        self._runner: LlvmBackend | PythonBackend = PythonBackend(trace)
-        self._entry: Callable[..., Any] = _not_taken
-        self.call: Callable[..., Any] = self._call_general
-        self._wait = wait
-        self._ready = backend == 'python'
-        self._callbacks: list[Callable[[], None]] = []
-        if not self._ready:
-            self._compile_when_fit(_compiling(weakref.ref(self)))
+        bound = _fixed(np.zeros(trace.inputs[-1].shape)) if trace.bound else None
+        self._use(Compilation(trace, backend, wait), bound)
+
+    def _use(self, compilation: Compilation, bound: Array | None) -> None:
+        self.trace = compilation.trace
+        self.bound = bound
+        self._compilation = compilation
+        # The machine code's slow path knows nothing of this object: so there is no cycle.
+        self._general = GeneralCall(compilation, bound)
+        self.call: Callable[..., Any] = self._general
+        compilation.tell(self._take)
+        if compilation.finished:
+            self._take()
+
+    def _take(self) -> None:
+        """Call the machine code from now on, where there is some."""
+        runner = self._compilation.runner
+        if not isinstance(runner, PythonBackend):
+            self._general.entry = runner.bind(_not_taken, self.bound)
+            self.call = runner.bind(self._general, self.bound)
+
+    def bound_to(self, values: Array) -> Kernel:
+        """The same machine code with its bound input bound to other numbers; nothing is compiled.
+
+        Args:
+            values: as many as the bound input has; they are copied.
+
+        Raises:
+            InvalidArgumentError: another shape, or the trace has no bound input.
+        """
+        variable = self.trace.inputs[-1] if self.trace.bound else None
+        if variable is None or np.shape(values) != variable.shape:
+            expected = 'no kernel without bound input' if variable is None else f'{variable.shape}'
+            raise InvalidArgumentError('values', f'shape {np.shape(values)}', expected)
+        other: Kernel = object.__new__(type(self))
+        other._use(self._compilation, _fixed(np.array(values, dtype=np.float64)))
+        return other
 
     @property
     def name(self) -> str:
@@ -78,16 +93,24 @@ class Kernel:
         return self.trace.operation_count
 
     @property
+    def backend(self) -> str:
+        """What runs, ``'llvm'`` (machine code) or ``'python'``."""
+        return 'python' if isinstance(self._compilation.runner, PythonBackend) else 'llvm'
+
+    @property
+    def compile_seconds(self) -> float:
+        """How long it took to make; 0 until it is ready."""
+        return self._compilation.seconds
+
+    @property
     def ready(self) -> bool:
         """Whether it will run no faster than it does: it is not being compiled any more."""
-        if not self._ready:
-            background.resume()
-        return self._ready
+        return self._compilation.finished
 
     @property
     def machine_code(self) -> MachineCode | None:
         """The compiled functions (see ``LlvmBackend.code``); None where plain Python runs."""
-        runner = self._runner
+        runner = self._compilation.runner
         return None if isinstance(runner, PythonBackend) else runner.code
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -96,21 +119,14 @@ class Kernel:
         Args:
             timeout: how long at most [s]; None for as long as it takes.
         """
-        if not self.ready:
-            with background.changed:
-                background.changed.wait_for(lambda: self._ready, timeout)
-        return self._ready
+        return self._compilation.wait(timeout)
 
     def on_ready(self, callback: Callable[[], None]) -> None:
         """Call a function when the kernel is ready, from the thread that compiles; or now."""
-        with background.changed:
-            if not self.ready:
-                self._callbacks.append(callback)
-                return
-        callback()
+        self._compilation.on_finished(callback)
 
     def __repr__(self) -> str:
-        inputs = ', '.join(f'{x.name}{x.shape}' for x in self.trace.inputs)
+        inputs = ', '.join(f'{x.name}{x.shape}' for x in self.trace.arguments)
         return f'<Kernel {self.name}({inputs}): {self.operation_count} operations, {self.backend}>'
 
     def __call__(self, *values: Any, out: Any = None) -> Any:
@@ -147,67 +163,49 @@ class Kernel:
             A builtin function without any Python between the caller and the machine code; where
             there is none, or none yet, ``slow_path`` itself.
         """
-        runner = self._runner
-        return slow_path if isinstance(runner, PythonBackend) else runner.bind(slow_path, method)
+        runner = self._compilation.runner
+        if isinstance(runner, PythonBackend):
+            return slow_path
+        return runner.bind(slow_path, self.bound, method)
 
-    def _compile_when_fit(self, job: Callable[[], None]) -> None:
-        """Run a job that compiles, now or in the background."""
-        wait = self._wait
-        if wait is None:
-            wait = self.operation_count <= WAIT_OPERATIONS and not background.is_busy()
-        if wait:
-            job()
-        else:
-            background.submit(self.operation_count, job)
 
-    def _compile(self) -> None:
-        """Put machine code in the place of plain Python, where that can be done."""
-        started = time.perf_counter()
-        try:
-            runner = LlvmBackend(self.trace, self._compile_when_fit)
-        except CompilerUnavailableError as reason:
-            _warn_once(f'kernels run as plain Python, which is slower: {reason}')
-        except Exception as reason:
-            # Whatever went wrong: plain Python is right, and who compiles must go on.
-            _warn_once(f'{self.name} runs as plain Python, which is slower: {reason}')
-        else:
-            self._entry = runner.bind(_not_taken)
-            self._runner = runner
-            self.call = runner.bind(self._call_general)
-            self.backend = 'llvm'
-            self.trace.forget_functions()
-        self.compile_seconds = time.perf_counter() - started
-        with background.changed:
-            self._ready = True
-            callbacks, self._callbacks = self._callbacks, []
-            background.changed.notify_all()
-        for callback in callbacks:
-            callback()
+class GeneralCall:
+    """A kernel for arguments of any kind: converts, broadcasts, or raises the clear error.
 
-    def _call_general(self, *values: Any, out: Any = None) -> Any:
-        """Compute for arguments of any kind: convert, broadcast, or raise the clear error."""
-        if not self._ready:
-            background.resume()
-        variables = self.trace.inputs
-        if len(values) != len(variables):
-            names = ', '.join(x.name for x in variables)
+    Attributes:
+        entry: the entry point of the machine code, once it is there.
+    """
+
+    def __init__(self, compilation: Compilation, bound: Array | None) -> None:
+        self._compilation = compilation
+        self._bound = () if bound is None else (bound,)
+        self.entry: Callable[..., Any] = _not_taken
+
+    def __call__(self, *values: Any, out: Any = None) -> Any:
+        """Compute: as ``Kernel.__call__``."""
+        compilation = self._compilation
+        compilation.resume()
+        trace, taken = compilation.trace, compilation.trace.arguments
+        if len(values) != len(taken):
+            names = ', '.join(x.name for x in taken)
             raise TypeError(
-                f'{self.name}() takes {len(variables)} arrays ({names}), got {len(values)}'
+                f'{trace.name}() takes {len(taken)} arrays ({names}), got {len(values)}'
             )
-        arrays = [arguments.as_input(x, value) for x, value in zip(variables, values)]
-        leading = arguments.leading_shape(variables, arrays)
+        arrays = [arguments.as_input(x, value) for x, value in zip(taken, values)]
+        leading = arguments.leading_shape(taken, arrays)
         if not leading and out is None:
             # Converted to what the entry point takes, unless a number is not allowed.
-            answer = self._entry(*[x if x.ndim else float(x) for x in arrays])
+            answer = self.entry(*[x if x.ndim else float(x) for x in arrays])
             if answer is not NotImplemented:
                 return answer
-        results, work = arguments.as_outputs(self.trace.outputs, leading, out, arrays)
+        arrays += self._bound
+        results, work = arguments.as_outputs(trace.outputs, leading, out, arrays)
         if 0 in leading:
             # Where no state is computed, numbers that all states share are still looked at.
-            arguments.refuse_non_finite(variables, arrays)
-        if not self._runner.run(arrays, leading, work):
-            arguments.refuse_non_finite(variables, arrays)
-            raise self._refusal(arrays, leading)
+            arguments.refuse_non_finite(trace.inputs, arrays)
+        if not compilation.runner.run(arrays, leading, work):
+            arguments.refuse_non_finite(trace.inputs, arrays)
+            raise _refusal(trace, arrays, leading)
         for result, computed in zip(results, work):
             if result is not computed:
                 result[...] = computed
@@ -215,28 +213,19 @@ class Kernel:
             results = [x if x.ndim else x[()] for x in results]
         return results[0] if len(results) == 1 else tuple(results)
 
-    def _refusal(self, arrays: list[Array], leading: tuple[int, ...]) -> Exception:
-        """Return the error of a call whose inputs are finite."""
-        error = unmet(self.trace, arrays, leading)
-        if error is None and self.trace.finite_results is not None:
-            error = self.trace.finite_results()
-        return error or RuntimeError(f'{self.name} refused what it allows')
+
+def _refusal(trace: Trace, arrays: list[Array], leading: tuple[int, ...]) -> Exception:
+    """Return the error of a call whose inputs are finite."""
+    error = unmet(trace, arrays, leading)
+    if error is None and trace.finite_results is not None:
+        error = trace.finite_results()
+    return error or RuntimeError(f'{trace.name} refused what it allows')
 
 
-def _compiling(kernel: weakref.ref[Kernel]) -> Callable[[], None]:
-    """Return a job that compiles a kernel, unless nobody needs it any more."""
-
-    def job() -> None:
-        alive = kernel()
-        if alive is not None:
-            alive._compile()
-
-    return job
-
-
-@lru_cache(maxsize=1024)
-def _warn_once(message: str) -> None:
-    _log.warning(message)
+def _fixed(values: Array) -> Array:
+    """Numbers that no caller may change: other kernels may be bound to the same."""
+    values.setflags(write=False)
+    return values
 
 
 def _not_taken(*_: Any) -> Any:

@@ -110,24 +110,29 @@ class LlvmBackend:
         )
 
     def bind(
-        self, slow_path: Callable[..., Any], method: Callable[..., Any] | None = None
+        self,
+        slow_path: Callable[..., Any],
+        bound: Array | None = None,
+        method: Callable[..., Any] | None = None,
     ) -> Callable[..., Any]:
         """Return the compiled entry point with a slow path, or without one a call by ctypes.
 
         Args:
+            bound: what the bound input of the trace is bound to; None where there is none.
             method: a bound method that it is to look like; it then takes no keywords.
         """
         if not self._has_entry:
             if method is not None:
                 return slow_path
-            function = direct_call(self.code.address('batch'), self._trace, slow_path)
+            function = direct_call(self.code.address('batch'), self._trace, slow_path, bound)
             vars(function)['code'] = self.code
             return function
         address = self.code.address('entry')
         trace, token = self._trace, self.code.token
         if method is not None:
-            return like_method(address, method, token)
-        return builtin(address, slow_path, trace.name, trace.description, token, keyword=OUT)
+            return like_method(address, method, token, table=bound)
+        texts = (trace.name, trace.description)
+        return builtin(address, slow_path, *texts, token, keyword=OUT, table=bound)
 
     def _self_test(self) -> None:
         """Compare machine code with the plain trace, and the entry point with machine code."""
@@ -142,8 +147,9 @@ class LlvmBackend:
         if not accepted or not self_test.agree(self_test.flat(results), wanted):
             raise RuntimeError('the machine code disagrees with the plain trace')
         if self._has_entry:
+            bound = arrays.pop() if trace.bound else None
             try:
-                fault = entry_test.fault(self.bind, trace, arrays, results)
+                fault = entry_test.fault(partial(self.bind, bound=bound), trace, arrays, results)
             except Exception as error:
                 fault = f'it raises {error!r}'
             if fault is not None:

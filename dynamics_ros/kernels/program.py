@@ -37,8 +37,8 @@ class Step(NamedTuple):
 
     Attributes:
         kernel: what is computed, for one state.
-        inputs, outputs: an array for each, C-contiguous float64 of as many numbers; of its
-            outputs none shares memory with another array of the step.
+        inputs, outputs: an array for each argument and output of its trace, C-contiguous float64
+            of as many numbers; of its outputs none shares memory with another array of the step.
     """
 
     kernel: Kernel
@@ -80,7 +80,7 @@ class Program:
         for kernel, inputs, outputs in self.steps:
             shaped = [
                 x.reshape(variable.shape) if variable.shape else float(x.ravel()[0])
-                for x, variable in zip(inputs, kernel.trace.inputs)
+                for x, variable in zip(inputs, kernel.trace.arguments)
             ]
             results = kernel.call(*shaped)
             for output, result in zip(outputs, results if len(outputs) > 1 else (results,)):
@@ -107,7 +107,8 @@ class Program:
         table[STEPS] = len(codes)
         for i, (step, code) in enumerate(zip(self.steps, codes, strict=True)):
             assert code is not None, 'seen above'
-            arrays = [*step.inputs, *step.outputs]
+            bound = step.kernel.bound
+            arrays = [*step.inputs, *([] if bound is None else [bound]), *step.outputs]
             pointers = np.array([arguments.address(x) for x in arrays], dtype=np.int64)
             strides = np.zeros(len(arrays), dtype=np.int64)
             keep += [code.token, pointers, strides, *arrays]
@@ -129,8 +130,8 @@ def _no_arguments(*_: Any, **__: Any) -> bool:
 def _check(step: Step) -> None:
     trace = step.kernel.trace
     given = (*step.inputs, *step.outputs)
-    variables = (*trace.inputs, *trace.outputs)
-    if len(step.inputs) != len(trace.inputs) or len(step.outputs) != len(trace.outputs):
+    variables = (*trace.arguments, *trace.outputs)
+    if len(step.inputs) != len(trace.arguments) or len(step.outputs) != len(trace.outputs):
         names = ', '.join(variable.name for variable in variables)
         raise InvalidArgumentError('step', f'{len(given)} arrays for {trace.name}', names)
     for array, variable in zip(given, variables):

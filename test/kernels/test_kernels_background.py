@@ -11,8 +11,7 @@ import weakref
 import numpy as np
 import pytest
 
-from dynamics_ros.kernels import Kernel, trace
-from dynamics_ros.kernels import kernel as kernel_module
+from dynamics_ros.kernels import Kernel, compilation, trace
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.process import compile_queue as background
 
@@ -136,7 +135,7 @@ def test_a_compiler_that_fails_leaves_plain_python(monkeypatch, caplog):
     def broken(*_):
         raise RuntimeError('out of order')
 
-    kernel_module._warn_once.cache_clear()
+    compilation._warn_once.cache_clear()
     llvm_compiler.platform()
     monkeypatch.setattr(llvm_compiler, 'compile_module', broken)
     kernel = Kernel(polynomial(), wait=False)
@@ -148,7 +147,7 @@ def test_a_compiler_that_fails_leaves_plain_python(monkeypatch, caplog):
 
 def test_small_kernels_and_those_asked_for_are_compiled_at_once(gate):
     gate.set()
-    large = polynomial(kernel_module.WAIT_OPERATIONS)
+    large = polynomial(compilation.WAIT_OPERATIONS)
     assert Kernel(polynomial()).backend == 'llvm'
     assert Kernel(large, wait=True).backend == 'llvm'
     assert Kernel(large, 'llvm').backend == 'llvm'

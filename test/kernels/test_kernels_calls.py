@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import Kernel, trace
-from dynamics_ros.kernels import kernel as kernel_module
+from dynamics_ros.kernels import Kernel, compilation, trace
 from dynamics_ros.kernels import machine_code as llvm_backend
 from dynamics_ros.kernels.cpython import layout as interpreter_layout
 from dynamics_ros.kernels.cpython.layout import UnknownLayoutError
@@ -415,7 +414,7 @@ class TestFallBack:
 
     @pytest.fixture(autouse=True)
     def _nothing_was_said_yet(self):
-        kernel_module._warn_once.cache_clear()
+        compilation._warn_once.cache_clear()
 
     def assert_plain(self, caplog, reason):
         with caplog.at_level(logging.INFO, 'dynamics_ros.kernels'):

@@ -214,7 +214,7 @@ def no_entry_points(anew):
 class TestThroughCtypes:
     def test_gives_what_an_entry_point_gives(self, no_entry_points):
         kernel, plain = Kernel(traced_affine(), 'llvm'), Kernel(traced_affine(), 'python')
-        assert kernel.call is not kernel._call_general
+        assert kernel.call is not kernel._general
         rng = np.random.default_rng(0)
         for s in (0.5, np.float64(0.25)):
             A, x = rng.normal(size=(3, 2)), rng.normal(size=2)

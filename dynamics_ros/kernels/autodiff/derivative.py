@@ -69,6 +69,7 @@ def derivative(traced: Trace, by: str, of: str = 'result', mode: str = 'auto') -
         required=traced.required,
         requirements=traced.requirements,
         finite_results=traced.finite_results,
+        bound=traced.bound,
     )
 
 

@@ -13,24 +13,30 @@ from typing import Any
 
 import numpy as np
 
-from dynamics_ros.kernels.arguments import FLOAT64, address
+from dynamics_ros.kernels.arguments import FLOAT64, Array, address
 from dynamics_ros.kernels.graph.trace import Trace, Variable
 
 
-def direct_call(code: int, trace: Trace, slow_path: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of the inputs of a trace.
+def direct_call(
+    code: int, trace: Trace, slow_path: Callable[..., Any], bound: Array | None
+) -> Callable[..., Any]:
+    """Return a function of the arguments of a trace.
 
     Args:
         code: address of ``batch`` (see ``LlvmBackend.code``), which must outlive the function.
         slow_path: called with the arguments that are not taken.
+        bound: what the bound input of the trace is bound to; None where there is none.
     """
-    variables = [*trace.inputs, *trace.outputs]
-    strides = (ctypes.c_int64 * len(variables))()
+    variables, taken = [*trace.arguments, *trace.outputs], len(trace.arguments)
+    fixed = [] if bound is None else [address(bound)]
+    strides = (ctypes.c_int64 * (len(trace.inputs) + len(trace.outputs)))()
 
     # Arguments as ctypes passes them on: converted beforehand, which takes half of a call.
     def buffers() -> tuple[Any, ...]:
         arrays = [np.empty(x.shape) for x in variables]
-        pointers = (ctypes.c_void_p * len(arrays))(*[address(x) for x in arrays])
+        places = [address(x) for x in arrays]
+        places[taken:taken] = fixed
+        pointers = (ctypes.c_void_p * len(places))(*places)
         return (*arrays, ctypes.byref(pointers))
 
     namespace = {
@@ -46,6 +52,7 @@ def direct_call(code: int, trace: Trace, slow_path: Callable[..., Any]) -> Calla
         'free': [buffers()],
         'buffers': buffers,
         'slow_path': slow_path,
+        'bound': bound,
     }
     exec(compile(_source(trace), f'<call of {trace.name}>', 'exec'), namespace)
     function: Callable[..., Any] = namespace['call']  # type: ignore[assignment]
@@ -55,10 +62,10 @@ def direct_call(code: int, trace: Trace, slow_path: Callable[..., Any]) -> Calla
 
 
 def _source(trace: Trace) -> str:
-    inputs = [f'x{i}' for i in range(len(trace.inputs))]
+    inputs = [f'x{i}' for i in range(len(trace.arguments))]
     outputs = [f'y{i}' for i in range(len(trace.outputs))]
     parameters = [*(f'{name}=missing' for name in inputs), *(['/'] if inputs else [])]
-    taken = [_taken(name, variable) for name, variable in zip(inputs, trace.inputs)]
+    taken = [_taken(name, variable) for name, variable in zip(inputs, trace.arguments)]
     results = [
         f'array({name})' if variable.shape else f'{name}[()]'
         for name, variable in zip(outputs, trace.outputs)

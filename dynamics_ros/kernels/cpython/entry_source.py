@@ -1,7 +1,8 @@
 """The Python entry point of a kernel, in LLVM IR.
 
 ``entry`` has the C signature of a METH_FASTCALL | METH_KEYWORDS function. It looks at each
-argument; where all are exactly what the kernel takes, it makes the result arrays and computes.
+argument; where all are exactly what the kernel takes, it makes the result arrays and computes. A
+bound input is read from the array in ``self``.
 Anything else (another type, dtype, layout, shape, keyword, a number that is not finite) it hands,
 as it came, to the Python callable in its ``self`` (`entry_point`), which converts, broadcasts, or
 raises the clear error.
@@ -194,7 +195,7 @@ class _Entry:
 
     def text(self) -> str:
         """Return the whole entry point."""
-        inputs, outputs = self.trace.inputs, self.trace.outputs
+        inputs, outputs = self.trace.arguments, self.trace.outputs
         takes_out = len(outputs) == 1 and bool(outputs[0].shape)
         arguments = self.dialect.pointer(self.object)
         scratch = [f'%scalar{i}' for i in range(len(outputs))]
@@ -208,6 +209,9 @@ class _Entry:
         self.require(self.layouts_match(values, inputs, required), 'laid_out')
         self.require(self.shapes_match(values, inputs), 'shaped')
         data = [self.data(x, variable) for x, variable in zip(values, inputs)]
+        if self.trace.bound:
+            array = self.load(self.object, '%self', layout.TUPLE_ITEMS + 8 * TABLE)
+            data.append(self.load(self.double, array, layout.ARRAY_DATA))
         finite = self.emit(f'call i1 @check({", ".join(f"{self.double} {x}" for x in data)})')
         plain = self.emit(f'icmp eq {self.object} %names, null')
         self.require([finite], 'finite')
@@ -356,7 +360,7 @@ class _Entry:
         name = self.load(self.object, '%names', layout.TUPLE_ITEMS)
         wanted = self.load(self.object, '%self', layout.TUPLE_ITEMS + 8 * KEYWORD)
         self.require([self.emit(f'icmp eq {self.object} {name}, {wanted}')], 'out')
-        value = [self.argument(len(self.trace.inputs))]
+        value = [self.argument(len(self.trace.arguments))]
         self.require(self.types_match(value, output), 'out.typed')
         required = layout.CONTIGUOUS_AND_ALIGNED | layout.WRITEABLE
         self.require(self.layouts_match(value, output, required), 'out.laid_out')

@@ -10,7 +10,7 @@ import numpy as np
 from dynamics_ros.kernels.arguments import Array
 from dynamics_ros.kernels.graph.trace import Trace, Variable
 
-_tried: set[tuple[tuple[Variable, ...], tuple[Variable, ...]]] = set()
+_tried: set[tuple[tuple[Variable, ...], tuple[Variable, ...], bool]] = set()
 """Inputs and outputs for which refusals were tried: what refuses is the same code for all such."""
 
 Call = tuple[str, tuple[Any, ...], dict[str, Any]]
@@ -26,7 +26,7 @@ def fault(
 
     Args:
         bind: makes the function from a slow path.
-        arrays, results: inputs that the trace allows, and what it makes of them.
+        arrays, results: arguments that the trace allows, and what it makes of them.
     """
     refused: list[Any] = []
 
@@ -46,7 +46,7 @@ def fault(
         out = np.full(trace.outputs[0].shape, np.nan)
         if call(*inputs, out=out) is not out or not _equal((out,), results):
             return 'it does not fill out='
-    signature = (trace.inputs, trace.outputs)
+    signature = (trace.inputs, trace.outputs, trace.bound)
     if signature in _tried:
         return None
     for told, values, named in _refusals(trace, inputs):
@@ -87,8 +87,8 @@ def _refusals(trace: Trace, inputs: tuple[Any, ...]) -> Iterator[Call]:
     yield 'an unknown keyword', inputs, {'other': None}
     if inputs:
         yield 'one argument less', inputs[:-1], {}
-        yield 'an argument by its name', inputs[:-1], {trace.inputs[-1].name: inputs[-1]}
-    for i, (value, variable) in enumerate(zip(inputs, trace.inputs)):
+        yield 'an argument by its name', inputs[:-1], {trace.arguments[-1].name: inputs[-1]}
+    for i, (value, variable) in enumerate(zip(inputs, trace.arguments)):
         for told, other in _unfit(value, variable):
             changed = (*inputs[:i], other, *inputs[i + 1 :])
             yield f'{variable.name} that is {told}', changed, {}

@@ -63,6 +63,11 @@ def lower(
     return _without_dead(instructions, len(inputs), results)
 
 
+def depends(outputs: Sequence[Operand], first: int) -> bool:
+    """Return whether some value depends on a symbol from the place ``first`` on."""
+    return any(node.operation is INPUT and node.index >= first for node in _needed(outputs))
+
+
 def _needed(outputs: Sequence[Operand]) -> list[Node]:
     """Return the nodes that the outputs depend on, operands first."""
     roots = [x for x in outputs if isinstance(x, Node)]

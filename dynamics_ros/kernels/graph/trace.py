@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels.graph.expression import Expression, Node, Operand
 from dynamics_ros.kernels.graph.graph import Graph
-from dynamics_ros.kernels.graph.lowering import Instruction, lower
+from dynamics_ros.kernels.graph.lowering import Instruction, depends, lower
 from dynamics_ros.kernels.graph.operations import (
     ARRAY_FUNCTIONS,
     ELEMENT,
@@ -62,6 +62,7 @@ class Trace:
         requirements: the limits of these values, in order.
         finite_results: makes the error to raise when a result is NaN or infinite; None where such
             results are answers.
+        bound: whether the last input is bound to an array by the kernel, not passed by its callers.
     """
 
     name: str
@@ -73,10 +74,16 @@ class Trace:
     required: Trace | None = None
     requirements: tuple[Limits, ...] = ()
     finite_results: Callable[[], Exception] | None = None
+    bound: bool = False
 
     def __repr__(self) -> str:
         inputs = ', '.join(f'{x.name}{x.shape}' for x in self.inputs)
         return f'<Trace {self.name}({inputs}): {self.operation_count} operations>'
+
+    @property
+    def arguments(self) -> tuple[Variable, ...]:
+        """The inputs that callers of a kernel pass."""
+        return self.inputs[:-1] if self.bound else self.inputs
 
     @cached_property
     def operation_counts(self) -> dict[str, int]:
@@ -174,6 +181,7 @@ def trace(
     description: str = '',
     requirements: Callable[..., Iterable[Requirement]] | None = None,
     finite_results: Callable[[], Exception] | None = None,
+    bound: bool = False,
 ) -> Trace:
     """Run a function once on symbols and keep what it computed.
 
@@ -188,6 +196,8 @@ def trace(
             the trace raises the error of a requirement that is not met.
         finite_results: makes the error that a kernel raises when a result is NaN or infinite;
             without it such results are returned.
+        bound: whether the last input is one that a kernel binds to an array (see
+            `Kernel.bound_to`); the trace leaves it out where nothing depends on it.
 
     Raises:
         InvalidArgumentError: a name or shape that cannot be printed, or ragged results.
@@ -202,7 +212,7 @@ def trace(
         if not identifier.isidentifier() or keyword.iskeyword(identifier):
             raise InvalidArgumentError('name', f'{identifier!r} given', 'a Python identifier')
     with _collector_paused():
-        return _traced(function, variables, name, description, requirements, finite_results)
+        return _traced(function, variables, name, description, requirements, finite_results, bound)
 
 
 @contextmanager
@@ -224,6 +234,7 @@ def _traced(
     description: str,
     requirements: Callable[..., Iterable[Requirement]] | None,
     finite_results: Callable[[], Exception] | None,
+    bound: bool,
 ) -> Trace:
     graph = Graph(description or name)
     origins: list[Instruction] = []
@@ -241,17 +252,21 @@ def _traced(
         shape, flat = _flattened(value, str(key))
         outputs.append(Variable(str(key), shape))
         values += [operand_of(x, graph, str(key)) for x in flat]
-    nodes, results = lower(values, origins)
     demanded = [] if requirements is None else _undecided(requirements(*symbols))
+    conditions = [x.value for x in demanded]
+    if bound and not depends([*values, *conditions], len(origins) - variables[-1].size):
+        bound, variables = False, variables[:-1]
+        del origins[sum(x.size for x in variables) :]
+    nodes, results = lower(values, origins)
     required = None
     if demanded:
-        conditions, limited = lower([x.value for x in demanded], origins)
+        steps, limited = lower(conditions, origins)
         required = Trace(
             f'{name}_requirements',
             f'what {name} requires',
             variables,
             (Variable('values', (len(demanded),)),),
-            tuple(conditions),
+            tuple(steps),
             tuple(limited),
         )
     return Trace(
@@ -264,6 +279,7 @@ def _traced(
         required,
         tuple(Limits(x.low, x.high, x.error) for x in demanded),
         finite_results,
+        bound,
     )
 
 
