@@ -34,6 +34,7 @@ PEERS = (
 PARTS = (
     *('calls', 'batch', 'python', 'startup', 'chains', 'sweeps'),
     *('numeric', 'analytic', 'unreachable', 'circle'),
+    *('cost', 'pushed', 'rates', 'services', 'changes', 'soak', 'start'),
 )
 
 SuiteFunction = Callable[[argparse.Namespace], Iterator[Record]]
@@ -95,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
         action='append',
         choices=PARTS,
         metavar='NAME',
-        help=f'only this part of dynamics or ik; may be given again: {", ".join(PARTS)}',
+        help=f'only this part of dynamics, ik or ros; may be given again: {", ".join(PARTS)}',
     )
     group = parser.add_argument_group('dynamics')
     group.add_argument('--plots', type=Path, metavar='FOLDER', help='write plots (PNG) there')

@@ -1,8 +1,9 @@
 """The floor of rclpy: as many messages of the same types as our nodes publish, nothing computed.
 
 Run as a program: `python -m benchmarks.ros_echo FOLDER`, where FOLDER holds what was captured of
-each topic. Every joint state is answered with all messages, those of the slow topics as seldom as
-our nodes publish them. One message gets the stamp of the joint state, so that it can be timed.
+each topic, and what ``ros_source`` publishes. Every state of the robot is answered with all
+messages when the last publisher has told its part of it, those of the slow topics as seldom as our
+nodes publish them. One message gets the first stamp of the state, so that it can be timed.
 """
 
 from __future__ import annotations
@@ -13,26 +14,29 @@ import sys
 from pathlib import Path
 
 import rclpy
+from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
 from benchmarks.ros_meter import type_of
-from benchmarks.ros_source import STAMP_OFFSET
+from benchmarks.ros_source import STAMP_OFFSET, TURN
 from dynamics_ros.nodes.app.executor import dispose, make_executor, spin
-from dynamics_ros.nodes.input.joint_state_input import JOINT_STATE_QOS
+from dynamics_ros.nodes.input.joint_state_input import JOINT_STATE_QOS, ODOMETRY_QOS
 
 STAMP_END = STAMP_OFFSET + 8
 
 SELDOM = 50
-"""Joint states: 20 Hz at 1 kHz, as markers are."""
+"""States: 20 Hz at 1 kHz, as markers are."""
+
+CAPTURED = 'topics.json'
 
 
 def build(folder: Path) -> Node:
-    """A node that answers each joint state."""
+    """A node that answers each state."""
     node = Node('benchmark_echo')
     every, seldom, timed = [], [], None
-    for entry in json.loads((folder / 'topics.json').read_text()):
+    for entry in json.loads((folder / CAPTURED).read_text()):
         kind = type_of(entry['type'])
         publish = node.create_publisher(kind, entry['topic'], QoSProfile(depth=10)).publish
         message = (folder / entry['file']).read_bytes()
@@ -44,19 +48,29 @@ def build(folder: Path) -> Node:
             seldom.append((publish, message))
     assert timed is not None
     publish_timed, head, tail = timed
-    count = 0
+    turn = json.loads((folder / TURN).read_text())
+    parts, heard, count = len(turn), 0, 0
+    stamp = b''
 
     def answer(data: bytes) -> None:
-        nonlocal count
+        nonlocal count, heard, stamp
+        if heard == 0:
+            stamp = data[STAMP_OFFSET:STAMP_END]
+        heard += 1
+        if heard < parts:
+            return
+        heard = 0
         count += 1
         for publish, message in every:
             publish(message)
         if count % SELDOM == 0:
             for publish, message in seldom:
                 publish(message)
-        publish_timed(head + data[STAMP_OFFSET:STAMP_END] + tail)
+        publish_timed(head + stamp + tail)
 
     node.create_subscription(JointState, 'joint_states', answer, JOINT_STATE_QOS, raw=True)
+    if any(entry['topic'] == 'odom' for part in turn for entry in part):
+        node.create_subscription(Odometry, 'odom', lambda _: None, ODOMETRY_QOS, raw=True)
     return node
 
 

@@ -42,13 +42,13 @@ SHALLOW = QoSProfile(depth=1)
 
 @dataclass(frozen=True)
 class Measurement:
-    """What became of so many joint states.
+    """What became of so many states of a robot.
 
     Attributes:
-        sent, received: joint states and answers.
-        seconds: from the first to the last joint state.
+        sent, received: states and answers.
+        seconds: from the first to the last state.
         cpu: seconds of processor time of the process.
-        latencies: from sending to reading the answer [us], in the order of arrival.
+        latencies: from sending the last part to reading the answer [us], in the order of arrival.
         memory: resident [MB], once a second.
         threads, files: how many the process has, once a second.
         stamps: of the answers [ns], in the order of arrival.
@@ -68,12 +68,12 @@ class Measurement:
 
     @property
     def cost(self) -> float:
-        """Processor time of a joint state that was answered [us]."""
+        """Processor time of a state that was answered [us]."""
         return 1e6 * self.cpu / max(self.received, 1)
 
     @property
     def lost(self) -> float:
-        """Part of the joint states that was not answered."""
+        """Part of the states that was not answered."""
         return max(0.0, 1.0 - self.received / self.sent)
 
     def percentile(self, percent: float) -> float:
@@ -149,20 +149,32 @@ class Meter:
                 node.destroy_subscription(subscription)
 
     @contextmanager
-    def publishing(self, namespace: str, state: Any) -> Iterator[Callable[[], None]]:
-        """A function that publishes a joint state of this moment, for the time of the block."""
-        topic = f'/{namespace}/joint_states'
-        publisher = self._read.create_publisher(type(state), topic, 10)
+    def publishing(
+        self, namespace: str, turn: Sequence[Sequence[tuple[str, Any]]]
+    ) -> Iterator[Callable[[], None]]:
+        """A function that publishes a state of this moment, for the time of the block.
+
+        Args:
+            namespace: where it is listened to.
+            turn: topics and messages of all publishers, see ``ros_source``.
+        """
+        pairs = [
+            (self._read.create_publisher(type(message), f'/{namespace}/{topic}', 10), message)
+            for part in turn
+            for topic, message in part
+        ]
 
         def publish() -> None:
             seconds, rest = divmod(time.monotonic_ns(), 10**9)
-            state.header.stamp.sec, state.header.stamp.nanosec = seconds, rest
-            publisher.publish(state)
+            for publisher, message in pairs:
+                message.header.stamp.sec, message.header.stamp.nanosec = seconds, rest
+                publisher.publish(message)
 
         try:
             yield publish
         finally:
-            self._read.destroy_publisher(publisher)
+            for publisher, _ in pairs:
+                self._read.destroy_publisher(publisher)
 
     def _on_answer(self, data: bytes) -> None:
         end = data[-self._end :] if self._end else b''
@@ -219,28 +231,30 @@ class Meter:
         self,
         pid: int,
         namespace: str,
-        file: Path,
+        folder: Path,
         rate: float,
         seconds: float,
         *,
+        wait: float = 0.0,
         stamps: Path | None = None,
         end: int = 0,
     ) -> Measurement:
-        """Send joint states at a rate and see what comes back.
+        """Send states at a rate and see what comes back.
 
         Args:
             pid: process that answers.
             namespace: where it listens.
-            file: bytes of a joint state.
+            folder: what is sent, see ``ros_source``.
             rate: Hz.
             seconds: how long.
+            wait: seconds from the stamp of a state to the sending of its last part.
             stamps: file for the stamps of what is sent.
             end: so many of the last bytes of each answer are kept.
         """
         self._arrivals.clear()
         self._end = end
         where = ('--ros-args', '-r', f'__ns:=/{namespace}')
-        given = (str(file), str(rate), str(seconds), *([str(stamps)] if stamps else []))
+        given = (str(folder), str(rate), str(seconds), *([str(stamps)] if stamps else []))
         source = start('ros_source', *given, *where, piped=True)
         found: dict[str, Any] = {'memory': [], 'threads': [], 'files': []}
         done: Future[None] = Future(executor=self.executor)
@@ -287,7 +301,7 @@ class Meter:
             received=len(pairs),
             seconds=(int(last) - int(first)) * 1e-9,
             cpu=found['cpu'],
-            latencies=(pairs[:, 0] - pairs[:, 1]) * 1e-3,
+            latencies=(pairs[:, 0] - pairs[:, 1]) * 1e-3 - 1e6 * wait,
             memory=tuple(found['memory']),
             threads=tuple(found['threads']),
             files=tuple(found['files']),

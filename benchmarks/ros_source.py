@@ -1,25 +1,29 @@
-"""Publishes joint states at a steady rate: serialised once, only the stamp changes.
+"""Publishes states of a robot at a steady rate: serialised once, only the stamp changes.
 
-Run as a program: `python -m benchmarks.ros_source FILE RATE SECONDS [STAMPS]`, where FILE holds the
-bytes of a joint state; into the file STAMPS all stamps are written, eight bytes each. The stamp of
-each message is the monotonic clock [ns] when it was sent. Prints `begin` and, with the number of
-messages and the first and last stamp, `end` of the measured time, which begins after a second of
-warm-up.
+Run as a program: `python -m benchmarks.ros_source FOLDER RATE SECONDS [STAMPS]`, where FOLDER holds
+what ``write_turn`` has written: the messages of one state, of each publisher those of one stamp.
+Publishers take turns, each ``LAG`` of the period behind the one before. A stamp is the monotonic
+clock [ns] when its messages were sent. Into the file STAMPS the first stamp of each state is
+written, eight bytes each. Prints `begin` and, with the number of states and the first and last of
+these stamps, `end` of the measured time, which begins after a second of warm-up.
 """
 
 from __future__ import annotations
 
 import gc
+import json
 import struct
 import sys
 import time
 from array import array
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import rclpy
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from sensor_msgs.msg import JointState
+from rclpy.serialization import serialize_message
 
 WARM_UP = 1.0
 """Seconds of messages that are not measured."""
@@ -33,36 +37,75 @@ STAMP_OFFSET = 4
 MISSED = 0.5
 """Seconds behind the plan after which it is not made up for."""
 
+LAG = 0.3
+"""Of the period. Not a half, where it is open which of the stamps a state is of."""
 
-def main(file: str, rate: float, seconds: float, stamps: str = '') -> None:
+TURN = 'turn.json'
+
+
+def write_turn(folder: Path, parts: Sequence[Sequence[tuple[str, Any]]]) -> None:
+    """Write what ``main`` publishes in each period.
+
+    Args:
+        folder: for the files.
+        parts: topics and messages of each publisher, which get one stamp.
+    """
+    folder.mkdir(exist_ok=True)
+    kinds = {'JointState': 'sensor_msgs/JointState', 'Odometry': 'nav_msgs/Odometry'}
+    turn = []
+    for i, part in enumerate(parts):
+        entries = []
+        for topic, message in part:
+            file = f'{topic}{i}'
+            (folder / file).write_bytes(serialize_message(message))
+            entries.append({'topic': topic, 'type': kinds[type(message).__name__], 'file': file})
+        turn.append(entries)
+    (folder / TURN).write_text(json.dumps(turn))
+
+
+def main(folder: Path, rate: float, seconds: float, stamps: str = '') -> None:
     """Publish; late messages are sent at once, so that the mean rate holds."""
-    message = bytearray(Path(file).read_bytes())
+    from benchmarks.ros_meter import type_of
+
     rclpy.init(args=sys.argv)
     node = Node('benchmark_source')
-    publisher = node.create_publisher(JointState, 'joint_states', QOS)
-    while not publisher.get_subscription_count():
-        time.sleep(0.01)
+    parts = []
+    for entries in json.loads((folder / TURN).read_text()):
+        part = []
+        for entry in entries:
+            # Of each part its own: another publisher.
+            publisher = node.create_publisher(type_of(entry['type']), entry['topic'], QOS)
+            while not publisher.get_subscription_count():
+                time.sleep(0.01)
+            part.append((publisher.publish, bytearray((folder / entry['file']).read_bytes())))
+        parts.append(part)
     gc.collect()
     gc.freeze()
-    publish, clock = publisher.publish, time.monotonic_ns
+    clock = time.monotonic_ns
     sent = array('q')
 
     def send(count: int) -> tuple[int, int]:
-        due, first, now = clock(), 0, 0
+        due, first, last = clock(), 0, 0
         period = round(1e9 / rate)
+        lag = round(LAG * period)
         for _ in range(count):
-            due += period
-            wait = due - clock()
-            if wait > 0:
-                time.sleep(wait * 1e-9)
-            elif wait < -MISSED * 1e9:
-                due = clock()
-            now = clock()
-            STAMP.pack_into(message, STAMP_OFFSET, now // 10**9, now % 10**9)
-            publish(bytes(message))
-            sent.append(now)
-            first = first or now
-        return first, now
+            due += period - lag * len(parts)
+            for i, part in enumerate(parts):
+                due += lag
+                wait = due - clock()
+                if wait > 0:
+                    time.sleep(wait * 1e-9)
+                elif wait < -MISSED * 1e9:
+                    due = clock()
+                now = clock()
+                for publish, message in part:
+                    STAMP.pack_into(message, STAMP_OFFSET, now // 10**9, now % 10**9)
+                    publish(bytes(message))
+                if i == 0:
+                    sent.append(now)
+                    first = first or now
+                    last = now
+        return first, last
 
     send(round(WARM_UP * rate))
     print('begin', flush=True)
@@ -80,4 +123,4 @@ def main(file: str, rate: float, seconds: float, stamps: str = '') -> None:
 
 if __name__ == '__main__':
     given = sys.argv[4:5] if not sys.argv[4].startswith('-') else ()
-    main(sys.argv[1], float(sys.argv[2]), float(sys.argv[3]), *given)
+    main(Path(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]), *given)

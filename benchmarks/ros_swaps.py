@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -92,29 +91,30 @@ class Swaps:
             yield record(f'growth of {what}', min(late) - min(early), goal=none)
 
 
-def soak(bench: Any, ours: Any, urdf: Path, frame: str, seconds: float, every: float) -> Swaps:
-    """Replace the robot of running nodes every so many seconds.
+def soak(bench: Any, ours: Any, minutes: float, every: float) -> Iterator[Record]:
+    """Replace the robot of running nodes every so many seconds, and look what becomes of states.
 
     Args:
         bench: measures.
-        ours: the nodes, with what is read of them: gravity torques.
-        urdf: file of the description.
-        frame: of the load.
-        seconds: how long.
+        ours: the nodes.
+        minutes: how long.
         every: seconds between two swaps.
     """
-    count = max(int(seconds / every) - 1, 1)
+    seconds = 60.0 * minutes if not bench.quick else 4.0 * every
+    frame, count = bench.subject.contacts[0], max(int(seconds / every) - 1, 1)
     where = ('--ros-args', '-r', f'__ns:=/{ours.name}')
-    arguments = (str(urdf), frame, str(every), str(count), *where)
+    arguments = (str(bench.urdf), frame, str(every), str(count), *where)
     swapper = start('ros_swapper', *arguments, piped=True)
-    stamps = urdf.with_suffix('.stamps')
-    with bench.meter.apart():
-        result = bench.measured(ours, 1000.0, seconds, stamps=stamps)
+    stamps = bench.urdf.with_suffix('.stamps')
+    result = bench.counted(ours, seconds, stamps=stamps)
     output, _ = swapper.communicate(timeout=120.0)
     told = [json.loads(line) for line in output.splitlines() if line.startswith('{')]
     assert swapper.returncode == 0, 'the swapper has failed'
     torques = np.frombuffer(b''.join(result.ends)).reshape(len(result.ends), -1)
-    return Swaps(result, np.fromfile(stamps, dtype=np.int64), told, torques)
+    found = Swaps(result, np.fromfile(stamps, dtype=np.int64), told, torques)
+    yield from found.records(
+        bench.subject.name, *expected(bench.subject.urdf, frame, bench.subject.posture())
+    )
 
 
 def expected(urdf: str, frame: str, q: Any) -> tuple[Any, Any]:

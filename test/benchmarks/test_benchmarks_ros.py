@@ -11,12 +11,15 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from nav_msgs.msg import Odometry
 from rclpy.serialization import serialize_message
 from ros_harness import occupy
 from sensor_msgs.msg import JointState
 
+from benchmarks.ros_echo import CAPTURED
 from benchmarks.ros_meter import Measurement, Meter, nanoseconds, start
-from benchmarks.ros_source import STAMP
+from benchmarks.ros_source import STAMP, write_turn
+from benchmarks.ros_subjects import SUBJECTS
 
 pytestmark = pytest.mark.ros
 
@@ -32,17 +35,28 @@ def meter(monkeypatch):
     one.close()
 
 
-def test_an_echo_answers_every_joint_state_at_a_cost(meter, tmp_path):
-    state = JointState(name=['a', 'b'], position=[1.0, 2.0])
-    (tmp_path / 'joint_state').write_bytes(serialize_message(state))
-    entry = {'topic': 'out', 'type': 'sensor_msgs/JointState', 'file': 'joint_state'}
-    (tmp_path / 'topics.json').write_text(json.dumps([{**entry, 'timed': True, 'every': True}]))
+def one_publisher():
+    return [[('joint_states', JointState(name=['a', 'b'], position=[1.0, 2.0]))]]
+
+
+def two_publishers_and_odometry():
+    joints = [JointState(name=[name], position=[1.0]) for name in 'ab']
+    return [[('odom', Odometry()), ('joint_states', joints[0])], [('joint_states', joints[1])]]
+
+
+@pytest.mark.parametrize('turn', [one_publisher(), two_publishers_and_odometry()])
+def test_an_echo_answers_every_state_at_a_cost(meter, tmp_path, turn):
+    write_turn(tmp_path, turn)
+    (tmp_path / 'out').write_bytes(serialize_message(turn[0][-1][1]))
+    entry = {'topic': 'out', 'type': 'sensor_msgs/JointState', 'file': 'out'}
+    (tmp_path / CAPTURED).write_text(json.dumps([{**entry, 'timed': True, 'every': True}]))
     echo = start('ros_echo', str(tmp_path), '--ros-args', '-r', '__ns:=/echo')
+    stamps = tmp_path / 'stamps'
     try:
         with meter.listening({'/echo/out': 'sensor_msgs/JointState'}, '/echo/out'):
-            with meter.publishing('echo', state) as publish:
+            with meter.publishing('echo', turn) as publish:
                 meter.first_answer(publish)
-            found = meter.measure(echo.pid, 'echo', tmp_path / 'joint_state', 200.0, 1.0)
+            found = meter.measure(echo.pid, 'echo', tmp_path, 200.0, 1.0, stamps=stamps)
     finally:
         echo.terminate()
         assert echo.wait(20.0) == 0
@@ -51,6 +65,7 @@ def test_an_echo_answers_every_joint_state_at_a_cost(meter, tmp_path):
     assert 0.9 < found.seconds < 2.0
     assert found.cost > 0.0
     assert 0.0 < found.percentile(50.0) <= found.percentile(99.0)
+    assert np.array_equal(np.fromfile(stamps, dtype=np.int64), found.stamps)
 
 
 def test_what_is_not_answered_is_lost():
@@ -62,3 +77,30 @@ def test_what_is_not_answered_is_lost():
 
 def test_stamps_are_read_from_bytes():
     assert nanoseconds(STAMP.pack(3, 7)) == 3_000_000_007
+
+
+@pytest.mark.parametrize('subject', SUBJECTS, ids=lambda subject: subject.name)
+def test_publishers_tell_all_joints_of_a_robot_at_rest(subject):
+    robot, parts = subject.model, subject.turn()
+    told = [message for part in parts for topic, message in part if topic == 'joint_states']
+    names = [name for message in told for name in message.name]
+    assert len(told) == len(parts) == subject.publishers
+    assert set(robot.joint_names) <= set(names)
+    assert set(subject.extra) == set(names) - set(robot.joint_names) - {'panda_finger_joint2'}
+    # At rest: what efforts and the ground leave of the weight is nothing.
+    efforts = {
+        name: effort for part in told for name, effort in zip(part.name, part.effort, strict=True)
+    }
+    q, free = subject.posture(), robot.nv - len(robot.joint_names)
+    torques = [0.0] * free + [efforts[name] for name in robot.joint_names]
+    left = robot.gravity(q) - torques
+    if subject.feet:
+        jacobian = np.vstack([robot.jacobian(q, foot)[:3] for foot in subject.feet])
+        left -= jacobian.T @ np.linalg.lstsq(jacobian.T, left, rcond=None)[0]
+    assert left == pytest.approx(np.zeros(robot.nv), abs=1e-9)
+    # Each topic of the subject is one that its nodes are told to publish.
+    topics = subject.topics()
+    assert subject.timed in topics
+    for frame in (*subject.frames, *subject.contacts, *subject.feet):
+        assert frame in robot.frame_names
+    assert ('contact_node/foot_contacts' in topics) == bool(subject.feet)

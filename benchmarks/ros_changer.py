@@ -1,0 +1,120 @@
+"""Changes gravity and payload of a running node, and waits for the answers that follow from it.
+
+Run as a program: `python -m benchmarks.ros_changer FRAME COUNT` in the namespace of the nodes,
+beside joint states of a robot that stands still. Prints, as one JSON object, the milliseconds from
+each request to the arrival of the first gravity torques that differ from those before.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import rclpy
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rclpy.task import Future
+from sensor_msgs.msg import JointState
+
+from dynamics_ros.nodes.app.executor import make_executor
+from dynamics_ros_msgs.msg import Payload, Result
+from dynamics_ros_msgs.srv import SetGravity, SetPayload
+
+PATIENCE = 20.0
+
+PAUSE = 0.3
+"""Seconds between two changes, for what has been changed to come to rest."""
+
+CHANGED = 1e-9
+"""Nm."""
+
+
+class Changer:
+    """Calls services and looks at gravity torques."""
+
+    def __init__(self, node: Node) -> None:
+        self._executor = make_executor()
+        self._executor.add_node(node)
+        self._efforts: list[Any] = []
+        topic, depth = 'dynamics_node/gravity_torques', QoSProfile(depth=100)
+        node.create_subscription(JointState, topic, self._hear, depth)
+        self._clients = {
+            SetGravity: node.create_client(SetGravity, 'dynamics_node/set_gravity'),
+            SetPayload: node.create_client(SetPayload, 'dynamics_node/set_payload'),
+        }
+        for client in self._clients.values():
+            assert client.wait_for_service(PATIENCE), 'the service is not there'
+
+    def close(self) -> None:
+        """Leave the executor."""
+        self._executor.shutdown()
+
+    def _hear(self, message: JointState) -> None:
+        self._efforts.append(np.array(message.effort))
+
+    def spin(self, seconds: float) -> None:
+        """Take in what comes."""
+        self._executor.spin_until_future_complete(Future(), timeout_sec=seconds)
+
+    def time_of(self, request: Any, kind: Any) -> float:
+        """Milliseconds until a change is seen.
+
+        Raises:
+            TimeoutError: it never is.
+        """
+        while not self._efforts:
+            self.spin(0.01)
+        self.spin(PAUSE)
+        before = self._efforts[-1]
+        self._efforts.clear()
+        asked = time.monotonic()
+        future = self._clients[kind].call_async(request)
+        while not any(np.abs(one - before).max() > CHANGED for one in self._efforts):
+            self._efforts.clear()
+            if time.monotonic() > asked + PATIENCE:
+                raise TimeoutError('a change does not take force')
+            self._executor.spin_once(timeout_sec=0.1)
+        taken = 1e3 * (time.monotonic() - asked)
+        self._executor.spin_until_future_complete(future, timeout_sec=PATIENCE)
+        result = future.result().result
+        assert result.code == Result.SUCCESS, result.message
+        return taken
+
+
+def gravity(tilt: float) -> Any:
+    """A request for gravity of a robot that leans [rad]."""
+    request = SetGravity.Request()
+    vector = request.gravity.vector
+    vector.x, vector.z = -9.81 * np.sin(tilt), -9.81 * np.cos(tilt)
+    return request
+
+
+def payload(frame: str, mass: float) -> Any:
+    """A request for a point mass [kg]."""
+    request = SetPayload.Request(payload=Payload())
+    request.payload.header.frame_id, request.payload.inertia.m = frame, mass
+    return request
+
+
+def main(frame: str, count: int) -> None:
+    """Change, and print what it took."""
+    rclpy.init(args=sys.argv)
+    node = Node('benchmark_changer')
+    changer = Changer(node)
+    taken: dict[str, list[float]] = {'gravity': [], 'payload': []}
+    for i in range(1, count + 1):
+        taken['gravity'].append(changer.time_of(gravity(0.01 * i), SetGravity))
+        taken['payload'].append(changer.time_of(payload(frame, 0.1 * i), SetPayload))
+    changer.time_of(gravity(0.0), SetGravity)
+    changer.time_of(payload(frame, 0.0), SetPayload)
+    print(json.dumps(taken))
+    changer.close()
+    node.destroy_node()
+    rclpy.shutdown()
+
+
+if __name__ == '__main__':
+    main(sys.argv[1], int(sys.argv[2]))
