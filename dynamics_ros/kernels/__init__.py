@@ -4,10 +4,14 @@ from dynamics_ros.kernels.autodiff.derivative import derivative
 from dynamics_ros.kernels.autodiff.sweeps import gradient, jacobian
 from dynamics_ros.kernels.cpython.named_calls import NamedCalls
 from dynamics_ros.kernels.graph.expression import Condition, Expression, Scalar, select
-from dynamics_ros.kernels.graph.requirement import Requirement
-from dynamics_ros.kernels.graph.trace import Trace, Variable, trace
+from dynamics_ros.kernels.graph.trace import Trace, Variable
+from dynamics_ros.kernels.graph.tracing import Requirement, trace
 from dynamics_ros.kernels.kernel import Kernel
+from dynamics_ros.kernels.llvm.source import llvm_ir
 from dynamics_ros.kernels.program import Program, Step
+from dynamics_ros.kernels.source.c import c_source
+from dynamics_ros.kernels.source.plain_function import PlainFunction
+from dynamics_ros.kernels.source.python import python_source
 from dynamics_ros.kernels.threads import set_thread_count, thread_count
 from dynamics_ros.kernels.vectors import copy_of, difference_of, ordered, sum_of
 
@@ -16,18 +20,22 @@ __all__ = [
     'Expression',
     'Kernel',
     'NamedCalls',
+    'PlainFunction',
     'Program',
     'Requirement',
     'Scalar',
     'Step',
     'Trace',
     'Variable',
+    'c_source',
     'copy_of',
     'derivative',
     'difference_of',
     'gradient',
     'jacobian',
+    'llvm_ir',
     'ordered',
+    'python_source',
     'select',
     'set_thread_count',
     'sum_of',

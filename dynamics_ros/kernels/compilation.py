@@ -12,7 +12,7 @@ from dynamics_ros.kernels.graph.trace import Trace
 from dynamics_ros.kernels.llvm.compiler import CompilerUnavailableError
 from dynamics_ros.kernels.machine_code import LlvmBackend
 from dynamics_ros.kernels.process import compile_queue as background
-from dynamics_ros.kernels.source.python_backend import PythonBackend
+from dynamics_ros.kernels.python_backend import PythonBackend
 
 WAIT_OPERATIONS = 5000
 """Up to so many operations, some 0.15 s, a trace is compiled before it is first used."""
@@ -25,6 +25,7 @@ class Compilation:
 
     Attributes:
         trace: what is computed.
+        plain: the plain Python function, which computes until there is machine code.
         runner: what computes it.
         seconds: how long the compilation took; 0 until it is finished.
     """
@@ -37,7 +38,8 @@ class Compilation:
             backend, wait: as for ``Kernel``.
         """
         self.trace = trace
-        self.runner: LlvmBackend | PythonBackend = PythonBackend(trace)
+        self.plain = PythonBackend(trace)
+        self.runner: LlvmBackend | PythonBackend = self.plain
         self.seconds = 0.0
         self._wait = True if wait is None and backend == 'llvm' else wait
         self._finished = backend == 'python'
@@ -107,7 +109,8 @@ class Compilation:
             _warn_once(f'{self.trace.name} runs as plain Python, which is slower: {reason}')
         else:
             self.runner = runner
-            self.trace.forget_functions()
+            # Gives back the memory of the functions that answered meanwhile.
+            self.plain = PythonBackend(self.trace)
         self.seconds = time.perf_counter() - started
         with background.changed:
             for reference in self._takers:

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import arguments
-from dynamics_ros.kernels.arguments import Array
 from dynamics_ros.kernels.compilation import Compilation
-from dynamics_ros.kernels.graph.requirement import unmet
+from dynamics_ros.kernels.cpython import arguments
+from dynamics_ros.kernels.cpython.arguments import Array
 from dynamics_ros.kernels.graph.trace import Trace
 from dynamics_ros.kernels.llvm.compiler import MachineCode
-from dynamics_ros.kernels.source.python_backend import PythonBackend
+from dynamics_ros.kernels.python_backend import PythonBackend
 
 BACKENDS = ('auto', 'llvm', 'python')
 
@@ -205,7 +204,7 @@ class GeneralCall:
             arguments.refuse_non_finite(trace.inputs, arrays)
         if not compilation.runner.run(arrays, leading, work):
             arguments.refuse_non_finite(trace.inputs, arrays)
-            raise _refusal(trace, arrays, leading)
+            raise _refusal(compilation, arrays, leading)
         for result, computed in zip(results, work):
             if result is not computed:
                 result[...] = computed
@@ -214,9 +213,10 @@ class GeneralCall:
         return results[0] if len(results) == 1 else tuple(results)
 
 
-def _refusal(trace: Trace, arrays: list[Array], leading: tuple[int, ...]) -> Exception:
+def _refusal(compilation: Compilation, arrays: list[Array], leading: tuple[int, ...]) -> Exception:
     """Return the error of a call whose inputs are finite."""
-    error = unmet(trace, arrays, leading)
+    trace = compilation.trace
+    error = compilation.plain.unmet(arrays, leading)
     if error is None and trace.finite_results is not None:
         error = trace.finite_results()
     return error or RuntimeError(f'{trace.name} refused what it allows')

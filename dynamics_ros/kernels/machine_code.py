@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from dynamics_ros.kernels import arguments, self_test, threads
-from dynamics_ros.kernels.arguments import Array
+from dynamics_ros.kernels import self_test, threads
 from dynamics_ros.kernels.batch_code import BatchCode
-from dynamics_ros.kernels.cpython import entry_source, entry_test
+from dynamics_ros.kernels.cpython import arguments, entry_source, entry_test
+from dynamics_ros.kernels.cpython.arguments import Array
 from dynamics_ros.kernels.cpython.ctypes_call import direct_call
 from dynamics_ros.kernels.cpython.entry_point import OUT, builtin, like_method
+from dynamics_ros.kernels.cpython.interpreter import provide_interpreter
 from dynamics_ros.kernels.cpython.layout import UnknownLayoutError
 from dynamics_ros.kernels.graph.trace import Trace
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
@@ -52,7 +53,7 @@ class LlvmBackend:
         ir = trace_module(trace, platform.dialect, platform.processor)
         functions = ['batch']
         try:
-            llvm_compiler.provide_interpreter()
+            provide_interpreter()
             ir += entry_source.emit(trace, platform.dialect)
             functions.append('entry')
         except UnknownLayoutError as reason:

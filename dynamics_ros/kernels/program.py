@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import arguments
-from dynamics_ros.kernels.arguments import Array
-from dynamics_ros.kernels.cpython import entry_source
+from dynamics_ros.kernels.cpython import arguments, entry_source
+from dynamics_ros.kernels.cpython.arguments import Array
 from dynamics_ros.kernels.cpython.entry_point import builtin
+from dynamics_ros.kernels.cpython.interpreter import provide_interpreter
 from dynamics_ros.kernels.cpython.layout import UnknownLayoutError, symbol
 from dynamics_ros.kernels.graph.trace import Variable
 from dynamics_ros.kernels.kernel import Kernel
@@ -164,7 +164,7 @@ _SYMBOLS = ('incref', 'true_object', 'false_object', *entry_source.SLOW_PATH_SYM
 
 @lru_cache(maxsize=1)
 def _compiled() -> MachineCode:
-    llvm_compiler.provide_interpreter()
+    provide_interpreter()
     dialect = llvm_compiler.platform().dialect
     return llvm_compiler.compile_module(emit(dialect), ['program'])
 

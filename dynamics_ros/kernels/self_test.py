@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynamics_ros.kernels.arguments import Array
+from dynamics_ros.kernels.cpython.arguments import Array
 from dynamics_ros.kernels.graph.operations import INPUT
 from dynamics_ros.kernels.graph.trace import Trace
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from dynamics_ros.kernels.graph.trace import trace
+from dynamics_ros.kernels.graph.tracing import trace
 from dynamics_ros.kernels.kernel import Kernel
 
 MOST = 32

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.errors import InvalidArgumentError, UnknownOptionError
-from dynamics_ros.kernels.arguments import FLOAT64, broadcast
+from dynamics_ros.kernels.cpython.arguments import FLOAT64, broadcast
 
 FLOAT = np.dtype(np.float64)
 

@@ -21,7 +21,7 @@ from benchmarks.sweeps import LinearInertia
 from dynamics_ros import Robot
 from dynamics_ros.algorithms.energy import kinetic_energy, potential_energy
 from dynamics_ros.algorithms.inverse_dynamics import inverse_dynamics
-from dynamics_ros.kernels import derivative, gradient, jacobian, trace
+from dynamics_ros.kernels import PlainFunction, derivative, gradient, jacobian, trace
 from dynamics_ros.multibody.definitions import define
 from dynamics_ros.spatial import Force, Motion
 
@@ -38,7 +38,7 @@ def traced(robot, *key):
 
 def evaluated(made, *arguments):
     """The output of a trace as an array."""
-    flat = made.evaluate(*[x.tolist() for x in arguments])
+    flat = PlainFunction(made)(*[x.tolist() for x in arguments])
     return np.reshape(flat, made.outputs[0].shape)
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import weakref
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -119,6 +120,26 @@ def test_threads_may_call_it_meanwhile(gate):
     for worker in workers:
         worker.join()
     assert not wrong
+
+
+def plain_functions():
+    """The living functions that were printed from traces called polynomial."""
+    gc.collect()
+    return [
+        x
+        for x in gc.get_objects()
+        if isinstance(x, FunctionType) and x.__code__.co_filename == '<trace polynomial>'
+    ]
+
+
+def test_plain_functions_that_answered_meanwhile_are_given_back(gate):
+    kernel = Kernel(polynomial(), wait=False)
+    kernel(X)
+    assert plain_functions()
+    gate.set()
+    assert kernel.wait(PATIENCE)
+    assert kernel.backend == 'llvm'
+    assert plain_functions() == []
 
 
 def test_nobody_waits_for_a_kernel_that_is_gone(gate):

@@ -154,7 +154,9 @@ class TestTrial:
     )
     def test_another_layout_is_found(self, untested, change):
         modules = 'from dynamics_ros.kernels.cpython import entry_point, layout'
-        program = trial.PROGRAM.replace('trial.main()', f'{modules}\n{change}\ntrial.main()')
+        program = trial.PROGRAM.replace(
+            'entry_trial.main()', f'{modules}\n{change}\nentry_trial.main()'
+        )
         untested.setattr(trial, 'PROGRAM', program)
         assert 'do not work' in trial.problem()
 

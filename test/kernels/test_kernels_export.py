@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from c_library import VECTOR, compiled, needs_compiler
 
-from dynamics_ros.kernels import select, trace
+from dynamics_ros.kernels import PlainFunction, c_source, select, trace
 from dynamics_ros.kernels.source.c import PART_STEPS
 
 
@@ -45,7 +45,7 @@ def traced():
 
 @needs_compiler
 def test_exported_c_agrees_with_the_plain_trace(traced, tmp_path):
-    function = compiled(traced.c_source(), tmp_path).everything
+    function = compiled(c_source(traced), tmp_path).everything
     function.argtypes = [VECTOR, VECTOR, ctypes.c_double, VECTOR, VECTOR, VECTOR, VECTOR]
     function.restype = None
     rng = np.random.default_rng(3)
@@ -54,7 +54,7 @@ def test_exported_c_agrees_with_the_plain_trace(traced, tmp_path):
         s = float(rng.uniform(0.1, 2.0))
         results = [np.full(13, math.nan), np.full((2, 3), math.nan), np.full(1, math.nan)]
         function(q, A, s, double, *results)
-        expected = traced.evaluate(q.tolist(), A.ravel().tolist(), s, double.tolist())
+        expected = PlainFunction(traced)(q.tolist(), A.ravel().tolist(), s, double.tolist())
         for result, value in zip(results, expected):
             # Both use libm; the C compiler may fuse a*b + c.
             np.testing.assert_allclose(result.ravel(), value, rtol=1e-13, atol=1e-14)
@@ -79,7 +79,7 @@ def long_way(q, memory, s):
 @needs_compiler
 def test_a_long_trace_is_several_functions_that_agree_too(tmp_path):
     traced = trace(long_way, {'q': 2, 'memory': 2, 's': ()}, 'long_way')
-    text = traced.c_source()
+    text = c_source(traced)
     parts = re.findall(r'^static void (long_way_part_\d+)\(', text, re.MULTILINE)
     assert len(parts) > 2
     for part in parts:
@@ -91,15 +91,15 @@ def test_a_long_trace_is_several_functions_that_agree_too(tmp_path):
     for q, s in (([0.3, 2.0], 0.7), ([0.9, 2.0], 0.7)):
         results = [np.full(3, math.nan), np.full(1, math.nan)]
         function(np.array(q), np.array([0.2, 0.4]), s, *results)
-        expected = traced.evaluate(q, [0.2, 0.4], s)
+        expected = PlainFunction(traced)(q, [0.2, 0.4], s)
         for result, value in zip(results, expected):
             # Both use libm, and nothing is fused without optimization.
             np.testing.assert_allclose(result, value, rtol=1e-12)
 
 
 def test_exported_c_says_what_it_computes(traced):
-    text = traced.c_source()
-    assert text == traced.c_source()
+    text = c_source(traced)
+    assert text == c_source(traced)
     assert f'{traced.operation_count} operations' in text
     assert 'Inputs: q (2), A (2 x 2), s (scalar), double (3)' in text
     assert 'Outputs: result (13), int (2 x 3), s (scalar)' in text

@@ -10,9 +10,8 @@ import pytest
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import DynamicsRosError, TooLargeError
-from dynamics_ros.kernels import Kernel, trace
 from dynamics_ros.kernels import machine_code as llvm_backend
-from dynamics_ros.kernels.graph import graph
+from dynamics_ros.kernels.graph import normal_form
 from dynamics_ros.kernels.process import lifetime
 
 LINK = """<link name="l{0}"><inertial><mass value="0.1"/><origin xyz="0.01 0.02 0.03"/>
@@ -33,7 +32,7 @@ def collect():
 
 class TestTooLarge:
     def test_a_function_is_given_up_where_it_takes_too_much(self, monkeypatch):
-        monkeypatch.setattr(graph, 'LIMIT', 5000)
+        monkeypatch.setattr(normal_form, 'MAX_NODES', 5000)
         robot = Robot.from_urdf(chain(40))
         q = np.zeros(robot.nq)
         with pytest.raises(TooLargeError, match=r'chain: mass_matrix.* 5000 .*joints') as caught:
@@ -46,7 +45,7 @@ class TestTooLarge:
             robot.mass_matrix(q)
 
     def test_what_was_made_until_then_is_given_back(self, monkeypatch):
-        monkeypatch.setattr(graph, 'LIMIT', 5000)
+        monkeypatch.setattr(normal_form, 'MAX_NODES', 5000)
         robot = Robot.from_urdf(chain(40))
         collect()
         before = len(gc.get_objects())
@@ -63,14 +62,6 @@ class TestTooLarge:
         plain = Robot.from_urdf(chain(12), backend='python')
         np.testing.assert_allclose(fast.mass_matrix(q), plain.mass_matrix(q), rtol=1e-12)
         assert fast.kernel('mass_matrix').backend == 'llvm'
-
-    def test_functions_that_answered_meanwhile_are_forgotten(self):
-        pytest.importorskip('llvmlite')
-        kernel = Kernel(trace(lambda x: [2.0 * x[0]], {'x': 1}, 'twice'), wait=False)
-        kernel.trace.evaluate([1.0])
-        assert kernel.wait(60.0)
-        assert '_scalar_function' not in vars(kernel.trace)
-        assert kernel.trace.evaluate([1.0]) == [2.0], 'it is made anew when it is needed'
 
 
 def counts():

@@ -23,7 +23,8 @@ from dynamics_ros.kernels.graph.operations import (
     SUBTRACT,
     Operation,
 )
-from dynamics_ros.kernels.graph.trace import Trace, Variable, trace
+from dynamics_ros.kernels.graph.trace import Trace, Variable
+from dynamics_ros.kernels.graph.tracing import trace
 
 
 def derivative(traced: Trace, by: str, of: str = 'result', mode: str = 'auto') -> Trace:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics_ros.kernels.arguments import FLOAT64, Array, address
+from dynamics_ros.kernels.cpython.arguments import FLOAT64, Array, address
 from dynamics_ros.kernels.graph.trace import Trace, Variable
 
 

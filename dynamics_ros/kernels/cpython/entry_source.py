@@ -15,15 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from dynamics_ros.kernels.cpython import layout
 from dynamics_ros.kernels.cpython.entry_point import KEYWORD, SLOW_PATH, TABLE
 from dynamics_ros.kernels.cpython.layout import symbol
+from dynamics_ros.kernels.graph.trace import Trace, Variable
 from dynamics_ros.kernels.llvm.dialect import Dialect
-
-if TYPE_CHECKING:
-    from dynamics_ros.kernels.graph.trace import Trace, Variable
 
 
 def emit(trace: Trace, dialect: Dialect) -> str:

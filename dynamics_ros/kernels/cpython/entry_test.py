@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics_ros.kernels.arguments import Array
+from dynamics_ros.kernels.cpython.arguments import Array
 from dynamics_ros.kernels.graph.trace import Trace, Variable
 
 _tried: set[tuple[tuple[Variable, ...], tuple[Variable, ...], bool]] = set()

@@ -16,6 +16,7 @@ import numpy as np
 
 from dynamics_ros.kernels.cpython import entry_source
 from dynamics_ros.kernels.cpython.entry_point import like_method
+from dynamics_ros.kernels.cpython.interpreter import provide_interpreter
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.llvm.compiler import MachineCode
 from dynamics_ros.kernels.llvm.dialect import Dialect
@@ -84,7 +85,7 @@ class NamedCalls:
 
 @lru_cache(maxsize=1)
 def _compiled() -> MachineCode:
-    llvm_compiler.provide_interpreter()
+    provide_interpreter()
     dialect = llvm_compiler.platform().dialect
     return llvm_compiler.compile_module(emit(dialect), ['named_entry'])
 

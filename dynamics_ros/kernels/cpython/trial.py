@@ -33,8 +33,8 @@ STOPPED = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 PROGRAM = """import json, sys
 sys.path[:] = json.loads(sys.argv[1])
-from dynamics_ros.kernels.cpython import trial
-trial.main()
+from dynamics_ros.kernels import entry_trial
+entry_trial.main()
 """
 
 _log = logging.getLogger('dynamics_ros.kernels')
@@ -61,7 +61,8 @@ def problem() -> str | None:
 def _name() -> str:
     """What the verdict depends on."""
     package = Path(__file__).parent
-    sources = [package / x for x in ('entry_source.py', 'layout.py', 'trial.py')]
+    names = ('entry_source.py', 'layout.py', 'trial.py', '../entry_trial.py')
+    sources = [package / x for x in names]
     texts = [path.read_text() if path.exists() else '' for path in sources]
     return object_cache.key(sys.version, np.__version__, *platform.uname(), *texts)
 
@@ -93,44 +94,3 @@ def _tried() -> bytes | None:
     _log.info('the trial of entry points ended with %d: %s', done.returncode, done.stderr[-2000:])
     faulty = done.returncode == FAULTY or (done.returncode < 0 and -done.returncode not in STOPPED)
     return BAD if faulty else None
-
-
-def main() -> None:
-    """Try entry points of every kind; leave with FAULTY where one is wrong."""
-    from types import BuiltinFunctionType
-
-    from dynamics_ros.kernels import Kernel, NamedCalls, Program, Step, trace
-    from dynamics_ros.kernels.cpython.layout import UnknownLayoutError, addresses
-
-    try:
-        addresses()
-    except UnknownLayoutError as reason:
-        print(reason, file=sys.stderr)
-        sys.exit(FAULTY)
-    traces = [
-        trace(lambda x: [2.0 * x[0], x[1]], {'x': 2}, 'vector'),
-        trace(lambda x, s: s * x[0], {'x': 1, 's': ()}, 'scalar'),
-        trace(lambda A: {'rows': A, 'first': A[0][0]}, {'A': (2, 3)}, 'matrix'),
-    ]
-    kernels = [Kernel(traced, 'llvm') for traced in traces]
-    good = all(isinstance(kernel.call, BuiltinFunctionType) for kernel in kernels)
-    if not good:
-        sys.exit(FAULTY)
-    x, frame = np.array([1.0, 2.0]), 'frame'
-    calls = NamedCalls(_Named().method)
-    calls.add(1, (frame,), kernels[0].call)
-    result = np.zeros(2)
-    run = Program([Step(kernels[0], (x,), (result,))]).run
-    before = sys.getrefcount(x)
-    for _ in range(1000):
-        good = good and calls.function(x, frame)[0] == 2.0
-        good = good and calls.function(x, 'another') == (x, 'another')
-        good = good and run() is True and result[0] == 2.0
-    if not good or abs(sys.getrefcount(x) - before) > 10:
-        sys.exit(FAULTY)
-
-
-class _Named:
-    def method(self, x: object, frame: object) -> object:
-        """Return what it is called with."""
-        return x, frame

@@ -1,8 +1,8 @@
 """Scalars that remember how they were computed.
 
 An `Expression` stands in for a float in ordinary Python code. What is computed with it is
-simplified and stored by its graph (`graph.py`); whatever folds to a constant is a plain Python
-float again.
+simplified (`normal_form.py`) and stored by its graph (`graph.py`); whatever folds to a constant is
+a plain Python float again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, NoReturn, Union
+from typing import Any, NoReturn, Protocol, Union
 
 from dynamics_ros.kernels.graph.operations import (
     ABSOLUTE,
@@ -31,9 +31,6 @@ from dynamics_ros.kernels.graph.operations import (
     Operation,
 )
 
-if TYPE_CHECKING:
-    from dynamics_ros.kernels.graph.graph import Graph
-
 Scalar = Union['Expression', float]
 Operand = Union['Node', float]
 
@@ -50,11 +47,67 @@ def constant(value: Any) -> float:
     raise TypeError(f'a trace cannot compute with {type(value).__name__}: {value!r}')
 
 
+class Arithmetic(Protocol):
+    """What expressions ask of the graph that stores them, which is a `Graph`."""
+
+    @property
+    def nodes(self) -> list[Node]:
+        """All nodes, in the order in which they were made."""
+
+    def operand(self, value: Scalar) -> Scalar:
+        """Return a value as an operand: an expression of this graph or a finite float."""
+
+    def node(self, operation: Operation, *operands: Operand) -> Expression:
+        """Return the node of an operation, without any folding."""
+
+    def negate(self, a: Expression) -> Expression:
+        """Return -a."""
+
+    def unsigned(self, a: Expression) -> Expression:
+        """Return a or -a, whichever the graph stores."""
+
+    def odd(self, operation: Operation, a: Expression) -> Expression:
+        """Return f(a) of an odd function f."""
+
+    def add(self, a: Expression, b: Expression) -> Scalar:
+        """Return a + b."""
+
+    def subtract(self, a: Expression, b: Expression) -> Scalar:
+        """Return a - b."""
+
+    def add_constant(self, a: Expression, c: float) -> Scalar:
+        """Return a + c."""
+
+    def multiply(self, a: Expression, b: Expression) -> Scalar:
+        """Return a * b."""
+
+    def scale(self, a: Expression, c: float) -> Scalar:
+        """Return c * a."""
+
+    def reciprocal(self, a: Expression) -> Expression:
+        """Return 1 / a."""
+
+    def extremum(self, operation: Operation, a: Expression, b: Scalar, no_bound: float) -> Scalar:
+        """Return the minimum or maximum of a and b; ``no_bound`` is a b that never counts."""
+
+    def compare(self, operation: Operation, a: Expression, b: Scalar) -> Condition | bool:
+        """Return the condition of a comparison, or its answer where that is certain."""
+
+    def repeat(
+        self,
+        body: Callable[..., Any],
+        initial: Sequence[Scalar],
+        limit: int,
+        captured: Sequence[Any],
+    ) -> list[Scalar]:
+        """Return the state after some turns of a loop."""
+
+
 class Node:
     """One value of a graph: an operation and its operands.
 
     Attributes:
-        graph: where it is stored.
+        graph: the graph that stores it.
         index: its place there; operands come first.
         operation: what computes it; `INPUT` for a symbol.
         operands: nodes and floats; for a symbol nothing.
@@ -66,7 +119,7 @@ class Node:
     __array_ufunc__ = None
 
     def __init__(
-        self, graph: Graph, index: int, operation: Operation, operands: tuple[Operand, ...]
+        self, graph: Arithmetic, index: int, operation: Operation, operands: tuple[Operand, ...]
     ) -> None:
         self.graph = graph
         self.index = index
@@ -226,11 +279,8 @@ class Expression(Node):
         limit: int,
         captured: Sequence[Any],
     ) -> list[Scalar]:
-        """Return the state after some turns of a loop in this trace: `loop.add_loop`."""
-        # A loop is made of a trace, which is made of expressions.
-        from dynamics_ros.kernels.graph.loop import add_loop
-
-        return add_loop(self.graph, body, initial, limit, captured)
+        """Return the state after some turns of a loop in this trace: `Graph.repeat`."""
+        return self.graph.repeat(body, initial, limit, captured)
 
 
 def select(condition: Condition | bool, a: Scalar, b: Scalar) -> Scalar:

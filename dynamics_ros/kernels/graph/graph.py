@@ -1,295 +1,132 @@
-"""The store of the nodes of a trace, and the normal form that they are stored in.
-
-What is computed is simplified at once and stored once: equal operations on equal operands are one
-node.
-
-Of each pair of opposite values only one is stored, the other is its negation, and a negation is
-pulled out through products, sums and odd functions; so signs meet and cancel, and ``a - b`` shares
-with ``b - a``. A quotient is a product with a reciprocal, which divisions by the same number share.
-`lowering.py` turns the normal form into the cheapest instructions.
-"""
+"""The graph of a trace, with loops: how often a body runs is known only when the kernel runs."""
 
 from __future__ import annotations
 
-import math
-from typing import Any, cast
+import operator
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
-from dynamics_ros.errors import TooLargeError
 from dynamics_ros.kernels.graph.expression import (
     Condition,
     Expression,
     Node,
     Operand,
     Scalar,
-    constant,
+    select,
 )
-from dynamics_ros.kernels.graph.operations import (
-    ABSOLUTE,
-    ADD,
-    COS,
-    INPUT,
-    LESS_EQUAL,
-    MULTIPLY,
-    NEGATE,
-    RECIPROCAL,
-    SIN,
-    SQRT,
-    SUBTRACT,
-    Operation,
-)
+from dynamics_ros.kernels.graph.lowering import lower
+from dynamics_ros.kernels.graph.normal_form import NormalForm
+from dynamics_ros.kernels.graph.operations import ELEMENT, INPUT
+from dynamics_ros.kernels.graph.trace import Instruction, Loop, Trace, Variable
 
-LIMIT = 1_000_000
-"""Most nodes of a trace: some 0.4 GB while it is made. The largest kernel of a humanoid with 38
-joints has 150,000."""
+Body = Callable[..., tuple[Sequence[Scalar], Condition | Scalar]]
 
 
-class Graph:
-    """The store of all nodes of one trace."""
+class _Place(int):
+    """The index of a captured value among those of a loop."""
 
-    __slots__ = ('_name', '_table', 'nodes')
 
-    def __init__(self, name: str = 'a trace') -> None:
-        """Start without nodes.
+class Graph(NormalForm):
+    """The graph of one trace: its nodes in normal form, loops among them."""
+
+    __slots__ = ()
+
+    def repeat(
+        self, body: Body, initial: Sequence[Scalar], limit: int, captured: Sequence[Any]
+    ) -> list[Scalar]:
+        """Return the state after some turns of a loop, at least one.
 
         Args:
-            name: what is traced, for an error.
+            body: a turn: called with the state, a list, and the captured values, returns the next
+                state and whether to go on: a condition, a bool, or a number above zero.
+            initial: the first state.
+            limit: the most turns.
+            captured: what else the body needs: numbers, expressions or nested lists of them. Of
+                the expressions of the graph it can use no others.
         """
-        self._name = name
-        self.nodes: list[Node] = []
-        self._table: dict[tuple[Any, ...], Node] = {}
+        limit = operator.index(limit)
+        if limit < 1:
+            raise ValueError(f'a loop of {limit} turns; at least one is expected')
+        places: dict[int, int] = {}
+        values: list[Operand] = []
 
-    def _index(self) -> int:
-        index = len(self.nodes)
-        if index >= LIMIT:
-            raise TooLargeError(self._name, index)
-        return index
+        def place(value: Any) -> Any:
+            """Return a captured value with the places of its expressions in it; numbers stay."""
+            if isinstance(value, (list, tuple)):
+                return [place(x) for x in value]
+            if hasattr(value, 'tolist'):
+                return place(value.tolist())
+            if not isinstance(value, Expression):
+                return value
+            if value.index not in places:
+                places[value.index] = len(values)
+                values.append(self.operand(value))
+            return _Place(places[value.index])
 
-    def symbol(self) -> Expression:
-        """Return a new input."""
-        symbol = Expression(self, self._index(), INPUT, ())
-        self.nodes.append(symbol)
-        return symbol
-
-    def operand(self, value: Scalar) -> Scalar:
-        """Return a value as an operand: an expression of this graph or a finite float."""
-        if isinstance(value, Expression):
-            if value.graph is not self:
-                raise ValueError('values of two different traces cannot be combined')
-            return value
-        return constant(value)
-
-    def node(self, operation: Operation, *operands: Operand) -> Expression:
-        """Return the stored node of an operation, made if it is new; no folding here."""
-        # A constant is told from a node's index by its text, which also keeps -0.0 from 0.0.
-        key = (operation, *[x.index if isinstance(x, Node) else repr(x) for x in operands])
-        return cast(Expression, self.stored(key, operation, operands, Expression))
-
-    def stored(
-        self,
-        key: tuple[Any, ...],
-        operation: Operation,
-        operands: tuple[Operand, ...],
-        kind: type[Node],
-    ) -> Node:
-        """Return the node with a key, made if it is new."""
-        node = self._table.get(key)
-        if node is None:
-            node = kind(self, self._index(), operation, operands)
-            self.nodes.append(node)
-            self._table[key] = node
-        return node
-
-    def _pair(self, operation: Operation, a: Expression, b: Expression) -> Expression:
-        """Return `node(operation, a, b)`, fast: most nodes come from here."""
-        if a.graph is not b.graph:
-            raise ValueError('values of two different traces cannot be combined')
-        key = (operation, a.index, b.index)
-        node = self._table.get(key)
-        if node is None:
-            node = Expression(self, self._index(), operation, (a, b))
-            self.nodes.append(node)
-            self._table[key] = node
-        return cast(Expression, node)
-
-    # Signs
-
-    def negate(self, a: Expression) -> Expression:
-        """Return -a."""
-        if a.operation is NEGATE:
-            return cast(Expression, a.operands[0])
-        return self.node(NEGATE, a)
-
-    def unsigned(self, a: Expression) -> Expression:
-        """Return a or -a, whichever the graph stores."""
-        return cast(Expression, a.operands[0]) if a.operation is NEGATE else a
-
-    def odd(self, operation: Operation, a: Expression) -> Expression:
-        """Return f(a) of an odd function f."""
-        if a.operation is NEGATE:
-            return self.negate(self.node(operation, *a.operands))
-        return self.node(operation, a)
-
-    # Sums
-
-    def add(self, a: Expression, b: Expression) -> Scalar:
-        """Return a + b."""
-        if a.operation is NEGATE:
-            inside = cast(Expression, a.operands[0])
-            if b.operation is NEGATE:
-                return -self.add(inside, cast(Expression, b.operands[0]))
-            return self.subtract(b, inside)
-        if b.operation is NEGATE:
-            return self.subtract(a, cast(Expression, b.operands[0]))
-        if a.operation is SUBTRACT and a.operands[1] is b:
-            return cast(Expression, a.operands[0])
-        if b.operation is SUBTRACT and b.operands[1] is a:
-            return cast(Expression, b.operands[0])
-        merged = self._like_terms(a, b, 1.0)
-        if merged is not None:
-            return merged
-        return self._pair(ADD, a, b) if a.index < b.index else self._pair(ADD, b, a)
-
-    def subtract(self, a: Expression, b: Expression) -> Scalar:
-        """Return a - b."""
-        if a.operation is NEGATE:
-            inside = cast(Expression, a.operands[0])
-            if b.operation is NEGATE:
-                return self.subtract(cast(Expression, b.operands[0]), inside)
-            return -self.add(inside, b)
-        if b.operation is NEGATE:
-            return self.add(a, cast(Expression, b.operands[0]))
-        rest = _without_term(a, b)
-        if rest is not None:
-            return cast(Scalar, rest)
-        rest = _without_term(b, a)
-        if rest is not None:
-            return -cast(Scalar, rest)
-        merged = self._like_terms(a, b, -1.0)
-        if merged is not None:
-            return merged
-        if a.index < b.index:
-            return self._pair(SUBTRACT, a, b)
-        return self.negate(self._pair(SUBTRACT, b, a))
-
-    def _like_terms(self, a: Expression, b: Expression, sign: float) -> Scalar | None:
-        """Return c1*x + sign*c2*x as one product, c*(sin(x)^2 + cos(x)^2) as c; else None."""
-        factor_a = factor_b = 1.0
-        base_a: Operand = a
-        base_b: Operand = b
-        if a.operation is MULTIPLY and a.operands[1].__class__ is float:
-            base_a, factor_a = cast('tuple[Expression, float]', a.operands)
-        if b.operation is MULTIPLY and b.operands[1].__class__ is float:
-            base_b, factor_b = cast('tuple[Expression, float]', b.operands)
-        if base_a is base_b:
-            return self.scale(cast(Expression, base_a), factor_a + sign * factor_b)
-        if sign > 0.0 and factor_a == factor_b:
-            angle_a, angle_b = _squared(base_a, SIN, COS), _squared(base_b, SIN, COS)
-            if angle_a is not None and angle_a is angle_b:
-                return factor_a
-        return None
-
-    def add_constant(self, a: Expression, c: float) -> Scalar:
-        """Return a + c; the constants of a nested sum become one."""
-        if c == 0.0:
-            return a
-        if a.operation is NEGATE:
-            return -self.add_constant(cast(Expression, a.operands[0]), -c)
-        if a.operation is ADD and a.operands[1].__class__ is float:
-            inside, inner = cast('tuple[Expression, float]', a.operands)
-            if math.isfinite(inner + c):
-                return self.add_constant(inside, inner + c)
-        key = (ADD, a.index, c, True)
-        return cast(Expression, self.stored(key, ADD, (a, c), Expression))
-
-    # Products
-
-    def multiply(self, a: Expression, b: Expression) -> Scalar:
-        """Return a * b."""
-        negative = False
-        if a.operation is NEGATE:
-            a = cast(Expression, a.operands[0])
-            negative = True
-        if b.operation is NEGATE:
-            b = cast(Expression, b.operands[0])
-            negative = not negative
-        product: Scalar
-        if a is b and a.operation is SQRT:
-            product = cast(Expression, a.operands[0])
-        elif a is b and a.operation is ABSOLUTE:
-            inside = cast(Expression, a.operands[0])
-            product = self._pair(MULTIPLY, inside, inside)
-        elif _reciprocal_of(a) is b or _reciprocal_of(b) is a:
-            product = 1.0
-        elif a.index <= b.index:
-            product = self._pair(MULTIPLY, a, b)
-        else:
-            product = self._pair(MULTIPLY, b, a)
-        return -product if negative else product
-
-    def scale(self, a: Expression, c: float) -> Scalar:
-        """Return c * a; the constants of a nested product become one."""
-        if c == 0.0:
-            return 0.0
-        if c == 1.0:
-            return a
-        if a.operation is NEGATE:
-            return -self.scale(cast(Expression, a.operands[0]), c)
-        if c < 0.0:
-            return -self.scale(a, -c)
-        if a.operation is MULTIPLY and a.operands[1].__class__ is float:
-            inside, inner = cast('tuple[Expression, float]', a.operands)
-            # Two extreme constants stay apart, their product might overflow or vanish.
-            if 1e-290 < inner * c < 1e290:
-                return self.scale(inside, inner * c)
-        key = (MULTIPLY, a.index, c, True)
-        return cast(Expression, self.stored(key, MULTIPLY, (a, c), Expression))
-
-    def reciprocal(self, a: Expression) -> Expression:
-        """Return 1 / a."""
-        if a.operation is RECIPROCAL:
-            return cast(Expression, a.operands[0])
-        return self.odd(RECIPROCAL, a)
-
-    # Choices
-
-    def extremum(self, operation: Operation, a: Expression, b: Scalar, no_bound: float) -> Scalar:
-        """Return the minimum or maximum of a and b."""
-        if a is b or (not isinstance(b, Expression) and b == no_bound):
-            return a
-        b = self.operand(b)
-        if isinstance(b, Expression) and b.index < a.index:
-            a, b = b, a
-        return self.node(operation, a, b)
-
-    def compare(self, operation: Operation, a: Expression, b: Scalar) -> Condition | bool:
-        """Return the condition of a comparison, or its answer where that is certain."""
-        if a is b:
-            return operation is LESS_EQUAL
-        if not isinstance(b, Expression) and math.isinf(b):
-            return b > 0.0
-        b = self.operand(b)
-        key = (operation, a.index, b.index if isinstance(b, Expression) else repr(b))
-        return cast(Condition, self.stored(key, operation, (a, b), Condition))
+        placed = [place(x) for x in captured]
+        turn = _traced_turn(body, len(initial), len(values), placed)
+        loop = Loop(
+            name='loop',
+            arity=len(initial) + len(values),
+            evaluate=partial(_last_state, turn, limit),
+            python='',
+            c='',
+            llvm=(),
+            body=turn,
+            limit=limit,
+        )
+        operands = (*[self.result(x, 'initial') for x in initial], *values)
+        names = [x.index if isinstance(x, Node) else repr(x) for x in operands]
+        key = (Loop, limit, *_signature(turn), None, *names)
+        node = self.stored(key, loop, operands, Node)
+        return [self.node(ELEMENT, node, float(i)) for i in range(len(initial))]
 
 
-def _without_term(total: Expression, term: Expression) -> Operand | None:
-    """Return total - term where the total is a sum or difference that has this term, else None."""
-    if total.operation is ADD:
-        a, b = total.operands
-        return b if a is term else a if b is term else None
-    if total.operation is SUBTRACT and total.operands[0] is term:
-        return -cast(Expression, total.operands[1])
-    return None
+def _traced_turn(body: Body, states: int, values: int, captured: Sequence[Any]) -> Trace:
+    """Return a turn as a trace of its own."""
+    graph = Graph()
+    state = [graph.symbol() for _ in range(states)]
+    symbols = [graph.symbol() for _ in range(values)]
+    origins = [Instruction(INPUT, (0, i)) for i in range(states)]
+    origins += [Instruction(INPUT, (1, i)) for i in range(values)]
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, list):
+            return [filled(x) for x in value]
+        return symbols[value] if isinstance(value, _Place) else value
+
+    following, go_on = body(list(state), *[filled(x) for x in captured])
+    if len(following) != states:
+        raise ValueError(f'a next state of {len(following)} values; {states} are expected')
+    if isinstance(go_on, Expression):
+        go_on = (-go_on).less(0.0)
+    elif not isinstance(go_on, Condition):
+        go_on = go_on > 0.0
+    results = [graph.result(x, 'body') for x in following]
+    results.append(graph.result(select(go_on, 1.0, 0.0), 'body'))
+    nodes, found = lower(results, origins)
+    return Trace(
+        'turn',
+        'a turn of a loop',
+        (Variable('state', (states,)), Variable('captured', (values,))),
+        (Variable('next', (states,)), Variable('go_on', ())),
+        tuple(nodes),
+        tuple(found),
+    )
 
 
-def _reciprocal_of(a: Expression) -> Operand | None:
-    return a.operands[0] if a.operation is RECIPROCAL else None
+def _signature(turn: Trace) -> tuple[object, ...]:
+    """Return what is equal for equal turns; a constant is told from a place by its text."""
+    steps = [(operation, *map(repr, operands)) for operation, operands in turn.nodes]
+    return (*steps, *map(repr, turn.results))
 
 
-def _squared(a: Operand, *operations: Operation) -> Operand | None:
-    """Return x where a is f(x) * f(x) of one of some functions f, else None."""
-    if isinstance(a, Node) and a.operation is MULTIPLY and a.operands[0] is a.operands[1]:
-        root = a.operands[0]
-        if isinstance(root, Node) and root.operation in operations:
-            return root.operands[0]
-    return None
+def _last_state(turn: Trace, limit: int, *operands: float) -> list[float]:
+    size = turn.outputs[0].size
+    state, captured = list(operands[:size]), operands[size:]
+    for _ in range(limit):
+        *state, go_on = turn.interpret([*state, *captured])
+        if not go_on:
+            break
+    return state

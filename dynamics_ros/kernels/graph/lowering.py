@@ -7,7 +7,7 @@ reciprocals. Here the leftovers become single instructions again, and what nothi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 from dynamics_ros.kernels.graph.expression import Node, Operand
 from dynamics_ros.kernels.graph.operations import (
@@ -20,16 +20,7 @@ from dynamics_ros.kernels.graph.operations import (
     SUBTRACT,
     Operation,
 )
-
-
-class Instruction(NamedTuple):
-    """One step of a trace: an operation on earlier results and constants.
-
-    An input has operation `INPUT` and operands (index of the argument, element in it).
-    """
-
-    operation: Operation
-    operands: tuple[int | float, ...]
+from dynamics_ros.kernels.graph.trace import Instruction
 
 
 def lower(

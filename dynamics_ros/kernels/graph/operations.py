@@ -10,12 +10,9 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from dynamics_ros.kernels.graph.trace import Trace
 
 COMPARISON, SUM, PRODUCT, SIGN, CALL = range(5)
 """How tightly texts bind, the loosest first; Python and C agree on these."""
@@ -46,22 +43,6 @@ class Operation:
     llvm: tuple[str, ...]
     precedence: int = CALL
     condition: bool = False
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Loop(Operation):
-    """Turns of a straight line, each of which starts from what the one before it has left.
-
-    Its operands are the first state and the captured values; `ELEMENT` reads its last state.
-
-    Attributes:
-        body: a turn: takes ``state`` and ``captured``, returns ``next`` and ``go_on``, which is 1
-            to go on and 0 to end.
-        limit: the most turns, at least one.
-    """
-
-    body: Trace
-    limit: int
 
 
 def _arithmetic(

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
 
-from dynamics_ros.kernels.graph.lowering import Instruction
 from dynamics_ros.kernels.graph.operations import COS, INPUT, SIN
+from dynamics_ros.kernels.graph.trace import Instruction
 
 T = TypeVar('T')
 

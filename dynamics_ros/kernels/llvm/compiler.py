@@ -5,11 +5,9 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from dynamics_ros.kernels.cpython import layout as interpreter_layout
 from dynamics_ros.kernels.llvm import object_cache
 from dynamics_ros.kernels.llvm import runtime as llvm_runtime
 from dynamics_ros.kernels.llvm.dialect import Dialect
@@ -166,18 +164,6 @@ def _llvmlite_version() -> str:
     import llvmlite
 
     return str(llvmlite.__version__)
-
-
-def provide_interpreter() -> None:
-    """Tell LLVM where the entry points find objects and functions of this interpreter.
-
-    Raises:
-        UnknownLayoutError: they cannot be had.
-    """
-    binding, addresses = load(), asdict(interpreter_layout.addresses())
-    with background.llvm:
-        for name, address in addresses.items():
-            binding.add_symbol(interpreter_layout.symbol(name), address)
 
 
 def _provide_libm(binding: Any) -> None:

@@ -7,15 +7,12 @@ array.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dynamics_ros.kernels.graph.operations import (
     COS,
     ELEMENT,
     INPUT,
     OPERATIONS,
     SIN,
-    Loop,
     Operation,
 )
 from dynamics_ros.kernels.graph.schedule import (
@@ -27,13 +24,11 @@ from dynamics_ros.kernels.graph.schedule import (
     part_count,
     steps,
 )
+from dynamics_ros.kernels.graph.trace import Loop, Trace
 from dynamics_ros.kernels.llvm import loop as llvm_loop
 from dynamics_ros.kernels.llvm import sincos as llvm_sincos
 from dynamics_ros.kernels.llvm.dialect import Dialect, constant, splat, suffix, vector
 from dynamics_ros.kernels.llvm.processor import Processor
-
-if TYPE_CHECKING:
-    from dynamics_ros.kernels.graph.trace import Trace
 
 
 def parameters(trace: Trace, dialect: Dialect, attributes: str = '') -> list[str]:

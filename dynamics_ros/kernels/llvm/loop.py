@@ -6,7 +6,7 @@ captured values behind it. In a vector a lane that has ended keeps its state unt
 
 from __future__ import annotations
 
-from dynamics_ros.kernels.graph.operations import Loop
+from dynamics_ros.kernels.graph.trace import Loop
 from dynamics_ros.kernels.llvm.dialect import Dialect, splat, vector
 
 

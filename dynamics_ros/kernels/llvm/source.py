@@ -12,16 +12,13 @@ No output may overlap an input or another output.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from dynamics_ros.kernels.graph.trace import Trace, Variable
 from dynamics_ros.kernels.llvm import line as llvm_line
 from dynamics_ros.kernels.llvm import runtime as llvm_runtime
 from dynamics_ros.kernels.llvm.dialect import Dialect, constant, splat, vector
 from dynamics_ros.kernels.llvm.line import parameters
-from dynamics_ros.kernels.llvm.processor import Processor
-
-if TYPE_CHECKING:
-    from dynamics_ros.kernels.graph.trace import Trace, Variable
+from dynamics_ros.kernels.llvm.processor import PLAIN, Processor
 
 CHECK_WIDTH = 8
 """Doubles that are checked for NaN and infinity at once."""
@@ -41,6 +38,16 @@ def emit(trace: Trace, dialect: Dialect, processor: Processor) -> str:
         _batch_function(trace, dialect),
     ]
     return with_declarations(sections, dialect, processor, 1)
+
+
+def llvm_ir(trace: Trace, opaque_pointers: bool = True) -> str:
+    """Return a trace as a module of LLVM IR for any processor.
+
+    Args:
+        trace: what it computes.
+        opaque_pointers: whether pointers are written ``ptr``, as LLVM wants it from 16 on.
+    """
+    return emit(trace, Dialect(opaque_pointers), PLAIN)
 
 
 def with_declarations(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from dynamics_ros.kernels.graph.operations import INPUT
 from dynamics_ros.kernels.graph.schedule import cut, part_count
+from dynamics_ros.kernels.graph.trace import Trace, Variable
 from dynamics_ros.kernels.source.printing import Assignment, PrintedStep, header, printed
-
-if TYPE_CHECKING:
-    from dynamics_ros.kernels.graph.trace import Trace, Variable
 
 RESERVED = frozenset(
     """
@@ -55,8 +53,8 @@ class CFunction(NamedTuple):
     memory: int
 
 
-def emit(trace: Trace) -> str:
-    """Return the source of a C99 file that computes the outputs of a trace.
+def c_source(trace: Trace) -> str:
+    """Return a trace as the source of a C99 file that needs nothing but math.h.
 
     Arrays are row-major; a scalar input is passed by value. The function keeps no state, and no
     output may overlap another array.
@@ -78,7 +76,7 @@ def helpers(traces: Iterable[Trace]) -> list[str]:
 
 
 def c_function(trace: Trace) -> CFunction:
-    """Return the function of a trace, as `emit` describes it."""
+    """Return the function of a trace, as `c_source` describes it."""
     text = printed(trace, lambda operation: operation.c, RESERVED, indexed=True)
     inputs = {
         name: f'const {_array(name, x)}' if x.shape else f'double {name}'

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from dynamics_ros.kernels.graph.operations import CALL, ELEMENT, SCALAR_FUNCTIONS, Loop, Operation
-
-if TYPE_CHECKING:
-    from dynamics_ros.kernels.graph.trace import Trace, Variable
+from dynamics_ros.kernels.graph.operations import CALL, ELEMENT, SCALAR_FUNCTIONS, Operation
+from dynamics_ros.kernels.graph.trace import Loop, Trace, Variable
 
 INLINE_LENGTH = 40
 """A value that is used once is written where it is used, if its text is no longer than this."""

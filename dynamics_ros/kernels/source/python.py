@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from dynamics_ros.kernels.graph.trace import Trace
 from dynamics_ros.kernels.source.printing import Assignment, PrintedStep, header, printed
 
-if TYPE_CHECKING:
-    from dynamics_ros.kernels.graph.trace import Trace
 
-
-def emit(trace: Trace) -> str:
-    """Return the source of a function of flat lists that computes the outputs of a trace."""
+def python_source(trace: Trace) -> str:
+    """Return a trace as the source of a plain Python function of flat lists."""
     text = printed(trace, lambda operation: operation.python, ())
     first, *rest = [line.replace('\\', '\\\\').replace('"', "'") for line in header(trace)]
     lines = [f'def {trace.name}({", ".join(text.arguments)}):']

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynamics_ros.kernels.arguments import Array
-from dynamics_ros.kernels.graph.requirement import unmet
+from dynamics_ros.kernels.cpython.arguments import Array
 from dynamics_ros.kernels.graph.trace import Trace
+from dynamics_ros.kernels.source.plain_function import PlainFunction
 
 ARRAY_STATES = 16
 """From so many states on the function is faster on arrays than state by state."""
@@ -20,6 +20,8 @@ class PythonBackend:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
+        self._function = PlainFunction(trace)
+        self._required = None if trace.required is None else PlainFunction(trace.required)
 
     def run(
         self, arrays: Sequence[Array], leading: tuple[int, ...], results: Sequence[Array]
@@ -33,23 +35,50 @@ class PythonBackend:
         """
         if not all(np.isfinite(x).all() for x in arrays):
             return False
-        if unmet(self._trace, arrays, leading) is not None:
+        if self.unmet(arrays, leading) is not None:
             return False
         self._compute(arrays, leading, results)
         if self._trace.finite_results is None:
             return True
         return all(bool(np.isfinite(x).all()) for x in results)
 
+    def unmet(self, arrays: Sequence[Array], leading: tuple[int, ...]) -> Exception | None:
+        """Return the error of the first requirement that some state does not meet.
+
+        Args:
+            arrays: one an input, leading axes to be broadcast, all finite.
+            leading: the broadcast shape of the leading axes.
+        """
+        if self._required is None:
+            return None
+        columns = [
+            list(x.T) if variable.shape else x[:, 0]
+            for x, variable in zip(self._rows(arrays, leading), self._trace.inputs)
+        ]
+        with np.errstate(all='ignore'):
+            values = self._required.of_arrays(*columns)
+        for value, limits in zip(values, self._trace.requirements):
+            outside = np.atleast_1d(~((value >= limits.low) & (value <= limits.high)))
+            if outside.any():
+                return limits.error(float(np.atleast_1d(value)[outside][0]))
+        return None
+
+    def _rows(self, arrays: Sequence[Array], leading: tuple[int, ...]) -> list[Array]:
+        """Return for each input the elements of each state, (states, elements)."""
+        states = math.prod(leading)
+        return [
+            np.broadcast_to(x, leading + variable.shape).reshape(states, variable.size)
+            for x, variable in zip(arrays, self._trace.inputs)
+        ]
+
     def _compute(
         self, arrays: Sequence[Array], leading: tuple[int, ...], results: Sequence[Array]
     ) -> None:
-        inputs, outputs = self._trace.inputs, self._trace.outputs
         states = math.prod(leading)
-        columns = [
-            np.broadcast_to(x, leading + variable.shape).reshape(states, variable.size)
-            for x, variable in zip(arrays, inputs)
+        columns = self._rows(arrays, leading)
+        targets = [
+            x.reshape(states, variable.size) for x, variable in zip(results, self._trace.outputs)
         ]
-        targets = [x.reshape(states, variable.size) for x, variable in zip(results, outputs)]
         if states >= ARRAY_STATES:
             self._run_arrays(columns, targets)
             return
@@ -62,7 +91,7 @@ class PythonBackend:
                 self._run_arrays([x[one] for x in columns], [x[one] for x in targets])
 
     def _run_state(self, state: Sequence[Array], targets: Sequence[Array]) -> None:
-        values = self._trace.evaluate(
+        values = self._function(
             *[
                 x.item() if variable.shape == () else x.tolist()
                 for x, variable in zip(state, self._trace.inputs)
@@ -73,7 +102,7 @@ class PythonBackend:
 
     def _run_arrays(self, columns: Sequence[Array], targets: Sequence[Array]) -> None:
         with np.errstate(all='ignore'):
-            values = self._trace.evaluate_arrays(
+            values = self._function.of_arrays(
                 *[
                     x[:, 0] if variable.shape == () else list(x.T)
                     for x, variable in zip(columns, self._trace.inputs)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from dynamics_ros.kernels.graph.trace import Variable
+from dynamics_ros.kernels.graph.trace import Variable
 
 Array = NDArray[np.float64]
 

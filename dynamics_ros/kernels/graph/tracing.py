@@ -1,0 +1,171 @@
+"""Tracing: a function over scalars, run once on symbols, becomes a straight line of operations."""
+
+from __future__ import annotations
+
+import gc
+import keyword
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels.graph.expression import Expression, Operand, Scalar
+from dynamics_ros.kernels.graph.graph import Graph
+from dynamics_ros.kernels.graph.lowering import depends, lower
+from dynamics_ros.kernels.graph.operations import INPUT
+from dynamics_ros.kernels.graph.trace import Instruction, Limits, Shape, Trace, Variable
+
+
+class Requirement(NamedTuple):
+    """An expression of the inputs of a trace that has to lie within limits.
+
+    Attributes:
+        value: the expression.
+        low, high: the limits, which are allowed.
+        error: makes the error to raise from the value that lies outside.
+    """
+
+    value: Scalar
+    low: float
+    high: float
+    error: Callable[[float], Exception]
+
+
+def trace(
+    function: Callable[..., Any],
+    inputs: Mapping[str, int | Shape],
+    name: str,
+    description: str = '',
+    requirements: Callable[..., Iterable[Requirement]] | None = None,
+    finite_results: Callable[[], Exception] | None = None,
+    bound: bool = False,
+) -> Trace:
+    """Run a function once on symbols and keep what it computed.
+
+    Args:
+        function: called with one argument an input, in order: an `Expression` for shape (), a
+            list for one axis, nested lists for more. Returns a scalar, a nested list, or a dict of
+            these by output name.
+        inputs: shape of each input by name; an int n is the shape (n,).
+        name: a Python identifier, the name of the printed function.
+        description: one line for the header of printed code.
+        requirements: called like the function; returns what the inputs must be like. A kernel of
+            the trace raises the error of a requirement that is not met.
+        finite_results: makes the error that a kernel raises when a result is NaN or infinite;
+            without it such results are returned.
+        bound: whether the last input is one that a kernel binds to an array (see
+            `Kernel.bound_to`); the trace leaves it out where nothing depends on it.
+
+    Raises:
+        InvalidArgumentError: a name or shape that cannot be printed, or ragged results.
+        TooLargeError: the function takes more operations than a trace may have.
+        TypeError: the function branches on a traced value.
+    """
+    variables = tuple(
+        Variable(key, (shape,) if isinstance(shape, int) else tuple(shape))
+        for key, shape in inputs.items()
+    )
+    for identifier in (name, *inputs):
+        if not identifier.isidentifier() or keyword.iskeyword(identifier):
+            raise InvalidArgumentError('name', f'{identifier!r} given', 'a Python identifier')
+    with _collector_paused():
+        return _traced(function, variables, name, description, requirements, finite_results, bound)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Keep the garbage collector from walking a growing graph, which takes half of the time."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
+
+
+def _traced(
+    function: Callable[..., Any],
+    variables: tuple[Variable, ...],
+    name: str,
+    description: str,
+    requirements: Callable[..., Iterable[Requirement]] | None,
+    finite_results: Callable[[], Exception] | None,
+    bound: bool,
+) -> Trace:
+    graph = Graph(description or name)
+    origins: list[Instruction] = []
+    symbols = []
+    for argument, variable in enumerate(variables):
+        elements = iter([graph.symbol() for _ in range(variable.size)])
+        origins += [Instruction(INPUT, (argument, i)) for i in range(variable.size)]
+        symbols.append(_nested(elements, variable.shape))
+
+    returned = function(*symbols)
+    named = returned if isinstance(returned, Mapping) else {'result': returned}
+    outputs = []
+    values: list[Operand] = []
+    for key, value in named.items():
+        shape, flat = _flattened(value, str(key))
+        outputs.append(Variable(str(key), shape))
+        values += [graph.result(x, str(key)) for x in flat]
+    demanded = [] if requirements is None else _undecided(requirements(*symbols))
+    conditions = [x.value for x in demanded]
+    if bound and not depends([*values, *conditions], len(origins) - variables[-1].size):
+        bound, variables = False, variables[:-1]
+        del origins[sum(x.size for x in variables) :]
+    nodes, results = lower(values, origins)
+    required = None
+    if demanded:
+        steps, limited = lower(conditions, origins)
+        required = Trace(
+            f'{name}_requirements',
+            f'what {name} requires',
+            variables,
+            (Variable('values', (len(demanded),)),),
+            tuple(steps),
+            tuple(limited),
+        )
+    return Trace(
+        name,
+        description,
+        variables,
+        tuple(outputs),
+        tuple(nodes),
+        tuple(results),
+        required,
+        tuple(Limits(x.low, x.high, x.error) for x in demanded),
+        finite_results,
+        bound,
+    )
+
+
+def _undecided(requirements: Iterable[Requirement]) -> list[Requirement]:
+    """Return the requirements that depend on inputs; of the others one that is not met raises."""
+    kept = []
+    for x in requirements:
+        if isinstance(x.value, Expression):
+            kept.append(x)
+        elif not x.low <= x.value <= x.high:
+            raise x.error(x.value)
+    return kept
+
+
+def _nested(elements: Iterator[Expression], shape: Shape) -> Any:
+    """Return the next elements as nested lists."""
+    if not shape:
+        return next(elements)
+    return [_nested(elements, shape[1:]) for _ in range(shape[0])]
+
+
+def _flattened(value: Any, name: str) -> tuple[Shape, list[Any]]:
+    """Return the shape and the elements of nested lists, tuples or an array."""
+    if hasattr(value, 'tolist'):  # an array knows its shape where it has no elements, too
+        return tuple(value.shape), value.ravel().tolist()
+    if not isinstance(value, (list, tuple)):
+        return (), [value]
+    parts = [_flattened(x, name) for x in value]
+    shapes = {shape for shape, _ in parts} or {()}
+    if len(shapes) > 1:
+        raise InvalidArgumentError(name, f'rows of shapes {sorted(shapes)}', 'equal rows')
+    return (len(parts), *shapes.pop()), [x for _, elements in parts for x in elements]
