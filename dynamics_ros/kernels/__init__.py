@@ -1,4 +1,10 @@
-"""Scalar functions traced once and run as machine code. Knows nothing of robots."""
+"""Functions of scalars, traced once and run as machine code.
+
+Its rooms are the stages: ``graph`` (what is computed, as data), ``autodiff``, ``source`` and
+``llvm`` (its text in Python, C and LLVM IR), ``process`` and ``cpython`` (how machine code lives in
+a process and is called from Python). The files here put them together: kernels, programs of
+kernels, batches, threads and the self test. Knows nothing of robots; may import ``errors``.
+"""
 
 from dynamics_ros.kernels.autodiff.derivative import derivative
 from dynamics_ros.kernels.autodiff.sweeps import gradient, jacobian

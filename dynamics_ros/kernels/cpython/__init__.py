@@ -1,4 +1,4 @@
-"""How machine code becomes a function of this Python: its objects' layout, entry points, builtins.
+"""How machine code becomes a function of this Python: layout of objects, arguments, entry points.
 
-May import ``kernels.graph``, ``kernels.llvm`` and ``kernels.process``.
+May import ``kernels.graph``, ``kernels.llvm``, ``kernels.process`` and ``errors``.
 """

@@ -1,4 +1,4 @@
-"""Expressions, loops and traces: what a function computes, as data.
+"""What a function computes, as data: expressions, their graph in normal form, loops and traces.
 
 Knows neither who prints nor who compiles it. May import ``errors``.
 """

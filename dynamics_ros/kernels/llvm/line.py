@@ -11,15 +11,12 @@ from dynamics_ros.kernels.graph.operations import (
     COS,
     ELEMENT,
     INPUT,
-    OPERATIONS,
     SIN,
-    Operation,
 )
 from dynamics_ros.kernels.graph.schedule import (
     BATCH_PART_STEPS,
     PART_STEPS,
     Angles,
-    Step,
     cut,
     part_count,
     steps,
@@ -28,7 +25,9 @@ from dynamics_ros.kernels.graph.trace import Loop, Trace
 from dynamics_ros.kernels.llvm import loop as llvm_loop
 from dynamics_ros.kernels.llvm import sincos as llvm_sincos
 from dynamics_ros.kernels.llvm.dialect import Dialect, constant, splat, suffix, vector
+from dynamics_ros.kernels.llvm.external_calls import lane_tag
 from dynamics_ros.kernels.llvm.processor import Processor
+from dynamics_ros.kernels.llvm.slots import Slots, padded
 
 
 def parameters(trace: Trace, dialect: Dialect, attributes: str = '') -> list[str]:
@@ -43,55 +42,10 @@ def emit(trace: Trace, name: str, dialect: Dialect, processor: Processor, lanes:
     return _Line(trace, name, dialect, processor, lanes).text()
 
 
-def declarations(body: str, dialect: Dialect, lanes: int) -> list[str]:
-    """Return declarations of what a body calls of LLVM and libm, and the functions in between."""
-    lines = []
-    for row in OPERATIONS:
-        called = _called(row)
-        if not called or f'@{called.format(suffix=suffix(lanes), lanes=_tag(lanes))}(' not in body:
-            continue
-        if 'llvm.' in called:
-            kind = vector(lanes)
-            lines.append(f'declare {kind} @{called.format(suffix=suffix(lanes))}({kind})')
-        else:
-            plain = called.format(lanes='')
-            lines.append(f'declare double @{plain}({", ".join(["double"] * row.arity)})')
-            if lanes > 1:
-                lines.append(_each_lane(plain, row.arity, lanes))
-    return lines
-
-
-def _called(row: Operation) -> str:
-    """Return the format of the name of the function that an operation calls; '' for none."""
-    calls = [line for line in row.llvm if ' call ' in line]
-    return calls[0].split('@')[1].split('(')[0] if calls else ''
-
-
-def _tag(lanes: int) -> str:
-    return '' if lanes == 1 else f'.{lanes}'
-
-
-def _each_lane(name: str, arity: int, lanes: int) -> str:
-    """Return a function that calls a function of libm for lane after lane."""
-    kind = vector(lanes)
-    arguments = ', '.join(f'{kind} %a{i}' for i in range(arity))
-    lines = [f'define internal {kind} @{name}{_tag(lanes)}({arguments}) nounwind {{']
-    result = 'undef'
-    for lane in range(lanes):
-        for i in range(arity):
-            lines.append(f'  %x{i}.{lane} = extractelement {kind} %a{i}, i64 {lane}')
-        values = ', '.join(f'double %x{i}.{lane}' for i in range(arity))
-        lines.append(f'  %y{lane} = call double @{name}({values})')
-        lines.append(f'  %r{lane} = insertelement {kind} {result}, double %y{lane}, i64 {lane}')
-        result = f'%r{lane}'
-    return '\n'.join([*lines, f'  ret {kind} {result}', '}'])
-
-
 class _Line:
     """Writes the functions of one trace.
 
-    Values that live across parts, sines and cosines, and what loops read and write have slots in a
-    memory of the whole call.
+    What `Slots` has a slot for lies in a memory of the whole call.
     """
 
     def __init__(
@@ -109,7 +63,7 @@ class _Line:
             'type': self.kind,
             'condition': vector(lanes, 'i1'),
             'suffix': suffix(lanes),
-            'lanes': _tag(lanes),
+            'lanes': lane_tag(lanes),
             'one': splat('1.0', lanes),
         }
         # One call takes several angles of one state, or one angle of several states.
@@ -129,15 +83,7 @@ class _Line:
         count = part_count(len(ordered) + len(ready), size)
         self.parts = cut(ordered, count)
         self.ready = cut(ready, count)
-        self.slots: dict[tuple[str, int], int] = {}
-        self.memory = 0
-        for step in ordered:
-            if isinstance(step, Angles):
-                self.place_angles(step)
-            elif isinstance(trace.nodes[step].operation, Loop):
-                self.slots['l', step] = self.memory
-                self.memory += len(trace.nodes[step].operands)
-        self.place_crossing()
+        self.slots = Slots(trace.nodes, self.parts)
         self.turned_results: dict[int, list[int]] = {}
         for position in self.stores:
             operation, operands = trace.nodes[position]
@@ -147,55 +93,6 @@ class _Line:
         self.constants = {text: place for place, text in enumerate(dict.fromkeys(found))}
         self.lines: list[str] = []
         self.known: set[tuple[str, int]] = set()
-
-    # Memory
-
-    def place_angles(self, step: Angles) -> None:
-        """Give sines and cosines slots, each kind in a row as one call writes them."""
-        size = _padded(len(step.positions))
-        for i, position in enumerate(step.positions):
-            self.slots['s', position] = self.memory + i
-            self.slots['c', position] = self.memory + size + i
-        self.memory += 2 * size
-
-    def place_crossing(self) -> None:
-        """Give slots to values that a later part needs; a slot is free after the last of them."""
-        part_of: dict[int, int] = {}
-        last: dict[int, int] = {}
-        for number, part in enumerate(self.parts):
-            for step in part:
-                if isinstance(step, int):
-                    part_of[step] = number
-                for value in self.needs(step):
-                    last[value] = number
-        free: list[int] = []
-        released: list[list[int]] = [[] for _ in self.parts]
-        for number, part in enumerate(self.parts):
-            free += released[number - 1] if number else []
-            for step in part:
-                if isinstance(step, int) and last.get(step, number) > number:
-                    operation = self.trace.nodes[step].operation
-                    if operation.condition or isinstance(operation, Loop):
-                        continue
-                    slot = free.pop() if free else self.memory
-                    self.memory += slot == self.memory
-                    self.slots['v', step] = slot
-                    released[last[step]].append(slot)
-
-    def needs(self, step: Step) -> list[int]:
-        """Return the positions of values that a step reads; a comparison is done again."""
-        positions = step.positions if isinstance(step, Angles) else (step,)
-        needed: list[int] = []
-        for position in positions:
-            operands = (
-                [position] if isinstance(step, Angles) else self.trace.nodes[position].operands
-            )
-            for x in operands:
-                if isinstance(x, int):
-                    inside = self.trace.nodes[x]
-                    again = inside.operation.condition
-                    needed += [y for y in inside.operands if isinstance(y, int)] if again else [x]
-        return needed
 
     # Instructions
 
@@ -227,7 +124,7 @@ class _Line:
             elif operation.condition:
                 self.compute(reference)
             else:
-                self.load(name, '%memory', self.slots[half, source])
+                self.load(name, '%memory', self.slots.of[half, source])
         return name
 
     def load_constant(self, value: float) -> str:
@@ -259,7 +156,7 @@ class _Line:
         self.known.add(('v', position))
         if operation is ELEMENT:
             loop, place = operands
-            self.load(result, '%memory', self.slots['l', int(loop)] + int(place))
+            self.load(result, '%memory', self.slots.of['l', int(loop)] + int(place))
         else:
             texts = [
                 self.value(x) if isinstance(x, int) else self.load_constant(x) for x in operands
@@ -267,13 +164,13 @@ class _Line:
             self.lines += [
                 '  ' + x.format(*texts, result=result, **self.format) for x in operation.llvm
             ]
-        if ('v', position) in self.slots:
-            self.store(result, '%memory', self.slots['v', position], f'{result}.m')
+        if ('v', position) in self.slots.of:
+            self.store(result, '%memory', self.slots.of['v', position], f'{result}.m')
         self.give(position)
 
     def run_loop(self, position: int, operands: tuple[int | float, ...]) -> None:
         """Call the function of a loop on its first state and captured values, in memory."""
-        name, first = f'%l{position}', self.slots['l', position]
+        name, first = f'%l{position}', self.slots.of['l', position]
         for i, operand in enumerate(operands):
             self.store(self.value(operand), '%memory', first + i, f'{name}.{i}')
         self.lines += [
@@ -291,16 +188,16 @@ class _Line:
         """Call the function of all angles at once, the lanes that are left over repeating one."""
         name = f'%g{step.first}'
         values = [self.value(x) for x in step.positions]
-        size = self.lanes if self.lanes > 1 else _padded(len(values))
+        size = self.lanes if self.lanes > 1 else padded(len(values))
         angles = values[0]
         kind = vector(size)
         if self.lanes == 1 and size > 1:
             angles = self.packed(step, values, size)
-        first = self.slots['s', step.positions[0]]
+        first = self.slots.of['s', step.positions[0]]
         self.lines += [
             self.dialect.element(f'{name}.s', self.kind, '%memory', first),
             self.dialect.element(
-                f'{name}.c', self.kind, '%memory', self.slots['c', step.positions[0]]
+                f'{name}.c', self.kind, '%memory', self.slots.of['c', step.positions[0]]
             ),
             f'  {name}.sd = bitcast {self.pointer} {name}.s to {self.double}',
             f'  {name}.cd = bitcast {self.pointer} {name}.c to {self.double}',
@@ -363,8 +260,7 @@ class _Line:
             texts.append(self.function(name, arguments))
         if several:
             self.lines = []
-            self.memory = max(self.memory, 1)  # parts are handed one, also where nothing crosses
-            self.allocate()
+            self.allocate(least=1)  # parts are handed one, also where nothing crosses
             plain = ', '.join([*parameters(self.trace, self.dialect), f'{self.pointer} %memory'])
             for number in range(len(self.parts)):
                 self.lines.append(f'  call void @{self.name}.{number}({plain})')
@@ -387,9 +283,10 @@ class _Line:
         body = '\n'.join([*self.lines, '  ret void', '}'])
         return f'define internal void @{name}({arguments}) noinline nounwind {{\n{body}'
 
-    def allocate(self) -> None:
-        if self.memory:
-            self.lines.append(f'  %memory = alloca {self.kind}, i64 {self.memory}, align 64')
+    def allocate(self, least: int = 0) -> None:
+        size = max(self.slots.count, least)
+        if size:
+            self.lines.append(f'  %memory = alloca {self.kind}, i64 {size}, align 64')
 
     def table(self) -> list[str]:
         """Return the constants as an array."""
@@ -431,11 +328,3 @@ class _Line:
         for position in step.positions:
             for turned in self.turned_results.pop(position, ()):
                 self.give(turned)
-
-
-def _padded(count: int) -> int:
-    """Return the number of angles that a call takes for so many: the next power of two."""
-    size = 1
-    while size < count:
-        size *= 2
-    return size

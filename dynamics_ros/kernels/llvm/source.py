@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dynamics_ros.kernels.graph.trace import Trace, Variable
+from dynamics_ros.kernels.llvm import external_calls
 from dynamics_ros.kernels.llvm import line as llvm_line
 from dynamics_ros.kernels.llvm import runtime as llvm_runtime
 from dynamics_ros.kernels.llvm.dialect import Dialect, constant, splat, vector
@@ -55,7 +56,7 @@ def with_declarations(
 ) -> str:
     """Return a module of some functions and the declarations of what they call."""
     body = '\n'.join(sections)
-    declared = llvm_line.declarations(body, dialect, lanes)
+    declared = external_calls.declarations(body, dialect, lanes)
     for line in llvm_runtime.declarations(processor, dialect):
         name = line.split(' ', 2)[2].split('(')[0]
         if f'{name}(' in body:

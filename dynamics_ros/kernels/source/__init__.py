@@ -1,4 +1,4 @@
-"""A trace printed as Python or as C.
+"""A trace as text: Python, which can be called, or C.
 
 May import ``kernels.graph``.
 """

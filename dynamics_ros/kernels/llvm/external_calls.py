@@ -1,0 +1,54 @@
+"""Functions of LLVM and libm that operations call, as declarations of LLVM IR."""
+
+from __future__ import annotations
+
+from dynamics_ros.kernels.graph.operations import OPERATIONS, Operation
+from dynamics_ros.kernels.llvm.dialect import Dialect, suffix, vector
+
+
+def declarations(body: str, dialect: Dialect, lanes: int) -> list[str]:
+    """Return declarations of what a body calls of LLVM and libm, and the functions in between."""
+    lines = []
+    for row in OPERATIONS:
+        called = _called(row)
+        if (
+            not called
+            or f'@{called.format(suffix=suffix(lanes), lanes=lane_tag(lanes))}(' not in body
+        ):
+            continue
+        if 'llvm.' in called:
+            kind = vector(lanes)
+            lines.append(f'declare {kind} @{called.format(suffix=suffix(lanes))}({kind})')
+        else:
+            plain = called.format(lanes='')
+            lines.append(f'declare double @{plain}({", ".join(["double"] * row.arity)})')
+            if lanes > 1:
+                lines.append(_each_lane(plain, row.arity, lanes))
+    return lines
+
+
+def _called(row: Operation) -> str:
+    """Return the format of the name of the function that an operation calls; '' for none."""
+    calls = [line for line in row.llvm if ' call ' in line]
+    return calls[0].split('@')[1].split('(')[0] if calls else ''
+
+
+def lane_tag(lanes: int) -> str:
+    """Return what is appended to the name of a function of libm for so many lanes."""
+    return '' if lanes == 1 else f'.{lanes}'
+
+
+def _each_lane(name: str, arity: int, lanes: int) -> str:
+    """Return a function that calls a function of libm for lane after lane."""
+    kind = vector(lanes)
+    arguments = ', '.join(f'{kind} %a{i}' for i in range(arity))
+    lines = [f'define internal {kind} @{name}{lane_tag(lanes)}({arguments}) nounwind {{']
+    result = 'undef'
+    for lane in range(lanes):
+        for i in range(arity):
+            lines.append(f'  %x{i}.{lane} = extractelement {kind} %a{i}, i64 {lane}')
+        values = ', '.join(f'double %x{i}.{lane}' for i in range(arity))
+        lines.append(f'  %y{lane} = call double @{name}({values})')
+        lines.append(f'  %r{lane} = insertelement {kind} {result}, double %y{lane}, i64 {lane}')
+        result = f'%r{lane}'
+    return '\n'.join([*lines, f'  ret {kind} {result}', '}'])
