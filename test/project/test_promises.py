@@ -38,7 +38,8 @@ SECURITY = {
         'test_joint_states_that_cannot_be_right_are_counted_and_change_nothing',
     ),
     'of more than 1 MiB, and requests about parameters': (
-        'test_nodes_repeats.py::test_a_request_larger_than_any_robot_is_refused_before_it_is_read',
+        'test_nodes_serving.py::'
+        'test_a_request_larger_than_any_robot_is_refused_before_anything_is_computed',
         'test_nodes_outsiders.py::test_a_hundred_thousand_entries_are_refused_and_outputs_go_on',
         'test_nodes_outsiders.py::test_values_of_no_type_are_refused_with_a_reason_however_many',
     ),
@@ -189,7 +190,8 @@ INTERFACES = {
         'test_frames_that_are_not_configured_are_answered_from_kernels_of_their_own',
         'test_nodes_kinematics.py::'
         'test_more_frames_than_there_are_are_refused_before_the_outputs_have_to_wait',
-        'test_nodes_repeats.py::test_a_request_larger_than_any_robot_is_refused_before_it_is_read',
+        'test_nodes_serving.py::'
+        'test_a_request_larger_than_any_robot_is_refused_before_anything_is_computed',
     ),
     'How `~/compute_inverse_kinematics` takes a request': NO_PROMISE,
     'The target may be given in any frame of the model': (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import wraps
+from inspect import iscoroutinefunction
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
@@ -16,8 +17,10 @@ from rcl_interfaces.srv import (
     SetParameters,
     SetParametersAtomically,
 )
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.serialization import serialize_message
 from rclpy.service import Service
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
@@ -27,27 +30,32 @@ from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, printabl
 from dynamics_ros.nodes.reporting.node_log import NodeLog
 from dynamics_ros.nodes.reporting.results import FaultLog, failure
 from dynamics_ros.nodes.wire.conversions import NANOSECONDS
-from dynamics_ros.nodes.wire.service_bytes import MOST_BYTES, RefusedRequest, bounded
 
-MOST_ENTRIES = 1000
-"""Parameters that one request may name: no node has so many."""
+MAX_BYTES = 1 << 20
+"""Size of a request about joints and frames: no robot has that many."""
 
-MOST_PARAMETER_BYTES = 16 << 20
-"""Of a request about parameters, one of which may be a robot description."""
+MAX_ENTRIES = 1000
+"""Number of parameters that one request may name: no node has so many."""
 
-ABOUT_PARAMETERS = (
-    *(DescribeParameters, GetParameters, GetParameterTypes, ListParameters),
-    *(SetParameters, SetParametersAtomically),
-)
-"""Requests that begin with a sequence: the names, or the parameters."""
+MAX_PARAMETER_BYTES = 16 << 20
+"""Size of a request about parameters, one of which may be a robot description."""
+
+ENTRIES = {
+    DescribeParameters.Request: 'names',
+    GetParameters.Request: 'names',
+    GetParameterTypes.Request: 'names',
+    ListParameters.Request: 'prefixes',
+    SetParameters.Request: 'parameters',
+    SetParametersAtomically.Request: 'parameters',
+}
+"""Requests about parameters, with the field that lists these."""
 
 
 class GuardedNode(Node):
     """A node whose callbacks end without an error, whoever made them, rclpy or this package.
 
     A fault in a callback is logged once with its traceback and counted. A request that is too large
-    is refused unread, one that fails gets an answer that says so. A /clock that is no time is
-    ignored.
+    is refused, one that fails gets an answer that says so. A /clock that is no time is ignored.
 
     Attributes:
         faults: errors of callbacks that nobody foresaw.
@@ -88,48 +96,57 @@ class GuardedNode(Node):
         self, srv_type: Any, srv_name: str, callback: Callable[..., Any], **options: Any
     ) -> Service[Any, Any]:
         """Offer a service; arguments as of ``rclpy.node.Node``."""
-        entries, most = None, MOST_BYTES
-        if srv_type in ABOUT_PARAMETERS:
-            entries, most = MOST_ENTRIES, MOST_PARAMETER_BYTES
         if srv_type is SetParameters:
             callback = _one_by_one(callback)
         elif srv_type is SetParametersAtomically:
             callback = _all_readable(callback)
+        guarded = self.guarded_service(srv_type, srv_name, callback)
+        if iscoroutinefunction(guarded):
+            # While it waits, the other callbacks of an exclusive group would have to wait as well.
+            options.setdefault('callback_group', ReentrantCallbackGroup())
+        return super().create_service(srv_type, srv_name, guarded, **options)
 
-        service = super().create_service(srv_type, srv_name, callback, **options)
-        self.guard_service(service, srv_name, most, entries)
-        return service
+    def guarded_service(
+        self, kind: Any, name: str, callback: Callable[[Any, Any], Any]
+    ) -> Callable[[Any, Any], Any]:
+        """The callback of a service, or coroutine function, that answers what cannot be answered.
 
-    def guard_service(
-        self, service: Service[Any, Any], name: str, most: int, entries: int | None = None
-    ) -> None:
-        """Have the callback of a service end without an error, and its requests be bounded.
+        Requests that are too large are refused, and errors end in a response that names them.
 
         Args:
-            service: as rclpy has made it.
-            name: for the log.
-            most, entries: as of ``bounded``.
+            kind: service type.
+            name: service name, for the log.
+            callback: from a request and an empty response to the response.
         """
-        kind, callback = service.srv_type, service.callback
+
+        def refusal(error: Exception) -> Any:
+            if not isinstance(error, DynamicsRosError):
+                self.faults.report(name, error)
+            return refused(kind, error)
+
+        if iscoroutinefunction(callback):
+
+            async def answer_later(request: Any, response: Any) -> Any:
+                try:
+                    check_size(request)
+                    return await callback(request, response)
+                except Exception as error:
+                    return refusal(error)
+
+            return answer_later
 
         def answer(request: Any, response: Any) -> Any:
             try:
-                if isinstance(request, RefusedRequest):
-                    raise request.error
+                check_size(request)
                 answered = callback(request, response)
                 text = getattr(answered, 'message', None)
                 if isinstance(text, str):  # of std_srvs; those with a Result come from ``failure``
                     answered.message = printable(text)
                 return answered
             except Exception as error:
-                if not isinstance(error, DynamicsRosError):
-                    self.faults.report(name, error)
-                return refused(kind, error)
+                return refusal(error)
 
-        service.callback = answer
-        service.send_response = self._guarded(service.send_response, name)
-        # What executors ask it to take requests as.
-        service.srv_type = bounded(kind, most, entries)
+        return answer
 
     def _guarded(self, callback: Callable[..., Any], where: str) -> Callable[..., Any]:
         @wraps(callback)  # rclpy looks at how many arguments it takes
@@ -158,6 +175,25 @@ class GuardedNode(Node):
                 )
 
         return take
+
+
+def check_size(request: Any) -> None:
+    """Refuse a request that is too large, before anything is computed from it.
+
+    rclpy has made Python objects of it by then.
+
+    Raises:
+        InvalidArgumentError: too many entries, or bytes as it was sent.
+    """
+    limit = MAX_BYTES
+    field = ENTRIES.get(type(request))
+    if field is not None:
+        limit, count = MAX_PARAMETER_BYTES, len(getattr(request, field))
+        if count > MAX_ENTRIES:
+            raise InvalidArgumentError('request', f'{count} entries', f'at most {MAX_ENTRIES}')
+    size = len(serialize_message(request))
+    if size > limit:
+        raise InvalidArgumentError('request', f'{size} bytes', f'at most {limit}')
 
 
 def refused(kind: Any, error: Exception) -> Any:
@@ -193,7 +229,6 @@ def _one_by_one(callback: Callable[..., Any]) -> Callable[..., Any]:
     """Set what can be set; rclpy's own callback gives up at the first that it cannot read."""
 
     def answer(request: Any, response: Any) -> Any:
-        _check_count(request.parameters)
         for one in request.parameters:
             try:
                 _check_readable(one)
@@ -210,7 +245,6 @@ def _one_by_one(callback: Callable[..., Any]) -> Callable[..., Any]:
 
 def _all_readable(callback: Callable[..., Any]) -> Callable[..., Any]:
     def answer(request: Any, response: Any) -> Any:
-        _check_count(request.parameters)
         for one in request.parameters:
             _check_readable(one)
         response = callback(request, response)
@@ -218,11 +252,6 @@ def _all_readable(callback: Callable[..., Any]) -> Callable[..., Any]:
         return response
 
     return answer
-
-
-def _check_count(parameters: Any) -> None:
-    if len(parameters) > MOST_ENTRIES:  # where requests cannot be looked at in bytes
-        raise InvalidArgumentError('request', f'{len(parameters)} entries', f'up to {MOST_ENTRIES}')
 
 
 def _check_readable(parameter: Any) -> None:

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
 
 from dynamics_ros.errors import DynamicsRosError
-from dynamics_ros.nodes.wire.service_bytes import MOST_BYTES
 
 from .guarded_node import GuardedNode
 
@@ -73,7 +72,10 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
         LifecycleNodeMixin.__init__(self)
         for service in self.services:
             if service not in others:
-                self.guard_service(service, service.srv_name, MOST_BYTES)
+                # rclpy makes these services past ``create_service``.
+                service.callback = self.guarded_service(
+                    service.srv_type, service.srv_name, service.callback
+                )
         if self.executor is not None:
             self.executor.wake()  # which does not know these services yet
 

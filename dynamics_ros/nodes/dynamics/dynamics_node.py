@@ -27,12 +27,10 @@ from dynamics_ros.nodes.robot.large_robots import is_large
 from dynamics_ros.nodes.robot.load_topics import LoadPublisher, gravity_in_root
 from dynamics_ros.nodes.robot.part import Part
 from dynamics_ros.nodes.robot.request_kernels import kernel
-from dynamics_ros.nodes.services.repeats import Numbers, Repeatable
 from dynamics_ros.nodes.services.request_state import (
     RequestedState,
     external_wrenches,
     joint_values,
-    numbers_of,
     requested_state,
     required_frame,
     velocity_names,
@@ -108,19 +106,14 @@ class Dynamics(Part):
         self._torques = Output(node, JointState, '~/gravity_torques', outbox=context.outbox)
         self._replies = Replies(())
         self._load = LoadPublisher(node, context)
-        self._repeats = []
-        for kind, name, motion in (
+        for kind, name, handler in (
             (ComputeInverseDynamics, 'compute_inverse_dynamics', self._inverse_dynamics),
             (ComputeForwardDynamics, 'compute_forward_dynamics', self._forward_dynamics),
-        ):
-            known = serve(node, kind, f'~/{name}', motion, self.faults, repeats=True)
-            self._repeats.append(known)
-        for kind, name, handler in (
             (ComputeDynamicsTerms, 'compute_dynamics_terms', self._dynamics_terms),
             (SetPayload, 'set_payload', self._set_payload),
             (SetGravity, 'set_gravity', self._set_gravity),
         ):
-            serve(node, kind, f'~/{name}', handler, self.faults)
+            serve(node, kind, f'~/{name}', handler)
         self._identification = PayloadAction(
             node,
             context,
@@ -150,8 +143,6 @@ class Dynamics(Part):
         self._prepared = prepared
         self._commanding.adopt(prepared.commands)
         self._replies = self._plan(prepared)
-        for known in self._repeats:
-            known.forget()
         assert self.context.built is not None
         self._load.tell(self.context.built.request)
 
@@ -296,19 +287,16 @@ class Dynamics(Part):
 
     # --- services -------------------------------------------------------------------------------
 
-    async def _inverse_dynamics(self, request: Any, response: Any) -> Repeatable | None:
+    async def _inverse_dynamics(self, request: Any, response: Any) -> None:
         state = requested_state(self.context, request.state, request.base_pose, request.base_twist)
         robot = state.robot
         acceleration = self._acceleration(request, state)
         wrenches = external_wrenches(self.context, robot, request.external_wrenches)
         q, v = state.q, state.required_velocity()
-        tau, used = await self.context.compute(
+        tau = await self.context.compute(
             robot,
             [kernel('inverse_dynamics', *wrenches)],
-            lambda home: (
-                home.inverse_dynamics(q, v, acceleration, wrenches),
-                home.kernel('inverse_dynamics', *wrenches),
-            ),
+            lambda home: home.inverse_dynamics(q, v, acceleration, wrenches),
         )
         # Filled in, not replaced: making messages takes longer than all of the dynamics.
         torques, joints = response.torques, robot.joint_v_indices
@@ -317,9 +305,6 @@ class Dynamics(Part):
         torques.effort = finite_sequence(tau[list(joints.values())])
         if robot.model.root_joint_nv:
             response.base_wrench = wrench_message(_base_six(robot, tau))
-        names = request.acceleration_names or state.names
-        given = numbers_of('accelerations', names, request.accelerations, robot)
-        return self._repeatable(request, state, used, given, 'torques.effort')
 
     def _acceleration(self, request: Any, state: RequestedState) -> Array:
         robot = state.robot
@@ -336,61 +321,19 @@ class Dynamics(Part):
             raise InvalidArgumentError('base_acceleration', 'the base is fixed', 'zero')
         return acceleration
 
-    async def _forward_dynamics(self, request: Any, response: Any) -> Repeatable | None:
+    async def _forward_dynamics(self, request: Any, response: Any) -> None:
         state = requested_state(self.context, request.state, request.base_pose, request.base_twist)
         robot = state.robot
         wrenches = external_wrenches(self.context, robot, request.external_wrenches)
         q, v, effort = state.q, state.required_velocity(), state.required_effort()
-        a, used = await self.context.compute(
+        a = await self.context.compute(
             robot,
             [kernel('forward_dynamics', *wrenches)],
-            lambda home: (
-                home.forward_dynamics(q, v, effort, wrenches),
-                home.kernel('forward_dynamics', *wrenches),
-            ),
+            lambda home: home.forward_dynamics(q, v, effort, wrenches),
         )
         response.joint_names = list(robot.joint_v_indices)
         response.accelerations = finite_sequence(a[list(robot.joint_v_indices.values())])
         response.base_acceleration = accel_message(_base_six(robot, a))
-        given = numbers_of('state.effort', state.names, request.state.effort, robot)
-        return self._repeatable(request, state, used, given, 'accelerations')
-
-    def _repeatable(
-        self,
-        request: Any,
-        state: RequestedState,
-        kernel: Kernel,
-        given: Numbers | Array | None,
-        result: str,
-    ) -> Repeatable | None:
-        """How a request like this would be answered.
-
-        Args:
-            request: has been answered.
-            state: that it is about.
-            kernel: of the positions, the velocities, what is given, and wrenches.
-            given: None where it is not given for all joints.
-            result: the field of the response.
-        """
-        context, robot = self.context, state.robot
-        q = numbers_of('state.position', state.names, request.state.position, robot)
-        v = numbers_of('state.velocity', state.names, request.state.velocity, robot)
-        frames = [context.frame_name(one.header.frame_id) for one in request.external_wrenches]
-        if not state.whole or q is None or v is None or given is None:
-            return None
-        if len(set(frames)) < len(frames):  # the sum of two
-            return None
-        wrenches = [
-            Numbers(f'external_wrenches.{frames.index(frame)}.wrench') for frame in sorted(frames)
-        ]
-        joints = tuple(robot.joint_v_indices.values())
-        names, buffer = context.names, context.buffer
-        return Repeatable(
-            kernel,
-            (q, v, given, *wrenches),
-            Numbers(result, None if joints == tuple(range(robot.nv)) else joints),
-            lambda: context.robot is robot and context.names is names and context.buffer is buffer,
-        )
 
     async def _dynamics_terms(self, request: Any, response: Any) -> None:
         state = requested_state(self.context, request.state, request.base_pose, request.base_twist)

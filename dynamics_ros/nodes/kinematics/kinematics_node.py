@@ -102,7 +102,7 @@ class Kinematics(Part):
             (ComputeInverseKinematics, 'compute_inverse_kinematics', self._searches.answer),
             (ComputeJacobian, 'compute_jacobian', self._jacobian),
         ):
-            serve(node, kind, f'~/{name}', handler, self.faults)
+            serve(node, kind, f'~/{name}', handler)
 
     # --- the robot ------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ from dynamics_ros.nodes.services.request_state import (
     check_count,
     requested_state,
 )
-from dynamics_ros.nodes.services.serving import offer
+from dynamics_ros.nodes.services.serving import SERVICE_QOS
 from dynamics_ros.nodes.wire.conversions import pose_stamped, seconds
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Transform
@@ -106,7 +106,7 @@ class MoveItServices:
             (GetPositionFK, 'compute_fk', self.forward_kinematics),
             (GetPositionIK, 'compute_ik', self.inverse_kinematics),
         ):
-            offer(self._node, kind, name, handler)
+            self._node.create_service(kind, name, handler, qos_profile=SERVICE_QOS)
 
     async def forward_kinematics(self, request: Any, response: Any) -> Any:
         """Poses of links (GetPositionFK)."""

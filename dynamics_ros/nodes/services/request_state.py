@@ -24,8 +24,6 @@ from dynamics_ros.nodes.wire.conversions import (
 )
 from dynamics_ros.robot import Robot
 
-from .repeats import Numbers
-
 NOT_GIVEN = Pose()
 """What a client leaves that knows nothing of a moving base."""
 
@@ -40,7 +38,6 @@ class RequestedState:
         q: configuration.
         velocity, effort: None where neither the request nor the latest state has them.
         names: the joints that the request names; empty when it left the state to the node.
-        whole: whether the request says all of it, and nothing but numbers of joints.
     """
 
     robot: Robot
@@ -49,7 +46,6 @@ class RequestedState:
     velocity: Array | None
     effort: Array | None
     names: tuple[str, ...]
-    whole: bool
 
     def required_velocity(self) -> Array:
         """The velocity.
@@ -112,31 +108,7 @@ def requested_state(
         velocity=v if velocity_known else None,
         effort=effort if effort_known else None,
         names=tuple(state.name),
-        whole=len(named) == robot.nq == robot.nv and not context.buffer.has_base,
     )
-
-
-def numbers_of(
-    field: str, names: Sequence[str], values: Sequence[float], robot: Robot
-) -> Numbers | Array | None:
-    """Where a request has the values of all joints, in the order of the model.
-
-    Args:
-        field: of the values.
-        names: of the joints, as the request has them.
-        values: its values; none: zero.
-        robot: of one coordinate a joint.
-
-    Returns:
-        None where joints are missing.
-    """
-    if not len(values):
-        return np.zeros(robot.nv)
-    column = {name: i for i, name in enumerate(names)}
-    order = tuple(column.get(name, -1) for name in robot.joint_v_indices)
-    if -1 in order:
-        return None
-    return Numbers(field, None if order == tuple(range(len(values))) else order)
 
 
 def with_positions(context: RobotContext, q: Array, state: JointState, argument: str) -> Array:

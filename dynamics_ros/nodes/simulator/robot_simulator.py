@@ -123,7 +123,7 @@ class RobotSimulator(GuardedNode):
         ):
             taken = partial(self._follow, handler)
             self.create_subscription(kind, f'~/{name}', taken, qos_profile_sensor_data)
-        serve(self, ApplyWrench, '~/apply_wrench', self._on_apply_wrench, self.faults)
+        serve(self, ApplyWrench, '~/apply_wrench', self._on_apply_wrench)
         self._start_stamp = 0
         self._start_time = 0.0
         self.get_logger().info(

@@ -24,8 +24,6 @@ class Fallback(Enum):
     """The single-threaded executor, without the events executor."""
     MESSAGES = 'messages'
     """Messages as objects, not as bytes of a known layout."""
-    SERVICES = 'services'
-    """Requests and responses as objects, of any size."""
     RCLPY = 'rclpy'
     """No private API of rclpy: see ``rclpy_private``."""
 

@@ -1,4 +1,4 @@
-"""Requests of any size to any service: what is too large is refused unread."""
+"""Requests of any size to any service: what is too large is refused with a reason."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ import pytest
 pytest.importorskip('rclpy')
 
 from arm import ARM
-from rcl_interfaces.msg import Parameter
+from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import SetParameters
-from rclpy.serialization import deserialize_message, serialize_message
 from ros_harness import client, running
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-from dynamics_ros.nodes.app.guarded_node import MOST_ENTRIES, _one_by_one
-from dynamics_ros.nodes.wire import service_bytes
-from dynamics_ros.nodes.wire.service_bytes import RefusedRequest, bounded
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.nodes.app.guarded_node import ENTRIES, MAX_BYTES, MAX_ENTRIES, check_size
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import (
     ComputeForwardKinematics,
@@ -29,38 +27,33 @@ DOMAIN = 109
 HUGE = 'x' * (2 << 20)
 
 
-def taken(kind, request):
-    return deserialize_message(serialize_message(request), kind.Request)
+def refusal(request) -> str:
+    with pytest.raises(InvalidArgumentError) as caught:
+        check_size(request)
+    return str(caught.value)
 
 
-def test_a_request_is_whole_up_to_its_bound():
-    kind = bounded(ComputeJacobian, 1000)
-    small = ComputeJacobian.Request(frame='tool0', state=JointState(name=['a'], position=[1.0]))
-    assert taken(kind, small) == small
-    large = taken(kind, ComputeJacobian.Request(frame='x' * 1000))
-    assert isinstance(large, RefusedRequest)
-    assert 'expected at most 1000' in str(large.error)
+def test_a_request_is_taken_up_to_its_bound():
+    check_size(Trigger.Request())
+    check_size(ComputeJacobian.Request(frame='tool0', state=JointState(name=['a'])))
+    check_size(ComputeJacobian.Request(frame='x' * (MAX_BYTES - 1000)))
+    large = ComputeJacobian.Request(frame='x' * MAX_BYTES)
+    assert refusal(large).endswith(f'bytes; expected at most {MAX_BYTES}')
 
 
-def test_entries_are_counted_before_they_are_made():
-    kind = bounded(SetParameters, 10**6, 3)
-    for count in (0, 3):
-        request = SetParameters.Request(parameters=[Parameter()] * count)
-        assert taken(kind, request) == request
-    refused = taken(kind, SetParameters.Request(parameters=[Parameter()] * 4))
-    assert str(refused.error) == 'request: 4 entries; expected at most 3'
-    assert taken(bounded(Trigger, 10), Trigger.Request()) == Trigger.Request()
+@pytest.mark.parametrize('kind', ENTRIES, ids=lambda kind: kind.__name__)
+def test_entries_about_parameters_are_counted(kind):
+    entry = Parameter() if ENTRIES[kind] == 'parameters' else 'publish_rate'
+    check_size(kind(**{ENTRIES[kind]: [entry] * MAX_ENTRIES}))
+    told = refusal(kind(**{ENTRIES[kind]: [entry] * (MAX_ENTRIES + 1)}))
+    assert told == f'request: {MAX_ENTRIES + 1} entries; expected at most {MAX_ENTRIES}'
 
 
-def test_where_bytes_cannot_be_had_entries_are_counted_afterwards(monkeypatch):
-    def fail():
-        raise OSError('no such library')
-
-    monkeypatch.setattr(service_bytes, '_middleware', fail)
-    assert bounded(SetParameters, 10, 3) is SetParameters
-    request = SetParameters.Request(parameters=[Parameter()] * (MOST_ENTRIES + 1))
-    with pytest.raises(Exception, match='expected up to 1000'):
-        _one_by_one(lambda *_: pytest.fail('not to be asked'))(request, SetParameters.Response())
+def test_a_description_fits_into_a_parameter():
+    text = ParameterValue(type=4, string_value=HUGE)
+    check_size(SetParameters.Request(parameters=[Parameter(name='a', value=text)]))
+    text.string_value = HUGE * 8
+    assert 'bytes' in refusal(SetParameters.Request(parameters=[Parameter(name='a', value=text)]))
 
 
 @pytest.mark.ros

@@ -36,7 +36,6 @@ STILL = np.zeros(7)
 SAYS = {
     Fallback.EXECUTOR: 'the events executor does not run here',
     Fallback.MESSAGES: 'joint states are read as message objects',
-    Fallback.SERVICES: 'requests are read as message objects',
 }
 """What a process logs that takes it; without private API of rclpy there is nothing to say."""
 
