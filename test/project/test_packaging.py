@@ -329,15 +329,49 @@ def test_setup_takes_no_wheels_where_a_ros_is_sourced(bare_machine):
     assert 'a ROS 2 is sourced (kilted)' in check_machine(bare_machine, **variables).stderr
 
 
-@pytest.mark.skipif(
+IN_THE_REPOSITORY = pytest.mark.skipif(
     os.environ.get('DYNAMICS_ROS_SET_UP') != str(ROOT), reason='scripts/test has not begun this'
 )
+
+
+@IN_THE_REPOSITORY
 def test_setup_has_nothing_to_do_a_second_time():
     for arguments in (['--test', '--ready'], ['--test']):
         answer = subprocess.run(
             [ROOT / 'scripts' / 'setup', *arguments], capture_output=True, text=True, timeout=60
         )
         assert (answer.returncode, answer.stdout, answer.stderr) == (0, '', '')
+
+
+# --- scripts/ros --------------------------------------------------------------------------------
+
+
+def ros(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [ROOT / 'scripts' / 'ros', *arguments], capture_output=True, text=True, timeout=60
+    )
+
+
+@IN_THE_REPOSITORY
+def test_a_machine_without_ros2_starts_every_node_and_tool():
+    assert ros('list').stdout.split() == EXECUTABLES
+    answer = ros('run', 'export_kernels', '--help')
+    assert answer.returncode == 0, answer.stderr
+    assert '--robot' in answer.stdout
+
+
+@IN_THE_REPOSITORY
+def test_a_program_that_there_is_not_is_answered_with_those_that_there_are():
+    answer = ros('run', 'contact_nod')
+    assert answer.returncode == 1
+    assert answer.stderr.startswith('ros: there is no contact_nod; there are: cartesian_servo_node')
+
+
+@pytest.mark.parametrize('arguments', [(), ('run',), ('walk',), ('list', 'more')])
+def test_without_a_command_it_says_which_there_are(arguments):
+    answer = ros(*arguments)
+    assert answer.returncode == 2
+    assert 'scripts/ros run contact_node' in answer.stderr
 
 
 @pytest.fixture
@@ -390,25 +424,34 @@ def test_setup_refuses_an_unknown_argument():
 
 
 LOCKED = {
-    'requirements.lock': ('requirements.in', 'test-requirements.in'),
-    'jazzy.lock': ('jazzy.in',),
+    ('requirements.lock', 'test-requirements.lock'): ('requirements.in', 'test-requirements.in'),
+    ('requirements.lock',): ('requirements.in',),
+    ('jazzy.lock',): ('jazzy.in',),
 }
 
 
-@pytest.mark.parametrize('lock', LOCKED)
+@pytest.mark.parametrize('locks', LOCKED, ids=' '.join)
 @pytest.mark.parametrize('python', ['3.10', '3.11', '3.12', '3.13'])
-def test_the_lock_file_pins_all_that_is_asked_for_once_per_python(python, lock):
+def test_the_lock_files_pin_all_that_is_asked_for_once_per_python(python, locks):
     wheels = ROOT / 'scripts' / 'wheels'
     pins: dict[str, str] = {}
-    for requirement in requirements(wheels / lock):
+    for requirement in [one for lock in locks for one in requirements(wheels / lock)]:
         if requirement.marker is None or requirement.marker.evaluate({'python_version': python}):
             (pin,) = requirement.specifier
             assert pin.operator == '=='
             assert requirement.name not in pins
             pins[requirement.name] = pin.version
-    for name in LOCKED[lock]:
+    for name in LOCKED[locks]:
         for requirement in requirements(wheels / name):
             assert requirement.specifier.contains(pins[requirement.name.lower()])
+
+
+def test_what_only_tests_need_is_not_installed_for_the_demo():
+    wheels = ROOT / 'scripts' / 'wheels'
+    demo = {one.name for one in requirements(wheels / 'requirements.lock')}
+    asked = {one.name.lower() for one in requirements(wheels / 'requirements.in')}
+    tests = {one.name.lower() for one in requirements(wheels / 'test-requirements.in')}
+    assert demo & (tests - asked) == {'pytest'}  # colcon needs it
 
 
 def requirements(path: Path) -> list[Requirement]:
