@@ -30,16 +30,18 @@ def center_of_mass(model: Model, q: Sequence[Scalar]) -> Vector3:
     return first_moment(model, q) * (1.0 / total_mass(model))
 
 
-def total_mass(model: Model) -> float:
+def total_mass(model: Model) -> Scalar:
     """Mass of the moving bodies [kg].
 
     Raises:
         InvalidArgumentError: the model has no mass, so it has no centre of mass.
     """
-    mass = sum(inertia.mass for inertia in model.inertias)
-    if not mass > 0.0:
+    mass: Scalar = 0.0
+    for inertia in model.inertias:
+        mass = mass + inertia.mass
+    if isinstance(mass, (int, float)) and not mass > 0.0:
         raise InvalidArgumentError('model', f'total mass {mass}', 'a robot with mass that moves')
-    return float(mass)
+    return mass
 
 
 def first_moment(model: Model, q: Sequence[Scalar]) -> Vector3:
@@ -55,7 +57,7 @@ def first_moment(model: Model, q: Sequence[Scalar]) -> Vector3:
 
 def carried_moments(
     model: Model, transforms: Sequence[Transform]
-) -> tuple[list[float], list[Vector3]]:
+) -> tuple[list[Scalar], list[Vector3]]:
     """Mass and first moment of each body with all that it carries, in the frame of that body.
 
     Args:

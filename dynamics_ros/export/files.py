@@ -31,7 +31,8 @@ def export_kernels(
     The functions allocate nothing and keep no state; the header says what each takes and returns.
 
     Args:
-        robot: whose kernels; its gravity, payload and locked joints become constants.
+        robot: whose kernels; its gravity, payload and locked joints become constants, of an
+            adjustable robot as well.
         kernels: names with their options, such as ``'inverse_dynamics'``,
             ``'forward_kinematics:tool0'`` or ``'jacobian:tool0:local'``.
         folder: where the files go; made if it is not there.

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+import inspect
+import weakref
 from collections.abc import Callable, Iterable
-from types import MethodType
+from types import BuiltinFunctionType, MethodType
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.kernels import Kernel
+from dynamics_ros.kernels import Kernel, NamedCalls
 from dynamics_ros.kernels.cpython.entry_point import plain_signature
+from dynamics_ros.kernels.process.forks import FreshLock
 from dynamics_ros.model import Model
 
 from .definitions import Key, define
 from .kernel_set import KernelInfo, KernelSet
+from .parameters import explicit
 
 Array = NDArray[np.float64]
 
 _Method = TypeVar('_Method', bound=Callable[..., Any])
+
+NAMING = frozenset(
+    {
+        'forward_kinematics',
+        'frame_velocity',
+        'frame_acceleration',
+        'jacobian',
+        'jacobian_derivative',
+        'jacobian_hessian',
+    }
+)
+"""Kernels whose options a method takes as its last arguments: a frame, then a reference."""
+
+DEFAULT_REFERENCE = 'local_world_aligned'
+"""What these methods take where no reference is given."""
 
 _METHODS: set[Callable[..., Any]] = set()
 """Every function that `kernel_method` has marked."""
@@ -54,9 +73,19 @@ class KernelMethods:
         self.model = model
         self.nq = model.nq
         self.nv = model.nv
-        self._kernel_set = KernelSet(model, backend)
-        self._calls = self._kernel_set.calls
+        self._use(KernelSet(model, backend))
         self._shortcuts: dict[str, Callable[..., Any]] = {}
+        self._named: dict[str, NamedCalls] = {}
+        self._shortened: set[Key] = set()
+        self._naming = FreshLock()
+        self._twin: Any = None
+        self._twin_of: Callable[[], Any] | None = None
+
+    def _use(self, kernels: KernelSet) -> None:
+        """Take another set of kernels of the same model; before the first use of any."""
+        self._kernel_set = kernels
+        self._calls = kernels.calls
+        self._parametric: dict[str, KernelSet] = {}
 
     @property
     def kernels(self) -> dict[str, KernelInfo]:
@@ -67,9 +96,22 @@ class KernelMethods:
         """Whether all of these, named as in ``kernels``, have been compiled so far."""
         return self._kernel_set.names.issuperset(names)
 
-    def kernel(self, name: str, *options: str) -> Kernel:
-        """The compiled function of a name, for callers that keep their own arrays."""
-        return self._kernel_set.kernel((name, *options))
+    def kernel(self, name: str, *options: str, parameters: str = '') -> Kernel:
+        """The compiled function of a name, for callers that keep their own arrays.
+
+        Args:
+            name, options: such as 'inverse_dynamics', or 'jacobian', a frame and a reference.
+            parameters: 'inertias' for a kernel with the inertial parameters of all bodies as one
+                more input (bodies, 10) at the end, in the order of ``regressor``; masses above
+                zero. It is compiled once for all numbers; gravity is a constant of it.
+        """
+        if not parameters:
+            return self._kernel_set.kernel((name, *options))
+        kernels = self._parametric.get(parameters)
+        if kernels is None:
+            made = KernelSet(self.model, self._kernel_set.backend, explicit(parameters))
+            kernels = self._parametric.setdefault(parameters, made)
+        return kernels.kernel((name, *options))
 
     def _run(self, key: Key, *arrays: ArrayLike) -> Any:
         """What the kernel of a key makes of its inputs; compiles it the first time."""
@@ -80,17 +122,71 @@ class KernelMethods:
             define(self.model, key)
             raise
         result = call(*arrays)
-        if key not in self._kernel_set.shortened:
+        if key not in self._shortened:
             self._shorten(key)
         return result
 
     def _shorten(self, key: Key) -> None:
         """Let such a call of the method be one of the machine code, unless it is overridden."""
+        owner = self if self._twin_of is None else self._twin_of()
+        kernel = self._kernel_set.kernel(key)
+        if owner is None or not kernel.ready:
+            return
+        self._shortened.add(key)
         name = key[0]
         function = getattr(type(self), name, None)
-        if function not in _METHODS:
-            self._kernel_set.shortened.add(key)
+        if function not in _METHODS or not isinstance(kernel.call, BuiltinFunctionType):
             return
-        shortcut = self._kernel_set.shortcut(key, MethodType(function, self))
-        if shortcut is not None and name not in self.__dict__:
-            self.__dict__[name] = self._shortcuts[name] = shortcut
+        shortcut = owner._shortcut(key, kernel, MethodType(function, owner._slow_path()))
+        if shortcut is not None and name not in owner.__dict__:
+            owner.__dict__[name] = owner._shortcuts[name] = shortcut
+
+    def _shortcut(
+        self, key: Key, kernel: Kernel, method: Callable[..., Any]
+    ) -> Callable[..., Any] | None:
+        """A builtin in the place of a bound method that goes straight to the machine code.
+
+        Args:
+            key, kernel: of a kernel with an entry point.
+            method: the method itself, for whatever is not one array an input, and for names
+                other than those of the keys that this function was called with.
+
+        Returns:
+            None where there is none.
+        """
+        if len(key) == 1:
+            return kernel.bind(method, method) if _takes_inputs(method, kernel) else None
+        name, *names = key
+        if name not in NAMING:
+            return None
+        arrays = len(kernel.trace.arguments)
+        with self._naming:
+            calls = self._named.get(name)
+            if calls is None:
+                calls = self._named[name] = NamedCalls(method)
+            calls.add(arrays, tuple(names), kernel.call)
+            if names[1:] == [DEFAULT_REFERENCE]:
+                calls.add(arrays, (names[0],), kernel.call)
+        return calls.function
+
+    def _slow_path(self) -> Any:
+        """The same without builtins, whose methods these call.
+
+        So builtins do not refer to the object that refers to them: one that nobody uses any more
+        goes at once, without a collection of cycles.
+        """
+        if self._twin is None:
+            twin = object.__new__(type(self))
+            own = {name: x for name, x in vars(self).items() if name not in self._shortcuts}
+            twin.__dict__.update(own, _shortcuts={}, _named={}, _twin_of=weakref.ref(self))
+            self._twin = twin
+        return self._twin
+
+
+def _takes_inputs(method: Callable[..., Any], kernel: Kernel) -> bool:
+    """Whether a method may be called with the arguments of a kernel and nothing else."""
+    parameters = list(inspect.signature(method).parameters.values())
+    inputs = [x.name for x in kernel.trace.arguments]
+    rest = parameters[len(inputs) :]
+    same = [x.name for x in parameters[: len(inputs)]] == inputs
+    return same and all(x.default is not x.empty for x in rest)

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.model import Joint, Model, build_model
+from dynamics_ros.model import ROOT, Joint, Model, build_model
+from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.spatial import Inertia, Matrix3, Vector3
 
 from .arguments import check_not_negative, finite_matrix, finite_vector
 from .dynamics import Dynamics
 from .kernel_methods import Array
+from .kernel_set import KernelSet
 from .kinematics import Kinematics
+from .parameters import Adjustable, Folded
 
 DEFAULT_GRAVITY = (0.0, 0.0, -9.81)
 
@@ -48,6 +51,8 @@ class RigidBodySystem(Kinematics, Dynamics):
         velocity_limits, effort_limits: per velocity after the root joint; inf where there is none.
         model: the Model underneath.
     """
+
+    _own: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, model: Model, backend: str = 'auto') -> None:
         """Make the system of a model.
@@ -82,6 +87,7 @@ class RigidBodySystem(Kinematics, Dynamics):
         gravity: Sequence[float] = DEFAULT_GRAVITY,
         locked_joints: Mapping[str, float] | None = None,
         backend: str = 'auto',
+        adjustable: bool = False,
     ) -> _Kind:
         """Read a robot from URDF.
 
@@ -91,13 +97,42 @@ class RigidBodySystem(Kinematics, Dynamics):
             gravity: in the root frame [m/s^2].
             locked_joints: joint name to the constant position it is kept at.
             backend: 'llvm', 'python' or 'auto'.
+            adjustable: whether gravity, and a payload at the tool, may change without compiling
+                anything: see ``adjustable``. The tool is the link that ``tool_frame`` finds.
 
         Raises:
             ModelError: the description is not a robot; the error names element and reason.
             InvalidArgumentError: another argument is wrong.
         """
-        model = build_model(read_urdf(source), root_joint, gravity, locked_joints)
-        return cls(model, backend)
+        description = read_urdf(source)
+        robot = cls(build_model(description, root_joint, gravity, locked_joints), backend)
+        return robot.adjustable(tool_frame(description)) if adjustable else robot
+
+    def adjustable(self: _Kind, *frames: str) -> _Kind:
+        """The same robot with gravity and payload as inputs of its kernels, not constants.
+
+        ``with_gravity`` and ``with_payload`` of such a robot compile nothing: the robots that they
+        return share its kernels, each with numbers of its own. Its dynamics takes some more
+        operations, since less is known when it is compiled.
+
+        Args:
+            frames: where payloads are held. A payload at a frame of another body makes a robot
+                with new kernels, for which that body counts as well from then on.
+
+        Raises:
+            UnknownFrameError: no such frame.
+        """
+        bodies = {self.model.frame(frame).body for frame in frames} - {ROOT}
+        parameters = Adjustable(tuple(sorted(bodies)))
+        return self._remade(self.model, self._without_payload, parameters)
+
+    def shares_kernels_with(self, other: RigidBodySystem) -> bool:
+        """Whether both run the same machine code, which takes gravity and payload as inputs."""
+        return self._kernel_set.shares(other._kernel_set)
+
+    def with_load_of(self: _Kind, other: RigidBodySystem) -> _Kind:
+        """This robot with the gravity and payload of another robot of the same description."""
+        return self._remade(other.model, other._without_payload)
 
     def with_gravity(self: _Kind, gravity: Sequence[float]) -> _Kind:
         """The same robot, payload included, under another gravity [m/s^2] in the root frame."""
@@ -125,28 +160,51 @@ class RigidBodySystem(Kinematics, Dynamics):
                 symmetric positive semidefinite.
             UnknownFrameError: no such frame.
         """
-        bare = self._without_payload
+        bare, parameters = self._without_payload, self._kernel_set.parameters
         payload = _payload_inertia(mass, center_of_mass, inertia)
-        model = bare if frame is None else bare.with_added_inertia(frame, payload)
-        return self._remade(model, bare)
+        if frame is None:
+            return self._remade(bare, bare)
+        body = bare.frame(frame).body
+        if isinstance(parameters, Adjustable):
+            parameters = parameters.including(body)
+        return self._remade(bare.with_added_inertia(frame, payload), bare, parameters)
 
-    def _remade(self: _Kind, model: Model, without_payload: Model) -> _Kind:
-        """A robot of the same class, with what a subclass or a user has added to this one."""
-        made, arguments, added = self.__reduce__()
-        other: _Kind = made(*arguments[:2], model, without_payload)
-        other.__dict__.update(added)
+    def _remade(
+        self: _Kind, model: Model, without_payload: Model, parameters: Folded | None = None
+    ) -> _Kind:
+        """A robot of the same class, with what a subclass or a user has added to this one.
+
+        It shares the kernels of this one where they fit.
+        """
+        before = self._kernel_set
+        if parameters is None or parameters == before.parameters:
+            kernels = before.of(model)
+        else:
+            kernels = KernelSet(model, before.backend, parameters)
+        other: _Kind = _restored(type(self), kernels, without_payload)  # type: ignore[assignment]
+        other.__dict__.update(self._added())
         return other
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Machine code stays in its process; a copy makes its own.
-        backend = self._kernel_set.backend
-        own = vars(RigidBodySystem(self.model, backend)).keys() | self._shortcuts.keys()
-        added = {
+    def _added(self) -> dict[str, Any]:
+        """The attributes that are not those of this class."""
+        if not self._own:
+            made = RigidBodySystem(self.model, self._kernel_set.backend)
+            RigidBodySystem._own = frozenset(vars(made))
+        shortcuts = self._shortcuts
+        return {
             name: value
             for name, value in vars(self).items()
-            if name not in own or value is not self._shortcuts.get(name, value)
+            if not (name in self._own or (name in shortcuts and value is shortcuts[name]))
         }
-        return _restored, (type(self), backend, self.model, self._without_payload), added
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        original = self._twin_of and self._twin_of()
+        if original:
+            return original.__reduce__()
+        # Machine code stays in its process; a copy makes its own.
+        kernels = self._kernel_set
+        own = (type(self), self.model, kernels.backend, kernels.parameters, self._without_payload)
+        return _copied, own, self._added()
 
 
 def _per_coordinate(joints: Sequence[Joint], value: Callable[[Joint], float]) -> Array:
@@ -175,10 +233,21 @@ def _payload_inertia(mass: float, center_of_mass: ArrayLike, inertia: ArrayLike 
 
 
 def _restored(
-    kind: type[RigidBodySystem], backend: str, model: Model, without_payload: Model
+    kind: type[RigidBodySystem], kernels: KernelSet, without_payload: Model
 ) -> RigidBodySystem:
     # A subclass may want other arguments; what its __init__ has added comes as attributes.
     robot: RigidBodySystem = object.__new__(kind)
-    RigidBodySystem.__init__(robot, model, backend)
+    RigidBodySystem.__init__(robot, kernels.model, kernels.backend)
+    robot._use(kernels)
     robot._without_payload = without_payload
     return robot
+
+
+def _copied(
+    kind: type[RigidBodySystem],
+    model: Model,
+    backend: str,
+    parameters: Folded,
+    without_payload: Model,
+) -> RigidBodySystem:
+    return _restored(kind, KernelSet(model, backend, parameters), without_payload)

@@ -73,9 +73,12 @@ class Inertia:
         mass = self.mass + other.mass
         if _is_zero(mass):
             return Inertia(0.0, self.center, self.rotational + other.rotational)
-        center = (self.center * self.mass + other.center * other.mass) * (1.0 / mass)
+        # Symbols may turn out to be zero; then the centre is the origin.
+        none = where_less(mass, SMALLEST_MASS, 1.0, 0.0)
+        inverse = (1.0 - none) / (mass + none)
+        center = (self.center * self.mass + other.center * other.mass) * inverse
         rotational = self.rotational + other.rotational
-        reduced = self.mass * other.mass * (1.0 / mass)
+        reduced = self.mass * other.mass * inverse
         parallel = _parallel_axis(self.center - other.center)
         return Inertia(mass, center, rotational + parallel * reduced)
 

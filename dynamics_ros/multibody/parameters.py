@@ -1,0 +1,132 @@
+"""Gravity and inertial parameters as inputs of kernels: which there are, and their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.model import ROOT, Model
+from dynamics_ros.spatial import Inertia, Matrix3, Scalar, Vector3
+
+Array = NDArray[np.float64]
+
+INPUT = 'parameters'
+"""Name of the last input of kernels that have parameters."""
+
+INERTIA = 10
+"""Numbers of the inertia of a body."""
+
+
+@dataclass(frozen=True)
+class Folded:
+    """No parameters: gravity and inertias are constants of the kernels."""
+
+    bound = False
+
+    def shape(self, model: Model) -> tuple[int, ...] | None:
+        """Shape of the input; None where kernels have none."""
+        return None
+
+    def numbers(self, model: Model) -> Array | None:
+        """What the input is for a model."""
+        return None
+
+    def model(self, model: Model, parameters: Any) -> Model:
+        """The model with parameters in place of its own numbers."""
+        return model
+
+    def fits(self, model: Model, other: Model) -> bool:
+        """Whether kernels of one model compute the other one, with its numbers for parameters."""
+        return False
+
+
+FOLDED = Folded()
+
+
+@dataclass(frozen=True)
+class Adjustable(Folded):
+    """Gravity, and the inertias of some bodies, bound to numbers of the robot.
+
+    The numbers are gravity (3) and for each body m, c (3), Ixx Ixy Iyy Ixz Iyz Izz about c. This
+    form needs no division, so that a body without mass is no exception.
+
+    Attributes:
+        bodies: indices of the bodies.
+    """
+
+    bodies: tuple[int, ...]
+    bound = True
+
+    def including(self, body: int) -> Adjustable:
+        """With one more body, unless that is the root, which nothing moves."""
+        return Adjustable(tuple(sorted({*self.bodies, body} - {ROOT})))
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        """Shape of the input."""
+        return (3 + INERTIA * len(self.bodies),)
+
+    def numbers(self, model: Model) -> Array:
+        """What the input is for a model."""
+        found: list[Scalar] = [*model.gravity]
+        for body in self.bodies:
+            inertia = model.inertias[body]
+            found += [inertia.mass, *inertia.center, *_upper(inertia.rotational)]
+        return np.array(found, dtype=np.float64)
+
+    def model(self, model: Model, parameters: Sequence[Scalar]) -> Model:
+        """The model with parameters in place of its own numbers."""
+        inertias = list(model.inertias)
+        for i, body in enumerate(self.bodies):
+            start = 3 + INERTIA * i
+            mass, *rest = parameters[start : start + INERTIA]
+            inertias[body] = Inertia(mass, Vector3(*rest[:3]), _symmetric(rest[3:]))
+        return replace(model, gravity=Vector3(*parameters[:3]), inertias=tuple(inertias))
+
+    def fits(self, model: Model, other: Model) -> bool:
+        """Whether kernels of one model compute the other one, with its numbers for parameters."""
+        if model.joints is not other.joints or model.frames is not other.frames:
+            return False
+        pairs = enumerate(zip(model.inertias, other.inertias, strict=True))
+        return all(a is b for i, (a, b) in pairs if i not in self.bodies)
+
+
+@dataclass(frozen=True)
+class Inertias(Folded):
+    """The inertias of all bodies as an input (bodies, 10), in the order of ``regressor``."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        """Shape of the input."""
+        return (len(model.joints), INERTIA)
+
+    def model(self, model: Model, parameters: Sequence[Sequence[Scalar]]) -> Model:
+        """The model with parameters in place of its own numbers."""
+        return replace(model, inertias=tuple(Inertia.of_parameters(x) for x in parameters))
+
+
+EXPLICIT = {'inertias': Inertias()}
+"""What ``RigidBodySystem.kernel`` can have as an input, by name."""
+
+
+def explicit(name: str) -> Folded:
+    """The parameters of a name.
+
+    Raises:
+        InvalidArgumentError: there are none.
+    """
+    if name not in EXPLICIT:
+        raise InvalidArgumentError('parameters', repr(name), f'one of {tuple(EXPLICIT)}')
+    return EXPLICIT[name]
+
+
+def _upper(matrix: Matrix3) -> list[Scalar]:
+    return [matrix[place] for place in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))]
+
+
+def _symmetric(upper: Sequence[Scalar]) -> Matrix3:
+    xx, xy, yy, xz, yz, zz = upper
+    return Matrix3(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))

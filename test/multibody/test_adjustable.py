@@ -1,0 +1,292 @@
+"""Robots whose gravity and payload are inputs of their kernels."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import weakref
+
+import numpy as np
+import pytest
+from tolerances import EXACT, LAW
+
+from benchmarks.robots import urdf_path
+from dynamics_ros import Robot
+from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
+from dynamics_ros.export import export_kernels
+from dynamics_ros.kernels import Program, Step, compilation
+
+GRAVITY = (1.0, -2.0, -9.0)
+PAYLOAD = (2.0, (0.02, 0.0, 0.1), np.diag([0.01, 0.02, 0.015]))
+
+METHODS = {
+    'gravity': 'q',
+    'nonlinear_effects': 'qv',
+    'inverse_dynamics': 'qva',
+    'forward_dynamics': 'qva',
+    'coriolis': 'qv',
+    'mass_matrix': 'q',
+    'mass_matrix_inverse': 'q',
+    'momentum_observer_terms': 'qv',
+    'kinetic_energy': 'qv',
+    'potential_energy': 'q',
+    'center_of_mass': 'q',
+    'com_jacobian': 'q',
+    'centroidal_map': 'q',
+    'centroidal_momentum': 'qv',
+    'inverse_dynamics_derivatives': 'qva',
+    'forward_dynamics_derivatives': 'qva',
+    'regressor': 'qva',
+}
+
+
+@pytest.fixture(scope='module', params=[('xarm7', 'fixed'), ('ur5', 'floating')])
+def folded(request):
+    name, root_joint = request.param
+    return Robot.from_urdf(urdf_path(name), root_joint)
+
+
+@pytest.fixture(scope='module')
+def adjustable(folded):
+    return folded.adjustable(folded.frame_names[-1])
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """The traces that are compiled meanwhile."""
+    traces, make = [], compilation.Compilation
+
+    def noted(trace, *more):
+        traces.append(trace)
+        return make(trace, *more)
+
+    monkeypatch.setattr('dynamics_ros.kernels.kernel.Compilation', noted)
+    return traces
+
+
+def state(robot, seed=0):
+    rng = np.random.default_rng(seed)
+    q = robot.random_configuration(rng)
+    return {'q': q, 'v': rng.normal(size=robot.nv), 'a': rng.normal(size=robot.nv)}
+
+
+def loaded(robot, gravity=GRAVITY, payload=PAYLOAD):
+    return robot.with_gravity(gravity).with_payload(robot.frame_names[-1], *payload)
+
+
+def results(robot, name, values):
+    found = getattr(robot, name)(*[values[x] for x in METHODS[name]])
+    return found if isinstance(found, tuple) else (found,)
+
+
+def assert_same(a, b, name, values, tolerance=LAW):
+    for mine, other in zip(results(a, name, values), results(b, name, values), strict=True):
+        scale = max(1.0, float(np.abs(other).max()))
+        np.testing.assert_allclose(mine, other, rtol=0.0, atol=tolerance * scale, err_msg=name)
+
+
+@pytest.mark.parametrize('name', METHODS)
+def test_every_method_is_that_of_the_folded_robot(folded, adjustable, name):
+    values = state(folded)
+    assert_same(adjustable, folded, name, values)
+    assert_same(loaded(adjustable), loaded(folded), name, values)
+
+
+def test_of_many_states_in_plain_python_and_in_vectors():
+    folded = Robot.from_urdf(urdf_path('ur5'))
+    many = np.array([state(folded, seed)['q'] for seed in range(50)])
+    wanted = loaded(folded).gravity(many)
+    for backend in ('python', 'llvm'):
+        robot = loaded(Robot.from_urdf(urdf_path('ur5'), backend=backend, adjustable=True))
+        np.testing.assert_allclose(robot.gravity(many), wanted, rtol=EXACT, atol=1e-12)
+
+
+def test_a_change_compiles_nothing_and_leaves_the_robot_before_alone(adjustable, compiled):
+    values = state(adjustable)
+    before = {name: results(adjustable, name, values) for name in METHODS}
+    compiled.clear()
+    for i in range(50):
+        other = loaded(adjustable, (0.1 * i, 0.0, -9.81), (0.1 * i,))
+        results(other, list(METHODS)[i % len(METHODS)], values)
+        assert other.has_kernels(adjustable.kernels) and other.shares_kernels_with(adjustable)
+    assert not compiled
+    for name, found in before.items():
+        for mine, other in zip(found, results(adjustable, name, values), strict=True):
+            # The first were perhaps computed by plain Python, while machine code was being made.
+            scale = max(1.0, float(np.abs(other).max()))
+            np.testing.assert_allclose(mine, other, rtol=0.0, atol=EXACT * scale)
+
+
+def test_a_folded_robot_shares_nothing(folded):
+    assert not folded.shares_kernels_with(folded.with_gravity(GRAVITY))
+    assert folded.kernel('gravity').bound is None
+
+
+def test_kernels_without_dynamics_are_the_folded_ones(folded, adjustable):
+    frame = folded.frame_names[-1]
+    for key in (('forward_kinematics', frame), ('jacobian', frame, 'local'), ('all_frames',)):
+        kernel = adjustable.kernel(*key)
+        assert kernel.bound is None
+        assert kernel.operation_count == folded.kernel(*key).operation_count
+
+
+def test_a_payload_elsewhere_compiles_once_and_then_is_as_quick(compiled):
+    folded = Robot.from_urdf(urdf_path('xarm7'))
+    elbow, hand = folded.body_names[3], folded.frame_names[-1]
+    robot = folded.adjustable(hand)
+    values = state(robot)
+    results(robot, 'gravity', values)
+    compiled.clear()
+    for mass in (1.0, 2.0, 3.0):
+        robot = robot.with_payload(elbow, mass)
+        assert_same(robot, folded.with_payload(elbow, mass), 'gravity', values)
+    ours = [x for x in compiled if x.bound]
+    assert len(ours) == 1
+    compiled.clear()
+    robot = robot.with_payload(hand, 1.0)  # both bodies count now
+    assert_same(robot, folded.with_payload(hand, 1.0), 'gravity', values)
+    assert not [x for x in compiled if x.bound]
+
+
+def test_a_payload_is_replaced_and_taken_away(adjustable, folded):
+    values, frame = state(folded), folded.frame_names[-1]
+    heavy = loaded(adjustable)
+    assert heavy.total_mass == pytest.approx(folded.total_mass + 2.0)
+    assert_same(heavy.with_payload(frame, 1.0), loaded(folded, payload=(1.0,)), 'gravity', values)
+    bare = heavy.with_payload(None).with_gravity([*folded.model.gravity])
+    assert_same(bare, folded, 'gravity', values)
+    assert bare.shares_kernels_with(adjustable)
+
+
+def test_steps_of_a_program_have_the_load_of_their_robot(adjustable):
+    q, load = state(adjustable)['q'], loaded(adjustable)
+    one, other = np.zeros(load.nv), np.zeros(load.nv)
+    steps = [Step(x.kernel('gravity'), (q,), (y,)) for x, y in ((adjustable, one), (load, other))]
+    assert Program(steps).run()
+    np.testing.assert_array_equal(one, adjustable.gravity(q))
+    np.testing.assert_array_equal(other, load.gravity(q))
+
+
+@pytest.mark.parametrize(
+    'way', [copy.copy, copy.deepcopy, lambda robot: pickle.loads(pickle.dumps(robot))]
+)
+def test_copies_are_adjustable_with_kernels_of_their_own(way):
+    robot = loaded(Robot.from_urdf(urdf_path('ur5'), adjustable=True))
+    values = state(robot)
+    results(robot, 'gravity', values)
+    other = way(robot)
+    assert not other.shares_kernels_with(robot) and not other.kernels
+    assert_same(other, robot, 'gravity', values, EXACT)
+    assert_same(other.with_gravity((0, 0, 0)), robot.with_gravity((0, 0, 0)), 'gravity', values)
+    assert other.with_gravity((0, 0, 0)).shares_kernels_with(other)
+
+
+def test_subclasses_stay_what_they_are():
+    class Labelled(Robot):
+        def gravity(self, q):
+            return 2.0 * super().gravity(q)
+
+    robot = Labelled.from_urdf(urdf_path('ur5'), adjustable=True)
+    robot.label = 'left'
+    q = state(robot)['q']
+    other = loaded(robot)
+    assert (type(other), other.label) == (Labelled, 'left')
+    right = loaded(Robot.from_urdf(urdf_path('ur5'))).gravity(q)
+    for _ in range(3):
+        np.testing.assert_allclose(other.gravity(q), 2.0 * right, rtol=EXACT)
+
+
+@pytest.mark.parametrize('mass', [0.0, 1.5])
+def test_a_body_without_mass_is_no_exception(mass):
+    arm = """<robot name="arm"><link name="base"/><link name="rod"><inertial><mass value="1"/>
+      <origin xyz="0 0 0.2"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/>
+      </inertial></link><link name="tip"/>
+      <joint name="a" type="continuous"><parent link="base"/><child link="rod"/></joint>
+      <joint name="b" type="continuous"><parent link="rod"/><child link="tip"/>
+      <origin xyz="0 0 0.5"/><axis xyz="0 1 0"/></joint></robot>"""
+    folded, values = Robot.from_urdf(arm), {'q': np.array([0.3, 0.5]), 'v': np.array([1.0, -2.0])}
+    robot = folded.adjustable('tip').with_payload('tip', mass, (0.1, 0.0, 0.0))
+    right = folded.with_payload('tip', mass, (0.1, 0.0, 0.0))
+    for name in ('gravity', 'mass_matrix', 'coriolis', 'center_of_mass', 'kinetic_energy'):
+        assert_same(robot, right, name, values)
+
+
+def test_the_tool_may_carry_by_default():
+    robot = Robot.from_urdf(urdf_path('xarm7'), adjustable=True)
+    assert robot.with_payload('link_eef', 1.0).shares_kernels_with(robot)
+    assert robot.with_payload('link_base', 1.0).shares_kernels_with(robot)  # nothing moves it
+    assert not robot.with_payload('link4', 1.0).shares_kernels_with(robot)
+    with pytest.raises(UnknownFrameError):
+        robot.adjustable('nowhere')
+
+
+def test_the_load_of_another_robot(adjustable, folded):
+    values, other = state(folded), loaded(adjustable)
+    taken = copy.copy(adjustable).with_load_of(other)
+    assert_same(taken, other, 'inverse_dynamics', values, EXACT)
+    assert_same(taken.with_payload(None), other.with_payload(None), 'gravity', values, EXACT)
+
+
+def test_exported_kernels_have_the_load_as_constants(folded, adjustable, tmp_path):
+    texts = []
+    for robot, name in ((folded, 'a'), (adjustable, 'b')):
+        code, _ = export_kernels(loaded(robot), ['gravity'], tmp_path / name, 'x')
+        texts.append(code.read_text())
+    assert texts[0] == texts[1]
+
+
+def test_a_robot_that_nobody_uses_goes_without_a_collection(adjustable):
+    values = state(adjustable)
+    robot = loaded(adjustable)
+    for name in ('gravity', 'mass_matrix'):
+        results(robot, name, values)
+        results(robot, name, values)
+    robot.forward_kinematics(values['q'], robot.frame_names[-1])
+    method, seen = robot.gravity, weakref.ref(robot)
+    right = method(values['q'])
+    gc.disable()
+    try:
+        del robot
+        assert seen() is None
+        np.testing.assert_array_equal(method(list(values['q'])), right)
+        assert pickle.loads(pickle.dumps(method))(values['q']) == pytest.approx(right)
+    finally:
+        gc.enable()
+
+
+@pytest.fixture(scope='module')
+def robot():
+    return Robot.from_urdf(urdf_path('xarm7'))
+
+
+class TestInertiasAsAnInput:
+    def parameters(self, robot, seed=1):
+        rng = np.random.default_rng(seed)
+        return robot.inertial_parameters().reshape(-1, 10) * rng.uniform(0.5, 2.0, (robot.nv, 1))
+
+    def test_the_torques_are_those_of_the_regressor(self, robot):
+        kernel, values = robot.kernel('inverse_dynamics', parameters='inertias'), state(robot)
+        given, pi = tuple(values.values()), self.parameters(robot)
+        wanted = robot.regressor(*given) @ pi.ravel()
+        np.testing.assert_allclose(kernel(*given, pi), wanted, rtol=LAW, atol=LAW)
+
+    @pytest.mark.parametrize('name', ['inverse_dynamics', 'mass_matrix', 'forward_dynamics'])
+    def test_with_the_parameters_of_the_robot_it_is_the_kernel_of_the_robot(self, robot, name):
+        kernel, values = robot.kernel(name, parameters='inertias'), state(robot)
+        assert kernel.trace.inputs[-1] == ('parameters', (robot.nv, 10))
+        given = [values[x] for x in METHODS[name]]
+        pi = robot.inertial_parameters().reshape(-1, 10)
+        np.testing.assert_allclose(kernel(*given, pi), getattr(robot, name)(*given), rtol=LAW)
+        assert kernel is robot.kernel(name, parameters='inertias')
+
+    def test_parameters_broadcast_as_every_input_does(self, robot):
+        kernel, values = robot.kernel('inverse_dynamics', parameters='inertias'), state(robot)
+        many = np.array([self.parameters(robot, seed) for seed in range(40)])
+        found = kernel(*values.values(), many)
+        assert found.shape == (40, robot.nv)
+        np.testing.assert_allclose(found[7], kernel(*values.values(), many[7]), rtol=EXACT)
+
+    def test_other_names_are_refused(self, robot):
+        with pytest.raises(InvalidArgumentError, match='inertias'):
+            robot.kernel('gravity', parameters='lengths')
