@@ -13,7 +13,7 @@ from dynamics_ros.model.model import ROOT_JOINTS
 from dynamics_ros.multibody.rigid_body_system import DEFAULT_GRAVITY
 from dynamics_ros.robot import Robot
 
-from .catalogue import CATALOGUE
+from .catalogue import usages
 from .files import export_kernels
 
 
@@ -77,9 +77,9 @@ def _robot(options: argparse.Namespace) -> Robot:
 
 
 def _list(robot: Robot | None) -> None:
-    usages = {entry.usage(name): entry.summary for name, entry in CATALOGUE.items()}
-    width = max(map(len, usages))
-    for usage, summary in usages.items():
+    listed = usages()
+    width = max(map(len, listed))
+    for usage, summary in listed.items():
         print(f'{usage:{width}}  {summary}')
     if robot is not None:
         print('\nframes: ' + ' '.join(robot.frame_names))

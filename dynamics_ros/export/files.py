@@ -75,8 +75,8 @@ def _functions(model: Model, texts: Sequence[str], prefix: str) -> list[Function
         if name in functions:
             problem = f'{":".join(functions[name].key)!r} and {":".join(key)!r}'
             raise InvalidArgumentError('kernels', problem, f'names that differ, not twice {name}')
-        definition = define(model, key)
-        traced = trace(definition.function, definition.inputs, name, ' '.join(key))
+        formula = define(model, key)
+        traced = trace(formula.function, formula.inputs, name, ' '.join(key))
         functions[name] = Function(key, traced, c_function(traced))
     return list(functions.values())
 

@@ -9,11 +9,9 @@ from typing import NamedTuple
 from dynamics_ros.kernels import Trace
 from dynamics_ros.kernels.source.c import CFunction, comment, helpers
 from dynamics_ros.model import Joint
-from dynamics_ros.multibody.definitions import Key
-from dynamics_ros.multibody.kernel_set import SOLVERS
+from dynamics_ros.multibody.definitions import DEFINITIONS, Key
+from dynamics_ros.multibody.definitions.definition import INPUTS, Options
 from dynamics_ros.robot import Robot
-
-from .catalogue import CATALOGUE, INPUTS
 
 UNITS = {'prismatic': ('m', 'm/s', 'm/s^2', 'N')}
 """Of position, velocity, acceleration and torque of a joint; of the others see `ANGULAR`."""
@@ -124,15 +122,17 @@ def _units(joint: Joint) -> tuple[str, str, str, str]:
 def _meaning(function: Function, robot: Robot) -> Iterator[str]:
     """What a function computes, takes and returns."""
     name, *options = function.key
-    traced, entry = function.trace, CATALOGUE[name]
-    yield f'{entry.summary[0].upper()}{entry.summary[1:]}.'
-    if entry.frame:
-        yield f'Frame: {options[0]}.' + (f' Reference: {options[1]}.' if entry.reference else '')
-    if entry.prescribed:
+    traced, definition = function.trace, DEFINITIONS[name]
+    yield f'{definition.summary[0].upper()}{definition.summary[1:]}.'
+    if definition.options is Options.FRAME:
+        yield f'Frame: {options[0]}.'
+    elif definition.options is Options.FRAME_AND_REFERENCE:
+        yield f'Frame: {options[0]}. Reference: {options[1]}.'
+    elif definition.options is Options.PRESCRIBED:
         yield f'Given accelerations: of v[{", ".join(options)}].' if options else 'None is given.'
     if name == 'all_frames':
         yield from textwrap.wrap(f'Frames: {", ".join(robot.frame_names)}.', 90)
-    if name in SOLVERS:
+    if definition.may_be_singular:
         yield 'Where the mass matrix is singular, results are infinite or NaN.'
     for i, (x, c_name) in enumerate(zip(traced.inputs, function.code.inputs, strict=True)):
         meaning = INPUTS.get(x.name)
@@ -141,7 +141,7 @@ def _meaning(function: Function, robot: Robot) -> Iterator[str]:
             meaning = f'force [N] and torque [N m] of the environment on {frame}, in that frame'
         yield f'  in   {c_name} {_shape(x.shape)}: {meaning}'
     for x, c_name in zip(traced.outputs, function.code.outputs, strict=True):
-        yield f'  out  {c_name} {_shape(x.shape)}: {entry.results.get(x.name, entry.result)}'
+        yield f'  out  {c_name} {_shape(x.shape)}: {definition.outputs[x.name]}'
     memory = function.code.memory * 8 // 1000
     yield f'{traced.operation_count} operations' + (
         f', {memory} kB on the stack.' if memory else '.'

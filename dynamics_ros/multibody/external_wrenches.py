@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike
 
 from dynamics_ros.errors import InvalidArgumentError
 
-Wrenches = Mapping[str, ArrayLike]
+from .definitions.definition import WRENCH_INPUT
 
-INPUT = 'external_wrench_'
-"""Followed by its place: the input of a kernel that takes a wrench."""
+Wrenches = Mapping[str, ArrayLike]
 
 
 def frames_and_wrenches(wrenches: Wrenches) -> tuple[tuple[str, ...], tuple[ArrayLike, ...]]:
@@ -32,7 +31,9 @@ def frames_and_wrenches(wrenches: Wrenches) -> tuple[tuple[str, ...], tuple[Arra
 def with_frames(error: InvalidArgumentError, frames: Sequence[str]) -> InvalidArgumentError:
     """The error of a kernel, which knows wrenches by their places, as the caller knows them."""
     argument = re.sub(
-        rf'\b{INPUT}(\d+)', lambda x: f'external_wrenches[{frames[int(x[1])]!r}]', error.argument
+        rf'\b{WRENCH_INPUT}(\d+)',
+        lambda x: f'external_wrenches[{frames[int(x[1])]!r}]',
+        error.argument,
     )
     if argument == error.argument:
         return error

@@ -16,28 +16,14 @@ from dynamics_ros.kernels.cpython.entry_point import plain_signature
 from dynamics_ros.kernels.process.forks import FreshLock
 from dynamics_ros.model import Model
 
-from .definitions import Key, define
+from .definitions import DEFINITIONS, Key, define
+from .definitions.definition import DEFAULT_REFERENCE
 from .kernel_set import KernelInfo, KernelSet
 from .parameters import explicit
 
 Array = NDArray[np.float64]
 
 _Method = TypeVar('_Method', bound=Callable[..., Any])
-
-NAMING = frozenset(
-    {
-        'forward_kinematics',
-        'frame_velocity',
-        'frame_acceleration',
-        'jacobian',
-        'jacobian_derivative',
-        'jacobian_hessian',
-    }
-)
-"""Kernels whose options a method takes as its last arguments: a frame, then a reference."""
-
-DEFAULT_REFERENCE = 'local_world_aligned'
-"""What these methods take where no reference is given."""
 
 _METHODS: set[Callable[..., Any]] = set()
 """Every function that `kernel_method` has marked."""
@@ -157,7 +143,7 @@ class KernelMethods:
         if len(key) == 1:
             return kernel.bind(method, method) if _takes_inputs(method, kernel) else None
         name, *names = key
-        if name not in NAMING:
+        if not DEFINITIONS[name].names_a_frame:
             return None
         arrays = len(kernel.trace.arguments)
         with self._naming:

@@ -14,21 +14,11 @@ from dynamics_ros.kernels.kernel import BACKENDS
 from dynamics_ros.kernels.process.forks import FreshLock
 from dynamics_ros.model import Model
 
-from .definitions import Key, define
+from .definitions import DEFINITIONS, Key, define
 from .parameters import FOLDED, INPUT, Folded
 
 UNIT_QUATERNION_TOLERANCE = 1e-6
 """Largest error of a quaternion's squared length; beyond it the rotation would not be one."""
-
-SOLVERS = frozenset(
-    {
-        'mass_matrix_inverse',
-        'forward_dynamics',
-        'hybrid_dynamics',
-        'forward_dynamics_derivatives',
-    }
-)
-"""Kernels that divide by pivots of the mass matrix, which a massless body makes zero."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +74,8 @@ class CompiledKernels:
             return kernel
 
     def _compile(self, key: Key) -> Kernel:
-        definition, parameters = define(self._model, key), self._parameters
-        function, inputs = definition.function, dict(definition.inputs)
+        formula, parameters = define(self._model, key), self._parameters
+        function, inputs = formula.function, dict(formula.inputs)
         shape = parameters.shape(self._model)
         if shape is not None:
             function, inputs[INPUT] = partial(self._with_parameters, key), shape
@@ -95,7 +85,7 @@ class CompiledKernels:
             key[0],
             f'{self._model.name}: {" ".join(key)}',
             requirements=partial(self._requirements, tuple(inputs)),
-            finite_results=_singular if key[0] in SOLVERS else None,
+            finite_results=_singular if DEFINITIONS[key[0]].may_be_singular else None,
             bound=parameters.bound,
         )
         return Kernel(traced, self._backend)

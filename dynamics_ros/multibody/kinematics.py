@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike
 
 from dynamics_ros.algorithms import configuration
 
-from .kernel_methods import DEFAULT_REFERENCE, Array, KernelMethods, kernel_method
+from .definitions.definition import DEFAULT_REFERENCE
+from .kernel_methods import Array, KernelMethods, kernel_method
 from .random_configuration import random_configuration
 
 

@@ -1,0 +1,42 @@
+"""The quantities of a robot: what each means, and which algorithm is traced for it.
+
+A quantity is looked up by a key (name, *options), e.g. ``('jacobian', 'tool0', 'world')``. The
+options are what a trace fixes: frames and references; configurations and velocities are inputs.
+One file a topic; ``definition.py`` says what a definition is. May import ``algorithms``, ``model``,
+``spatial`` and ``errors``.
+"""
+
+from __future__ import annotations
+
+from dynamics_ros.model import Model
+
+from .contact import CONTACT
+from .definition import Definition, Formula, Key
+from .derivatives import DERIVATIVES
+from .dynamics import DYNAMICS
+from .inverse_kinematics import INVERSE_KINEMATICS
+from .kinematics import KINEMATICS
+from .mass_distribution import MASS_DISTRIBUTION
+
+__all__ = ['DEFINITIONS', 'Definition', 'Formula', 'Key', 'define']
+
+DEFINITIONS: dict[str, Definition] = {
+    **KINEMATICS,
+    **DYNAMICS,
+    **DERIVATIVES,
+    **MASS_DISTRIBUTION,
+    **CONTACT,
+    **INVERSE_KINEMATICS,
+}
+"""Every quantity by its name."""
+
+
+def define(model: Model, key: Key) -> Formula:
+    """The formula of a quantity for a model.
+
+    Raises:
+        UnknownFrameError: an option names a frame that the model does not have.
+        InvalidArgumentError: an option names an unknown reference.
+    """
+    name, *options = key
+    return DEFINITIONS[name].formula(model, *options)

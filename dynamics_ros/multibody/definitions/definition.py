@@ -1,0 +1,144 @@
+"""What a definition of a quantity is, and what the definitions of all topics share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.algorithms.jacobian import REFERENCES
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.model import Model
+from dynamics_ros.spatial import Force, Motion, Scalar
+
+Key = tuple[str, ...]
+"""The name of a quantity, then its options."""
+
+Shape = int | tuple[int, ...]
+Values = Sequence[Scalar]
+Elements = NDArray[np.object_]
+
+DEFAULT_REFERENCE = 'local_world_aligned'
+"""The reference of a Jacobian, twist or acceleration where none is given."""
+
+INPUTS = {
+    'q': 'configuration',
+    'q0': 'configuration at the start, as q',
+    'q1': 'configuration at the end, as q',
+    'v': 'velocity',
+    'a': 'acceleration',
+    'tau': 'torques',
+    't': 'part of the way, 0 at q0 and 1 at q1',
+}
+"""What the inputs of the methods of a robot mean; wrenches follow them (`Options.WRENCHES`)."""
+
+WRENCH_INPUT = 'external_wrench_'
+"""Followed by its place among the options: the name of an input that is a wrench."""
+
+CONFIGURATION = 'a configuration, as q'
+VELOCITY = 'a velocity, as v'
+TORQUES = 'torques, as tau'
+
+
+class Options(Enum):
+    """What stands after the name of a quantity in a key; the values are how users write it."""
+
+    NONE = ''
+    FRAME = ':FRAME'
+    """A frame."""
+    FRAME_AND_REFERENCE = ':FRAME[:REFERENCE]'
+    """A frame, then the reference of a Jacobian, twist or acceleration."""
+    WRENCHES = '[:FRAME...]'
+    """Frames: on each acts a wrench, which is one more input, force [N] then torque [Nm] in it."""
+    PRESCRIBED = '[:INDEX...]'
+    """Indices of the velocities whose acceleration is given."""
+    OTHER = '[:OPTION...]'
+    """Options that the function that makes the formula explains."""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """Inputs by name and shape, and the function of them that is traced."""
+
+    inputs: Mapping[str, Shape]
+    function: Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A quantity of a robot: what it means, and the formula that is traced for a model.
+
+    Attributes:
+        formula: makes the formula from a model and the options of a key.
+        summary: what is computed, in a line.
+        outputs: the meaning of each output, with units; a single one is called 'result'. Empty
+            where the outputs have the names of links.
+        options: what a key has after the name.
+        may_be_singular: whether it divides by pivots of the mass matrix, which a joint that moves
+            neither mass nor inertia makes zero.
+        internal: whether it serves a solver, an estimator or a node; the others are methods of
+            ``RigidBodySystem`` under the same name.
+    """
+
+    formula: Callable[..., Formula]
+    summary: str
+    outputs: Mapping[str, str]
+    options: Options = Options.NONE
+    may_be_singular: bool = False
+    internal: bool = False
+
+    @property
+    def names_a_frame(self) -> bool:
+        """Whether its options are the last arguments of its method: a frame, maybe a reference."""
+        return self.options in (Options.FRAME, Options.FRAME_AND_REFERENCE)
+
+
+def result(meaning: str) -> dict[str, str]:
+    """The outputs of a quantity that has a single one."""
+    return {'result': meaning}
+
+
+def over(algorithm: Callable[..., Any], *inputs: str) -> Callable[[Model], Formula]:
+    """The formula of an algorithm of (model, *inputs) without options."""
+
+    def make(model: Model) -> Formula:
+        sizes = {'t': ()}
+        shapes = {x: sizes.get(x, model.nq if x.startswith('q') else model.nv) for x in inputs}
+        return Formula(shapes, lambda *values: algorithm(model, *values))
+
+    return make
+
+
+def checked_reference(reference: str) -> str:
+    """A reference of a Jacobian, if it is one.
+
+    Raises:
+        InvalidArgumentError: it is none.
+    """
+    if reference not in REFERENCES:
+        raise InvalidArgumentError('reference', repr(reference), f'one of {REFERENCES}')
+    return reference
+
+
+def square(model: Model, rows: Sequence[Values]) -> Elements:
+    """Rows as an (nv, nv) matrix."""
+    return shaped(rows, model.nv, model.nv)
+
+
+def shaped(rows: Any, *shape: int) -> Elements:
+    """Nested rows as an array, which has its shape also where there are no rows."""
+    return np.array(rows, dtype=object).reshape(shape)
+
+
+def matrix(columns: Iterable[Motion | Force]) -> list[list[Scalar]]:
+    """Six rows of motions or forces that are columns."""
+    return rows([column.components() for column in columns], 6)
+
+
+def rows(columns: Sequence[Sequence[Scalar]], count: int) -> list[list[Scalar]]:
+    """Columns as rows; a robot without joints has rows without entries."""
+    return [[column[row] for column in columns] for row in range(count)]

@@ -1,0 +1,163 @@
+"""Definitions of dynamics: torques, accelerations and the matrices between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dynamics_ros.algorithms.coriolis import coriolis_matrix
+from dynamics_ros.algorithms.forward_dynamics import forward_dynamics, hybrid_dynamics
+from dynamics_ros.algorithms.gravity import gravity_torques
+from dynamics_ros.algorithms.inverse_dynamics import inverse_dynamics, nonlinear_effects
+from dynamics_ros.algorithms.linear_algebra.solve import factorize, inverse_of
+from dynamics_ros.algorithms.mass_matrix import mass_matrix
+from dynamics_ros.algorithms.momentum import momentum_observer_terms
+from dynamics_ros.algorithms.regressor import regressor
+from dynamics_ros.model import ROOT, Model
+from dynamics_ros.spatial import Force, Scalar
+
+from .definition import (
+    TORQUES,
+    WRENCH_INPUT,
+    Definition,
+    Elements,
+    Formula,
+    Options,
+    Shape,
+    Values,
+    over,
+    result,
+    shaped,
+    square,
+)
+
+MATRIX = 'rows as tau, columns as v; for prismatic joints m in place of rad'
+
+
+def _with_wrenches(algorithm: Callable[..., list[Scalar]], third: str) -> Callable[..., Formula]:
+    """An algorithm of (model, q, v, third, external): the options are the frames of wrenches."""
+
+    def make(model: Model, *frames: str) -> Formula:
+        targets = [model.frame(frame) for frame in frames]
+
+        def function(q: Values, v: Values, x: Values, *wrenches: Values) -> list[Scalar]:
+            external: dict[int, Force] = {}
+            for target, wrench in zip(targets, wrenches, strict=True):
+                if target.body != ROOT:
+                    force = target.placement.act(Force.of(wrench))
+                    external[target.body] = external.get(target.body, Force.zero()) + force
+            return algorithm(model, q, v, x, external)
+
+        inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, third: model.nv}
+        inputs |= {f'{WRENCH_INPUT}{i}': 6 for i in range(len(frames))}
+        return Formula(inputs, function)
+
+    return make
+
+
+def _hybrid_dynamics(model: Model, *prescribed: str) -> Formula:
+    indices = frozenset(int(k) for k in prescribed)
+
+    def function(q: Values, v: Values, a: Values, tau: Values) -> dict[str, list[Scalar]]:
+        all_a, all_tau = hybrid_dynamics(model, q, v, a, tau, indices)
+        return {'a': all_a, 'tau': all_tau}
+
+    return Formula({'q': model.nq, 'v': model.nv, 'a': model.nv, 'tau': model.nv}, function)
+
+
+def _momentum_observer_terms(model: Model) -> Formula:
+    def function(q: Values, v: Values) -> dict[str, list[Scalar]]:
+        p, beta = momentum_observer_terms(model, q, v)
+        return {'p': p, 'beta': beta}
+
+    return Formula({'q': model.nq, 'v': model.nv}, function)
+
+
+def _gravity_of(model: Model, *names: str) -> Formula:
+    """Gravity torques of some joints of one coordinate, in their order."""
+    indices = {joint.name: joint.v_indices[0] for joint in model.actuated if joint.kind.nv == 1}
+
+    def function(q: Values) -> list[Scalar]:
+        torques = gravity_torques(model, q)
+        return [torques[indices[name]] for name in names]
+
+    return Formula({'q': model.nq}, function)
+
+
+def _coriolis(model: Model, q: Values, v: Values) -> Elements:
+    return square(model, coriolis_matrix(model, q, v))
+
+
+def _mass_matrix(model: Model, q: Values) -> Elements:
+    return square(model, mass_matrix(model, q))
+
+
+def _mass_matrix_inverse(model: Model, q: Values) -> Elements:
+    return square(model, inverse_of(factorize(mass_matrix(model, q))))
+
+
+def _regressor(model: Model, q: Values, v: Values, a: Values) -> Elements:
+    return shaped(regressor(model, q, v, a), model.nv, 10 * len(model.joints))
+
+
+DYNAMICS = {
+    'inverse_dynamics': Definition(
+        _with_wrenches(inverse_dynamics, 'a'),
+        'torques of a motion: M a + C v + g - J^T wrenches',
+        result(TORQUES),
+        Options.WRENCHES,
+    ),
+    'gravity': Definition(
+        over(gravity_torques, 'q'), 'torques that hold the robot at rest: g', result(TORQUES)
+    ),
+    'gravity_of': Definition(
+        _gravity_of,
+        'torques that hold some joints of one coordinate at rest',
+        result('torques, in the order of the joints that the options name'),
+        Options.OTHER,
+        internal=True,
+    ),
+    'nonlinear_effects': Definition(
+        over(nonlinear_effects, 'q', 'v'),
+        'torques without acceleration: C v + g',
+        result(TORQUES),
+    ),
+    'coriolis': Definition(
+        over(_coriolis, 'q', 'v'),
+        'Coriolis matrix C, for which dM/dt - 2 C is skew-symmetric',
+        result(MATRIX),
+    ),
+    'mass_matrix': Definition(over(_mass_matrix, 'q'), 'mass matrix M, symmetric', result(MATRIX)),
+    'mass_matrix_inverse': Definition(
+        over(_mass_matrix_inverse, 'q'),
+        'inverse of the mass matrix',
+        result('rows as a, columns as tau'),
+        may_be_singular=True,
+    ),
+    'forward_dynamics': Definition(
+        _with_wrenches(forward_dynamics, 'tau'),
+        'acceleration under torques: M^-1 (tau - C v - g + J^T wrenches)',
+        result('an acceleration, as a'),
+        Options.WRENCHES,
+        may_be_singular=True,
+    ),
+    'hybrid_dynamics': Definition(
+        _hybrid_dynamics,
+        'all accelerations and torques, from a at the given indices of v and from tau elsewhere',
+        {'a': 'accelerations', 'tau': 'torques'},
+        Options.PRESCRIBED,
+        may_be_singular=True,
+    ),
+    'regressor': Definition(
+        over(_regressor, 'q', 'v', 'a'),
+        'Y with tau = Y pi',
+        result(
+            'rows as tau; columns for each moving body m [kg], m c [kg m], '
+            'Ixx Ixy Iyy Ixz Iyz Izz [kg m^2] about the origin of its frame'
+        ),
+    ),
+    'momentum_observer_terms': Definition(
+        _momentum_observer_terms,
+        'terms of a momentum observer: dp/dt = tau + beta + external torques',
+        {'p': 'M v, torques times s', 'beta': 'C^T v - g, torques'},
+    ),
+}

@@ -1,0 +1,188 @@
+"""Definitions of kinematics: configurations, and poses, velocities and Jacobians of frames."""
+
+from __future__ import annotations
+
+from dynamics_ros.algorithms import configuration, forward_kinematics
+from dynamics_ros.algorithms.jacobian import (
+    jacobian_columns,
+    jacobian_derivative,
+    jacobian_hessian,
+)
+from dynamics_ros.model import Model
+from dynamics_ros.spatial import Scalar
+
+from .definition import (
+    CONFIGURATION,
+    VELOCITY,
+    Definition,
+    Elements,
+    Formula,
+    Options,
+    Values,
+    checked_reference,
+    matrix,
+    over,
+    result,
+    shaped,
+)
+
+TWIST = 'linear part [m/s], then angular part [rad/s], in the reference'
+
+
+def _forward_kinematics(model: Model, frame: str) -> Formula:
+    target = model.frame(frame)
+    return Formula(
+        {'q': model.nq}, lambda q: forward_kinematics.frame_pose(model, q, target).rows()
+    )
+
+
+def _all_frames(model: Model) -> Formula:
+    return Formula(
+        {'q': model.nq}, lambda q: [X.rows() for X in forward_kinematics.frame_poses(model, q)]
+    )
+
+
+def _pose(model: Model, frame: str) -> Formula:
+    """Position and quaternion of a frame, as messages have them."""
+    target = model.frame(frame)
+    return Formula(
+        {'q': model.nq},
+        lambda q: forward_kinematics.frame_pose(model, q, target).position_and_quaternion(),
+    )
+
+
+def _link_transforms(model: Model, base: str) -> Formula:
+    """Position and quaternion of each link that a joint moves, in its parent link, as tf has them.
+
+    Args:
+        base: 'base' for the pose of a moving base in the world as well, in front.
+    """
+
+    def function(q: Values) -> dict[str, list[Scalar]]:
+        return {
+            name: joint.position_and_quaternion()
+            for name, joint in (
+                (link, model.frame(link).origin @ joint.displacement(q))
+                for link, joint in zip(model.body_names, model.joints, strict=True)
+                if base or model.frame(link).parent
+            )
+        }
+
+    return Formula({'q': model.nq}, function)
+
+
+def _frame_velocity(model: Model, frame: str, reference: str) -> Formula:
+    target, checked = model.frame(frame), checked_reference(reference)
+
+    def function(q: Values, v: Values) -> list[Scalar]:
+        return forward_kinematics.frame_velocity(model, q, v, target, checked).components()
+
+    return Formula({'q': model.nq, 'v': model.nv}, function)
+
+
+def _frame_acceleration(model: Model, frame: str, reference: str) -> Formula:
+    target, checked = model.frame(frame), checked_reference(reference)
+
+    def function(q: Values, v: Values, a: Values) -> list[Scalar]:
+        return forward_kinematics.frame_acceleration(model, q, v, a, target, checked).components()
+
+    return Formula({'q': model.nq, 'v': model.nv, 'a': model.nv}, function)
+
+
+def _jacobian(model: Model, frame: str, reference: str) -> Formula:
+    target, checked = model.frame(frame), checked_reference(reference)
+    return Formula({'q': model.nq}, lambda q: matrix(jacobian_columns(model, q, target, checked)))
+
+
+def _jacobian_derivative(model: Model, frame: str, reference: str) -> Formula:
+    target, checked = model.frame(frame), checked_reference(reference)
+
+    def function(q: Values, v: Values) -> list[list[Scalar]]:
+        return matrix(jacobian_derivative(model, q, v, target, checked))
+
+    return Formula({'q': model.nq, 'v': model.nv}, function)
+
+
+def _jacobian_hessian(model: Model, frame: str, reference: str) -> Formula:
+    target, checked = model.frame(frame), checked_reference(reference)
+
+    def function(q: Values) -> Elements:
+        hessian = [
+            [rate.components() for rate in rates]
+            for rates in jacobian_hessian(model, q, target, checked)
+        ]
+        rows = [[[rate[row] for rate in rates] for rates in hessian] for row in range(6)]
+        return shaped(rows, 6, model.nv, model.nv)
+
+    return Formula({'q': model.nq}, function)
+
+
+KINEMATICS = {
+    'integrate': Definition(
+        over(configuration.integrate, 'q', 'v'),
+        'q after one second at the constant velocity v',
+        result(CONFIGURATION),
+    ),
+    'difference': Definition(
+        over(configuration.difference, 'q0', 'q1'),
+        'the velocity that takes q0 to q1 in one second',
+        result(VELOCITY),
+    ),
+    'interpolate': Definition(
+        over(configuration.interpolate, 'q0', 'q1', 't'),
+        'a configuration between q0 and q1',
+        result(CONFIGURATION),
+    ),
+    'forward_kinematics': Definition(
+        _forward_kinematics,
+        'pose of the frame in the root frame',
+        result('homogeneous matrix, translation [m]'),
+        Options.FRAME,
+    ),
+    'all_frames': Definition(
+        _all_frames,
+        'poses of all frames in the root frame',
+        result('homogeneous matrices, translations [m]'),
+    ),
+    'pose': Definition(
+        _pose,
+        'pose of the frame in the root frame, as messages have it',
+        result('position [m], then quaternion x y z w'),
+        Options.FRAME,
+        internal=True,
+    ),
+    'link_transforms': Definition(
+        _link_transforms,
+        'pose of each link that a joint moves, in its parent link: position [m], quaternion xyzw',
+        {},
+        Options.OTHER,
+        internal=True,
+    ),
+    'frame_velocity': Definition(
+        _frame_velocity, 'twist of the frame', result(TWIST), Options.FRAME_AND_REFERENCE
+    ),
+    'frame_acceleration': Definition(
+        _frame_acceleration,
+        'time derivative of the twist of the frame',
+        result('linear part [m/s^2], then angular part [rad/s^2], in the reference'),
+        Options.FRAME_AND_REFERENCE,
+    ),
+    'jacobian': Definition(
+        _jacobian,
+        'Jacobian of the frame: its twist is J v',
+        result('rows of the twist, columns as v'),
+        Options.FRAME_AND_REFERENCE,
+    ),
+    'jacobian_derivative': Definition(
+        _jacobian_derivative,
+        'time derivative of the Jacobian of the frame',
+        result('rows of the twist, columns as v, 1/s'),
+        Options.FRAME_AND_REFERENCE,
+    ),
+    'jacobian_hessian': Definition(
+        _jacobian_hessian,
+        'derivative of the Jacobian J along velocities: of J[i][j] along k at [i][j][k]',
+        result('rows of the twist, then twice as v'),
+        Options.FRAME_AND_REFERENCE,
+    ),
+}

@@ -1,0 +1,85 @@
+"""What a definition says of a quantity agrees with its method, its kernel and its documentation."""
+
+import inspect
+
+import pytest
+from arm import ARM
+
+from dynamics_ros import Robot
+from dynamics_ros.multibody.definitions import DEFINITIONS, define
+from dynamics_ros.multibody.definitions.definition import (
+    DEFAULT_REFERENCE,
+    INPUTS,
+    Options,
+)
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
+
+METHODS = {name: x for name, x in DEFINITIONS.items() if not x.internal}
+
+AFTER_INPUTS = {
+    Options.NONE: {},
+    Options.FRAME: {'frame': inspect.Parameter.empty},
+    Options.FRAME_AND_REFERENCE: {
+        'frame': inspect.Parameter.empty,
+        'reference': DEFAULT_REFERENCE,
+    },
+    Options.WRENCHES: {'external_wrenches': None},
+    Options.PRESCRIBED: {'prescribed': inspect.Parameter.empty},
+}
+"""Of a method the parameters after the inputs of its kernel, with their defaults."""
+
+OPTIONS = {
+    Options.FRAME: ('tool0',),
+    Options.FRAME_AND_REFERENCE: ('tool0', 'local'),
+}
+
+INTERNAL = {
+    'pose': ('tool0',),
+    'link_transforms': ('',),
+    'gravity_of': ('shoulder_yaw', 'shoulder_pitch'),
+    'observer_step': ('momentum', 'midpoint'),
+    'contact_excess': (),
+    'sample_departure': (),
+    'contact_wrench': ('6', 'tool0', ''),
+    'contact_system': ('3', 'tool0', '', 'tool0', ''),
+    'inverse_kinematics_search': ('tool0',),
+    'inverse_kinematics_check': ('tool0',),
+}
+"""Options with which the internal quantities of the arm can be traced."""
+
+
+@pytest.fixture(scope='module')
+def robot():
+    return Robot.from_urdf(ARM, backend='python')
+
+
+@pytest.mark.parametrize('name', METHODS)
+class TestMethods:
+    def test_take_the_inputs_of_the_kernel_then_its_options(self, robot, name):
+        options = OPTIONS.get(METHODS[name].options, ())
+        inputs = list(define(robot.model, (name, *options)).inputs)
+        assert set(inputs) <= set(INPUTS)
+        _, *parameters = inspect.signature(getattr(RigidBodySystem, name)).parameters.values()
+        after = AFTER_INPUTS[METHODS[name].options]
+        assert [x.name for x in parameters] == [*inputs, *after]
+        assert {x.name: x.default for x in parameters[len(inputs) :]} == after
+
+    def test_say_that_they_may_be_singular(self, name):
+        documented = 'SingularError' in inspect.getdoc(getattr(RigidBodySystem, name))
+        assert documented == METHODS[name].may_be_singular
+
+
+@pytest.mark.parametrize('name', [*METHODS, *INTERNAL])
+def test_every_output_of_a_kernel_is_explained(robot, name):
+    options = INTERNAL.get(name, OPTIONS.get(DEFINITIONS[name].options, ()))
+    outputs = [x.name for x in robot.kernel(name, *options).trace.outputs]
+    if name == 'link_transforms':
+        assert DEFINITIONS[name].outputs == {}
+    else:
+        assert list(DEFINITIONS[name].outputs) == outputs
+        assert all(DEFINITIONS[name].outputs.values())
+
+
+def test_every_quantity_is_a_method_or_internal():
+    internal = {name for name, x in DEFINITIONS.items() if x.internal}
+    assert internal == {*INTERNAL, 'analytic_inverse_kinematics'}
