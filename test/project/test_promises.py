@@ -32,7 +32,9 @@ SECURITY = {
         'test_nodes_large_robots.py::'
         'test_gravity_goes_on_and_what_is_too_large_is_refused_with_a_reason',
     ),
-    'repeated names and numbers that are not finite are refused': (
+    'bytes that are no message, wrong lengths, repeated names': (
+        'test_nodes_malformed_bytes.py::'
+        'test_malformed_bytes_on_any_topic_are_counted_and_the_node_goes_on',
         'test_nodes_state.py::test_a_message_that_cannot_be_right_is_refused_whole_and_counted',
         'test_nodes_dynamics.py::'
         'test_joint_states_that_cannot_be_right_are_counted_and_change_nothing',

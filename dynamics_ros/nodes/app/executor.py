@@ -31,7 +31,7 @@ from dynamics_ros.nodes.wire import fallbacks
 from dynamics_ros.nodes.wire.fallbacks import Fallback, forced
 
 from . import command_line
-from .housekeeping import let_timers_wait
+from .dds_timer_threads import schedule_timers_as_batch
 from .signals import ending
 
 _log = logging.getLogger('dynamics_ros.nodes')
@@ -45,7 +45,7 @@ SWITCH_INTERVAL = 0.001
 """Seconds for which a thread that compiles or searches may keep a message waiting for the
 interpreter; the usual 5 ms are several messages."""
 
-MOST_FAULTS, FAULT_SECONDS = 1000, 60.0
+MAX_FAULTS, FAULT_SECONDS = 1000, 60.0
 """Errors within so many seconds that the executor survives; more are no life. Those of callbacks,
 which outsiders could cause, do not get as far as here: see ``GuardedNode``."""
 
@@ -138,7 +138,7 @@ def _run(build: Callable[[], Application], told: int) -> int:
     gc.collect()
     gc.freeze()
     sys.setswitchinterval(SWITCH_INTERVAL)
-    let_timers_wait()
+    schedule_timers_as_batch()
     try:
         spin(executor, application.nodes[0], _signal(executor, told))
     finally:
@@ -168,7 +168,7 @@ def spin(executor: Executor, node: Node, end: Future[None] | None = None) -> Non
         RuntimeError: the executor raises again and again.
     """
     end = Future() if end is None else end
-    faults, budget = FaultLog(node), Burst(MOST_FAULTS, FAULT_SECONDS)
+    faults, budget = FaultLog(node), Burst(MAX_FAULTS, FAULT_SECONDS)
     while budget.passes(time.monotonic()):
         try:
             executor.spin_until_future_complete(end, timeout_sec=FOREVER)
@@ -180,7 +180,7 @@ def spin(executor: Executor, node: Node, end: Future[None] | None = None) -> Non
             faults.report('spinning', error)
         if end.done() or not rclpy.ok():
             return
-    raise RuntimeError(f'the executor raised {MOST_FAULTS} times within {FAULT_SECONDS:g} s')
+    raise RuntimeError(f'the executor raised {MAX_FAULTS} times within {FAULT_SECONDS:g} s')
 
 
 def dispose(executor: Executor, nodes: Sequence[Node]) -> None:

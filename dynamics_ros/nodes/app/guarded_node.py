@@ -20,7 +20,7 @@ from rcl_interfaces.srv import (
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.serialization import serialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.service import Service
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
@@ -79,11 +79,17 @@ class GuardedNode(Node):
     def create_subscription(
         self, msg_type: Any, topic: str, callback: Callable[..., Any], *rest: Any, **options: Any
     ) -> Subscription[Any]:
-        """Subscribe; arguments as of ``rclpy.node.Node``."""
+        """Subscribe; arguments as of ``rclpy.node.Node``.
+
+        Messages are taken as bytes and read here: what is malformed is counted, where rclpy would
+        print what the middleware says of it.
+        """
         if msg_type is Clock:
             callback = self._sane_clock(callback)
+        if not options.pop('raw', False):
+            callback = self._reading(msg_type, topic, callback)
         guarded = self._guarded(callback, topic)
-        return super().create_subscription(msg_type, topic, guarded, *rest, **options)
+        return super().create_subscription(msg_type, topic, guarded, *rest, raw=True, **options)
 
     def create_timer(
         self, timer_period_sec: float, callback: Any, *rest: Any, **options: Any
@@ -158,6 +164,26 @@ class GuardedNode(Node):
 
         return guarded
 
+    def _reading(
+        self, kind: Any, topic: str, callback: Callable[[Any], Any]
+    ) -> Callable[[bytes], None]:
+        def read(data: bytes) -> None:
+            try:
+                message = deserialize_message(data, kind)
+            except Exception:  # of no type that rclpy promises
+                reason = f'malformed bytes on {topic}'
+                self._ignore(reason, f'message on {topic} refused: {len(data)} malformed bytes')
+            else:
+                callback(message)
+
+        return read
+
+    def _ignore(self, reason: str, text: str) -> None:
+        """Count a message that is refused, and log the first of its reason."""
+        self.ignored[reason] += 1
+        if self.ignored[reason] == 1:
+            self.get_logger().error(f'{text}; from now on diagnostics counts such messages')
+
     def _sane_clock(self, callback: Callable[[Clock], Any]) -> Callable[[Clock], Any]:
         """The callback of rclpy's time source, which raises where time is negative."""
 
@@ -166,13 +192,8 @@ class GuardedNode(Node):
             if stamp.sec >= 0 and stamp.nanosec < NANOSECONDS:
                 callback(message)
                 return
-            reason = 'a /clock that is no time'
-            self.ignored[reason] += 1
-            if self.ignored[reason] == 1:
-                told = f'{stamp.sec} s and {stamp.nanosec} ns'
-                self.get_logger().error(
-                    f'/clock ignored: {told}; from now on diagnostics counts such messages'
-                )
+            told = f'/clock ignored: {stamp.sec} s and {stamp.nanosec} ns'
+            self._ignore('a /clock that is no time', told)
 
         return take
 

@@ -12,6 +12,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.nodes.wire.rclpy_private import given_parameters
 
 from .declaration import understood
 
@@ -40,7 +41,7 @@ def refuse_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
     for node in nodes:
         unknown = {
             name: given.value
-            for name, given in _given(node).items()
+            for name, given in given_parameters(node).items()
             if not node.has_parameter(name)
         }
         for_all = _given_to_all(node) if unknown else frozenset()
@@ -93,10 +94,6 @@ def _names(node: Node) -> list[str]:
     return list(node.get_parameters_by_prefix(''))
 
 
-def _given(node: Node) -> dict[str, Parameter[Any]]:
-    return getattr(node, '_parameter_overrides', {})
-
-
 def _given_to_all(node: Node) -> frozenset[str]:
     """Names that any node of its namespace is given: of /**, and of -p without a node's name."""
     # Which section is for which node, ROS alone knows. So it is asked what it would give to a node
@@ -113,7 +110,7 @@ def _given_to_all(node: Node) -> frozenset[str]:
         parameter_overrides=[quiet],
     )
     try:
-        return frozenset(_given(other))
+        return frozenset(given_parameters(other))
     finally:
         other.destroy_node()
 

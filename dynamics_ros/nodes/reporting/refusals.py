@@ -11,7 +11,7 @@ from dynamics_ros.nodes.output.outputs import Burst
 
 from .results import FaultLog
 
-MOST_LOGGED, LOGGED_SECONDS = 20, 10.0
+MAX_LOGGED, LOGGED_SECONDS = 20, 10.0
 """Refusals that are logged within so many seconds: whoever sends ever new nonsense cannot fill the
 log."""
 
@@ -32,7 +32,7 @@ class Refusals:
         """
         self._node, self._faults = node, faults
         self._texts: dict[str, str] = {}
-        self._logged = Burst(MOST_LOGGED, LOGGED_SECONDS)
+        self._logged = Burst(MAX_LOGGED, LOGGED_SECONDS)
 
     @property
     def first(self) -> str:

@@ -21,8 +21,8 @@ from dynamics_ros.nodes.wire.conversions import Array, pose_matrix, twist_array
 LARGEST = 1e6
 """m/s, rad/s or m in a command: no robot means more, and arithmetic overflows somewhere above."""
 
-MOST_BYTES = 1 << 16
-"""Of a command, whose only text is the name of a frame."""
+MAX_BYTES = 1 << 16
+"""Size of a command, whose only text is the name of a frame."""
 
 
 class Frames:
@@ -127,8 +127,8 @@ def _message(kind: Any, data: bytes) -> Any:
     Raises:
         InvalidArgumentError: they are none.
     """
-    if len(data) > MOST_BYTES:
-        raise InvalidArgumentError('message', f'{len(data)} bytes', f'up to {MOST_BYTES}')
+    if len(data) > MAX_BYTES:
+        raise InvalidArgumentError('message', f'{len(data)} bytes', f'up to {MAX_BYTES}')
     try:
         return deserialize_message(data, kind)
     except Exception as error:  # of no type that rclpy promises

@@ -59,7 +59,7 @@ DEFAULT_ROBOT = 'seven_joint_arm.urdf'
 _QUEUE = 100  # joint states; covers a reader that stalls for 0.2 s at 500 Hz
 _LONGEST_LAG = 0.5  # s of real time that is caught up after a stall; what is beyond is dropped
 _POSITION_TIME = 0.01  # s in which a commanded position is reached
-_MOST_STEPS = 50  # per timer callback, so that services are answered while catching up
+_MAX_STEPS = 50  # per timer callback, so that services are answered while catching up
 
 
 class RobotSimulator(GuardedNode):
@@ -159,7 +159,7 @@ class RobotSimulator(GuardedNode):
             lag = _LONGEST_LAG
         steps = int(lag * speed * NANOSECONDS) // TIME_STEP_NS
         try:
-            for _ in range(min(steps, _MOST_STEPS)):
+            for _ in range(min(steps, _MAX_STEPS)):
                 self._simulated.step()
                 if self._simulated.time % self._publish_every == 0:
                     self._publish(self._simulated.sample())

@@ -11,6 +11,8 @@ from typing import Any
 
 from rclpy.event_handler import QoSSubscriptionEventType, UnsupportedEventTypeError
 from rclpy.impl import implementation_singleton, rcutils_logger
+from rclpy.node import Node
+from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
 from rclpy.subscription import Subscription
 
@@ -30,6 +32,14 @@ def bytes_publisher(publisher: Publisher[Any]) -> Callable[[bytes], None]:
     """
     raw = None if forced(Fallback.RCLPY) else getattr(publisher.handle, 'publish_raw', None)
     return publisher.publish if raw is None else raw
+
+
+def given_parameters(node: Node) -> dict[str, Parameter[Any]]:
+    """Values of the command line and of files for a node, whether or not it has such parameters.
+
+    rclpy declares them all or tells none. Fallback: none, so that misspelt ones go unseen.
+    """
+    return {} if forced(Fallback.RCLPY) else getattr(node, '_parameter_overrides', {})
 
 
 def take_waiting(

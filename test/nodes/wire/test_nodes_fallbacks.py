@@ -19,6 +19,7 @@ from dynamics_ros.nodes.wire.cdr import LayoutError, Template
 from dynamics_ros.nodes.wire.fallbacks import VARIABLE, Fallback, forced
 from dynamics_ros.nodes.wire.rclpy_private import (
     bytes_publisher,
+    given_parameters,
     log_for_callers_of,
     lost_messages,
     take_waiting,
@@ -120,3 +121,4 @@ class TestTheSwitch:
         monkeypatch.setenv(VARIABLE, Fallback.RCLPY.value)
         assert bytes_publisher(Publisher()) == 'the public one'
         assert not log_for_callers_of(__file__)
+        assert given_parameters(object()) == {}

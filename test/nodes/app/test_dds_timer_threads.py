@@ -1,0 +1,41 @@
+"""The timer threads of Fast DDS are batch threads in a process of nodes; nothing depends on it."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+pytest.importorskip('rclpy')
+
+from ros_harness import client, running
+
+from dynamics_ros.nodes.app import dds_timer_threads
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 137
+
+
+def policies(pid: int) -> dict[str, set[int]]:
+    """Name of the threads of a process to their scheduling policies."""
+    found: dict[str, set[int]] = {}
+    for task in os.listdir(f'/proc/{pid}/task'):
+        with open(f'/proc/{pid}/task/{task}/comm') as comm:
+            found.setdefault(comm.read().strip(), set()).add(os.sched_getscheduler(int(task)))
+    return found
+
+
+def test_only_the_timers_of_the_middleware_are_batch_threads():
+    with client(DOMAIN) as ros, running('dynamics_node', DOMAIN) as process:
+        ros.wait_for_report('dynamics_node')
+        found = policies(process.pid)
+    batch = {name for name, kinds in found.items() if kinds == {os.SCHED_BATCH}}
+    assert batch
+    assert all(name.startswith(dds_timer_threads.NAME) for name in batch)
+    assert {os.SCHED_OTHER} in found.values()
+
+
+def test_where_threads_cannot_be_listed_nothing_happens(monkeypatch, tmp_path):
+    monkeypatch.setattr(dds_timer_threads, 'TASKS', tmp_path / 'none')
+    assert dds_timer_threads.schedule_timers_as_batch() == 0
