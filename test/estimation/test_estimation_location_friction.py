@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from pathlib import Path
 
@@ -26,8 +27,9 @@ ARMS = {
 PUSHES = 16
 
 
-def places(name, coulomb):
-    """(n, 3) probability, whether the link is right, misfit: pushes of 5 to 60 N from outside."""
+@functools.cache
+def arm(name):
+    """The robot, its surfaces and what locates contacts on them."""
     path, locked = ARMS[name]
     robot = Robot.from_urdf(path, locked_joints=locked)
     geometry = read_collision_geometry(str(path))
@@ -35,6 +37,12 @@ def places(name, coulomb):
     noise = np.hypot(by_effort_limit(robot, 0.001, 0.1), 0.01)
     unseen = links_without_surface(robot, surfaces, geometry.unread)
     locator = ContactLocator(robot, surfaces, without_surface=unseen, noise=noise)
+    return robot, surfaces, locator
+
+
+def places(name, coulomb):
+    """(n, 3) probability, whether the link is right, misfit: pushes of 5 to 60 N from outside."""
+    robot, surfaces, locator = arm(name)
     links = [link for link in locator.links if link in surfaces]
     rng, rows = np.random.default_rng(1), []
     while len(rows) < PUSHES:

@@ -223,7 +223,7 @@ def test_a_process_may_end_while_a_kernel_is_compiled():
     program = (
         'from dynamics_ros.kernels import Kernel, trace\n'
         'def f(x):\n'
-        '    for i in range(20000):\n'
+        '    for i in range(8000):\n'
         '        x = x * x + float(i)\n'
         '    return x\n'
         "kernels = [Kernel(trace(f, {'x': ()}, 'f'), wait=False) for _ in range(3)]\n"

@@ -126,12 +126,13 @@ def test_one_bad_number_is_found_wherever_it_is(kernel, place):
 def test_long_traces_are_compiled_in_parts():
     def long(x):
         values = list(x)
-        for i in range(3000):
+        for i in range(900):
             a, b = values[(7 * i) % len(values)], values[-1]
             values.append(select(x[0].less(x[1]), a, b) * 0.5 + (a * 0.3 + b).sin() * x[i % 4])
         return values[-40:]
 
     kernel = Kernel(trace(long, {'x': 4}, 'long'), 'llvm')
+    assert kernel.operation_count > 2 * max(PART_STEPS, BATCH_PART_STEPS)
     # Small enough that an error fades from step to step.
     x = np.random.default_rng(1).uniform(-0.4, 0.4, size=(50, 4))
     expected = Kernel(kernel.trace, 'python')(x)

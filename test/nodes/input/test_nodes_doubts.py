@@ -10,7 +10,7 @@ from rcl_interfaces.msg import Log
 from ros_harness import LATCHED, client, link, running
 from std_msgs.msg import String
 
-DOMAIN = 76
+DOMAIN = 43
 
 DOUBTFUL = (
     f'<robot name="doubtful"><link name="base"/>{link("rod")}'

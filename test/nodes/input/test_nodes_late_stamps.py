@@ -27,7 +27,7 @@ from dynamics_ros.nodes.wire.conversions import joint_values, nanoseconds
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
-DOMAIN = 76
+DOMAIN = 50
 CONTACT = 'contact_node'
 MS = 10**6
 PERIOD = 2 * MS

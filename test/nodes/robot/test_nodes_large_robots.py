@@ -17,7 +17,7 @@ from dynamics_ros.nodes.robot.large_robots import is_large
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ComputeDynamicsTerms, ComputeForwardDynamics
 
-DOMAIN = 108
+DOMAIN = 49
 COUNT = 500
 
 

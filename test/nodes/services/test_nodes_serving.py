@@ -28,7 +28,7 @@ from dynamics_ros_msgs.srv import ComputeForwardDynamics, ComputeInverseDynamics
 
 pytestmark = pytest.mark.ros
 
-DOMAIN, INSIDE = 75, 76
+DOMAIN, INSIDE = 39, 40
 ROBOT = Robot.from_urdf(description())
 NAMES = list(ROBOT.joint_names)
 RNG = np.random.default_rng(7)

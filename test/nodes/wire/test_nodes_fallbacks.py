@@ -27,7 +27,7 @@ from dynamics_ros.nodes.wire.rclpy_private import (
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ComputeInverseDynamics
 
-DOMAIN = 77
+DOMAIN = 47
 
 ROBOT = Robot.from_urdf(description())
 NAMES = list(ROBOT.joint_names)
