@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dynamics_ros.model import ROOT, Model
+from dynamics_ros.model import Model
 from dynamics_ros.spatial import Force, Inertia, Matrix3, Motion, Scalar, Transform, Vector3
 
-from .forward_kinematics import body_velocities
+from .recursion import BodyMotions, carried_by_bodies, felt_towards_root, motion_of_bodies
 
 
 @dataclass(frozen=True)
@@ -60,56 +60,50 @@ class CompositeBodies:
     """The tree at (q, v), with every body and all that it carries taken as one.
 
     Attributes:
-        transforms: X_PB of each body in its parent.
-        velocities: twist of each body in its frame.
+        motions: of the bodies.
         inertias: composite inertia of each body, in its frame.
         coriolis: composite B of each body, in its frame.
     """
 
-    transforms: list[Transform]
-    velocities: list[Motion]
-    inertias: list[Inertia]
-    coriolis: list[BodyCoriolis]
+    motions: BodyMotions
+    inertias: dict[int, Inertia]
+    coriolis: dict[int, BodyCoriolis]
 
 
 def composite_bodies(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> CompositeBodies:
     """Velocities outwards, composite inertias and B inwards."""
-    transforms, velocities = body_velocities(model, q, v)
-    inertias = list(model.inertias)
-    coriolis = [BodyCoriolis.of(Y, v_B) for Y, v_B in zip(inertias, velocities, strict=True)]
-    for i in reversed(range(len(model.joints))):
-        parent = model.joints[i].parent
-        if parent != ROOT:
-            inertias[parent] = inertias[parent] + transforms[i].act(inertias[i])
-            coriolis[parent] = coriolis[parent] + coriolis[i].seen_from(transforms[i])
-    return CompositeBodies(transforms, velocities, inertias, coriolis)
+    motions = motion_of_bodies(model, q, v)
+    own = [BodyCoriolis.of(Y, motions.velocities[i]) for i, Y in enumerate(model.inertias)]
+    of_root = BodyCoriolis(Matrix3.zero(), Matrix3.zero())
+    return CompositeBodies(
+        motions,
+        carried_by_bodies(model, motions.transforms, model.inertias, Inertia.zero()),
+        carried_by_bodies(model, motions.transforms, own, of_root),
+    )
 
 
 def coriolis_matrix(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[list[Scalar]]:
     """C(q, v), nv by nv: C v is the Coriolis and centrifugal torque, M-dot - 2 C is skew.
 
     C is the sum over bodies of J^T Y J-dot + J^T B J, gathered over composite bodies: what a unit
-    velocity of joint j takes is felt by the joints below it, and the other way round.
+    velocity of joint i takes is felt by each joint j below it, and the other way round,
+
+        C_ji = S_j^T (Y S-dot_i + B S_i),   C_ij = S-dot_j^T Y S_i + S_j^T B^T S_i,
+
+    with Y and B of the composite body i and S-dot = v_B x S.
     """
     tree = composite_bodies(model, q, v)
+    transforms, velocities = tree.motions.transforms, tree.motions.velocities
     C: list[list[Scalar]] = [[0.0] * model.nv for _ in range(model.nv)]
-    for j, joint in enumerate(model.joints):
-        Y, B = tree.inertias[j], tree.coriolis[j]
-        for column, S in joint.subspace:
-            by_column = Y @ tree.velocities[j].cross(S) + B @ S
-            momentum = Y @ S
-            by_row = B.transpose_apply(S)
-            for row, S_row in joint.subspace:
-                C[row][column] = C[row][column] + S_row.dot(by_column)
-            i = j
-            while model.joints[i].parent != ROOT:
-                X_PB = tree.transforms[i]
-                by_column, momentum = X_PB.act(by_column), X_PB.act(momentum)
-                by_row = X_PB.act(by_row)
-                i = model.joints[i].parent
-                for row, S_row in model.joints[i].subspace:
-                    rate = tree.velocities[i].cross(S_row)
-                    C[row][column] = C[row][column] + S_row.dot(by_column)
-                    share = rate.dot(momentum) + S_row.dot(by_row)
-                    C[column][row] = C[column][row] + share
+    for i, joint in enumerate(model.joints):
+        Y, B = tree.inertias[i], tree.coriolis[i]
+        for k, S_i in joint.subspace:
+            taken = Y @ velocities[i].cross(S_i) + B @ S_i, Y @ S_i, B.transpose_apply(S_i)
+            for j, forces in felt_towards_root(model, transforms, i, *taken):
+                by_column, momentum, by_row = forces
+                for m, S_j in model.joints[j].subspace:
+                    C[m][k] = C[m][k] + S_j.dot(by_column)
+                    if j != i:
+                        rate = velocities[j].cross(S_j)
+                        C[k][m] = C[k][m] + (rate.dot(momentum) + S_j.dot(by_row))
     return C

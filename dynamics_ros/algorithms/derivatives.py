@@ -15,12 +15,19 @@ from dynamics_ros.algorithms.linear_algebra.solve import (
     solve_columns,
     solve_factorized,
 )
-from dynamics_ros.model import ROOT, Model
+from dynamics_ros.model import Model
 from dynamics_ros.spatial import Force, Motion, Scalar
 
-from .coriolis import CompositeBodies, composite_bodies
-from .inverse_dynamics import nonlinear_effects, root_acceleration
+from .coriolis import composite_bodies
+from .inverse_dynamics import nonlinear_effects
 from .mass_matrix import mass_matrix
+from .recursion import (
+    BodyMotions,
+    accelerations_of_bodies,
+    carried_by_bodies,
+    felt_towards_root,
+    upward_acceleration,
+)
 
 Rows = list[list[Scalar]]
 
@@ -57,27 +64,30 @@ def inverse_dynamics_derivatives(
         d tau_j/dv_i = S_j^T (2 B S_i + Y (psi_rate_i + rate_i)), and likewise (i, j)
     """
     tree = composite_bodies(model, q, v)
-    columns, forces = _columns_and_forces(model, tree, v, a)
+    transforms = tree.motions.transforms
+    columns, forces = _columns_and_forces(model, tree.motions, v, a)
     dq, dv, da = ([[0.0] * model.nv for _ in range(model.nv)] for _ in range(3))
     for i in range(len(model.joints)):
         Y, B = tree.inertias[i], tree.coriolis[i]
         for c in columns[i]:
             k = c.index
-            momentum = Y @ c.S
-            by_row = B.transpose_apply(c.S) * 2.0
             for_dq = (B @ c.psi_rate) * 2.0 + Y @ c.psi_acceleration
             for_dv = (B @ c.S) * 2.0 + Y @ (c.psi_rate + c.rate)
+            momentum = Y @ c.S
             for own in columns[i]:
-                dq[own.index][k] = dq[own.index][k] + own.S.dot(for_dq)
-                dv[own.index][k] = dv[own.index][k] + own.S.dot(for_dv)
-                da[own.index][k] = da[own.index][k] + own.S.dot(momentum)
-            for_dq = for_dq + c.S.cross(forces[i])
-            j = i
-            while model.joints[j].parent != ROOT:
-                X_PB = tree.transforms[j]
-                momentum, by_row = X_PB.act(momentum), X_PB.act(by_row)
-                for_dq, for_dv = X_PB.act(for_dq), X_PB.act(for_dv)
-                j = model.joints[j].parent
+                m = own.index
+                dq[m][k] = dq[m][k] + own.S.dot(for_dq)
+                dv[m][k] = dv[m][k] + own.S.dot(for_dv)
+                da[m][k] = da[m][k] + own.S.dot(momentum)
+            taken = (
+                *(for_dq + c.S.cross(forces[i]), for_dv),
+                *(momentum, B.transpose_apply(c.S) * 2.0),
+            )
+            for j, (for_dq, for_dv, momentum, by_row) in felt_towards_root(
+                model, transforms, i, *taken
+            ):
+                if j == i:
+                    continue
                 for below in columns[j]:
                     m = below.index
                     dq[m][k] = dq[m][k] + below.S.dot(for_dq)
@@ -111,27 +121,20 @@ def forward_dynamics_derivatives(
 
 
 def _columns_and_forces(
-    model: Model, tree: CompositeBodies, v: Sequence[Scalar], a: Sequence[Scalar]
-) -> tuple[list[list[_Column]], list[Force]]:
+    model: Model, motions: BodyMotions, v: Sequence[Scalar], a: Sequence[Scalar]
+) -> tuple[list[list[_Column]], dict[int, Force]]:
     """How each column moves, and the force that each body takes with all that it carries."""
+    accelerations = accelerations_of_bodies(model, motions, v, a, upward_acceleration(model))
     columns: list[list[_Column]] = []
-    accelerations: list[Motion] = []
-    forces: list[Force] = []
+    needed: list[Force] = []
     for i, joint in enumerate(model.joints):
-        X_PB, v_B = tree.transforms[i], tree.velocities[i]
-        a_P = root_acceleration(model) if joint.parent == ROOT else accelerations[joint.parent]
-        v_P = Motion.zero() if joint.parent == ROOT else tree.velocities[joint.parent]
-        a_P, v_P = X_PB.inverse_act(a_P), X_PB.inverse_act(v_P)
-        a_B = a_P + joint.motion(a) + v_B.cross(joint.motion(v))
-        accelerations.append(a_B)
-        forces.append(model.inertias[i] @ a_B + model.inertias[i].bias_force(v_B))
+        Y, v_B = model.inertias[i], motions.velocities[i]
+        needed.append(Y @ accelerations[i] + Y.bias_force(v_B))
+        v_P = motions.transforms[i].inverse_act(motions.velocities[joint.parent])
+        a_P = motions.transforms[i].inverse_act(accelerations[joint.parent])
         columns.append([])
         for k, S in joint.subspace:
             psi_rate = v_P.cross(S)
             psi_acceleration = a_P.cross(S) + v_P.cross(psi_rate)
             columns[i].append(_Column(k, S, psi_rate, psi_acceleration, v_B.cross(S)))
-    for i in reversed(range(len(model.joints))):
-        parent = model.joints[i].parent
-        if parent != ROOT:
-            forces[parent] = forces[parent] + tree.transforms[i].act(forces[i])
-    return columns, forces
+    return columns, carried_by_bodies(model, motions.transforms, needed, Force.zero())

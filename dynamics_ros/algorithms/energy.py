@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model import ROOT, Model
 from dynamics_ros.spatial import Scalar, Transform, Vector3
 
-from .forward_kinematics import body_velocities
+from .recursion import Transforms, carried_by_bodies, motion_of_bodies, transforms_of_bodies
 
 
 def kinetic_energy(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scalar:
     """Sum of v_i^T Y_i v_i / 2 over the bodies ([RD] eq. 3.31, [Lie] eq. 15)."""
-    _, velocities = body_velocities(model, q, v)
+    velocities = motion_of_bodies(model, q, v).velocities
     energy: Scalar = 0.0
-    for Y, v_B in zip(model.inertias, velocities, strict=True):
-        energy = energy + 0.5 * v_B.dot(Y @ v_B)
+    for i, Y in enumerate(model.inertias):
+        energy = energy + 0.5 * velocities[i].dot(Y @ velocities[i])
     return energy
 
 
@@ -46,33 +47,31 @@ def total_mass(model: Model) -> Scalar:
 
 def first_moment(model: Model, q: Sequence[Scalar]) -> Vector3:
     """Sum of m_i p_i in the root frame [kg m]."""
-    transforms = [joint.transform(q) for joint in model.joints]
-    masses, moments = carried_moments(model, transforms)
-    total = Vector3.zero()
-    for joint, X_0B, mass, moment in zip(model.joints, transforms, masses, moments, strict=True):
-        if joint.parent == ROOT:
-            total = total + _moved(X_0B, mass, moment)
-    return total
+    return carried_moments(model, transforms_of_bodies(model, q))[ROOT].moment
 
 
-def carried_moments(
-    model: Model, transforms: Sequence[Transform]
-) -> tuple[list[Scalar], list[Vector3]]:
-    """Mass and first moment of each body with all that it carries, in the frame of that body.
+@dataclass(frozen=True)
+class FirstMoment:
+    """Mass m [kg] and first moment h = m c [kg m] about the origin of a frame, in its axes."""
+
+    mass: Scalar
+    moment: Vector3
+
+    def __add__(self, other: FirstMoment) -> FirstMoment:
+        return FirstMoment(self.mass + other.mass, self.moment + other.moment)
+
+    def seen_from(self, X_PB: Transform) -> FirstMoment:
+        """The same masses in the parent frame: R h + m p."""
+        moment = X_PB.rotation @ self.moment + X_PB.translation * self.mass
+        return FirstMoment(self.mass, moment)
+
+
+def carried_moments(model: Model, transforms: Transforms) -> dict[int, FirstMoment]:
+    """First moment of each body with all that it carries, in the frame of that body.
 
     Args:
+        model: the robot.
         transforms: X_PB of each body in its parent.
     """
-    masses = [inertia.mass for inertia in model.inertias]
-    moments = [inertia.center * inertia.mass for inertia in model.inertias]
-    for i in reversed(range(len(model.joints))):
-        parent = model.joints[i].parent
-        if parent != ROOT:
-            moments[parent] = moments[parent] + _moved(transforms[i], masses[i], moments[i])
-            masses[parent] = masses[parent] + masses[i]
-    return masses, moments
-
-
-def _moved(X_PB: Transform, mass: float, moment: Vector3) -> Vector3:
-    """The first moment about the origin of the parent, in its axes."""
-    return X_PB.rotation @ moment + X_PB.translation * mass
+    own = [FirstMoment(Y.mass, Y.center * Y.mass) for Y in model.inertias]
+    return carried_by_bodies(model, transforms, own, FirstMoment(0.0, Vector3.zero()))

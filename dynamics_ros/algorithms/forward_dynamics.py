@@ -6,11 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 
 from dynamics_ros.algorithms.linear_algebra.solve import Factors, factorize, solve, solve_factorized
 from dynamics_ros.model import ROOT, Model
-from dynamics_ros.spatial import Force, Motion, Scalar, Transform
+from dynamics_ros.spatial import Force, Inertia, Motion, Scalar
 from dynamics_ros.spatial.articulated import ArticulatedInertia
 
-from .inverse_dynamics import inverse_dynamics, root_acceleration
+from .inverse_dynamics import inverse_dynamics
 from .mass_matrix import mass_matrix
+from .recursion import motion_of_bodies, upward_acceleration, velocity_product
 
 
 def forward_dynamics(
@@ -76,65 +77,53 @@ def articulated_bodies(
     [Featherstone2008] table 7.1).
     """
     n = len(model.joints)
-    transforms: list[Transform] = []
-    velocities: list[Motion] = []
-    biases: list[Motion] = []
-    articulated: list[ArticulatedInertia] = []
-    forces: list[Force] = []
+    free = [[(k, S) for k, S in joint.subspace if k not in prescribed] for joint in model.joints]
 
-    # Pass 1, outwards: velocities, accelerations that are known already, rigid-body bias forces.
+    # Pass 1, outward: velocities, accelerations that are known already, rigid-body bias forces.
+    motions = motion_of_bodies(model, q, v)
+    articulated = {ROOT: ArticulatedInertia.of(Inertia.zero())}
+    forces = {ROOT: Force.zero()}
+    known: list[Motion] = []
     for i, joint in enumerate(model.joints):
-        X_PB = joint.transform(q)
-        v_P = Motion.zero() if joint.parent == ROOT else velocities[joint.parent]
-        v_J = joint.motion(v)
-        v_B = X_PB.inverse_act(v_P) + v_J
-        known = v_B.cross(v_J)
+        Y, v_B = model.inertias[i], motions.velocities[i]
+        eta = velocity_product(joint, v_B, v)
         for k, S in joint.subspace:
             if k in prescribed:
-                known = known + S * a[k]
-        Y = model.inertias[i]
+                eta = eta + S * a[k]
+        known.append(eta)
+        articulated[i] = ArticulatedInertia.of(Y)
         bias_force = Y.bias_force(v_B)
-        transforms.append(X_PB)
-        velocities.append(v_B)
-        biases.append(known)
-        articulated.append(ArticulatedInertia.of(Y))
-        forces.append(bias_force - external[i] if i in external else bias_force)
+        forces[i] = bias_force - external[i] if i in external else bias_force
 
-    # Pass 2, inwards: what a body and all behind it answer to an acceleration.
-    free = [[(k, S) for k, S in joint.subspace if k not in prescribed] for joint in model.joints]
+    # Pass 2, inward: what a body and all behind it answer to an acceleration.
     U: list[list[Force]] = [[] for _ in range(n)]
     factors: list[Factors] = [([], []) for _ in range(n)]
     residuals: list[list[Scalar]] = [[] for _ in range(n)]
     for i in reversed(range(n)):
-        joint = model.joints[i]
-        Y_A, p_A = articulated[i], forces[i]
+        parent, X_PB = model.joints[i].parent, motions.transforms[i]
+        Y_A, p_A, eta = articulated[i], forces[i], known[i]
         U[i] = [Y_A @ S for _, S in free[i]]
         factors[i] = factorize([[S.dot(force) for force in U[i]] for _, S in free[i]])
         residuals[i] = [tau[k] - S.dot(p_A) for k, S in free[i]]
-        if joint.parent == ROOT:
-            continue
-        Y_a, p_a = Y_A, p_A + Y_A @ biases[i]
+        Y_a, p_a = Y_A, p_A + Y_A @ eta
         for force, share in _decoupled(U[i], factors[i]):
             Y_a = Y_a.without(force, share)
-            p_a = p_a - force * (share * biases[i].dot(force))
+            p_a = p_a - force * (share * eta.dot(force))
         for force, share in zip(U[i], solve_factorized(factors[i], residuals[i]), strict=True):
             p_a = p_a + force * share
-        X_PB = transforms[i]
-        articulated[joint.parent] = articulated[joint.parent] + Y_a.seen_from(X_PB)
-        forces[joint.parent] = forces[joint.parent] + X_PB.act(p_a)
+        articulated[parent] = articulated[parent] + X_PB.act(Y_a)
+        forces[parent] = forces[parent] + X_PB.act(p_a)
 
-    # Pass 3, outwards: the free joints yield, the prescribed ones say what that takes.
-    a_0 = root_acceleration(model)
-    accelerations: list[Motion] = []
+    # Pass 3, outward: the free joints yield, the prescribed ones say what that takes.
+    accelerations = {ROOT: upward_acceleration(model)}
     all_a, all_tau = list(a), list(tau)
     for i, joint in enumerate(model.joints):
-        a_P = a_0 if joint.parent == ROOT else accelerations[joint.parent]
-        a_B = transforms[i].inverse_act(a_P) + biases[i]
+        a_B = motions.transforms[i].inverse_act(accelerations[joint.parent]) + known[i]
         right = [r - a_B.dot(force) for r, force in zip(residuals[i], U[i], strict=True)]
         for (k, S), value in zip(free[i], solve_factorized(factors[i], right), strict=True):
             all_a[k] = value
             a_B = a_B + S * value
-        accelerations.append(a_B)
+        accelerations[i] = a_B
         given = [(k, S) for k, S in joint.subspace if k in prescribed]
         if given:
             force = articulated[i] @ a_B + forces[i]

@@ -2,69 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from dynamics_ros.model import ROOT, Frame, Model
 from dynamics_ros.spatial import Motion, Scalar, Transform, Vector3
 
-
-def body_poses(model: Model, q: Sequence[Scalar]) -> list[Transform]:
-    """X_0B of every body in the root frame: 0M_i = 0M_parent parentM_i ([SE3] 8.2)."""
-    poses: list[Transform] = []
-    for joint in model.joints:
-        X_PB = joint.transform(q)
-        poses.append(X_PB if joint.parent == ROOT else poses[joint.parent] @ X_PB)
-    return poses
+from .recursion import accelerations_of_bodies, motion_of_bodies
 
 
-def body_velocities(
-    model: Model, q: Sequence[Scalar], v: Sequence[Scalar]
-) -> tuple[list[Transform], list[Motion]]:
-    """X_PB of every body in its parent, and its twist in its own frame ([SE3] 8.2)."""
-    transforms: list[Transform] = []
-    velocities: list[Motion] = []
-    for joint in model.joints:
-        X_PB = joint.transform(q)
-        v_P = Motion.zero() if joint.parent == ROOT else velocities[joint.parent]
-        transforms.append(X_PB)
-        velocities.append(X_PB.inverse_act(v_P) + joint.motion(v))
-    return transforms, velocities
+def body_poses(
+    model: Model, q: Sequence[Scalar], bodies: Iterable[int] | None = None
+) -> dict[int, Transform]:
+    """X_0B of bodies in the root frame, ROOT included: 0M_i = 0M_parent parentM_i ([SE3] 8.2).
 
-
-def branch_poses(model: Model, q: Sequence[Scalar], body: int) -> dict[int, Transform]:
-    """X_0B of the bodies between the root and one body, that body included."""
-    poses: dict[int, Transform] = {}
-    for i in model.ancestors(body):
+    Args:
+        model: the robot.
+        q: configuration.
+        bodies: parents before children; None are all.
+    """
+    poses = {ROOT: Transform.identity()}
+    for i in range(len(model.joints)) if bodies is None else bodies:
         joint = model.joints[i]
-        X_PB = joint.transform(q)
-        poses[i] = X_PB if joint.parent == ROOT else poses[joint.parent] @ X_PB
+        poses[i] = poses[joint.parent] @ joint.transform(q)
     return poses
 
 
 def frame_pose(model: Model, q: Sequence[Scalar], frame: Frame) -> Transform:
     """X_0F of a frame in the root frame ([RD] eq. 2.138)."""
-    if frame.body == ROOT:
-        return frame.placement
-    return branch_poses(model, q, frame.body)[frame.body] @ frame.placement
+    return body_poses(model, q, model.ancestors(frame.body))[frame.body] @ frame.placement
 
 
 def frame_poses(model: Model, q: Sequence[Scalar]) -> list[Transform]:
     """X_0F of every frame, in the order of ``model.frames``."""
     poses = body_poses(model, q)
-    return [
-        frame.placement if frame.body == ROOT else poses[frame.body] @ frame.placement
-        for frame in model.frames
-    ]
+    return [poses[frame.body] @ frame.placement for frame in model.frames]
 
 
 def frame_velocity(
     model: Model, q: Sequence[Scalar], v: Sequence[Scalar], frame: Frame, reference: str
 ) -> Motion:
     """Twist of a frame with respect to the root frame, in one of the three references."""
-    velocity = Motion.zero()
-    for i in model.ancestors(frame.body):
-        joint = model.joints[i]
-        velocity = joint.transform(q).inverse_act(velocity) + joint.motion(v)
+    motions = motion_of_bodies(model, q, v, model.ancestors(frame.body))
+    velocity = motions.velocities[frame.body]
     local = frame.placement.inverse_act(velocity)
     if reference == 'local':
         return local
@@ -84,17 +63,10 @@ def frame_acceleration(
     For 'local_world_aligned' this is J a + J-dot v with the Jacobian of that reference: its linear
     part is then the classical acceleration of the frame's origin.
     """
-    velocity, acceleration = Motion.zero(), Motion.zero()
-    for i in model.ancestors(frame.body):
-        joint = model.joints[i]
-        X_PB = joint.transform(q)
-        joint_velocity = joint.motion(v)
-        velocity = X_PB.inverse_act(velocity) + joint_velocity
-        acceleration = (
-            X_PB.inverse_act(acceleration) + joint.motion(a) + velocity.cross(joint_velocity)
-        )
-    v_local = frame.placement.inverse_act(velocity)
-    a_local = frame.placement.inverse_act(acceleration)
+    motions = motion_of_bodies(model, q, v, model.ancestors(frame.body))
+    accelerations = accelerations_of_bodies(model, motions, v, a, Motion.zero())
+    v_local = frame.placement.inverse_act(motions.velocities[frame.body])
+    a_local = frame.placement.inverse_act(accelerations[frame.body])
     if reference == 'local':
         return a_local
     X_RF = from_local(frame_pose(model, q, frame), reference)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dynamics_ros.model import ROOT, Model
-from dynamics_ros.spatial import Force, Scalar, Vector3
+from dynamics_ros.spatial import Force, Scalar
 
 from .energy import carried_moments
+from .recursion import along_joints, transforms_of_bodies
 
 
 def gravity_torques(model: Model, q: Sequence[Scalar]) -> list[Scalar]:
@@ -16,15 +17,11 @@ def gravity_torques(model: Model, q: Sequence[Scalar]) -> list[Scalar]:
     Outwards the field g is seen from each body, inwards the first moments h of what it carries are
     gathered. Their weight is the force m g and the torque h x g; a joint takes the opposite.
     """
-    transforms = [joint.transform(q) for joint in model.joints]
-    masses, moments = carried_moments(model, transforms)
-    fields: list[Vector3] = []
-    tau: list[Scalar] = [0.0] * model.nv
+    transforms = transforms_of_bodies(model, q)
+    loads = carried_moments(model, transforms)
+    fields = {ROOT: model.gravity}
+    support: dict[int, Force] = {}
     for i, joint in enumerate(model.joints):
-        g_P = model.gravity if joint.parent == ROOT else fields[joint.parent]
-        g_B = transforms[i].rotation.transpose_apply(g_P)
-        fields.append(g_B)
-        support = Force(g_B * -masses[i], g_B.cross(moments[i]))
-        for k, S in joint.subspace:
-            tau[k] = tau[k] + S.dot(support)
-    return tau
+        g_B = fields[i] = transforms[i].rotation.transpose_apply(fields[joint.parent])
+        support[i] = Force(g_B * -loads[i].mass, g_B.cross(loads[i].moment))
+    return along_joints(model, support)

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dynamics_ros.model import ROOT, Model
-from dynamics_ros.spatial import Force, Motion, Scalar, Transform, Vector3
+from dynamics_ros.model import Model
+from dynamics_ros.spatial import Force, Motion, Scalar
+
+from .recursion import (
+    accelerations_of_bodies,
+    along_joints,
+    carried_by_bodies,
+    motion_of_bodies,
+    upward_acceleration,
+)
 
 
 def inverse_dynamics(
@@ -25,48 +33,47 @@ def inverse_dynamics(
     Returns:
         tau, of nv scalars.
     """
+    return along_joints(model, joint_wrenches(model, q, v, a, external))
+
+
+def joint_wrenches(
+    model: Model,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    a: Sequence[Scalar],
+    external: Mapping[int, Force] | None = None,
+) -> dict[int, Force]:
+    """F_i: what each body takes from its parent through its joint ([Lie] table 2, [RD] 3.3.2).
+
+    In the frame of the body, about its origin; of ROOT, what the root frame takes from the ground.
+    A joint's torque is the part of it along the joint, the rest is borne by its bearing.
+
+    Args:
+        model, q, v, a, external: as for `inverse_dynamics`.
+    """
     external = external or {}
-    transforms: list[Transform] = []
-    velocities: list[Motion] = []
-    accelerations: list[Motion] = []
-    forces: list[Force] = []
 
-    # 8.1: gravity enters as the acceleration -g of the root.
-    a_0 = root_acceleration(model)
+    # 8.1, 8.2: outward, motions of the bodies; gravity enters as the acceleration -g of the root.
+    motions = motion_of_bodies(model, q, v)
+    accelerations = accelerations_of_bodies(model, motions, v, a, upward_acceleration(model))
 
-    # 8.2: forward, velocities, accelerations and the force each body needs.
-    for i, joint in enumerate(model.joints):
-        X_PB = joint.transform(q)
-        v_P = Motion.zero() if joint.parent == ROOT else velocities[joint.parent]
-        a_P = a_0 if joint.parent == ROOT else accelerations[joint.parent]
-        v_J = joint.motion(v)
-        v_B = X_PB.inverse_act(v_P) + v_J
-        a_B = X_PB.inverse_act(a_P) + joint.motion(a) + v_B.cross(v_J)
-        Y = model.inertias[i]
-        f_B = Y @ a_B + Y.bias_force(v_B)
-        if i in external:
-            f_B = f_B - external[i]
-        transforms.append(X_PB)
-        velocities.append(v_B)
-        accelerations.append(a_B)
-        forces.append(f_B)
+    # The force that each body needs, less what the environment gives.
+    needed = []
+    for i, Y in enumerate(model.inertias):
+        f_B = Y @ accelerations[i] + Y.bias_force(motions.velocities[i])
+        needed.append(f_B - external[i] if i in external else f_B)
 
-    # 8.3: backward, the joint takes its share and the parent carries the rest.
-    tau: list[Scalar] = [0.0] * model.nv
-    for i in reversed(range(len(model.joints))):
-        joint = model.joints[i]
-        for k, S in joint.subspace:
-            tau[k] = tau[k] + S.dot(forces[i])
-        if joint.parent != ROOT:
-            forces[joint.parent] = forces[joint.parent] + transforms[i].act(forces[i])
-    return tau
+    # 8.3: inward, a parent carries what its children need.
+    return carried_by_bodies(model, motions.transforms, needed, Force.zero())
+
+
+def body_accelerations(
+    model: Model, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
+) -> dict[int, Motion]:
+    """V-dot_i: spatial acceleration of each body in its frame ([Lie] table 2), without gravity."""
+    return accelerations_of_bodies(model, motion_of_bodies(model, q, v), v, a, Motion.zero())
 
 
 def nonlinear_effects(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
     """C(q, v) v + g(q): the torques without acceleration."""
     return inverse_dynamics(model, q, v, [0.0] * model.nv)
-
-
-def root_acceleration(model: Model) -> Motion:
-    """-g: a root that accelerates upwards feels like gravity ([SE3] 8.1)."""
-    return Motion(-model.gravity, Vector3.zero())

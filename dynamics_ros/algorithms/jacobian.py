@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dynamics_ros.model import ROOT, Frame, Model
 from dynamics_ros.spatial import Motion, Scalar, Transform, Vector3
 
-from .forward_kinematics import branch_poses
+from .forward_kinematics import body_poses
 
 REFERENCES = ('world', 'local', 'local_world_aligned')
 """World: spatial twist at the root's origin. Local: body twist. Local world aligned: velocity of
@@ -35,12 +35,12 @@ def jacobian_derivative(
     moves with the velocity of the frame, which adds w x v_F to the linear part.
     """
     rates = [Motion.zero()] * model.nv
-    velocities: dict[int, Motion] = {}
+    velocities = {ROOT: Motion.zero()}
     columns: list[tuple[int, int, Motion]] = []
     v_F = Motion.zero()
     for i, X_RB in _to_reference(model, q, frame, reference).items():
         joint = model.joints[i]
-        v_F = Motion.zero() if joint.parent == ROOT else velocities[joint.parent]
+        v_F = velocities[joint.parent]
         for k, S in joint.subspace:
             J = X_RB.act(S)
             v_F = v_F + J * v[k]
@@ -86,15 +86,11 @@ def _to_reference(
     model: Model, q: Sequence[Scalar], frame: Frame, reference: str
 ) -> dict[int, Transform]:
     """X_RB of every body B between the root and the frame, the root first."""
-    if frame.body == ROOT:
-        return {}
-    poses = branch_poses(model, q, frame.body)
+    chain = model.ancestors(frame.body)
+    poses = body_poses(model, q, chain)
     X_0F = poses[frame.body] @ frame.placement
     if reference == 'world':
-        return poses
+        return {i: poses[i] for i in chain}
     if reference == 'local':
-        return {i: X_0F.inverse_compose(X_0B) for i, X_0B in poses.items()}
-    return {
-        i: Transform(X_0B.rotation, X_0B.translation - X_0F.translation)
-        for i, X_0B in poses.items()
-    }
+        return {i: X_0F.inverse_compose(poses[i]) for i in chain}
+    return {i: Transform(poses[i].rotation, poses[i].translation - X_0F.translation) for i in chain}

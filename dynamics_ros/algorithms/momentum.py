@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dynamics_ros.model import ROOT, Model
-from dynamics_ros.spatial import Scalar
+from dynamics_ros.model import Model
+from dynamics_ros.spatial import Force, Scalar
 
-from .forward_kinematics import body_velocities
 from .gravity import gravity_torques
+from .recursion import along_joints, carried_by_bodies, motion_of_bodies
 
 
 def momentum_observer_terms(
@@ -22,17 +22,10 @@ def momentum_observer_terms(
     carries, p_j = S_j^T H_j and (C^T v)_j = (v_j x S_j)^T H_j = -S_j^T (v_j x* H_j):
     no matrix is formed.
     """
-    transforms, velocities = body_velocities(model, q, v)
-    momenta = [Y @ v_B for Y, v_B in zip(model.inertias, velocities, strict=True)]
-
-    p: list[Scalar] = [0.0] * model.nv
-    beta: list[Scalar] = [-g for g in gravity_torques(model, q)]
-    for i in reversed(range(len(model.joints))):
-        joint = model.joints[i]
-        rate = velocities[i].cross(momenta[i])
-        for k, S in joint.subspace:
-            p[k] = p[k] + S.dot(momenta[i])
-            beta[k] = beta[k] - S.dot(rate)
-        if joint.parent != ROOT:
-            momenta[joint.parent] = momenta[joint.parent] + transforms[i].act(momenta[i])
-    return p, beta
+    motions = motion_of_bodies(model, q, v)
+    momenta = [Y @ motions.velocities[i] for i, Y in enumerate(model.inertias)]
+    H = carried_by_bodies(model, motions.transforms, momenta, Force.zero())
+    rates = {i: v_B.cross(H[i]) for i, v_B in motions.velocities.items()}
+    p, drift = along_joints(model, H), along_joints(model, rates)
+    g = gravity_torques(model, q)
+    return p, [-weight - x for weight, x in zip(g, drift, strict=True)]

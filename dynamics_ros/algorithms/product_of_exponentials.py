@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dynamics_ros.model import ROOT, Joint, Model
-from dynamics_ros.spatial import Motion, Scalar, Transform, Vector3, quaternion_log
+from dynamics_ros.model import ROOT, Model
+from dynamics_ros.spatial import Scalar, Transform
 
 
 def product_of_exponentials(model: Model, q: Sequence[Scalar]) -> list[Transform]:
@@ -19,27 +19,12 @@ def product_of_exponentials(model: Model, q: Sequence[Scalar]) -> list[Transform
         model: its joints give the twists xi in the root frame, where every joint is at rest.
         q: coordinates.
     """
-    at_rest: list[Transform] = []
-    moved: list[Transform] = []
-    for joint in model.joints:
-        root = joint.parent == ROOT
-        rest = joint.placement if root else at_rest[joint.parent] @ joint.placement
-        product = Transform.identity() if root else moved[joint.parent]
-        for twist in _displacements(joint, q):
+    at_rest = {ROOT: Transform.identity()}
+    moved = {ROOT: Transform.identity()}
+    for i, joint in enumerate(model.joints):
+        rest = at_rest[i] = at_rest[joint.parent] @ joint.placement
+        product = moved[joint.parent]
+        for twist in joint.kind.displacements(joint.own_coordinates(q)):
             product = product @ Transform.exp(rest.act(twist))
-        at_rest.append(rest)
-        moved.append(product)
-    return [product @ rest for product, rest in zip(moved, at_rest, strict=True)]
-
-
-def _displacements(joint: Joint, q: Sequence[Scalar]) -> list[Motion]:
-    """Body twists at rest whose exponentials, one after the other, are the joint's motion."""
-    own = [q[i] for i in joint.q_indices]
-    S = joint.kind.motion_subspace()
-    if joint.kind.name == 'floating':
-        x, y, z, *quaternion = own
-        turn = quaternion_log((quaternion[0], quaternion[1], quaternion[2], quaternion[3]))
-        return [Motion(Vector3(x, y, z), Vector3.zero()), Motion(Vector3.zero(), turn)]
-    if joint.leader is not None:
-        own = [joint.multiplier * own[0] + joint.offset]
-    return [twist * coordinate for twist, coordinate in zip(S, own, strict=True)]
+        moved[i] = product
+    return [moved[i] @ at_rest[i] for i in range(len(model.joints))]

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dynamics_ros.model import ROOT, Model
-from dynamics_ros.spatial import Force, Matrix3, Motion, Scalar, Transform, Vector3
+from dynamics_ros.model import Model
+from dynamics_ros.spatial import Force, Matrix3, Motion, Scalar, Vector3
 
-from .inverse_dynamics import root_acceleration
+from .recursion import (
+    accelerations_of_bodies,
+    felt_towards_root,
+    motion_of_bodies,
+    upward_acceleration,
+)
 
 PARAMETERS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
 """Parameters of a body: mass, first moment, inertia about the origin of the body frame."""
@@ -19,30 +24,15 @@ def regressor(
     """Y, nv by 10 bodies, in the order of the bodies and of PARAMETERS."""
     count = len(PARAMETERS)
     Y: list[list[Scalar]] = [[0.0] * (count * len(model.joints)) for _ in range(model.nv)]
-    transforms: list[Transform] = []
-    velocities: list[Motion] = []
-    accelerations: list[Motion] = []
-    for i, joint in enumerate(model.joints):
-        X_PB = joint.transform(q)
-        v_P = Motion.zero() if joint.parent == ROOT else velocities[joint.parent]
-        a_P = root_acceleration(model) if joint.parent == ROOT else accelerations[joint.parent]
-        v_J = joint.motion(v)
-        v_B = X_PB.inverse_act(v_P) + v_J
-        a_B = X_PB.inverse_act(a_P) + joint.motion(a) + v_B.cross(v_J)
-        transforms.append(X_PB)
-        velocities.append(v_B)
-        accelerations.append(a_B)
-
-        forces = body_regressor(v_B, a_B)
-        j = i
-        while j != ROOT:
+    motions = motion_of_bodies(model, q, v)
+    accelerations = accelerations_of_bodies(model, motions, v, a, upward_acceleration(model))
+    for i in range(len(model.joints)):
+        unit_forces = body_regressor(motions.velocities[i], accelerations[i])
+        for j, forces in felt_towards_root(model, motions.transforms, i, *unit_forces):
             for k, S in model.joints[j].subspace:
                 for parameter, force in enumerate(forces):
                     column = count * i + parameter
                     Y[k][column] = Y[k][column] + S.dot(force)
-            if model.joints[j].parent != ROOT:
-                forces = [transforms[j].act(force) for force in forces]
-            j = model.joints[j].parent
     return Y
 
 

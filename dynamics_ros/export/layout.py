@@ -8,15 +8,14 @@ from typing import NamedTuple
 
 from dynamics_ros.kernels import Trace
 from dynamics_ros.kernels.source.c import CFunction, comment, helpers
-from dynamics_ros.model import Joint
+from dynamics_ros.model import ROOT, Joint
+from dynamics_ros.model.joints import Entries
 from dynamics_ros.multibody.definitions import DEFINITIONS, Key
 from dynamics_ros.multibody.definitions.definition import INPUTS, Options
 from dynamics_ros.robot import Robot
 
-UNITS = {'prismatic': ('m', 'm/s', 'm/s^2', 'N')}
-"""Of position, velocity, acceleration and torque of a joint; of the others see `ANGULAR`."""
-
-ANGULAR = ('rad', 'rad/s', 'rad/s^2', 'N m')
+RATES = {'m': '[m/s], [m/s^2], [N]', 'rad': '[rad/s], [rad/s^2], [N m]'}
+"""Units of velocity, acceleration and torque, by the unit of the position."""
 
 
 class Function(NamedTuple):
@@ -91,32 +90,33 @@ def _about(robot: Robot) -> Iterator[str]:
 
 
 def _coordinates(joint: Joint, robot: Robot) -> Iterator[str]:
-    first, base, root = joint.q_indices[0], robot.body_names[0], robot.root_frame
-    if joint.kind.name == 'floating':
-        yield f'  q[{first}..{first + 2}]  position of {base} in {root} [m]'
-        yield f'  q[{first + 3}..{first + 6}]  its orientation: quaternion x y z w, of length 1'
-    elif joint.kind.name == 'planar':
-        yield f'  q[{first}..{first + 1}]  position x y of {base} in {root} [m]'
-        yield f'  q[{first + 2}]  its angle [rad]'
-    else:
-        yield f'  q[{first}]  {joint.name} [{_units(joint)[0]}]'
+    for places, entries in _described('q', joint.q_indices, joint.kind.coordinates):
+        unit = '' if entries.unit == '1' else f' [{entries.unit}]'
+        yield f'  {places}  {_told(entries, joint, robot)}{unit}'
 
 
 def _velocities(joint: Joint, robot: Robot) -> Iterator[str]:
-    first, base = joint.v_indices[0], robot.body_names[0]
-    if joint.kind.name == 'floating':
-        yield f'  v[{first}..{first + 2}]  linear, of {base} in its axes [m/s], [m/s^2], [N]'
-        yield f'  v[{first + 3}..{first + 5}]  angular, likewise [rad/s], [rad/s^2], [N m]'
-    elif joint.kind.name == 'planar':
-        yield f'  v[{first}..{first + 1}]  linear, of {base} in its axes [m/s], [m/s^2], [N]'
-        yield f'  v[{first + 2}]  angular [rad/s], [rad/s^2], [N m]'
-    else:
-        _, velocity, acceleration, torque = _units(joint)
-        yield f'  v[{first}]  {joint.name} [{velocity}], [{acceleration}], [{torque}]'
+    for places, entries in _described('v', joint.v_indices, joint.kind.velocities):
+        yield f'  {places}  {_told(entries, joint, robot)} {RATES[entries.unit]}'
 
 
-def _units(joint: Joint) -> tuple[str, str, str, str]:
-    return UNITS.get(joint.kind.name, ANGULAR)
+def _described(
+    name: str, indices: Sequence[int], parts: Sequence[Entries]
+) -> Iterator[tuple[str, Entries]]:
+    """Where the entries of a joint stand, as q[0..2]."""
+    first = indices[0]
+    for entries in parts:
+        last = first + entries.count - 1
+        yield (f'{name}[{first}]' if first == last else f'{name}[{first}..{last}]'), entries
+        first = last + 1
+
+
+def _told(entries: Entries, joint: Joint, robot: Robot) -> str:
+    if not entries.meaning:
+        return joint.name
+    body = robot.body_names[robot.model.joints.index(joint)]
+    place = robot.root_frame if joint.parent == ROOT else f'the frame of {joint.name}'
+    return entries.meaning.format(body=body, place=place)
 
 
 def _meaning(function: Function, robot: Robot) -> Iterator[str]:

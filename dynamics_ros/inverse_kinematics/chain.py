@@ -15,6 +15,7 @@ from dynamics_ros.algorithms.inverse_kinematics.step import moving_coordinates
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.kernels import Kernel
 from dynamics_ros.model import ROOT, Joint
+from dynamics_ros.model.joints import Revolute
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .reach import Reach, reach_of
@@ -24,9 +25,6 @@ from .starts import Starts
 Vector = NDArray[np.float64]
 Index = slice | NDArray[np.intp]
 Supports = tuple[tuple[str, int], ...]
-
-ROOT_SLIDES = {'floating': [True] * 3 + [False] * 3, 'planar': [True, True, False]}
-"""Which velocities of a root joint are lengths a second."""
 
 TURN = 2.0 * math.pi
 HALF_TURN = math.pi
@@ -238,7 +236,7 @@ def _find_chain(robot: RigidBodySystem, frames: tuple[str, ...], supports: Suppo
     movers = [[joint for joint in model.joints if v in joint.v_indices] for v in v_index]
     turning = np.array([all(map(_turns_fully, group)) for group in movers], dtype=bool)
     turning &= upper - lower >= TURN
-    slides = np.array([any(joint.kind.name == 'prismatic' for joint in g) for g in movers])
+    slides = np.array([any(any(joint.kind.slides) for joint in g) for g in movers])
     bounded = np.isfinite(lower) & np.isfinite(upper)
     middle = 0.5 * (np.where(bounded, lower, 0.0) + np.where(bounded, upper, 0.0))
     centre = np.clip(middle, lower, upper)
@@ -255,7 +253,7 @@ def _find_chain(robot: RigidBodySystem, frames: tuple[str, ...], supports: Suppo
         v_index = np.concatenate([np.array(root.v_indices, dtype=np.intp), v_index])
         lower, upper = np.concatenate([-free, lower]), np.concatenate([free, upper])
         turning = np.concatenate([np.zeros(root_nq, dtype=bool), turning])
-        slides = np.concatenate([ROOT_SLIDES[root.kind.name], slides])
+        slides = np.concatenate([root.kind.slides, slides])
         centre = np.concatenate([at_rest, centre])
         sampled = np.hstack([np.array([at_rest, at_rest]), sampled])
         options = (*frames, '', *(str(x) for support in supports for x in support))
@@ -301,7 +299,7 @@ def _sampled(
 
 def _turns_fully(joint: Joint) -> bool:
     """Whether a full turn of its coordinate brings a joint back to the same pose."""
-    return joint.kind.name in ('revolute', 'continuous') and joint.multiplier.is_integer()
+    return isinstance(joint.kind, Revolute) and joint.multiplier.is_integer()
 
 
 def _compact(index: NDArray[np.intp]) -> Index:

@@ -55,12 +55,9 @@ def reach_of(model: Model, frame: str) -> Reach:
 
 def _stroke(model: Model, joint: Joint) -> float:
     """How far a joint moves its own origin at most [m]; infinite where nothing bounds it."""
-    if joint.kind.name in ('revolute', 'continuous'):
-        return 0.0
-    if joint.kind.name != 'prismatic':
-        return math.inf
     limits = joint.limits
     if joint.leader is not None:
         limits = next(other.limits for other in model.joints if other.name == joint.leader)
-    ends = (joint.multiplier * end + joint.offset for end in (limits.lower, limits.upper))
-    return max(abs(end) for end in ends)
+    return joint.kind.reach(
+        *(joint.multiplier * end + joint.offset for end in (limits.lower, limits.upper))
+    )

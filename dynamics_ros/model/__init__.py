@@ -1,6 +1,7 @@
 """What a robot is: description, joints, frames, the frozen Model, and the URDF reader."""
 
+from .build import build_model
 from .description import RobotDescription
-from .model import ROOT, Frame, Joint, Model, build_model
+from .model import ROOT, Frame, Joint, Model
 
 __all__ = ['ROOT', 'Frame', 'Joint', 'Model', 'RobotDescription', 'build_model']

@@ -1,6 +1,6 @@
 """What a robot description says, before any choice of root joint or locked joints.
 
-Plain frozen records, free of XML: ``urdf.py`` fills them, ``model.py`` builds the Model from them.
+Plain frozen records, free of XML: ``urdf.py`` fills them, ``build.py`` builds the Model from them.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """Joint kinds: geometry, motion subspace and manifold of each ([SE3] 7), over any scalar.
 
+A new kind of joint is one class here, with its line in `JOINT_KINDS`; no algorithm asks for names.
 The motion subspace S of every kind is constant in the frame of the moving body, so c_J is zero.
 
 | kind | q | v (of the child, in the child frame) |
@@ -12,8 +13,11 @@ The motion subspace S of every kind is constant in the frame of the moving body,
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from dynamics_ros.spatial import (
     Matrix3,
@@ -32,109 +36,340 @@ from dynamics_ros.spatial import (
     rotation_about,
 )
 
-COORDINATES = {'revolute': 1, 'continuous': 1, 'prismatic': 1, 'planar': 3, 'floating': 7}
-VELOCITIES = {'revolute': 1, 'continuous': 1, 'prismatic': 1, 'planar': 3, 'floating': 6}
-
+X = Vector3(1.0, 0.0, 0.0)
+Y = Vector3(0.0, 1.0, 0.0)
 Z = Vector3(0.0, 0.0, 1.0)
+
+FREE_SLIDE = 1.0
+"""Range of a random displacement without limits, to either side [m]."""
 
 
 @dataclass(frozen=True)
-class JointKind:
-    """A kind of joint with its axis.
+class Entries:
+    """Consecutive coordinates or velocities that belong together.
 
     Attributes:
-        name: revolute, continuous, prismatic, planar or floating.
-        axis: constant unit axis in the joint frame; the normal of a planar joint.
+        count: how many.
+        unit: of the coordinate, or of what the velocity is the rate of: 'm', 'rad', or '1'.
+        meaning: in words, with {body} and {place} for the moving body and the frame that it moves
+            in; '' where the name of the joint says it all.
     """
 
-    name: str
+    count: int
+    unit: str
+    meaning: str = ''
+
+
+@dataclass(frozen=True)
+class JointKind(ABC):
+    """A kind of joint with its axis; q and v below are its own coordinates and velocities.
+
+    Attributes:
+        axis: constant unit axis in the joint frame; the normal of a planar joint.
+        name: type of the joint in a URDF.
+        coordinates: what q consists of.
+        velocities: what v consists of.
+        has_axis: whether its axis means something.
+        has_range: whether a description bounds its position.
+        quaternion: place in q of a unit quaternion x, y, z, w; None where there is none.
+    """
+
     axis: Vector3 = Z
+
+    name: ClassVar[str]
+    coordinates: ClassVar[tuple[Entries, ...]]
+    velocities: ClassVar[tuple[Entries, ...]]
+    has_axis: ClassVar[bool] = True
+    has_range: ClassVar[bool] = False
+    quaternion: ClassVar[slice | None] = None
 
     @property
     def nq(self) -> int:
         """Number of coordinates."""
-        return COORDINATES[self.name]
+        return sum(entries.count for entries in self.coordinates)
 
     @property
     def nv(self) -> int:
         """Number of velocities."""
-        return VELOCITIES[self.name]
+        return sum(entries.count for entries in self.velocities)
 
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Unit of each coordinate: 'm', 'rad', or '1' in a quaternion."""
+        return tuple(x.unit for x in self.coordinates for _ in range(x.count))
+
+    @property
+    def slides(self) -> tuple[bool, ...]:
+        """Of each velocity whether it is a length a second, not an angle."""
+        return tuple(x.unit == 'm' for x in self.velocities for _ in range(x.count))
+
+    @abstractmethod
     def transform(self, q: Sequence[Scalar]) -> Transform:
-        """Pose of the moving body in the joint frame for coordinates q."""
-        if self.name == 'prismatic':
-            return Transform(Matrix3.identity(), self.axis * q[0])
-        if self.name == 'floating':
-            x, y, z, *quaternion = q
-            return Transform(quaternion_to_matrix(tuple(quaternion)), Vector3(x, y, z))
-        if self.name == 'planar':
-            ex, ey = plane_axes(self.axis)
-            return Transform(rotation_about(self.axis, q[2]), ex * q[0] + ey * q[1])
-        return Transform(rotation_about(self.axis, q[0]), Vector3.zero())
+        """Pose of the moving body in the joint frame."""
 
+    @abstractmethod
     def motion_subspace(self) -> list[Motion]:
         """The columns of S, in the frame of the moving body."""
-        zero = Vector3.zero()
-        if self.name == 'prismatic':
-            return [Motion(self.axis, zero)]
-        if self.name == 'floating':
-            units = [Vector3(1.0, 0.0, 0.0), Vector3(0.0, 1.0, 0.0), Z]
-            return [Motion(unit, zero) for unit in units] + [Motion(zero, unit) for unit in units]
-        if self.name == 'planar':
-            ex, ey = plane_axes(self.axis)
-            return [Motion(ex, zero), Motion(ey, zero), Motion(zero, self.axis)]
-        return [Motion(zero, self.axis)]
+
+    def displacements(self, q: Sequence[Scalar]) -> list[Motion]:
+        """Body twists whose exponentials, one after the other, are `transform`."""
+        return [S * x for S, x in zip(self.motion_subspace(), q, strict=True)]
 
     def neutral(self) -> list[float]:
         """Coordinates at which the joint transform is the identity."""
-        if self.name == 'floating':
-            return [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
         return [0.0] * self.nq
 
+    @abstractmethod
     def integrate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
         """q exp(v): the coordinates after one second at the constant velocity v ([SE3] 7)."""
-        if self.name == 'floating':
-            w = Vector3.of(v[3:])
-            quaternion = (q[3], q[4], q[5], q[6])
-            step = quaternion_to_matrix(quaternion) @ (exp_left_jacobian(w) @ Vector3.of(v[:3]))
-            turned = quaternion_product(quaternion, quaternion_exp(w))
-            # Rounding would let the length drift over many steps.
-            return [*(Vector3.of(q[:3]) + step), *quaternion_normalized(turned)]
-        if self.name == 'planar':
-            step = exp_left_jacobian(Z * v[2]) @ Vector3(v[0], v[1], 0.0)
-            turned_step = rotation_about(Z, q[2]) @ step
-            return [q[0] + turned_step.x, q[1] + turned_step.y, q[2] + v[2]]
+
+    @abstractmethod
+    def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
+        """log(q0^-1 q1): the velocity that takes q0 to q1 in one second."""
+
+    def rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+        """q-dot = F(q) v, the time derivative of the coordinates ([Kindr])."""
+        return list(v)
+
+    def velocity(self, q: Sequence[Scalar], rate: Sequence[Scalar]) -> list[Scalar]:
+        """v = E(q) q-dot, the inverse of `rate` ([RD] eq. 2.262)."""
+        return list(rate)
+
+    @abstractmethod
+    def random(self, generator: Any, lower: float, upper: float) -> list[float]:
+        """Coordinates, uniform within limits.
+
+        Args:
+            generator: of NumPy.
+            lower, upper: limits of a joint of one coordinate, infinite where it has none.
+        """
+
+    def reach(self, lower: float, upper: float) -> float:
+        """How far the origin of the moving body gets from the joint frame [m], inf if unbounded.
+
+        Args:
+            lower, upper: limits of a joint of one coordinate.
+        """
+        return math.inf
+
+
+class OneCoordinate(JointKind):
+    """A joint whose position is one number and whose velocity is its rate."""
+
+    free_range: ClassVar[float]
+    """To either side of 0, where a random position is taken from without limits."""
+
+    def integrate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+        """q + v."""
         return [q[0] + v[0]]
 
     def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
-        """log(q0^-1 q1): the velocity that takes q0 to q1 in one second.
-
-        The planar angle is not wrapped: its coordinate counts turns.
-        """
-        if self.name == 'floating':
-            quaternion = (q0[3], q0[4], q0[5], q0[6])
-            q_01 = quaternion_product(
-                quaternion_conjugate(quaternion), (q1[3], q1[4], q1[5], q1[6])
-            )
-            w = quaternion_log(q_01)
-            moved = Vector3.of(q1[:3]) - Vector3.of(q0[:3])
-            step = quaternion_to_matrix(quaternion).transpose_apply(moved)
-            return [*(log_left_jacobian(w) @ step), *w]
-        if self.name == 'planar':
-            angle = q1[2] - q0[2]
-            moved = Vector3(q1[0] - q0[0], q1[1] - q0[1], 0.0)
-            step = rotation_about(Z, q0[2]).transpose_apply(moved)
-            v = _planar_log_jacobian(angle) @ step
-            return [v.x, v.y, angle]
+        """q1 - q0."""
         return [q1[0] - q0[0]]
+
+    def random(self, generator: Any, lower: float, upper: float) -> list[float]:
+        """Within the limits; on a side without one, in ``free_range``."""
+        reach = self.free_range
+        return [
+            generator.uniform(
+                lower if math.isfinite(lower) else min(-reach, upper - reach),
+                upper if math.isfinite(upper) else max(reach, lower + reach),
+            )
+        ]
+
+
+class Revolute(OneCoordinate):
+    """A turn about the axis, within limits."""
+
+    name = 'revolute'
+    coordinates = (Entries(1, 'rad'),)
+    velocities = (Entries(1, 'rad'),)
+    has_range = True
+    free_range = math.pi
+
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        """Turn about the axis."""
+        return Transform(rotation_about(self.axis, q[0]), Vector3.zero())
+
+    def motion_subspace(self) -> list[Motion]:
+        """(0, axis)."""
+        return [Motion(Vector3.zero(), self.axis)]
+
+    def reach(self, lower: float, upper: float) -> float:
+        """0: the origin is on the axis."""
+        return 0.0
+
+
+class Continuous(Revolute):
+    """A turn about the axis that may go on for ever; its coordinate counts turns."""
+
+    name = 'continuous'
+    has_range = False
+
+
+class Prismatic(OneCoordinate):
+    """A displacement along the axis."""
+
+    name = 'prismatic'
+    coordinates = (Entries(1, 'm'),)
+    velocities = (Entries(1, 'm'),)
+    has_range = True
+    free_range = FREE_SLIDE
+
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        """Displacement along the axis."""
+        return Transform(Matrix3.identity(), self.axis * q[0])
+
+    def motion_subspace(self) -> list[Motion]:
+        """(axis, 0)."""
+        return [Motion(self.axis, Vector3.zero())]
+
+    def reach(self, lower: float, upper: float) -> float:
+        """The longer stroke."""
+        return max(abs(lower), abs(upper))
+
+
+class Planar(JointKind):
+    """A motion in the plane whose normal is the axis; its angle counts turns."""
+
+    name = 'planar'
+    coordinates = (Entries(2, 'm', 'position x y of {body} in {place}'), Entries(1, 'rad', 'its angle'))
+    velocities = (Entries(2, 'm', 'linear, of {body} in its axes'), Entries(1, 'rad', 'angular'))
+
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        """Displacement in the plane, then a turn about its normal."""
+        ex, ey = plane_axes(self.axis)
+        return Transform(rotation_about(self.axis, q[2]), ex * q[0] + ey * q[1])
+
+    def motion_subspace(self) -> list[Motion]:
+        """Two axes of the plane, as they have turned, and the turn."""
+        ex, ey = plane_axes(self.axis)
+        zero = Vector3.zero()
+        return [Motion(ex, zero), Motion(ey, zero), Motion(zero, self.axis)]
+
+    def integrate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+        """An arc: the displacement turns with the angle."""
+        step = exp_left_jacobian(Z * v[2]) @ Vector3(v[0], v[1], 0.0)
+        turned_step = rotation_about(Z, q[2]) @ step
+        return [q[0] + turned_step.x, q[1] + turned_step.y, q[2] + v[2]]
+
+    def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
+        """The arc between two poses; its angle is not wrapped, the coordinate counts turns."""
+        angle = q1[2] - q0[2]
+        moved = Vector3(q1[0] - q0[0], q1[1] - q0[1], 0.0)
+        step = rotation_about(Z, q0[2]).transpose_apply(moved)
+        v = _planar_log_jacobian(angle) @ step
+        return [v.x, v.y, angle]
+
+    def rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+        """The linear velocity, given in the moving axes, in the resting ones."""
+        moving = rotation_about(Z, q[2]) @ Vector3(v[0], v[1], 0.0)
+        return [moving.x, moving.y, v[2]]
+
+    def velocity(self, q: Sequence[Scalar], rate: Sequence[Scalar]) -> list[Scalar]:
+        """The rate of the position, in the moving axes."""
+        moving = rotation_about(Z, q[2]).transpose_apply(Vector3(rate[0], rate[1], 0.0))
+        return [moving.x, moving.y, rate[2]]
+
+    def random(self, generator: Any, lower: float, upper: float) -> list[float]:
+        """Within ``FREE_SLIDE`` and a turn about 0."""
+        position = generator.uniform(-FREE_SLIDE, FREE_SLIDE, 2)
+        return [*position, generator.uniform(-math.pi, math.pi)]
+
+
+class Floating(JointKind):
+    """A free motion, the joint of a base that nothing holds."""
+
+    name = 'floating'
+    coordinates = (
+        Entries(3, 'm', 'position of {body} in {place}'),
+        Entries(4, '1', 'its orientation: quaternion x y z w, of length 1'),
+    )
+    velocities = (
+        Entries(3, 'm', 'linear, of {body} in its axes'),
+        Entries(3, 'rad', 'angular, likewise'),
+    )
+    has_axis = False
+    quaternion = slice(3, 7)
+
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        """Position, and rotation of the quaternion."""
+        return Transform(quaternion_to_matrix(_quaternion(q)), Vector3.of(q[:3]))
+
+    def motion_subspace(self) -> list[Motion]:
+        """The identity: v is the twist of the body."""
+        zero = Vector3.zero()
+        return [Motion(e, zero) for e in (X, Y, Z)] + [Motion(zero, e) for e in (X, Y, Z)]
+
+    def displacements(self, q: Sequence[Scalar]) -> list[Motion]:
+        """The displacement, then the turn."""
+        zero = Vector3.zero()
+        return [Motion(Vector3.of(q[:3]), zero), Motion(zero, quaternion_log(_quaternion(q)))]
+
+    def neutral(self) -> list[float]:
+        """The origin, not turned."""
+        return [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+
+    def integrate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+        """A screw motion."""
+        w = Vector3.of(v[3:])
+        quaternion = _quaternion(q)
+        step = quaternion_to_matrix(quaternion) @ (exp_left_jacobian(w) @ Vector3.of(v[:3]))
+        turned = quaternion_product(quaternion, quaternion_exp(w))
+        # Rounding would let the length drift over many steps.
+        return [*(Vector3.of(q[:3]) + step), *quaternion_normalized(turned)]
+
+    def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
+        """The screw motion between two poses, with a turn by at most pi."""
+        quaternion = _quaternion(q0)
+        w = quaternion_log(quaternion_product(quaternion_conjugate(quaternion), _quaternion(q1)))
+        moved = Vector3.of(q1[:3]) - Vector3.of(q0[:3])
+        step = quaternion_to_matrix(quaternion).transpose_apply(moved)
+        return [*(log_left_jacobian(w) @ step), *w]
+
+    def rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+        """(R v, q w / 2): the quaternion times half the angular velocity, [Kindr] F."""
+        quaternion = _quaternion(q)
+        half = [0.5 * w for w in v[3:]]
+        moving = quaternion_to_matrix(quaternion) @ Vector3.of(v[:3])
+        return [*moving, *quaternion_product(quaternion, (half[0], half[1], half[2], 0.0))]
+
+    def velocity(self, q: Sequence[Scalar], rate: Sequence[Scalar]) -> list[Scalar]:
+        """(R^T p-dot, 2 q^* q-dot), [RD] eq. 2.262 with 2.98."""
+        quaternion = _quaternion(q)
+        moving = quaternion_to_matrix(quaternion).transpose_apply(Vector3.of(rate[:3]))
+        turning = quaternion_product(quaternion_conjugate(quaternion), _quaternion(rate))
+        return [*moving, *(2.0 * w for w in turning[:3])]
+
+    def random(self, generator: Any, lower: float, upper: float) -> list[float]:
+        """Position within ``FREE_SLIDE``, any orientation, all alike."""
+        quaternion = generator.normal(size=4)
+        position = generator.uniform(-FREE_SLIDE, FREE_SLIDE, 3)
+        return [*position, *(quaternion / math.hypot(*quaternion))]
+
+
+JOINT_KINDS: dict[str, type[JointKind]] = {
+    kind.name: kind for kind in (Revolute, Continuous, Prismatic, Planar, Floating)
+}
+"""By the type of the joint in a URDF; a fixed joint is none, it does not move."""
+
+ONE_COORDINATE = tuple(
+    name for name, kind in JOINT_KINDS.items() if issubclass(kind, OneCoordinate)
+)
+"""Types of joint whose position is one number, which a mimic joint can follow."""
 
 
 def plane_axes(normal: Vector3) -> tuple[Vector3, Vector3]:
     """Two constant unit vectors that span the plane; x and y when the normal is z."""
-    along = Vector3(1.0, 0.0, 0.0) if abs(normal.x) < 0.9 else Vector3(0.0, 0.0, 1.0)
+    along = X if abs(normal.x) < 0.9 else Z
     ex = along - normal * normal.dot(along)
     ex = ex * (1.0 / ex.norm())
     return ex, normal.cross(ex)
+
+
+def _quaternion(q: Sequence[Scalar]) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    """The orientation in the coordinates, or in their rates, of a floating joint."""
+    return q[3], q[4], q[5], q[6]
 
 
 def _planar_log_jacobian(angle: Scalar) -> Matrix3:

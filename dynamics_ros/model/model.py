@@ -1,37 +1,27 @@
 """The Model: a frozen tree of joints, bodies and frames, ready for the algorithms.
 
-Body i is what moves with joint i; index -1 is the root frame. Fixed and locked joints are gone:
-the links behind them are merged into the body that carries them, and remain as frames.
+Body i is what moves with joint i; the root frame is the body ROOT, which never moves.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from dynamics_ros.errors import (
-    InvalidArgumentError,
-    ModelError,
-    UnknownFrameError,
-    UnknownJointError,
-)
-from dynamics_ros.spatial import Inertia, Matrix3, Motion, Scalar, Transform, Vector3
+from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
+from dynamics_ros.spatial import Inertia, Motion, Scalar, Transform, Vector3
 
-from .description import Inertial, JointDescription, Limits, Origin, RobotDescription
-from .doubts import LOG, NO_MASS, Doubts
+from .description import Limits
+from .doubts import NO_MASS, Doubts
 from .joints import JointKind
 
 ROOT = -1
-"""Index of the root frame where a body index is asked for."""
+"""The root frame as a body: parent of the first joints, at rest at the origin."""
 
 UNLIMITED = Limits()
 NOWHERE_ELSE = Transform.identity()
-
-ROOT_JOINTS = ('fixed', 'floating', 'planar')
-ROOT_JOINT_NAME = 'root_joint'
-WORLD = 'world'
 
 
 @dataclass(frozen=True)
@@ -70,10 +60,12 @@ class Joint:
 
     def displacement(self, q: Sequence[Scalar]) -> Transform:
         """Pose of the moving body in the joint frame."""
+        return self.kind.transform(self.own_coordinates(q))
+
+    def own_coordinates(self, q: Sequence[Scalar]) -> list[Scalar]:
+        """Its own coordinates; of a follower, where its leader takes it."""
         own = [q[i] for i in self.q_indices]
-        if self.leader is not None:
-            own = [self.multiplier * own[0] + self.offset]
-        return self.kind.transform(own)
+        return own if self.leader is None else [self.multiplier * own[0] + self.offset]
 
     @cached_property
     def subspace(self) -> tuple[tuple[int, Motion], ...]:
@@ -229,7 +221,7 @@ class Model:
 
     def with_gravity(self, gravity: Sequence[float]) -> Model:
         """The same robot under another gravity [m/s^2] in the root frame."""
-        return replace(self, gravity=_checked_gravity(gravity))
+        return replace(self, gravity=checked_gravity(gravity))
 
     def with_added_inertia(self, frame: str, inertia: Inertia) -> Model:
         """The robot with a rigid body added at a frame, its inertia given in that frame."""
@@ -241,174 +233,12 @@ class Model:
         return replace(self, inertias=tuple(inertias))
 
 
-def build_model(
-    description: RobotDescription,
-    root_joint: str = 'fixed',
-    gravity: Sequence[float] = (0.0, 0.0, -9.81),
-    locked_joints: Mapping[str, float] | None = None,
-) -> Model:
-    """Build the model of a description.
-
-    Bodies that seem to lack their mass are logged as a warning.
-
-    Args:
-        description: links and joints in tree order.
-        root_joint: how the root link moves in the world: fixed, floating or planar.
-        gravity: in the root frame [m/s^2].
-        locked_joints: joint name to the constant position it is kept at.
+def checked_gravity(gravity: Sequence[float]) -> Vector3:
+    """Gravity [m/s^2] as a vector.
 
     Raises:
-        InvalidArgumentError: an unknown root joint, a gravity that is not three finite numbers, a
-            locked joint that does not exist, cannot be locked, or has no finite position.
-        ModelError: a mimic joint that follows a joint of several coordinates.
+        InvalidArgumentError: not three finite numbers.
     """
-    if root_joint not in ROOT_JOINTS:
-        raise InvalidArgumentError('root_joint', repr(root_joint), f'one of {ROOT_JOINTS}')
-    locked = _checked_locks(description, locked_joints or {})
-    builder = _Builder(description, root_joint, locked)
-    model = Model(
-        name=description.name,
-        joints=tuple(builder.joints),
-        inertias=tuple(builder.inertias),
-        body_names=tuple(builder.body_names),
-        frames=tuple(builder.frames[link.name] for link in description.links),
-        gravity=_checked_gravity(gravity),
-        root_joint=root_joint,
-        root_frame=description.root if root_joint == 'fixed' else WORLD,
-        nq=builder.nq,
-        nv=builder.nv,
-        with_geometry=frozenset(
-            builder.frames[link.name].body for link in description.links if link.has_geometry
-        ),
-    )
-    if model.doubt:
-        LOG.warning('%s', model.doubt)
-    return model
-
-
-class _Builder:
-    """Walks a description once and collects joints, bodies and frames."""
-
-    def __init__(
-        self, description: RobotDescription, root_joint: str, locked: Mapping[str, float]
-    ) -> None:
-        self.joints: list[Joint] = []
-        self.inertias: list[Inertia] = []
-        self.body_names: list[str] = []
-        self.frames: dict[str, Frame] = {}
-        self.nq = 0
-        self.nv = 0
-        self._locked = locked
-        self._inertials = {link.name: link.inertial for link in description.links}
-        self._by_name = {joint.name: joint for joint in description.joints}
-        if root_joint == 'fixed':
-            self.frames[description.root] = Frame(description.root, ROOT, Transform.identity())
-        else:
-            kind = JointKind(root_joint)
-            self.nq, self.nv = kind.nq, kind.nv
-            self._add_body(
-                Joint(
-                    ROOT_JOINT_NAME,
-                    kind,
-                    ROOT,
-                    Transform.identity(),
-                    tuple(range(kind.nq)),
-                    tuple(range(kind.nv)),
-                ),
-                description.root,
-            )
-        self._q, self._v = self._assign_indices(description)
-        for joint in description.joints:
-            self._add(joint)
-
-    def _assign_indices(
-        self, description: RobotDescription
-    ) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
-        """Coordinates in the order of the joints that own them; followers own none."""
-        q: dict[str, tuple[int, ...]] = {}
-        v: dict[str, tuple[int, ...]] = {}
-        for joint in description.joints:
-            if joint.type == 'fixed' or joint.mimic or joint.name in self._locked:
-                continue
-            kind = JointKind(joint.type)
-            q[joint.name] = tuple(range(self.nq, self.nq + kind.nq))
-            v[joint.name] = tuple(range(self.nv, self.nv + kind.nv))
-            self.nq += kind.nq
-            self.nv += kind.nv
-        return q, v
-
-    def _add(self, joint: JointDescription) -> None:
-        carrier = self.frames[joint.parent]
-        origin = _transform(joint.origin)
-        leader = joint.mimic.joint if joint.mimic else None
-        position = self._constant_position(joint)
-        if position is not None:
-            if joint.type != 'fixed':
-                kind = JointKind(joint.type, Vector3(*joint.axis))
-                origin = origin @ kind.transform([position])
-            placement = carrier.placement @ origin
-            self._merge(Frame(joint.child, carrier.body, placement, joint.parent, origin))
-            return
-        kind = JointKind(joint.type, Vector3(*joint.axis))
-        source = leader or joint.name
-        if leader and JointKind(self._by_name[leader].type).nq != 1:
-            raise ModelError(f'joint {joint.name!r} mimic', f'{leader!r} has several coordinates')
-        self._add_body(
-            Joint(
-                name=joint.name,
-                kind=kind,
-                parent=carrier.body,
-                placement=carrier.placement @ origin,
-                q_indices=self._q[source],
-                v_indices=self._v[source],
-                multiplier=joint.mimic.multiplier if joint.mimic else 1.0,
-                offset=joint.mimic.offset if joint.mimic else 0.0,
-                leader=leader,
-                limits=joint.limits,
-                damping=joint.damping,
-                friction=joint.friction,
-            ),
-            joint.child,
-            joint.parent,
-            origin,
-        )
-
-    def _constant_position(self, joint: JointDescription) -> float | None:
-        """The position of a fixed or locked joint, or of the follower of a locked one."""
-        if joint.type == 'fixed':
-            return 0.0
-        if joint.name in self._locked:
-            return self._locked[joint.name]
-        if joint.mimic and joint.mimic.joint in self._locked:
-            leader = self._locked[joint.mimic.joint]
-            return joint.mimic.multiplier * leader + joint.mimic.offset
-        return None
-
-    def _add_body(
-        self, joint: Joint, link: str, parent: str = '', origin: Transform = NOWHERE_ELSE
-    ) -> None:
-        self.joints.append(joint)
-        self.inertias.append(_inertia(self._inertials[link]))
-        self.body_names.append(link)
-        body = len(self.joints) - 1
-        self.frames[link] = Frame(link, body, Transform.identity(), parent, origin)
-
-    def _merge(self, frame: Frame) -> None:
-        self.frames[frame.name] = frame
-        if frame.body != ROOT:
-            inertia = frame.placement.act(_inertia(self._inertials[frame.name]))
-            self.inertias[frame.body] = self.inertias[frame.body] + inertia
-
-
-def _transform(origin: Origin) -> Transform:
-    return Transform(Matrix3(origin.rotation), Vector3(*origin.translation))
-
-
-def _inertia(inertial: Inertial) -> Inertia:
-    return Inertia(inertial.mass, Vector3(*inertial.center_of_mass), Matrix3(inertial.inertia))
-
-
-def _checked_gravity(gravity: Sequence[float]) -> Vector3:
     try:
         values = [float(component) for component in gravity]
     except (TypeError, ValueError):
@@ -416,31 +246,3 @@ def _checked_gravity(gravity: Sequence[float]) -> Vector3:
     if len(values) != 3 or not all(math.isfinite(component) for component in values):
         raise InvalidArgumentError('gravity', repr(gravity), 'three finite numbers [m/s^2]')
     return Vector3(*values)
-
-
-def _checked_locks(
-    description: RobotDescription, locked_joints: Mapping[str, float]
-) -> dict[str, float]:
-    if not isinstance(locked_joints, Mapping):
-        raise InvalidArgumentError(
-            'locked_joints', repr(locked_joints), 'a mapping from joint names to positions'
-        )
-    joints = {joint.name: joint for joint in description.joints}
-    locked: dict[str, float] = {}
-    for name, position in locked_joints.items():
-        if name not in joints:
-            raise UnknownJointError('locked_joints', name, joints)
-        if joints[name].type in ('floating', 'planar', 'fixed') or joints[name].mimic:
-            problem = f'joint {name!r} is {joints[name].type}'
-            raise InvalidArgumentError(
-                'locked_joints', problem, 'a joint with one coordinate of its own'
-            )
-        try:
-            value = float(position)
-        except (TypeError, ValueError):
-            value = math.nan
-        if not math.isfinite(value):
-            problem = f'{name!r} at {position!r}'
-            raise InvalidArgumentError('locked_joints', problem, 'a finite position')
-        locked[name] = value
-    return locked

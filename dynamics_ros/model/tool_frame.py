@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from .description import JointDescription, RobotDescription
+from .joints import ONE_COORDINATE
 
-_MOVING = ('revolute', 'continuous', 'prismatic')
 _TOOL_NAME = re.compile(
     r'(^|[_\-])(tool\d*|tcp|eef?|end_?effector|grasp\w*|gripper_frame\w*)([_\-]|$)', re.IGNORECASE
 )
@@ -43,7 +43,7 @@ class _Walk:
         for joint in reversed(description.joints):
             depth = self._depth.get(joint.child, 0) + _own(joint)
             self._depth[joint.parent] = max(self._depth.get(joint.parent, 0), depth)
-            moves = joint.type in _MOVING or self._moves.get(joint.child, False)
+            moves = joint.type in ONE_COORDINATE or self._moves.get(joint.child, False)
             self._moves[joint.parent] = self._moves.get(joint.parent, False) or moves
 
     def end(self) -> str:
@@ -52,7 +52,7 @@ class _Walk:
             branches = [
                 joint
                 for joint in self._below.get(link, ())
-                if joint.type in _MOVING or self._moves.get(joint.child, False)
+                if joint.type in ONE_COORDINATE or self._moves.get(joint.child, False)
             ]
             if self._depth.get(link, 0) == 0 or self._is_hand(link, len(branches), passed):
                 return self._tip(link)
@@ -90,4 +90,4 @@ class _Walk:
 
 def _own(joint: JointDescription) -> int:
     """1 for a joint with a coordinate of its own, which a follower has not."""
-    return int(joint.type in _MOVING and joint.mimic is None)
+    return int(joint.type in ONE_COORDINATE and joint.mimic is None)

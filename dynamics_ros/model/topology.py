@@ -12,9 +12,7 @@ from dynamics_ros.errors import ModelError
 
 from .description import JointDescription, LinkDescription, Mimic
 from .hardened_xml import DOCUMENT, MAXIMUM_NUMBER, listed, quoted
-
-ONE_COORDINATE = ('revolute', 'continuous', 'prismatic')
-"""Types of joint whose position is one number, which a mimic joint can follow."""
+from .joints import ONE_COORDINATE
 
 
 def resolve_mimics(joints: dict[str, JointDescription]) -> dict[str, JointDescription]:

@@ -37,13 +37,12 @@ from .doubts import (
     Doubts,
 )
 from .hardened_xml import DOCUMENT, MAXIMUM_SIZE, Element, quoted, read_xml
-from .topology import ONE_COORDINATE, resolve_mimics, tree_order
+from .joints import JOINT_KINDS, ONE_COORDINATE
+from .topology import resolve_mimics, tree_order
 
 MAXIMUM_LINKS = 10_000
 
-JOINT_TYPES = ('fixed', 'revolute', 'continuous', 'prismatic', 'planar', 'floating')
-_WITH_AXIS = ('revolute', 'continuous', 'prismatic', 'planar')
-_WITH_RANGE = ('revolute', 'prismatic')
+JOINT_TYPES = ('fixed', *JOINT_KINDS)
 
 FIRST_COUNTS = ('origin', 'axis', 'limit', 'dynamics')
 """Elements of a joint of which the first counts, as in urdfdom and all that is built on it. Two of
@@ -256,7 +255,7 @@ def _end(joint: Element, tag: str, links: dict[str, LinkDescription]) -> str:
 def _axis(joint: Element, kind: str) -> Triple:
     element = joint.first_child('axis')
     # The axis of a joint that has none says nothing, whatever it is; exporters write zeros there.
-    if element is None or kind not in _WITH_AXIS:
+    if element is None or kind not in JOINT_KINDS or not JOINT_KINDS[kind].has_axis:
         return (1.0, 0.0, 0.0)
     numbers = element.numbers('xyz', 3)
     largest = max(abs(number) for number in numbers)
@@ -280,7 +279,7 @@ def _limits(joint: Element, kind: str, doubts: Doubts) -> Limits:
             doubts.add(FIXED_UPSIDE_DOWN, joint.name())
         return Limits()
     lower, upper = -math.inf, math.inf
-    if kind in _WITH_RANGE:
+    if JOINT_KINDS[kind].has_range:
         if element is not None and low > high:
             element.refuse(f'lower {low:g} is above upper {high:g}')
         if (low, high) == (0.0, 0.0):

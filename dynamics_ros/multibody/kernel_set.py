@@ -59,9 +59,9 @@ class CompiledKernels:
         self._parameters = parameters
         self._lock = FreshLock()
         self._quaternions = tuple(
-            slice(joint.q_indices[3], joint.q_indices[6] + 1)
+            joint.q_indices[joint.kind.quaternion]
             for joint in model.joints
-            if joint.kind.name == 'floating'
+            if joint.kind.quaternion is not None
         )
 
     def kernel(self, key: Key) -> Kernel:
@@ -101,7 +101,7 @@ class CompiledKernels:
             if not name.startswith('q'):
                 continue
             for part in self._quaternions:
-                x, y, z, w = symbol[part]
+                x, y, z, w = (symbol[i] for i in part)
                 yield Requirement(
                     x * x + y * y + z * z + w * w,
                     1.0 - UNIT_QUATERNION_TOLERANCE,

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.algorithms import configuration
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.model import Joint, Model
+from dynamics_ros.model import Model
 
 
 def random_configuration(
@@ -31,22 +31,6 @@ def random_configuration(
     q = np.array(configuration.neutral(model))
     for joint in model.joints:
         if joint.leader is None:
-            q[list(joint.q_indices)] = _random_coordinates(joint, generator)
+            limits = joint.limits
+            q[list(joint.q_indices)] = joint.kind.random(generator, limits.lower, limits.upper)
     return q
-
-
-def _random_coordinates(joint: Joint, generator: np.random.Generator) -> list[float]:
-    """Coordinates of one joint."""
-    if joint.kind.name == 'floating':
-        quaternion, position = generator.normal(size=4), generator.uniform(-1.0, 1.0, 3)
-        return [*position, *(quaternion / np.linalg.norm(quaternion))]
-    if joint.kind.name == 'planar':
-        return [*generator.uniform(-1.0, 1.0, 2), generator.uniform(-np.pi, np.pi)]
-    reach = 1.0 if joint.kind.name == 'prismatic' else np.pi
-    lower, upper = joint.limits.lower, joint.limits.upper
-    return [
-        generator.uniform(
-            lower if np.isfinite(lower) else min(-reach, upper - reach),
-            upper if np.isfinite(upper) else max(reach, lower + reach),
-        )
-    ]

@@ -107,7 +107,7 @@ def joint_inertia(robot: Robot, q: Array, tool: str) -> Array:
     J = robot.jacobian(q, tool)
     lever = np.sum(J[:3] ** 2, axis=0) + _LOAD_RADIUS**2 * np.sum(J[3:] ** 2, axis=0)
     inertia = np.diagonal(robot.mass_matrix(q)) + load * lever
-    prismatic = np.array([joint.kind.name == 'prismatic' for joint in robot.model.actuated])
+    prismatic = np.array([any(joint.kind.slides) for joint in robot.model.actuated])
     for kind in (prismatic, ~prismatic):
         if kind.any():
             least = _INERTIA_FLOOR * max(float(inertia[kind].max()), _LEAST_LOAD * _LOAD_RADIUS**2)

@@ -85,7 +85,10 @@ class Transform:
         )
 
     def act(self, other: Spatial) -> Spatial:
-        """A motion, force, inertia or point expressed in B, expressed in A ([SE3] 3 to 5)."""
+        """A motion, force, inertia or point expressed in B, expressed in A ([SE3] 3 to 5).
+
+        What else there is, as `ArticulatedInertia`, says with ``seen_from`` how it is done.
+        """
         R, p = self.rotation, self.translation
         if isinstance(other, Motion):
             w = R @ other.angular
@@ -95,7 +98,9 @@ class Transform:
             return Force(f, R @ other.angular + p.cross(f))
         if isinstance(other, Inertia):
             return Inertia(other.mass, p + R @ other.center, _congruence(R, other.rotational))
-        return p + R @ other
+        if isinstance(other, Vector3):
+            return p + R @ other
+        return other.seen_from(self)
 
     def inverse_act(self, other: Spatial) -> Spatial:
         """A motion, force, inertia or point expressed in A, expressed in B ([SE3] 3 to 5)."""

@@ -12,8 +12,9 @@ from numbers import Real
 from typing import NamedTuple
 
 from dynamics_ros.algorithms.configuration import neutral
-from dynamics_ros.algorithms.forward_kinematics import branch_poses
+from dynamics_ros.algorithms.forward_kinematics import body_poses
 from dynamics_ros.model import Frame, Model
+from dynamics_ros.model.joints import Revolute
 from dynamics_ros.spatial import Scalar, Transform, Vector3
 
 IDEAL = 3e-5
@@ -80,16 +81,17 @@ def arm_of(
     for place, position in zip(locked, positions, strict=True):
         q[place] = position
     axes = []
-    poses = branch_poses(model, q, frame.body)
-    for body, X_0B in poses.items():
+    chain = model.ancestors(frame.body)
+    poses = body_poses(model, q, chain)
+    for body in chain:
         joint = model.joints[body]
         if joint.name == 'root_joint' or (joint.leader is None and joint.q_indices[0] in locked):
             continue
-        if joint.leader is not None or joint.kind.name not in ('revolute', 'continuous'):
+        if joint.leader is not None or not isinstance(joint.kind, Revolute):
             return None
+        X_0B = poses[body]
         axes.append(_clean(Axis(X_0B.rotation @ joint.kind.axis, X_0B.translation)))
-    home = poses[frame.body] @ frame.placement if poses else frame.placement
-    return Arm(tuple(axes), home)
+    return Arm(tuple(axes), poses[frame.body] @ frame.placement)
 
 
 def geometry_of(model: Model, frame: Frame, locked: Sequence[int]) -> Geometry | None:

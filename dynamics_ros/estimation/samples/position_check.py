@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 FAR = 0.5
 """Of the range of a joint: what is beyond its limits by more is no matter of tolerances."""
 
-LEAST = {'prismatic': 0.1}
-"""m or rad by which a position is beyond at least, 0.5 rad where the joint turns."""
+LEAST = {'m': 0.1, 'rad': 0.5}
+"""By its unit, by how much a position is beyond at least."""
 
 MOST_NAMED = 8
 
@@ -35,15 +35,15 @@ def joints_far_beyond_limits(robot: Robot, q: ArrayLike) -> dict[str, str]:
     values = finite_vector('q', q, robot.nq)
     lower, upper = robot.lower_limits, robot.upper_limits
     values = values[robot.nq - len(lower) :]
-    kinds = [joint.kind for joint in robot.model.actuated for _ in joint.q_indices]
+    units = [unit for joint in robot.model.actuated for unit in joint.kind.units]
     names = [joint.name for joint in robot.model.actuated for _ in joint.q_indices]
-    least = np.array([LEAST.get(kind.name, 0.5) for kind in kinds])
+    least = np.array([LEAST.get(unit, 0.0) for unit in units])
     beyond = np.maximum(values - upper, lower - values)
     found = np.flatnonzero(beyond > np.maximum(FAR * _span(lower, upper), least))
     return {
         names[i]: f'{printable(names[i])} is at {values[i]:.4g} (limits {lower[i]:.4g} to '
-        f'{upper[i]:.4g} {"m" if kinds[i].name == "prismatic" else "rad"}'
-        f'{_advice(kinds[i].name, float(values[i]))})'
+        f'{upper[i]:.4g} {units[i]}'
+        f'{_advice(units[i], float(values[i]))})'
         for i in found
     }
 
@@ -53,8 +53,8 @@ def _span(lower: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.
     return np.where(both, np.where(both, upper, 0.0) - np.where(both, lower, 0.0), 0.0)
 
 
-def _advice(kind: str, value: float) -> str:
-    if kind == 'prismatic':
+def _advice(unit: str, value: float) -> str:
+    if unit == 'm':
         return '; millimetres?' if abs(value) > 1.0 else ''
     return '; degrees?' if abs(value) > 2.0 * math.pi else ''
 
