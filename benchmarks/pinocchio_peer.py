@@ -15,6 +15,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from dynamics_ros import Robot
+from dynamics_ros.model.joints import Planar
 
 Array = NDArray[np.float64]
 
@@ -60,7 +61,7 @@ class PinocchioPeer:
                 own = joint.multiplier * own + joint.offset
                 if theirs.nq == 2:
                     own = np.array([np.cos(own[0]), np.sin(own[0])])
-            elif joint.kind.name == 'planar':
+            elif isinstance(joint.kind, Planar):
                 own = np.array([own[0], own[1], np.cos(own[2]), np.sin(own[2])])
             result[theirs.idx_q : theirs.idx_q + theirs.nq] = own
         return result

@@ -18,6 +18,7 @@ from benchmarks.records import Record
 from benchmarks.robots import Subject, urdf_path
 from benchmarks.timing import Effort, interleaved
 from dynamics_ros import Robot
+from dynamics_ros.algorithms.configuration import rate_map
 from dynamics_ros.algorithms.energy import center_of_mass, kinetic_energy, potential_energy
 from dynamics_ros.algorithms.forward_dynamics import forward_dynamics
 from dynamics_ros.algorithms.inverse_dynamics import inverse_dynamics
@@ -25,14 +26,13 @@ from dynamics_ros.algorithms.jacobian import jacobian_columns
 from dynamics_ros.kernels import Kernel, Trace, gradient, jacobian, trace
 from dynamics_ros.kernels.autodiff.sweeps import MODES
 from dynamics_ros.model import Model
+from dynamics_ros.model.joints import Floating
 from dynamics_ros.spatial import (
     Force,
     Matrix3,
     Motion,
     Scalar,
     Vector3,
-    quaternion_product,
-    quaternion_to_matrix,
 )
 
 REFERENCE = 'local_world_aligned'
@@ -86,25 +86,6 @@ def _agree(case: str, subject: Subject, ours: Any, swept: Any) -> None:
             raise SystemExit(f'{case} of {subject.name}: a sweep is off by {error:.1e}')
 
 
-def coordinate_rates(model: Model, q: Values) -> list[list[Scalar]]:
-    """The rate of each coordinate for each unit velocity, nq by nv; no planar joints."""
-    rates: list[list[Scalar]] = [[0.0] * model.nv for _ in range(model.nq)]
-    for joint in model.joints:
-        if joint.kind.name == 'floating':
-            turn = tuple(q[i] for i in joint.q_indices[3:])
-            R = quaternion_to_matrix(turn)
-            for axis in range(3):
-                unit = [0.5 * (axis == k) for k in range(3)]
-                turning = quaternion_product(turn, (*unit, 0.0))
-                for i, rate in zip(joint.q_indices, (R[0, axis], R[1, axis], R[2, axis])):
-                    rates[i][joint.v_indices[axis]] = rate
-                for i, rate in zip(joint.q_indices[3:], turning):
-                    rates[i][joint.v_indices[3 + axis]] = rate
-        elif joint.leader is None:
-            rates[joint.q_indices[0]][joint.v_indices[0]] = 1.0
-    return rates
-
-
 class LinearInertia:
     """An inertia in its ten parameters, of which its forces are linear functions."""
 
@@ -129,7 +110,7 @@ def _symbols(q: Values, count: int) -> list[Scalar]:
 
 
 def _along(model: Model, ys: Values, q: Values, mode: str) -> list[list[Scalar]]:
-    return jacobian(ys, q, mode, coordinate_rates(model, q))
+    return jacobian(ys, q, mode, rate_map(model, q))
 
 
 def _gravity(model: Model, frame: str, mode: str, q: Values) -> Any:
@@ -141,7 +122,7 @@ def _momentum(model: Model, frame: str, mode: str, q: Values, v: Values) -> Any:
     p = gradient(lagrangian, v)
     beta = _along(model, [lagrangian], q, mode)[0]
     for joint in model.joints:
-        if joint.kind.name == 'floating':  # its velocities do not commute
+        if isinstance(joint.kind, Floating):  # its velocities do not commute
             turned = joint.motion(v).cross(Force.of([p[k] for k in joint.v_indices]))
             for k, S in joint.subspace:
                 beta[k] = beta[k] - S.dot(turned)
@@ -187,9 +168,7 @@ def _jacobian_hessian(model: Model, frame: str, mode: str, q: Values) -> Any:
 
 
 def _jacobian_derivative(model: Model, frame: str, mode: str, q: Values, v: Values) -> Any:
-    moving = [
-        [sum((rate * v_k for rate, v_k in zip(row, v)), 0.0)] for row in coordinate_rates(model, q)
-    ]
+    moving = [[sum((rate * v_k for rate, v_k in zip(row, v)), 0.0)] for row in rate_map(model, q)]
     return jacobian(_jacobian_elements(model, frame, q), q, mode, moving)
 
 

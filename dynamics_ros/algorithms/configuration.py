@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from dynamics_ros.model import Joint, Model
 from dynamics_ros.spatial import Scalar
@@ -10,22 +10,17 @@ from dynamics_ros.spatial import Scalar
 
 def integrate(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
     """The configuration after one second at the constant velocity v."""
-    result: list[Scalar] = [0.0] * model.nq
-    for joint in _owners(model):
-        own_q, own_v = _own(joint.q_indices, q), _own(joint.v_indices, v)
-        for i, value in zip(joint.q_indices, joint.kind.integrate(own_q, own_v), strict=True):
-            result[i] = value
-    return result
+    return _coordinates(
+        model, lambda joint: joint.kind.integrate(_of(q, joint.q_indices), _of(v, joint.v_indices))
+    )
 
 
 def difference(model: Model, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
     """The constant velocity that takes q0 to q1 in one second."""
-    result: list[Scalar] = [0.0] * model.nv
-    for joint in _owners(model):
-        own_0, own_1 = _own(joint.q_indices, q0), _own(joint.q_indices, q1)
-        for i, value in zip(joint.v_indices, joint.kind.difference(own_0, own_1), strict=True):
-            result[i] = value
-    return result
+    return _velocities(
+        model,
+        lambda joint: joint.kind.difference(_of(q0, joint.q_indices), _of(q1, joint.q_indices)),
+    )
 
 
 def interpolate(
@@ -37,9 +32,50 @@ def interpolate(
 
 def neutral(model: Model) -> list[float]:
     """Every joint transform the identity; followers stand where their leader takes them."""
-    result = [0.0] * model.nq
+    return _coordinates(model, lambda joint: joint.kind.neutral())
+
+
+def configuration_rate(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+    """q-dot = F(q) v (nq), the time derivative of the coordinates ([Kindr])."""
+    return _coordinates(
+        model, lambda joint: joint.kind.rate(_of(q, joint.q_indices), _of(v, joint.v_indices))
+    )
+
+
+def velocity_of_rate(model: Model, q: Sequence[Scalar], rate: Sequence[Scalar]) -> list[Scalar]:
+    """v = E(q) q-dot (nv), the inverse of `configuration_rate` ([RD] eq. 2.262)."""
+    return _velocities(
+        model,
+        lambda joint: joint.kind.velocity(_of(q, joint.q_indices), _of(rate, joint.q_indices)),
+    )
+
+
+def rate_map(model: Model, q: Sequence[Scalar]) -> list[list[Scalar]]:
+    """F(q), nq by nv."""
+    columns = [configuration_rate(model, q, unit) for unit in _units(model.nv)]
+    return [[column[i] for column in columns] for i in range(model.nq)]
+
+
+def rate_map_inverse(model: Model, q: Sequence[Scalar]) -> list[list[Scalar]]:
+    """E(q), nv by nq; E F is the identity."""
+    columns = [velocity_of_rate(model, q, unit) for unit in _units(model.nq)]
+    return [[column[i] for column in columns] for i in range(model.nv)]
+
+
+def _coordinates(model: Model, of: Callable[[Joint], Sequence[Scalar]]) -> list[Scalar]:
+    """As many values as coordinates, put together from the joints that own them."""
+    result: list[Scalar] = [0.0] * model.nq
     for joint in _owners(model):
-        for i, value in zip(joint.q_indices, joint.kind.neutral(), strict=True):
+        for i, value in zip(joint.q_indices, of(joint), strict=True):
+            result[i] = value
+    return result
+
+
+def _velocities(model: Model, of: Callable[[Joint], Sequence[Scalar]]) -> list[Scalar]:
+    """As many values as velocities, put together from the joints that own them."""
+    result: list[Scalar] = [0.0] * model.nv
+    for joint in _owners(model):
+        for i, value in zip(joint.v_indices, of(joint), strict=True):
             result[i] = value
     return result
 
@@ -48,5 +84,9 @@ def _owners(model: Model) -> Iterator[Joint]:
     return (joint for joint in model.joints if joint.leader is None)
 
 
-def _own(indices: Sequence[int], values: Sequence[Scalar]) -> list[Scalar]:
+def _of(values: Sequence[Scalar], indices: Sequence[int]) -> list[Scalar]:
     return [values[i] for i in indices]
+
+
+def _units(size: int) -> list[list[Scalar]]:
+    return [[1.0 if i == k else 0.0 for i in range(size)] for k in range(size)]

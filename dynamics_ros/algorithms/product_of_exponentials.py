@@ -12,8 +12,8 @@ from dynamics_ros.model import ROOT, Model
 from dynamics_ros.spatial import Scalar, Transform
 
 
-def product_of_exponentials(model: Model, q: Sequence[Scalar]) -> list[Transform]:
-    """X_0B of every body: exp(xi_1 q_1) ... exp(xi_n q_n) X_0B(0), [RBM] g_st.
+def product_of_exponentials(model: Model, q: Sequence[Scalar]) -> dict[int, Transform]:
+    """X_0B of every body, ROOT included: exp(xi_1 q_1) ... exp(xi_n q_n) X_0B(0), [RBM] g_st.
 
     Args:
         model: its joints give the twists xi in the root frame, where every joint is at rest.
@@ -27,4 +27,4 @@ def product_of_exponentials(model: Model, q: Sequence[Scalar]) -> list[Transform
         for twist in joint.kind.displacements(joint.own_coordinates(q)):
             product = product @ Transform.exp(rest.act(twist))
         moved[i] = product
-    return [moved[i] @ at_rest[i] for i in range(len(model.joints))]
+    return {i: moved[i] @ at_rest[i] for i in moved}

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dynamics_ros.model import Model
+from dynamics_ros.model import ROOT, Model
 from dynamics_ros.spatial import Force, Matrix3, Motion, Scalar, Vector3
 
-from .recursion import (
-    accelerations_of_bodies,
-    felt_towards_root,
-    motion_of_bodies,
-    upward_acceleration,
-)
+from .recursion import accelerations_of_bodies, motion_of_bodies, upward_acceleration
 
 PARAMETERS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
 """Parameters of a body: mass, first moment, inertia about the origin of the body frame."""
@@ -26,13 +21,16 @@ def regressor(
     Y: list[list[Scalar]] = [[0.0] * (count * len(model.joints)) for _ in range(model.nv)]
     motions = motion_of_bodies(model, q, v)
     accelerations = accelerations_of_bodies(model, motions, v, a, upward_acceleration(model))
-    for i in range(len(model.joints)):
-        unit_forces = body_regressor(motions.velocities[i], accelerations[i])
-        for j, forces in felt_towards_root(model, motions.transforms, i, *unit_forces):
-            for k, S in model.joints[j].subspace:
-                for parameter, force in enumerate(forces):
-                    column = count * i + parameter
-                    Y[k][column] = Y[k][column] + S.dot(force)
+    columns: dict[int, list[tuple[int, Motion]]] = {ROOT: []}
+    for i, joint in enumerate(model.joints):
+        # The columns of the body's Jacobian in its own frame: most are seen from its parent.
+        X_PB = motions.transforms[i]
+        moved = [(k, X_PB.inverse_act(S)) for k, S in columns[joint.parent]]
+        columns[i] = [*moved, *joint.subspace]
+        forces = body_regressor(motions.velocities[i], accelerations[i])
+        for k, S in columns[i]:
+            for column, force in enumerate(forces, start=count * i):
+                Y[k][column] = Y[k][column] + S.dot(force)
     return Y
 
 

@@ -233,7 +233,10 @@ class Planar(JointKind):
     """A motion in the plane whose normal is the axis; its angle counts turns."""
 
     name = 'planar'
-    coordinates = (Entries(2, 'm', 'position x y of {body} in {place}'), Entries(1, 'rad', 'its angle'))
+    coordinates = (
+        Entries(2, 'm', 'position x y of {body} in {place}'),
+        Entries(1, 'rad', 'its angle'),
+    )
     velocities = (Entries(2, 'm', 'linear, of {body} in its axes'), Entries(1, 'rad', 'angular'))
 
     def transform(self, q: Sequence[Scalar]) -> Transform:

@@ -67,6 +67,10 @@ class SixVector:
 
     __rmul__ = __mul__
 
+    def scaled(self: Same, linear: Scalar, angular: Scalar) -> Same:
+        """Each part times a factor of its own: other units."""
+        return type(self)(self.linear * linear, self.angular * angular)
+
     def __repr__(self) -> str:
         return f'{type(self).__name__}({self.components()})'
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar, overload
 
 from numpy.typing import ArrayLike
 
@@ -16,6 +16,16 @@ from .scalar import Scalar
 from .vector import Matrix3, Vector3
 
 Spatial = TypeVar('Spatial', Motion, Force, Inertia, Vector3)
+
+
+class Placed(Protocol):
+    """What is expressed in a frame and knows how to be expressed in another."""
+
+    def seen_from(self: Own, X_PB: Transform, /) -> Own:
+        """The same in the parent frame."""
+
+
+Own = TypeVar('Own', bound=Placed)
 
 
 class Transform:
@@ -84,10 +94,14 @@ class Transform:
             self.rotation.transpose_apply(other.translation - self.translation),
         )
 
-    def act(self, other: Spatial) -> Spatial:
+    @overload
+    def act(self, other: Spatial) -> Spatial: ...
+    @overload
+    def act(self, other: Own) -> Own: ...
+    def act(self, other: Any) -> Any:
         """A motion, force, inertia or point expressed in B, expressed in A ([SE3] 3 to 5).
 
-        What else there is, as `ArticulatedInertia`, says with ``seen_from`` how it is done.
+        Anything else, as an `ArticulatedInertia`, has its own ``seen_from``.
         """
         R, p = self.rotation, self.translation
         if isinstance(other, Motion):

@@ -14,6 +14,7 @@ from benchmarks.robots import NAMED, urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.algorithms.forward_kinematics import body_poses
 from dynamics_ros.algorithms.product_of_exponentials import product_of_exponentials
+from dynamics_ros.model import ROOT
 
 KINDS = ('revolute', 'continuous', 'prismatic')
 
@@ -47,10 +48,11 @@ def random_urdf(seed, n_joints):
 
 
 def assert_same_poses(robot, q):
-    tree = [pose.array() for pose in body_poses(robot.model, list(q))]
-    product = [pose.array() for pose in product_of_exponentials(robot.model, list(q))]
-    assert len(tree) == len(robot.model.joints)
-    for ours, independent in zip(tree, product, strict=True):
+    tree = body_poses(robot.model, list(q))
+    product = product_of_exponentials(robot.model, list(q))
+    assert tree.keys() == product.keys() == {ROOT, *range(len(robot.model.joints))}
+    for body in tree:
+        ours, independent = tree[body].array(), product[body].array()
         assert np.abs(ours - independent).max() <= EXACT * max(1.0, np.abs(independent).max())
 
 
@@ -73,8 +75,9 @@ def test_on_many_configurations_at_once():
     robot = Robot.from_urdf(urdf_path('panda').read_text(), 'floating', backend='python')
     rng = np.random.default_rng(5)
     q = np.stack([robot.random_configuration(rng) for _ in range(4)])
-    batch = product_of_exponentials(robot.model, list(q.T))[-1].array()
+    last = len(robot.model.joints) - 1
+    batch = product_of_exponentials(robot.model, list(q.T))[last].array()
     assert batch.shape == (4, 4, 4)
     for state, pose in zip(q, batch, strict=True):
-        alone = product_of_exponentials(robot.model, list(state))[-1].array()
+        alone = product_of_exponentials(robot.model, list(state))[last].array()
         assert np.abs(pose - alone).max() <= EXACT

@@ -43,7 +43,7 @@ from dynamics_ros.algorithms.linear_algebra.matrices import (
 )
 from dynamics_ros.algorithms.mass_matrix import mass_matrix
 from dynamics_ros.model import Frame, Model
-from dynamics_ros.spatial import Scalar, Vector3
+from dynamics_ros.spatial import Force, Matrix3, Scalar, Transform, Vector3, matrix_of
 from dynamics_ros.spatial.scalar import sqrt, where_less
 
 Values = Sequence[Scalar]
@@ -135,13 +135,13 @@ def contact_equations(
         lever = X_RC.rotation @ Vector3(*point)
         place = X_RC.translation + lever
         twists = jacobian_columns(model, q, contact.frame, 'local_world_aligned')
-        turned = [(twists[k].linear, twists[k].angular * length) for k in joints]
+        effects = [twists[k].scaled(1.0, length) for k in joints]
         if contact.axes is not None:
             X_RE = frame_pose(model, q, contact.axes)
-            R_ER = X_RE.rotation.T
-            turned = [(R_ER @ linear, R_ER @ angular) for linear, angular in turned]
-            lever, place = R_ER @ lever, R_ER @ (place - X_RE.translation)
-        stacked = [[*linear, *angular] for linear, angular in turned]
+            turn = Transform(X_RE.rotation, Vector3.zero())
+            effects = [turn.inverse_act(effect) for effect in effects]
+            lever, place = turn.inverse_act(lever), X_RE.inverse_act(place)
+        stacked = [effect.components() for effect in effects]
         result.G.extend([column[i] for column in stacked] for i in range(rows))
         result.levers.append(lever)
         result.points.append(place)
@@ -224,9 +224,8 @@ def contact_wrenches(
     wrenches, covariances, flags = [], [], []
     for index, lever in enumerate(arms):
         own = slice(index * rows, (index + 1) * rows)
-        arm = [x / length for x in lever]
-        move = _move(arm, rows)
-        in_units = like(_units(length, move), V)
+        arm = Vector3.of(x / length for x in lever)
+        in_units = like(_moved(arm, rows, length), V)
         wrenches.append([x for (x,) in product(in_units, found[own])])
         covariances.append(times_transposed(product(in_units, scatter[own])))
         flags.append(_flags(missed[own], own, arm))
@@ -234,22 +233,14 @@ def contact_wrenches(
     return wrenches, covariances, flags, singular
 
 
-def _move(arm: Values, rows: int) -> list[list[Scalar]]:
-    """(6, 3 or 6) from a wrench at a point to that about another: the torque turns by -arm x f."""
-    x, y, z = arm
-    turn = [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]
-    move: list[list[Scalar]] = [[1.0 if i == j else 0.0 for j in range(rows)] for i in range(6)]
-    for i in range(3):
-        move[3 + i][:3] = turn[i]
-    return move
+def _moved(arm: Vector3, rows: int, length: Scalar = 1.0) -> list[list[Scalar]]:
+    """(6, 3 or 6) from a wrench at a point to that about another, its torque times a length."""
+    to_point = Transform(Matrix3.identity(), arm)
+    rows_of_all = matrix_of(Force, lambda w: to_point.inverse_act(w).scaled(1.0, length))
+    return [row[:rows] for row in rows_of_all]
 
 
-def _units(length: Scalar, move: Matrix) -> list[list[Scalar]]:
-    """The same with torques in Nm."""
-    return [[x * (1.0 if i < 3 else length) for x in row] for i, row in enumerate(move)]
-
-
-def _flags(missed: Matrix, own: slice, arm: Values) -> list[Scalar]:
+def _flags(missed: Matrix, own: slice, arm: Vector3) -> list[Scalar]:
     """What is observable about the reference point, and whether anything is degraded.
 
     Args:
@@ -263,8 +254,8 @@ def _flags(missed: Matrix, own: slice, arm: Values) -> list[Scalar]:
         degraded = where_less(DAMPED * DAMPED, square, 1.0, degraded)
     if rows == 6:
         # To the reference point: what is missed there of a wrench that is given there.
-        missed = product(like(_move(arm, 6), missed), missed)
-        back = like(_move([-x for x in arm], 6), missed)
+        missed = product(like(_moved(arm, 6), missed), missed)
+        back = like(_moved(-arm, 6), missed)
         before, after = slice(0, own.start), slice(own.stop, None)
         there = product(columns(missed, own), back)
         missed = beside(columns(missed, before), there, columns(missed, after))
