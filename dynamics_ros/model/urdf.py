@@ -42,7 +42,6 @@ from .topology import resolve_mimics, tree_order
 
 MAXIMUM_LINKS = 10_000
 
-JOINT_TYPES = ('fixed', *JOINT_KINDS)
 
 FIRST_COUNTS = ('origin', 'axis', 'limit', 'dynamics')
 """Elements of a joint of which the first counts, as in urdfdom and all that is built on it. Two of
@@ -220,8 +219,9 @@ def _joints(
 
 def _joint(element: Element, links: dict[str, LinkDescription], doubts: Doubts) -> JointDescription:
     kind = element.text('type')
-    if kind not in JOINT_TYPES:
-        element.refuse(f'unknown type {quoted(kind)}, expected one of {", ".join(JOINT_TYPES)}')
+    if kind != 'fixed' and kind not in JOINT_KINDS:
+        types = ', '.join(('fixed', *JOINT_KINDS))
+        element.refuse(f'unknown type {quoted(kind)}, expected one of {types}')
     _note_repeated(element, FIRST_COUNTS, element.name(), doubts)
     damping, friction = (0.0, 0.0) if kind == 'fixed' else _dynamics(element)
     return JointDescription(

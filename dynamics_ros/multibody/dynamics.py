@@ -34,6 +34,24 @@ class Dynamics(KernelMethods):
         return self._under_wrenches('inverse_dynamics', external_wrenches, q, v, a)
 
     @kernel_method
+    def joint_wrenches(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external_wrenches: Wrenches | None = None
+    ) -> Array:
+        """F (..., bodies, 6): what each body takes from its parent through its joint.
+
+        Of the bodies of ``body_names``, each in the frame of its body, about its origin: force [N],
+        then torque [Nm] ([Lie] table 2, [RD] 3.3.2). Along the joint it is the torque of the
+        motor, across it what the bearing bears. With a of ``forward_dynamics`` or
+        ``hybrid_dynamics`` it belongs to the motion that these tell ([Lie] tables 3, 4).
+
+        Args:
+            q, v, a, external_wrenches: as for ``inverse_dynamics``.
+        """
+        if external_wrenches is None:
+            return self._run(('joint_wrenches',), q, v, a)
+        return self._under_wrenches('joint_wrenches', external_wrenches, q, v, a)
+
+    @kernel_method
     def gravity(self, q: ArrayLike) -> Array:
         """g (..., nv): the torques that hold the robot at rest against gravity."""
         return self._run(('gravity',), q)

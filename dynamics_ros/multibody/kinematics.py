@@ -46,6 +46,35 @@ class Kinematics(KernelMethods):
         """The configuration (..., nq) at t between q0 (t = 0) and q1 (t = 1)."""
         return self._run(('interpolate',), q0, q1, t)
 
+    @kernel_method
+    def configuration_rate(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """q-dot (..., nq) = F(q) v, the time derivative of the coordinates ([Kindr]).
+
+        It differs from v in the coordinates of a moving base: see docs/conventions.md.
+        """
+        return self._run(('configuration_rate',), q, v)
+
+    @kernel_method
+    def velocity_of_rate(self, q: ArrayLike, rate: ArrayLike) -> Array:
+        """v (..., nv) = E(q) q-dot, the inverse of ``configuration_rate`` ([RD] eq. 2.262).
+
+        Args:
+            q: configuration.
+            rate: (..., nq) time derivative of q; a part of it that would change the length of a
+                quaternion is dropped.
+        """
+        return self._run(('velocity_of_rate',), q, rate)
+
+    @kernel_method
+    def rate_map(self, q: ArrayLike) -> Array:
+        """F (..., nq, nv) with q-dot = F v ([Kindr])."""
+        return self._run(('rate_map',), q)
+
+    @kernel_method
+    def rate_map_inverse(self, q: ArrayLike) -> Array:
+        """E (..., nv, nq) with v = E q-dot, so that E F is the identity ([RD] eq. 2.262)."""
+        return self._run(('rate_map_inverse',), q)
+
     # Frames.
 
     @kernel_method
@@ -86,6 +115,15 @@ class Kinematics(KernelMethods):
         In 'local_world_aligned' the linear part is the acceleration of the frame's origin.
         """
         return self._run(('frame_acceleration', frame, reference), q, v, a)
+
+    @kernel_method
+    def body_accelerations(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """Spatial accelerations (..., bodies, 6), each in the frame of its body ([Lie] table 2).
+
+        Of the bodies of ``body_names``, linear then angular: the time derivative of the twist's
+        components in the moving frame. Gravity is no part of it.
+        """
+        return self._run(('body_accelerations',), q, v, a)
 
     @kernel_method
     def jacobian(self, q: ArrayLike, frame: str, reference: str = DEFAULT_REFERENCE) -> Array:

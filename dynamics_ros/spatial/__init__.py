@@ -17,7 +17,13 @@ from .exponential import (
 )
 from .inertia import Inertia
 from .motion import Force, Motion, matrix_of
-from .moving_body import euler_derivative, point_acceleration, point_velocity
+from .moving_body import (
+    euler_derivative,
+    moving_point_acceleration,
+    moving_point_velocity,
+    point_acceleration,
+    point_velocity,
+)
 from .over_arrays import Parameters, Quaternion
 from .position import CARTESIAN, CYLINDRICAL, POSITIONS, SPHERICAL, PositionParametrization
 from .rotation import (
@@ -92,6 +98,8 @@ __all__ = [
     'matrix_of',
     'matrix_rate',
     'matrix_to_quaternion',
+    'moving_point_acceleration',
+    'moving_point_velocity',
     'point_acceleration',
     'point_velocity',
     'quaternion_about',

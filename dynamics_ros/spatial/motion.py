@@ -5,14 +5,15 @@ The order inside a 6-vector is known to this file alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeVar, overload
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar, overload
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import Array, split, stack
 from .scalar import Scalar
-from .vector import Vector3
+from .vector import Matrix3, Vector3
 
 Same = TypeVar('Same', bound='SixVector')
 
@@ -96,6 +97,25 @@ class Motion(SixVector):
             return Force(w.cross(f), w.cross(tau) + v.cross(f))
         v2, w2 = other.linear, other.angular
         return Motion(v.cross(w2) + w.cross(v2), w.cross(w2))
+
+    def hat(self) -> list[list[Scalar]]:
+        """The rows of the 4x4 matrix of a twist, [w_x v; 0 0], whose `exp` is a pose ([RBM]).
+
+        With the body twist of a moving frame, d/dt X_AB = X_AB hat; with the spatial one hat X_AB.
+        """
+        rows = zip(Matrix3.skew(self.angular), self.linear, strict=True)
+        return [*([*turning, moving] for turning, moving in rows), [0.0] * 4]
+
+    @classmethod
+    def vee(cls, matrix: ArrayLike | Sequence[Sequence[Scalar]]) -> Motion:
+        """The twist of a 4x4 matrix, the inverse of `hat`; of what is not skew the skew part.
+
+        Args:
+            matrix: rows of scalars, or an array (..., 4, 4).
+        """
+        rows: Any = split(matrix, (4, 4), 'matrix') if isinstance(matrix, np.ndarray) else matrix
+        turning = Matrix3([row[:3] for row in rows[:3]])
+        return cls(Vector3.of(row[3] for row in rows[:3]), turning.unskew())
 
     def cross_matrix(self) -> list[list[Scalar]]:
         """The 6x6 matrix of m -> v x m ([SE3] 6)."""

@@ -32,6 +32,45 @@ def point_acceleration(a_B: Vector3, w: Vector3, w_rate: Vector3, r_BP: Vector3)
 
 
 @over_arrays
+def moving_point_velocity(v_B: Vector3, w: Vector3, r_BP: Vector3, r_rate: Vector3) -> Vector3:
+    """Velocity of a point P that moves in a moving body, all in one frame, [RD] eq. 2.118.
+
+    Args:
+        v_B: velocity of a point B of the body [m/s].
+        w: angular velocity of the body [rad/s].
+        r_BP: from B to P [m].
+        r_rate: velocity of P in the body, as an observer on the body sees it [m/s].
+    """
+    return point_velocity(v_B, w, r_BP) + r_rate
+
+
+@over_arrays
+def moving_point_acceleration(
+    a_B: Vector3,
+    w: Vector3,
+    w_rate: Vector3,
+    r_BP: Vector3,
+    r_rate: Vector3,
+    r_rate_2: Vector3,
+) -> Vector3:
+    """Acceleration of a point P that moves in a moving body: [RD] eq. 2.118 differentiated.
+
+    To the acceleration of the point of the body where P is come that of Coriolis, 2 w x r_rate, and
+    the one in the body.
+
+    Args:
+        a_B: acceleration of a point B of the body [m/s^2].
+        w: angular velocity of the body [rad/s].
+        w_rate: angular acceleration of the body [rad/s^2].
+        r_BP: from B to P [m].
+        r_rate: velocity of P in the body [m/s].
+        r_rate_2: acceleration of P in the body [m/s^2].
+    """
+    resting = point_acceleration(a_B, w, w_rate, r_BP)
+    return resting + w.cross(r_rate) * 2.0 + r_rate_2
+
+
+@over_arrays
 def euler_derivative(r: Vector3, r_rate: Vector3, w: Vector3) -> Vector3:
     """Absolute time derivative of a vector, expressed in the moving frame, [RD] eq. 2.129.
 

@@ -14,6 +14,7 @@ from spatial_samples import components, quaternions, rotation_vectors, sixes, tu
 from tolerances import EXACT, GROUP, RATES
 
 from dynamics_ros import spatial
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.spatial import Force, Inertia, Matrix3, Motion, Transform, Vector3, stack
 from dynamics_ros.spatial.articulated import ArticulatedInertia
 
@@ -353,3 +354,43 @@ def test_eulers_rule_differentiates_in_a_moving_frame(q, w, r, r_rate):
     R_AB = spatial.quaternion_to_matrix(q)
     in_A = spatial.quaternion_rotate(tuple(moving(q, q_rate)), Vector3.of(moving(r, r_rate)))
     assert_close(spatial.euler_derivative(r, r_rate, w), R_AB.T @ rates(in_A), 100 * RATES)
+
+
+@given(q=quaternions, w=vectors, a=vectors, w_rate=vectors, r=vectors, u=vectors, b=vectors)
+def test_a_point_that_moves_in_a_moving_body(q, w, a, w_rate, r, u, b):
+    """[RD] eq. 2.118 and its derivative, along p(t) + R(t) r(t) by differences of second order."""
+    q_rate = spatial.QUATERNION.body_rate_map_inverse(q) @ w
+    R = spatial.quaternion_to_matrix(q)
+    in_A = spatial.quaternion_rotate(tuple(moving(q, q_rate)), Vector3.of(moving(r, u)))
+    velocity = spatial.moving_point_velocity(R @ a, R @ w, R @ r, R @ u)
+    assert_close(velocity, R @ a + rates(in_A), 100 * RATES)
+    # The velocity itself, differentiated: R turns with w, r moves with u, w and u change.
+    turning = spatial.quaternion_rotate(
+        tuple(moving(q, q_rate)),
+        Vector3.of(moving(w, w_rate)).cross(Vector3.of(moving(r, u))) + Vector3.of(moving(u, b)),
+    )
+    acceleration = spatial.moving_point_acceleration(R @ a, R @ w, R @ w_rate, R @ r, R @ u, R @ b)
+    assert_close(acceleration, R @ a + rates(turning), 100 * RATES)
+
+
+# Twists as matrices
+
+
+@given(twist=twists, X=transforms)
+def test_the_exponential_of_a_hat_is_the_displacement(twist, X):
+    hat = stack(twist.hat())
+    assert_close(expm(hat), Transform.exp(twist).array(), 1e-13)
+    assert_close(Motion.vee(hat).array(), twist.array())
+    assert_close(Motion.vee(twist.hat()).array(), twist.array())
+    # The adjoint is a similarity of hats ([RBM]): body to spatial twist.
+    similar = X.array() @ hat @ X.inverse().array()
+    assert_close(stack(X.act(twist).hat()), similar, scale=size(X.array(), hat, X.array()))
+
+
+def test_hats_of_many_twists():
+    sixes_of = np.random.default_rng(4).normal(size=(5, 6))
+    hats = stack(Motion.from_array(sixes_of).hat())
+    assert hats.shape == (5, 4, 4)
+    assert_close(Motion.vee(hats).array(), sixes_of)
+    with pytest.raises(InvalidArgumentError, match='matrix'):
+        Motion.vee(np.eye(3))

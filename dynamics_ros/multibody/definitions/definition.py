@@ -32,6 +32,7 @@ INPUTS = {
     'v': 'velocity',
     'a': 'acceleration',
     'tau': 'torques',
+    'rate': 'time derivative of q',
     't': 'part of the way, 0 at q0 and 1 at q1',
 }
 """What the inputs of the methods of a robot mean; wrenches follow them (`Options.WRENCHES`)."""
@@ -122,6 +123,12 @@ def checked_reference(reference: str) -> str:
     if reference not in REFERENCES:
         raise InvalidArgumentError('reference', repr(reference), f'one of {REFERENCES}')
     return reference
+
+
+def of_bodies(model: Model, values: Mapping[int, Motion | Force]) -> Elements:
+    """Motions or forces of the bodies as rows, (bodies, 6); that of the root frame is left out."""
+    count = len(model.joints)
+    return shaped([values[i].components() for i in range(count)], count, 6)
 
 
 def square(model: Model, rows: Sequence[Values]) -> Elements:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from dynamics_ros.algorithms.coriolis import coriolis_matrix
 from dynamics_ros.algorithms.forward_dynamics import forward_dynamics, hybrid_dynamics
 from dynamics_ros.algorithms.gravity import gravity_torques
-from dynamics_ros.algorithms.inverse_dynamics import inverse_dynamics, nonlinear_effects
+from dynamics_ros.algorithms.inverse_dynamics import (
+    inverse_dynamics,
+    joint_wrenches,
+    nonlinear_effects,
+)
 from dynamics_ros.algorithms.linear_algebra.solve import factorize, inverse_of
 from dynamics_ros.algorithms.mass_matrix import mass_matrix
 from dynamics_ros.algorithms.momentum import momentum_observer_terms
@@ -24,6 +29,7 @@ from .definition import (
     Options,
     Shape,
     Values,
+    of_bodies,
     over,
     result,
     shaped,
@@ -33,13 +39,13 @@ from .definition import (
 MATRIX = 'rows as tau, columns as v; for prismatic joints m in place of rad'
 
 
-def _with_wrenches(algorithm: Callable[..., list[Scalar]], third: str) -> Callable[..., Formula]:
+def _with_wrenches(algorithm: Callable[..., Any], third: str) -> Callable[..., Formula]:
     """An algorithm of (model, q, v, third, external): the options are the frames of wrenches."""
 
     def make(model: Model, *frames: str) -> Formula:
         targets = [model.frame(frame) for frame in frames]
 
-        def function(q: Values, v: Values, x: Values, *wrenches: Values) -> list[Scalar]:
+        def function(q: Values, v: Values, x: Values, *wrenches: Values) -> Any:
             external: dict[int, Force] = {}
             for target, wrench in zip(targets, wrenches, strict=True):
                 if target.body != ROOT:
@@ -52,6 +58,10 @@ def _with_wrenches(algorithm: Callable[..., list[Scalar]], third: str) -> Callab
         return Formula(inputs, function)
 
     return make
+
+
+def _joint_wrenches(model: Model, *arguments: Any) -> Elements:
+    return of_bodies(model, joint_wrenches(model, *arguments))
 
 
 def _hybrid_dynamics(model: Model, *prescribed: str) -> Formula:
@@ -104,6 +114,14 @@ DYNAMICS = {
         _with_wrenches(inverse_dynamics, 'a'),
         'torques of a motion: M a + C v + g - J^T wrenches',
         result(TORQUES),
+        Options.WRENCHES,
+    ),
+    'joint_wrenches': Definition(
+        _with_wrenches(_joint_wrenches, 'a'),
+        'what each moving body takes from its parent through its joint',
+        result(
+            'rows of bodies: force [N], torque [N m] about its origin, in the frame of the body'
+        ),
         Options.WRENCHES,
     ),
     'gravity': Definition(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dynamics_ros.algorithms import configuration, forward_kinematics
+from dynamics_ros.algorithms.inverse_dynamics import body_accelerations
 from dynamics_ros.algorithms.jacobian import (
     jacobian_columns,
     jacobian_derivative,
@@ -21,12 +22,32 @@ from .definition import (
     Values,
     checked_reference,
     matrix,
+    of_bodies,
     over,
     result,
     shaped,
 )
 
 TWIST = 'linear part [m/s], then angular part [rad/s], in the reference'
+
+
+def _velocity_of_rate(model: Model) -> Formula:
+    return Formula(
+        {'q': model.nq, 'rate': model.nq},
+        lambda q, rate: configuration.velocity_of_rate(model, q, rate),
+    )
+
+
+def _rate_map(model: Model, q: Values) -> Elements:
+    return shaped(configuration.rate_map(model, q), model.nq, model.nv)
+
+
+def _rate_map_inverse(model: Model, q: Values) -> Elements:
+    return shaped(configuration.rate_map_inverse(model, q), model.nv, model.nq)
+
+
+def _body_accelerations(model: Model, q: Values, v: Values, a: Values) -> Elements:
+    return of_bodies(model, body_accelerations(model, q, v, a))
 
 
 def _forward_kinematics(model: Model, frame: str) -> Formula:
@@ -133,6 +154,20 @@ KINEMATICS = {
         'a configuration between q0 and q1',
         result(CONFIGURATION),
     ),
+    'configuration_rate': Definition(
+        over(configuration.configuration_rate, 'q', 'v'),
+        'time derivative of q: F(q) v',
+        result('as q, 1/s'),
+    ),
+    'velocity_of_rate': Definition(
+        _velocity_of_rate, 'velocity of a time derivative of q', result(VELOCITY)
+    ),
+    'rate_map': Definition(
+        over(_rate_map, 'q'), 'F with dq/dt = F v', result('rows as q, columns as v')
+    ),
+    'rate_map_inverse': Definition(
+        over(_rate_map_inverse, 'q'), 'E with v = E dq/dt', result('rows as v, columns as q')
+    ),
     'forward_kinematics': Definition(
         _forward_kinematics,
         'pose of the frame in the root frame',
@@ -166,6 +201,13 @@ KINEMATICS = {
         'time derivative of the twist of the frame',
         result('linear part [m/s^2], then angular part [rad/s^2], in the reference'),
         Options.FRAME_AND_REFERENCE,
+    ),
+    'body_accelerations': Definition(
+        over(_body_accelerations, 'q', 'v', 'a'),
+        'spatial accelerations of the moving bodies, without gravity',
+        result(
+            'rows of bodies: linear part [m/s^2], angular part [rad/s^2], in the frame of the body'
+        ),
     ),
     'jacobian': Definition(
         _jacobian,

@@ -1,0 +1,159 @@
+"""A kind of joint is one class: one that is written here does all that the others do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from laws import assert_close, rate
+from random_robots import random_state
+from tolerances import DIFFERENCE, EXACT
+
+from dynamics_ros import Robot, spatial
+from dynamics_ros.model.joints import JOINT_KINDS, Entries, JointKind
+from dynamics_ros.spatial import Motion, Transform, Vector3, rotation_about
+
+SEEDS = st.integers(0, 2**32 - 1)
+FEW = settings(max_examples=10, deadline=None)
+
+
+class Cylindrical(JointKind):
+    """A turn about the axis and a displacement along it, both free."""
+
+    name = 'cylindrical'
+    coordinates = (Entries(1, 'm', 'displacement'), Entries(1, 'rad', 'angle'))
+    velocities = (Entries(1, 'm', 'displacement'), Entries(1, 'rad', 'turn'))
+
+    def transform(self, q):
+        return Transform(rotation_about(self.axis, q[1]), self.axis * q[0])
+
+    def motion_subspace(self):
+        return [Motion(self.axis, Vector3.zero()), Motion(Vector3.zero(), self.axis)]
+
+    def integrate(self, q, v):
+        return [x + y for x, y in zip(q, v, strict=True)]
+
+    def difference(self, q0, q1):
+        return [y - x for x, y in zip(q0, q1, strict=True)]
+
+    def random(self, generator, lower, upper):
+        return list(generator.uniform(-1.0, 1.0, 2))
+
+
+INERTIAL = """<inertial><origin xyz="0.05 -0.1 0.2"/><mass value="{}"/>
+<inertia ixx="0.02" iyy="0.03" izz="0.025" ixy="0.001" ixz="0" iyz="-0.002"/></inertial>"""
+JOINT = """<joint name="{0}" type="{1}"><parent link="{2}"/><child link="{3}"/>
+<origin xyz="{4}" rpy="0.3 -0.2 0.5"/><axis xyz="{5}"/></joint>"""
+AXIS = '0.6 0 0.8'
+ONE = JOINT.format('both', 'cylindrical', 'upper', 'lower', '0.1 0.2 0.3', AXIS)
+TWO = (
+    '<link name="between"/>'
+    + JOINT.format('slide', 'prismatic', 'upper', 'between', '0.1 0.2 0.3', AXIS)
+    + JOINT.format('turn', 'continuous', 'between', 'lower', '0 0 0', AXIS).replace(
+        'rpy="0.3 -0.2 0.5"', ''
+    )
+)
+
+
+def robot(joints):
+    """A turning link that carries another one by a cylindrical joint, or by two joints."""
+    links = ''.join(
+        f'<link name="{name}">{INERTIAL.format(mass)}</link>'
+        for name, mass in (('base', 1.0), ('upper', 2.0), ('lower', 1.5))
+    )
+    shoulder = JOINT.format('shoulder', 'continuous', 'base', 'upper', '0 0 0.4', '0 1 0')
+    text = f'<robot name="two_links">{links}{shoulder}{joints}</robot>'
+    return Robot.from_urdf(text, 'floating', backend='python')
+
+
+@pytest.fixture(scope='module')
+def pair():
+    """The robot with the cylindrical joint, and its twin."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(JOINT_KINDS, 'cylindrical', Cylindrical)
+        return robot(ONE), robot(TWO)
+
+
+def test_it_is_read_from_a_description_and_has_its_coordinates(pair):
+    ours, twin = pair
+    assert (ours.nq, ours.nv) == (twin.nq, twin.nv) == (10, 9)
+    assert ours.joint_names == ('shoulder', 'both')
+
+
+@FEW
+@given(seed=SEEDS)
+def test_dynamics_is_that_of_two_joints_with_nothing_between(pair, seed):
+    ours, twin = pair
+    s = random_state(ours, seed)
+    assert_close(ours.all_frames(s.q)[-1], twin.all_frames(s.q)[-1], EXACT)
+    tau = ours.inverse_dynamics(s.q, s.v, s.a)
+    assert_close(tau, twin.inverse_dynamics(s.q, s.v, s.a), EXACT)
+    assert_close(ours.forward_dynamics(s.q, s.v, tau), s.a)
+    for name in ('mass_matrix', 'gravity'):
+        assert_close(getattr(ours, name)(s.q), getattr(twin, name)(s.q), EXACT)
+    for mine, theirs in zip(
+        ours.inverse_dynamics_derivatives(s.q, s.v, s.a),
+        twin.inverse_dynamics_derivatives(s.q, s.v, s.a),
+        strict=True,
+    ):
+        assert_close(mine, theirs, EXACT)
+
+
+@FEW
+@given(seed=SEEDS)
+def test_kinematics_and_manifold_are_those_of_two_joints(pair, seed):
+    ours, twin = pair
+    s = random_state(ours, seed)
+    q1 = ours.integrate(s.q, s.v)
+    assert_close(q1, twin.integrate(s.q, s.v), EXACT)
+    assert_close(ours.difference(s.q, q1), twin.difference(s.q, q1), EXACT)
+    assert_close(ours.rate_map(s.q), twin.rate_map(s.q), EXACT)
+    assert_close(ours.jacobian(s.q, 'lower'), twin.jacobian(s.q, 'lower'), EXACT)
+
+
+@pytest.mark.parametrize('kind', [*JOINT_KINDS.values(), Cylindrical])
+class TestEveryKind:
+    @FEW
+    @given(seed=SEEDS)
+    def test_its_displacements_make_its_transform(self, kind, seed):
+        joint = kind(axis_of(seed))
+        q = joint.random(np.random.default_rng(seed), -np.inf, np.inf)
+        product = Transform.identity()
+        for twist in joint.displacements(q):
+            product = product @ Transform.exp(twist)
+        assert_close(product.array(), joint.transform(q).array(), EXACT)
+        assert_close(joint.transform(joint.neutral()).array(), np.eye(4), EXACT)
+
+    @FEW
+    @given(seed=SEEDS)
+    def test_rates_of_coordinates_are_velocities_on_its_manifold(self, kind, seed):
+        joint, rng = kind(axis_of(seed)), np.random.default_rng(seed)
+        q, v = joint.random(rng, -np.inf, np.inf), rng.normal(size=joint.nv)
+        assert len(joint.slides) == joint.nv
+        assert len(joint.units) == joint.nq
+        h = 1e-5
+        ahead, behind = (np.array(joint.integrate(q, t * v)) for t in (h, -h))
+        q_rate = np.array(joint.rate(q, v))
+        assert_close(q_rate, (ahead - behind) / (2.0 * h), DIFFERENCE)
+        assert_close(np.array(joint.velocity(q, q_rate)), v, EXACT)
+        # X-dot = X hat(S v), [RBM].
+        poses = [joint.transform(list(x)).array() for x in (ahead, behind)]
+        twist = sum((S * x for S, x in zip(joint.motion_subspace(), v)), Motion.zero())
+        moving = joint.transform(q).array() @ spatial.stack(twist.hat())
+        assert_close((poses[0] - poses[1]) / (2.0 * h), moving, DIFFERENCE)
+
+
+def axis_of(seed):
+    direction = np.random.default_rng(seed + 1).normal(size=3)
+    return Vector3(*(direction / np.linalg.norm(direction)))
+
+
+@FEW
+@given(seed=SEEDS)
+def test_the_rate_of_a_configuration_is_along_its_velocity(pair, seed):
+    for one in pair:
+        s = random_state(one, seed)
+        q_rate = one.configuration_rate(s.q, s.v)
+        assert_close(q_rate, rate(lambda q, v: q, one, s, s.a), DIFFERENCE)
+        assert_close(one.velocity_of_rate(s.q, q_rate), s.v, EXACT)
