@@ -50,7 +50,8 @@ class Kinematics(KernelMethods):
     def configuration_rate(self, q: ArrayLike, v: ArrayLike) -> Array:
         """q-dot (..., nq) = F(q) v, the time derivative of the coordinates ([Kindr]).
 
-        It differs from v in the coordinates of a moving base: see docs/conventions.md.
+        It differs from v for a moving base: v has its twist in its own axes, q its position in the
+        world and a quaternion.
         """
         return self._run(('configuration_rate',), q, v)
 

@@ -35,7 +35,8 @@ def gentle_push(robot: Robot, actuators: Actuators, q: Array, tool: str) -> Arra
         (3) force in root axes [N].
     """
     J = robot.jacobian(q, tool) * np.array([1.0, 1.0, 1.0, _LENGTH, _LENGTH, _LENGTH])[:, None]
-    # Forces that torques tell well have small w^T (J J^T + small)^-1 w, [RD] 3.8.
+    # Forces that torques tell well have small w^T (J J^T + small)^-1 w: they lie along the long
+    # axes of the manipulability ellipsoid, [Yoshikawa].
     scale = float(np.trace(J @ J.T)) / 6.0
     resolution = np.linalg.inv(J @ J.T + _SMALL**2 * scale * np.eye(6))
     direction = np.linalg.eigh(resolution[:3, :3])[1][:, 0]

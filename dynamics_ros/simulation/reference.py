@@ -160,7 +160,7 @@ class LagrangianReference:
         return energy
 
     def _mass_matrix(self, q: NDArray[Any]) -> NDArray[Any]:
-        """M = sum over links of m Jc^T Jc + Jw^T R I R^T Jw, [RD] eq. 3.35."""
+        """M = sum over links of m Jc^T Jc + Jw^T R I R^T Jw, [RD] eq. 3.31."""
         poses = self._poses(q)
         M = np.zeros((len(self.joint_names),) * 2, dtype=q.dtype)
         for number, link in enumerate(self._links):
