@@ -26,7 +26,7 @@ LOOP_ROWS = {'position': 3, 'pose': 6}
 
 
 class Constraint(Protocol):
-    """Rows that hold the robot."""
+    """Anything that demands J(q) v = 0 of the velocity of a robot."""
 
     @property
     def rows(self) -> int:

@@ -76,7 +76,7 @@ class Level:
 
 @dataclass(frozen=True)
 class HierarchySolution:
-    """What a hierarchy came to.
+    """The solution of a hierarchy, and how far it misses each level.
 
     Attributes:
         x: (n).

@@ -11,7 +11,7 @@ from dynamics_ros.multibody.arguments import check_positive
 
 Array = NDArray[np.float64]
 
-LONGEST = 0.8
+MAX_DURATION = 0.8
 """Seconds after which every joint is at rest: where accelerations are too small for that, the ramp
 is steeper than they are."""
 
@@ -21,7 +21,7 @@ HOLD = 0.1
 
 @dataclass(frozen=True, eq=False)
 class JointCommand:
-    """What joints are told to do next.
+    """A command to some joints: positions and velocities.
 
     Attributes:
         joints: names of the n joints, in the order of their controller.
@@ -75,7 +75,7 @@ class JointStop:
         if not self._slowing:
             self._slowing = True
             fastest = float(np.abs(last.v).max(initial=0.0))
-            self._acceleration = max(self._acceleration, fastest / LONGEST)
+            self._acceleration = max(self._acceleration, fastest / MAX_DURATION)
         if not last.v.any():
             self._held += dt
             if self._held > HOLD + 0.5 * dt:

@@ -9,7 +9,7 @@ from dynamics_ros.multibody.arguments import check_not_negative, check_positive,
 
 Array = NDArray[np.float64]
 
-LONGEST_GAP = 5.0
+MAX_GAP = 5.0
 """In time constants: after a longer gap the filter begins anew."""
 
 AT_REST = 0.1
@@ -78,7 +78,7 @@ class GravityFilter:
         check_positive('direction', length)
         unit = vector / length
         elapsed, self._stamp = (stamp - self._stamp) * 1e-9, stamp
-        longest = LONGEST_GAP * self._time_constant
+        longest = MAX_GAP * self._time_constant
         if self._mean is None or elapsed < 0.0 or elapsed >= longest:
             self._mean = unit
             return

@@ -17,7 +17,7 @@ Vector = NDArray[np.float64]
 NEGLECTED = 1e-6
 """Part of the first response that an impulse response is followed down to."""
 
-LONGEST = 100_000
+MAX_SAMPLES = 100_000
 """Samples that it is followed at most."""
 
 
@@ -60,7 +60,7 @@ def _response(kind: str, step: float) -> Vector:
     second = kind == 'momentum_second_order'
     rate = 2.0 * step if second else step
     decay = np.exp(-rate)
-    count = int(min(LONGEST, np.ceil(-np.log(NEGLECTED) / rate * (2.0 if second else 1.0)) + 2))
+    count = int(min(MAX_SAMPLES, np.ceil(-np.log(NEGLECTED) / rate * (2.0 if second else 1.0)) + 2))
     powers = decay ** np.arange(count)
     if not second:
         return np.asarray((1.0 - decay) * powers)

@@ -41,7 +41,7 @@ class InverseKinematicsResults:
 
 
 def _axes(argument: str, value: ArrayLike) -> int:
-    """How many axes there are; NumPy takes longer to say so."""
+    """The number of axes of an argument, faster than NumPy tells it."""
     if isinstance(value, np.ndarray):
         return value.ndim
     return real_array(argument, value, 'an array of one shape').ndim

@@ -32,7 +32,7 @@ HALF_TURN = math.pi
 FREE_SLIDE = 1.0
 """How far a joint without limits that slides is sampled to either side [m]."""
 
-LARGEST_STEP = 1.0
+MAX_STEP = 1.0
 """Largest move of one joint in a step [rad, or the chain's length]: beyond it the Jacobian says
 nothing."""
 
@@ -123,7 +123,7 @@ class Chain:
         unit = np.where(self.slides, self.length, 1.0)
         rows = np.zeros((5, len(unit)))
         rows[0], rows[1] = -UNBOUNDED, UNBOUNDED
-        rows[2], rows[3] = unit**2, 1.0 / (LARGEST_STEP * unit)
+        rows[2], rows[3] = unit**2, 1.0 / (MAX_STEP * unit)
         rows[:, self.root_nv :][[0, 1, 4]] = np.array([lower, upper, self.centre])[
             :, self.root_nq :
         ]

@@ -64,7 +64,7 @@ class Placed(NamedTuple):
 
 
 class Problem:
-    """A checked problem.
+    """An inverse kinematics problem whose arguments have been checked.
 
     Attributes:
         robot: the robot.
@@ -269,7 +269,7 @@ def _checked_targets(
 
 
 def _checked_supports(supports: Mapping[str, str]) -> Supports:
-    """Names and rows of supports."""
+    """The name and the number of rows of each support, checked."""
     for name, kind in supports.items():
         if kind not in CONTACT_ROWS:
             raise InvalidArgumentError(

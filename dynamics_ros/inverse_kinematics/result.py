@@ -1,4 +1,4 @@
-"""What an inverse kinematics call answers."""
+"""The result of one inverse kinematics problem."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ APPROACH_RESOLUTION = 1e-13
 APPROACH_IDLE = 2
 """So many of them in a row do."""
 
-LARGEST_DAMPING = 1e9
+MAX_DAMPING = 1e9
 """A step that still fails under this damping is below the resolution of the arithmetic."""
 
 SETTLING_STEPS = 50
@@ -55,7 +55,7 @@ by other processes is no reason to give up with nothing done."""
 
 
 class Deadline(NamedTuple):
-    """When to stop.
+    """The time at which a search has to stop.
 
     Attributes:
         wall: on the clock of ``time.perf_counter`` [s].
@@ -71,7 +71,7 @@ class Deadline(NamedTuple):
         return cls(began + share * timeout, time.thread_time() + ASSURED * timeout)
 
     def passed(self) -> bool:
-        """Whether it is time to stop."""
+        """Whether the deadline has passed."""
         return time.perf_counter() > self.wall and time.thread_time() > self.processor
 
 
@@ -118,7 +118,7 @@ class Search:
         self._settings = np.array([*self._options, SEARCH_STEPS])
 
     def of_supports(self) -> Search:
-        """The same with nothing to do but to keep the supports."""
+        """A search with the same settings whose only targets are the supports."""
         tasks = self.tasks.copy()
         tasks[: self.frames, 0] = 0.0
         return Search(self.kernel, self.frames, self.joints, tasks, self.near, self.aligned)
@@ -198,7 +198,7 @@ class Search:
                 idle = idle + 1 if reached > (1.0 - APPROACH_RESOLUTION) * cost else 0
                 here, there, cost = there, beyond, reached
                 damping *= 0.5
-            elif damping < LARGEST_DAMPING:
+            elif damping < MAX_DAMPING:
                 damping *= 4.0
                 there, _ = step(here, damping)
             else:

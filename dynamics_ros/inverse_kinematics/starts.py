@@ -15,7 +15,7 @@ SORTED = 256
 """Starts whose poses are kept. More of them bring the nearest one little closer, in six dimensions,
 and take longer to sort than a failing search takes."""
 
-SMALLEST_SPREAD = 1e-9
+MIN_SPREAD = 1e-9
 """m; a frame that moves less only turns."""
 
 
@@ -55,7 +55,7 @@ class Starts:
         points = poses[:, :, :3, 3]
         means = points.mean(axis=1, keepdims=True)
         spread = float(np.sqrt(np.square(points - means).sum(axis=2).mean()))
-        self.spread = spread if spread > SMALLEST_SPREAD else 1.0
+        self.spread = spread if spread > MIN_SPREAD else 1.0
         # |p - p*|^2 / L^2 + |R - R*|^2 / 2 but for what is the same for all starts: a product with
         # all numbers of the targets, and a constant.
         features = np.zeros((SORTED, len(frames), 4, 4))

@@ -28,7 +28,7 @@ _log = logging.getLogger('dynamics_ros.kernels')
 
 
 class BatchCode:
-    """The code of one trace for vectors of states, one state a lane."""
+    """Machine code of one trace that computes several states at once, one in each vector lane."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class BatchCode:
         self._function: Any = None
 
     def function(self, states: int) -> RunStates | None:
-        """Return what computes so many states; None where that has to go state by state."""
+        """Return the function that computes a batch of this size; None while there is none."""
         if self._function is None:
             if states < BATCH_STATES:
                 return None

@@ -50,12 +50,12 @@ class Compilation:
 
     @property
     def finished(self) -> bool:
-        """Whether the runner stays what it is."""
+        """Whether the compilation is over, so that ``runner`` does not change any more."""
         self.resume()
         return self._finished
 
     def resume(self) -> None:
-        """See to it that the compilation goes on, also in a forked process."""
+        """Make sure that the compiler's thread runs, also in a forked process."""
         if not self._finished:
             background.resume()
 

@@ -58,7 +58,7 @@ class Kernel:
             self._take()
 
     def _take(self) -> None:
-        """Call the machine code from now on, where there is some."""
+        """Let ``call`` be the machine code from now on, where the compilation has made some."""
         runner = self._compilation.runner
         if not isinstance(runner, PythonBackend):
             self._general.entry = runner.bind(_not_taken, self.bound)
@@ -223,7 +223,7 @@ def _refusal(compilation: Compilation, arrays: list[Array], leading: tuple[int, 
 
 
 def _fixed(values: Array) -> Array:
-    """Numbers that no caller may change: other kernels may be bound to the same."""
+    """Make an array read-only: several kernels may be bound to it."""
     values.setflags(write=False)
     return values
 

@@ -1,4 +1,4 @@
-"""Runs a trace as machine code."""
+"""The back end that runs a trace as machine code made by LLVM."""
 
 from __future__ import annotations
 

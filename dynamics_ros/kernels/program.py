@@ -47,7 +47,7 @@ class Step(NamedTuple):
 
 
 class Program:
-    """Kernels one after the other.
+    """Several kernels that run one after the other, on arrays that stay.
 
     Attributes:
         steps: the kernels.

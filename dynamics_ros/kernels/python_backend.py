@@ -1,4 +1,4 @@
-"""Runs a trace as plain Python: no compiler, no extra package."""
+"""The back end that runs a trace as plain Python: no compiler, no extra package."""
 
 from __future__ import annotations
 

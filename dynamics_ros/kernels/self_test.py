@@ -1,4 +1,4 @@
-"""Where machine code is tried before it is used, and what it has to answer there."""
+"""Inputs on which machine code is tried before it is used, and the results it has to give."""
 
 from __future__ import annotations
 
@@ -92,6 +92,6 @@ def flat(results: Sequence[Array]) -> Array:
 
 
 def agree(computed: Array, wanted: Array) -> bool:
-    """Return whether results are those that are wanted, up to rounding."""
+    """Return whether computed results equal the expected ones, up to rounding."""
     largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=1.0)
     return bool(np.allclose(computed, wanted, rtol=0.0, atol=TOLERANCE * largest, equal_nan=True))

@@ -7,27 +7,27 @@ from functools import lru_cache
 from dynamics_ros.kernels.graph.tracing import trace
 from dynamics_ros.kernels.kernel import Kernel
 
-MOST = 32
-"""Kernels of each kind that are kept: an order comes from whoever publishes."""
+MAX_KEPT = 32
+"""How many kernels of each kind are kept: orders come from messages of others."""
 
 
-@lru_cache(maxsize=MOST)
+@lru_cache(maxsize=MAX_KEPT)
 def copy_of(size: int) -> Kernel:
-    """a, of a (size)."""
+    """The kernel that copies a vector (size)."""
     return Kernel(trace(lambda a: a, {'a': size}, 'vector_copy', 'a'))
 
 
-@lru_cache(maxsize=MOST)
+@lru_cache(maxsize=MAX_KEPT)
 def ordered(order: tuple[int, ...]) -> Kernel:
-    """a in another order: its element ``order[i]`` in the place i."""
+    """The kernel that reorders a vector: element i of the result is element ``order[i]``."""
     return Kernel(
         trace(lambda a: [a[i] for i in order], {'a': len(order)}, 'vector_order', 'a in order')
     )
 
 
-@lru_cache(maxsize=MOST)
+@lru_cache(maxsize=MAX_KEPT)
 def sum_of(size: int) -> Kernel:
-    """a + b, of a and b (size)."""
+    """The kernel that adds two vectors (size)."""
     return Kernel(
         trace(
             lambda a, b: [x + y for x, y in zip(a, b, strict=True)],
@@ -38,9 +38,9 @@ def sum_of(size: int) -> Kernel:
     )
 
 
-@lru_cache(maxsize=MOST)
+@lru_cache(maxsize=MAX_KEPT)
 def difference_of(size: int) -> Kernel:
-    """a - b, of a and b (size)."""
+    """The kernel that subtracts two vectors (size): a - b."""
     return Kernel(
         trace(
             lambda a, b: [x - y for x, y in zip(a, b, strict=True)],

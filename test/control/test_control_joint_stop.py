@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from dynamics_ros.control import JointCommand, JointStop
-from dynamics_ros.control.joint_stop import HOLD, LONGEST
+from dynamics_ros.control.joint_stop import HOLD, MAX_DURATION
 from dynamics_ros.errors import InvalidArgumentError
 
 NAMES = ('a', 'b', 'c')
@@ -56,15 +56,15 @@ def test_positions_go_where_velocities_lead_and_end_where_they_rest():
 def test_what_would_take_too_long_is_steeper():
     commands = ramp([2.0, 1.0, 0.0], 0.01)
     moving = [command for command in commands if command.v.any()]
-    assert len(moving) * DT == pytest.approx(LONGEST, abs=2 * DT)
-    assert np.abs(np.diff([c.v for c in commands], axis=0)).max() <= 2.0 / LONGEST * DT + 1e-12
+    assert len(moving) * DT == pytest.approx(MAX_DURATION, abs=2 * DT)
+    assert np.abs(np.diff([c.v for c in commands], axis=0)).max() <= 2.0 / MAX_DURATION * DT + 1e-12
 
 
 @pytest.mark.parametrize('dt', [0.001, 0.02, 0.5, 2.0])
 def test_it_ends_whatever_the_period(dt):
     commands = ramp([2.0, -2.0, 1.0], 10.0, dt)
     assert not commands[-1].v.any()
-    assert len(commands) * dt <= LONGEST + HOLD + 2 * dt
+    assert len(commands) * dt <= MAX_DURATION + HOLD + 2 * dt
 
 
 def test_another_motion_begins_anew():

@@ -20,7 +20,7 @@ FAR = 0.5
 LEAST = {'m': 0.1, 'rad': 0.5}
 """By its unit, by how much a position is beyond at least."""
 
-MOST_NAMED = 8
+MAX_NAMED = 8
 
 
 def joints_far_beyond_limits(robot: Robot, q: ArrayLike) -> dict[str, str]:
@@ -63,6 +63,6 @@ def told_together(found: dict[str, str]) -> str:
     """A sentence about joints that are far beyond their limits; '' when none is."""
     if not found:
         return ''
-    more = len(found) - MOST_NAMED
-    shown = '; '.join(list(found.values())[:MOST_NAMED])
+    more = len(found) - MAX_NAMED
+    shown = '; '.join(list(found.values())[:MAX_NAMED])
     return f'far beyond the joint limits: {shown}{f" and {more} more" if more > 0 else ""}'

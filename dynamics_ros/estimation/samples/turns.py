@@ -33,7 +33,7 @@ STEP = 1.1
 """The usual interval follows the last one by this factor, up or down: one that was lost, or late,
 changes it little."""
 
-MOST = 16
+MAX_PUBLISHERS = 16
 """Publishers that are told apart."""
 
 
@@ -101,7 +101,7 @@ class Turns:
         known = self._publishers
         speaker = known.get(key)
         if speaker is None or speaker.told != told:
-            if len(known) >= MOST:
+            if len(known) >= MAX_PUBLISHERS:
                 known.clear()
             known[key] = speaker = Publisher(told, stamp)
         else:

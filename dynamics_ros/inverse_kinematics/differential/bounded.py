@@ -107,7 +107,7 @@ def _by_least_squares(
 
 
 def _by_daqp(B: Array, b: Array, Z: Array | None, low: Array, high: Array, damping: float) -> Array:
-    """The same."""
+    """The step (n) of least |B z - b|^2 + damping^2 |z|^2 within low <= Z z <= high, by DAQP."""
     H, h = _regular(B.T @ B, damping), B.T @ b
     rows = np.zeros((0, len(H))) if Z is None else np.ascontiguousarray(Z)
     z, _, end, _ = daqp.solve(H, -h, rows, high, low, np.zeros(len(low), dtype=np.int32))

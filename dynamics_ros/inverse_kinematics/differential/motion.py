@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class DifferentialMotion:
-    """A velocity, and what it leaves undone.
+    """Joint velocities, and how far they miss each task.
 
     Attributes:
         v: (nv), within all limits.

@@ -29,7 +29,7 @@ STILL = 1e-9
 
 @dataclass(frozen=True)
 class ServoSettings:
-    """How a frame is led.
+    """The limits and gains of a `CartesianServo`.
 
     Attributes:
         follow: 'pose', 'position' or 'orientation': what of a target counts.
@@ -59,7 +59,7 @@ class ServoSettings:
 
 @dataclass(frozen=True, eq=False)
 class ServoStep:
-    """What the joints do next.
+    """One step of a servo: joint velocities, and what limited them.
 
     Attributes:
         v: (nv) within all limits.
@@ -144,7 +144,7 @@ class CartesianServo:
         self.v = np.zeros(robot.nv)
 
     def reset(self) -> None:
-        """Begin anew from rest."""
+        """Forget the last velocity: the next step starts from rest."""
         self.v = np.zeros(self.robot.nv)
 
     def follow_twist(self, q: Array, twist: Array, dt: float) -> ServoStep:

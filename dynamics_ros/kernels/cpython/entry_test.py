@@ -1,4 +1,4 @@
-"""What an entry point has to do before it is used: answer, fill ``out``, and refuse."""
+"""The test of an entry point before it is used: it has to answer, fill ``out``, and refuse."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ ROW = 6
 
 
 class NamedCalls:
-    """One such function and its table.
+    """A builtin that goes from names to kernels, and the table that it reads.
 
     Attributes:
         function: the builtin.

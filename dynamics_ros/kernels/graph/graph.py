@@ -117,7 +117,7 @@ def _traced_turn(body: Body, states: int, values: int, captured: Sequence[Any]) 
 
 
 def _signature(turn: Trace) -> tuple[object, ...]:
-    """Return what is equal for equal turns; a constant is told from a place by its text."""
+    """Return a key that equal turns share; a constant is told from a place by its text."""
     steps = [(operation, *map(repr, operands)) for operation, operands in turn.nodes]
     return (*steps, *map(repr, turn.results))
 

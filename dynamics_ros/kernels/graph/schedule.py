@@ -23,7 +23,7 @@ PART_STEPS = 500
 code is large."""
 
 BATCH_PART_STEPS = 2000
-"""The same for vectors, which are larger to load and store."""
+"""Steps of a part that computes vectors of states, which are larger to load and store."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ Step = int | Angles
 
 
 def steps(nodes: Sequence[Instruction], width: int) -> list[Step]:
-    """Return all instructions but inputs, sines and cosines in an order, and the angles.
+    """Return the steps of a trace in their order: angles together, other instructions one by one.
 
     Args:
         nodes: the trace.

@@ -37,7 +37,7 @@ class Instruction(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Between what a value has to lie.
+    """The range in which a value has to lie, and the error of one that does not.
 
     Attributes:
         low, high: the limits, which are allowed.
@@ -124,7 +124,7 @@ class Trace:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Loop(Operation):
-    """Turns of a straight line, each of which starts from what the one before it has left.
+    """An operation that repeats a trace, each turn starting from the state the last one left.
 
     Its operands are the first state and the captured values; `ELEMENT` reads its last state.
 

@@ -141,7 +141,7 @@ def _traced(
 
 
 def _undecided(requirements: Iterable[Requirement]) -> list[Requirement]:
-    """Return the requirements that depend on inputs; of the others one that is not met raises."""
+    """Return the requirements that depend on inputs; raise the error of a constant one not met."""
     kept = []
     for x in requirements:
         if isinstance(x.value, Expression):

@@ -30,7 +30,7 @@ from dynamics_ros.kernels.llvm.source import (
 
 @dataclass(frozen=True)
 class _Scratch:
-    """What is where in the scratch memory, in vectors.
+    """The layout of the scratch memory of a batch, in vectors.
 
     Attributes:
         constants: the first is 0, which `llvm_rows` wants.

@@ -20,11 +20,11 @@ LIBM_FUNCTIONS = ('sin', 'cos', 'tan', 'asin', 'acos', 'atan2', 'exp', 'log')
 
 
 class CompilerUnavailableError(Exception):
-    """There is no compiler here that could make machine code of any kernel."""
+    """No compiler is available in this process, so no kernel can become machine code."""
 
 
 class Platform(NamedTuple):
-    """What code has to be written for.
+    """The LLVM and the processor that code is written for.
 
     Attributes:
         dialect: of the LLVM at hand.
@@ -36,7 +36,7 @@ class Platform(NamedTuple):
 
 
 class MachineCode:
-    """Compiled functions.
+    """The functions of a compiled module, in the memory of this process.
 
     Attributes:
         token: as long as it lives the functions stay in memory; builtins hold it.
@@ -69,7 +69,7 @@ def load() -> Any:
 
 
 def platform() -> Platform:
-    """Return what to write code for, after making the functions available that all code shares.
+    """Return the platform, after compiling the functions that all code shares.
 
     Raises:
         CompilerUnavailableError: there is no LLVM.

@@ -38,7 +38,7 @@ def parameters(trace: Trace, dialect: Dialect, attributes: str = '') -> list[str
 
 
 def emit(trace: Trace, name: str, dialect: Dialect, processor: Processor, lanes: int) -> str:
-    """Return the function of a trace, and those that it consists of."""
+    """Return the LLVM function of a trace, with those of its parts and loops."""
     return _Line(trace, name, dialect, processor, lanes).text()
 
 

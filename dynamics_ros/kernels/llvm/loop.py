@@ -11,7 +11,7 @@ from dynamics_ros.kernels.llvm.dialect import Dialect, splat, vector
 
 
 def emit(loop: Loop, name: str, turn: str, dialect: Dialect, lanes: int) -> str:
-    """Return the function.
+    """Return the LLVM function that repeats the body of a loop.
 
     Args:
         loop: the loop.

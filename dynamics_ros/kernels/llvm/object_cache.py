@@ -47,7 +47,7 @@ def folder() -> Path | None:
 
 
 def key(*parts: str) -> str:
-    """Return the name of what is made of some texts and of nothing else."""
+    """Return a digest of some texts, under which what is made of them is kept."""
     digest = DIGEST()
     for part in parts:
         digest.update(f'{len(part)} '.encode())

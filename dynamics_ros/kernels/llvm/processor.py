@@ -1,4 +1,4 @@
-"""What the processor offers to numerical code."""
+"""The features of a processor that decide how numerical code is written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLAIN = Processor(1, False)
 
 
 def of_target(triple: str, features: Mapping[str, bool]) -> Processor:
-    """Return what a target offers.
+    """Return the features of an LLVM target.
 
     Args:
         triple: what LLVM calls the target, its architecture first.

@@ -1,4 +1,4 @@
-"""States between rows in memory and vectors, in LLVM IR.
+"""Functions that move states between rows in memory and vectors, in LLVM IR.
 
 Many states are rows of numbers; a vector holds the same number of several states. Blocks of some
 columns are loaded row by row and transposed in registers, which takes two or three shuffles a

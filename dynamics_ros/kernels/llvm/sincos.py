@@ -74,7 +74,7 @@ def emit(lanes: int, dialect: Dialect, fused: bool) -> str:
 
 
 class _Sincos(Writer):
-    """Writes the function."""
+    """Writes the function that computes sines and cosines, line after line."""
 
     def __init__(self, lanes: int, dialect: Dialect) -> None:
         super().__init__()

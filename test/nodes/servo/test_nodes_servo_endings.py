@@ -15,7 +15,7 @@ from servo_harness import CAMERA, NAMES, SERVO, SPEED, TOPICS, play
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
-from dynamics_ros.control.joint_stop import LONGEST
+from dynamics_ros.control.joint_stop import MAX_DURATION
 from dynamics_ros_msgs.msg import Payload
 
 pytestmark = pytest.mark.ros
@@ -63,7 +63,7 @@ def assert_it_came_to_rest(play):
     assert not v[-1].any(), f'still moving at {np.abs(v[-1]).max():.3g}'
     if play.kind != 'position':  # whose periods are not told
         # A step is two periods at most; the way to rest is at most so long.
-        steepest = max(ACCELERATION, np.abs(v).max() / LONGEST)
+        steepest = max(ACCELERATION, np.abs(v).max() / MAX_DURATION)
         assert np.abs(np.diff(v, axis=0)).max() < steepest * 2.0 / RATE + 1e-9
 
 
@@ -220,7 +220,7 @@ def test_an_acceleration_too_small_to_stop_in_time_is_exceeded_at_the_end():
         assert seconds < 1.5
         one.ros.wait_for(lambda: is_at_rest(one))
         steps = np.abs(np.diff(velocities(one, one.commands), axis=0)).max()
-        assert 0.02 * 2.0 / RATE < steps < fastest / LONGEST * 2.0 * 0.02 + 1e-9
+        assert 0.02 * 2.0 / RATE < steps < fastest / MAX_DURATION * 2.0 * 0.02 + 1e-9
 
 
 BROKEN = """
