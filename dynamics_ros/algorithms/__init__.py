@@ -1,1 +1,5 @@
-"""Kinematics and dynamics, one file an algorithm, over any scalar."""
+"""Kinematics and dynamics, one file an algorithm, over any scalar.
+
+``recursion.py`` has the passes over the tree that the others share. May import ``model``,
+``spatial`` and ``algorithms.linear_algebra``.
+"""

@@ -79,13 +79,10 @@ def inverse_dynamics_derivatives(
                 dq[m][k] = dq[m][k] + own.S.dot(for_dq)
                 dv[m][k] = dv[m][k] + own.S.dot(for_dv)
                 da[m][k] = da[m][k] + own.S.dot(momentum)
-            taken = (
-                *(for_dq + c.S.cross(forces[i]), for_dv),
-                *(momentum, B.transpose_apply(c.S) * 2.0),
-            )
-            for j, (for_dq, for_dv, momentum, by_row) in felt_towards_root(
-                model, transforms, i, *taken
-            ):
+            by_row = B.transpose_apply(c.S) * 2.0
+            taken = for_dq + c.S.cross(forces[i]), for_dv, momentum, by_row
+            for j, felt in felt_towards_root(model, transforms, i, *taken):
+                for_dq, for_dv, momentum, by_row = felt
                 if j == i:
                     continue
                 for below in columns[j]:
