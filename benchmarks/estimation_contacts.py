@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
     for name in CENTRES:
         if options.robot in name:
             for noise, words in ((NONE, 'without noise'), (NOISE, 'with noise')):
-                yield from _robot(name, noise, words, 4 if options.quick else 25)
+                yield from _robot(name, noise, words, 2 if options.quick else 25)
 
 
 class _Pushed(PushedArm):

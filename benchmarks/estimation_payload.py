@@ -65,19 +65,18 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
             continue
         setting = Setting(name)
         arm = _LoadedArm(setting.subject)
-        rng = np.random.default_rng(5)
+        rng, duration = np.random.default_rng(5), 3.0 if options.quick else 10.0
         for noise, words in ((NONE, 'without noise'), (NOISE, 'with noise')):
-            yield from _records(
-                name, f'motion, {words}', _over_motion(arm, setting, noise, rng), noise
-            )
+            found = _over_motion(arm, setting, duration, noise, rng)
+            yield from _records(name, f'motion, {words}', found, noise)
             yield from _records(name, f'postures, {words}', _over_postures(arm, noise, rng), noise)
 
 
 def _over_motion(
-    arm: _LoadedArm, setting: Setting, noise: Noise, rng: np.random.Generator
+    arm: _LoadedArm, setting: Setting, duration: float, noise: Noise, rng: np.random.Generator
 ) -> PayloadEstimate:
     identifier = _identifier(arm)
-    for sample in arm.run(10.0, setting.fast, lambda _: np.zeros(3)):
+    for sample in arm.run(duration, setting.fast, lambda _: np.zeros(3)):
         _add(identifier, sample, 0, noise, rng)
     return identifier.estimate()
 

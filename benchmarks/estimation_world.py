@@ -177,4 +177,5 @@ class PushedArm:
             return
         mujoco.mj_kinematics(self.model, self.data)
         lever = self.data.xpos[self.body] - self.data.xipos[self.body]
-        applied[:3], applied[3:] = force, np.cross(lever, force)
+        applied[:3] = force
+        mujoco.mju_cross(applied[3:], lever, force)
