@@ -243,14 +243,16 @@ def test_work_that_is_superseded_is_dropped_or_given_up():
     context = rclpy.Context()
     rclpy.init(context=context)
     executor = SingleThreadedExecutor(context=context)
-    worker, go_on, done = Worker('test', limit=2), threading.Event(), []
+    worker, begun, go_on, done = Worker('test', limit=2), threading.Event(), threading.Event(), []
 
     def first():
+        begun.set()
         assert go_on.wait(PATIENCE)
         worker.check_newest('shape')
         done.append('first')
 
     futures = [worker.submit(executor, first, 'shape')]
+    assert begun.wait(PATIENCE)
     futures += [worker.submit(executor, partial(done.append, i), 'shape') for i in range(100)]
     futures.append(worker.submit(executor, partial(done.append, 'other')))
     go_on.set()
@@ -258,7 +260,7 @@ def test_work_that_is_superseded_is_dropped_or_given_up():
     assert done == [99, 'other']
     assert all(isinstance(future.exception(), SupersededError) for future in futures[:-2])
     go_on.clear()
-    begun = threading.Event()
+    begun.clear()
     worker.submit(executor, lambda: (begun.set(), go_on.wait(PATIENCE)))
     assert begun.wait(PATIENCE)
     for _ in range(2):
