@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.inverse_kinematics.search import PROGRESS
-
-if TYPE_CHECKING:
-    from dynamics_ros.kernels import Kernel
+from dynamics_ros.kernels import Kernel
 
 Vector = NDArray[np.float64]
 
