@@ -30,6 +30,7 @@ setup(
     python_requires='>=3.10',
     install_requires=['setuptools', 'numpy', 'scipy', 'PyYAML'],
     extras_require={
+        'calibration': ['clarabel', 'matplotlib', 'pyarrow', 'rosbags'],
         'llvm': ['llvmlite'],
         'meshes': ['trimesh'],
         'qp': ['daqp'],
@@ -40,6 +41,7 @@ setup(
     zip_safe=True,
     entry_points={
         'console_scripts': [
+            'calibrate_robot = dynamics_ros.calibration.command:main',
             'cartesian_servo_node = dynamics_ros.nodes.app.entry:cartesian_servo_node',
             'contact_node = dynamics_ros.nodes.app.entry:contact_node',
             'dynamics_node = dynamics_ros.nodes.app.entry:dynamics_node',

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.joint_friction import friction_torque
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_positive, finite_vector, per_entry
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ class EffortModel:
         offset: (nv) added to the scaled effort [Nm or N].
         viscous: (nv) friction per velocity [Nms/rad or Ns/m].
         coulomb: (nv) friction at any speed [Nm or N].
-        stribeck: (nv) what dry friction is larger by when motion begins [Nm or N].
+        stribeck: (nv) what dry friction is larger by when motion begins [Nm or N]; negative, down
+            to minus ``coulomb``, where it grows with the speed instead.
         rotor_inertia: (nv) of the motor, times the gear ratio squared [kg m^2 or kg].
         friction_velocity: speed [rad/s or m/s] at which dry friction has reached 76 %; below,
             its sign is not known to a sensor, and a step there would be felt as contact.
@@ -118,7 +120,7 @@ class EffortModel:
             offset: number or (nv) [Nm or N].
             viscous: number or (nv), not negative [Nms/rad or Ns/m].
             coulomb: number or (nv), not negative [Nm or N].
-            stribeck: number or (nv), not negative [Nm or N].
+            stribeck: number or (nv), at least minus ``coulomb`` [Nm or N].
             rotor_inertia: number or (nv), not negative [kg m^2 or kg].
             friction_velocity, stribeck_velocity: rad/s or m/s.
             includes_gravity: see the class.
@@ -138,7 +140,7 @@ class EffortModel:
         changes: dict[str, Any] = {}
         for name, value in given.items():
             if value is not None:
-                least = -np.inf if name in ('scale', 'offset') else 0.0
+                least = -np.inf if name in ('scale', 'offset', 'stribeck') else 0.0
                 changes[name] = per_entry(name, value, len(self.scale), least=least)
         for name, speed in speeds.items():
             if speed is not None:
@@ -146,7 +148,12 @@ class EffortModel:
                 changes[name] = float(speed)
         if includes_gravity is not None:
             changes['includes_gravity'] = bool(includes_gravity)
-        return replace(self, **changes)
+        changed = replace(self, **changes)
+        at_rest = changed.coulomb + changed.stribeck
+        if (at_rest < -1e-9 * (1.0 + changed.coulomb)).any():
+            problem = f'{changed.stribeck.tolist()} with a coulomb of {changed.coulomb.tolist()}'
+            raise InvalidArgumentError('stribeck', problem, 'at least minus coulomb')
+        return changed
 
     def friction_torque(self, v: ArrayLike) -> Vector:
         """The torque (nv) that friction takes away from the motors at the velocity v (nv)."""

@@ -143,7 +143,7 @@ class PayloadIdentifier:
             raise InvalidArgumentError('frame', f'no joint feels {frame!r}', 'a frame that moves')
         self._noise = noise[self._rows]
         self._columns = slice(10 * body, 10 * body + 10)
-        self._to_body = _parameter_map(robot, frame)
+        self._to_body = parameter_map(robot, frame)
         self._efforts = EffortModel.ideal(robot) if effort_model is None else effort_model
         self._held = effort_sampling == 'interval'
         self._window, self._max_gap = round(window * 1e9), round(max_gap * 1e9)
@@ -315,7 +315,7 @@ def _trapezoid(t: Array) -> Array:
     return weights / t[-1]
 
 
-def _parameter_map(robot: Robot, frame: str) -> Array:
+def parameter_map(robot: Robot, frame: str) -> Array:
     """(10, 10) from the parameters in a frame to those in the body that carries it."""
     placement = robot.model.frame(frame).placement
     # Of a massless body the first moment is lost on the way through its centre: each parameter is

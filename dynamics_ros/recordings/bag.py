@@ -1,13 +1,10 @@
-"""Recordings in rosbag2 files (sqlite3 or mcap), through the Python package rosbags."""
+"""Recordings in rosbag2 files (sqlite3 or mcap), and ROS 1 bags to read, through rosbags."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
-
-from ament_index_python.packages import get_package_share_directory
-from rclpy.serialization import serialize_message
 
 from dynamics_ros.errors import DynamicsRosError
 
@@ -95,6 +92,20 @@ class Recording:
         except (AnyReaderError, OSError, ValueError) as error:
             raise RecordingError(f'{self._path}: is damaged: {error}') from error
 
+    def decoded(self, topics: list[str]) -> Iterator[tuple[str, int, Any]]:
+        """The same with message objects of rosbags, whose fields are those of the message.
+
+        Raises:
+            RecordingError: the file ends in the middle, or is damaged.
+        """
+        kinds = {c.topic: c.msgtype for c in self._reader.connections}
+        for topic, time, data in self.messages(topics):
+            try:
+                message = self._reader.deserialize(data, kinds[topic])
+            except Exception as error:  # whatever the decoder of rosbags stumbles over
+                raise RecordingError(f'{self._path}: is damaged: {error!r}') from error
+            yield topic, time, message
+
 
 class RecordingWriter:
     """A rosbag2 that is written; a context manager."""
@@ -110,12 +121,17 @@ class RecordingWriter:
             RecordingError: it is there already, or rosbags is missing.
         """
         require_rosbags()
+        # Who only reads needs no ROS.
+        from ament_index_python.packages import get_package_share_directory
+        from rclpy.serialization import serialize_message
+
         plugin = StoragePlugin.MCAP if storage == 'mcap' else StoragePlugin.SQLITE3
         try:
             self._writer = Writer(path, version=VERSION, storage_plugin=plugin)
             self._writer.open()
         except (WriterError, OSError) as error:
             raise RecordingError(f'{path}: cannot be written: {error}') from error
+        self._serialize = serialize_message
         self._store = get_typestore(Stores.ROS2_KILTED)
         for file in sorted(Path(get_package_share_directory(OUR_MESSAGES), 'msg').glob('*.msg')):
             name = f'{OUR_MESSAGES}/msg/{file.stem}'
@@ -137,4 +153,4 @@ class RecordingWriter:
             connection = self._writer.add_connection(topic, name, typestore=self._store)
             self._connections[topic] = connection
         raw = isinstance(message, bytes | bytearray | memoryview)
-        self._writer.write(connection, time, bytes(message) if raw else serialize_message(message))
+        self._writer.write(connection, time, bytes(message) if raw else self._serialize(message))

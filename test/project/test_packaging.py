@@ -34,12 +34,14 @@ EXECUTABLES = [
     'robot_simulator',
 ]
 OPTIONAL = {
+    'clarabel': 'calibrate_robot takes SciPy, which is slower',
     'control_msgs': 'joint_state_topic is refused with the reason',
     'daqp': 'bounded least squares are solved by SciPy; a log line of the servo says so',
     'llvmlite': 'kernels run as Python; a log line says so',
-    'matplotlib': 'estimate_bag writes no plot; a log line says so',
+    'matplotlib': 'estimate_bag and calibrate_robot draw nothing; a log line says so',
     'moveit_msgs': 'moveit_services is refused with the reason',
-    'rosbags': 'estimate_bag ends with the reason',
+    'pyarrow': 'calibrate_robot refuses Parquet files with the reason',
+    'rosbags': 'estimate_bag ends with the reason, calibrate_robot refuses bags with it',
     'tf2_ros': 'targets in frames of tf are refused with the reason',
     'trimesh': 'meshes other than STL are left out with the reason',
     'viser': 'dynamics_ros_viewer ends with the reason',

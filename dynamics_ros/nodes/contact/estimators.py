@@ -124,20 +124,21 @@ def effort_model(robot: Robot, values: ContactParameters | IdentificationParamet
     effort, friction = values.effort, values.friction
     model = EffortModel.from_robot(
         robot, friction_velocity=friction.velocity, includes_gravity=effort.includes_gravity
-    ).with_values(
+    )
+    viscous = coulomb = None
+    if friction.viscous:
+        viscous = per_velocity(robot, friction.viscous, 'friction.viscous', base=0.0)
+    if friction.coulomb:
+        coulomb = per_velocity(robot, friction.coulomb, 'friction.coulomb', base=0.0)
+    return model.with_values(
         scale=per_velocity(robot, effort.scale, 'effort.scale', base=1.0),
         offset=per_velocity(robot, effort.offset, 'effort.offset', base=0.0),
         rotor_inertia=per_velocity(robot, effort.rotor_inertia, 'effort.rotor_inertia', base=0.0),
+        viscous=viscous,
+        coulomb=coulomb,
         stribeck=per_velocity(robot, friction.stribeck, 'friction.stribeck', base=0.0),
         stribeck_velocity=friction.stribeck_velocity,
     )
-    if friction.viscous:
-        viscous = per_velocity(robot, friction.viscous, 'friction.viscous', base=0.0)
-        model = model.with_values(viscous=viscous)
-    if friction.coulomb:
-        coulomb = per_velocity(robot, friction.coulomb, 'friction.coulomb', base=0.0)
-        model = model.with_values(coulomb=coulomb)
-    return model
 
 
 def sample_filter(

@@ -286,7 +286,10 @@ class FrictionParameters:
         minimum=1e-6,
     )
     stribeck: tuple[float, ...] = parameter(
-        (0.0,), 'What dry friction is larger by at low speed', unit='Nm or N', minimum=0.0
+        (0.0,),
+        'What dry friction is larger by at low speed; negative, down to minus coulomb, where it '
+        'grows with the speed',
+        unit='Nm or N',
     )
     stribeck_velocity: float = parameter(
         0.1,

@@ -1,0 +1,220 @@
+"""calibrate_robot: masses, friction, rotors and effort scales of a robot from its recordings."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.identification import Evaluation, Identified, identify
+from dynamics_ros.robot import DEFAULT_GRAVITY
+
+from .description import calibrated_description
+from .node_parameters import node_parameters
+from .subject import Subject, read_subject
+
+NAME = 'calibrate_robot'
+INTERRUPTED = 130
+"""Exit code, as shells have it for SIGINT."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; 0 when the robot was identified."""
+    logging.basicConfig(format='%(levelname)s: %(message)s')
+    given = sys.argv[1:] if arguments is None else arguments
+    task: Callable[[list[str]], None] = _calibrate
+    try:
+        task(given)
+    except (DynamicsRosError, OSError) as error:
+        print(f'{NAME}: {error}', file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f'\n{NAME}: interrupted', file=sys.stderr)
+        return INTERRUPTED
+    return 0
+
+
+def _calibrate(arguments: list[str]) -> None:
+    options = _parser().parse_args(arguments)
+    started = time.perf_counter()
+    paths = [*options.recordings, *options.test]
+    subject = read_subject(
+        options.robot,
+        paths,
+        topic=options.topic,
+        joints=dict(options.joints),
+        locked=_positions(options.lock),
+        gravity=options.gravity,
+    )
+    count = len(options.recordings)
+    train, test = list(subject.recordings[:count]), list(subject.recordings[count:])
+    if options.split is not None:
+        test += [samples.between(options.split, 1.0) for samples in train]
+        train = [samples.between(0.0, options.split) for samples in train]
+    identified = identify(subject.robot, train)
+    tested = Evaluation.joined([identified.evaluate(s) for s in test]) if test else None
+    for path, text in (
+        (options.output, lambda: calibrated_description(subject.text, identified)),
+        (options.parameters, lambda: node_parameters(identified)),
+    ):
+        if path is not None:
+            path.write_text(text())
+    result = as_json(subject, identified, tested)
+    result['seconds'] = round(time.perf_counter() - started, 3)
+    print(told(subject, identified, tested))
+    if options.json:
+        print(json.dumps(result))
+
+
+def as_json(subject: Subject, identified: Identified, tested: Evaluation | None) -> dict[str, Any]:
+    """What ``--json`` prints, without the time it took."""
+    filtering, fit = identified.maker.filtering, identified.fit
+    model = identified.effort_model
+    return {
+        'joints': list(identified.robot.joint_names),
+        'train': _errors(identified.train),
+        'test': None if tested is None else _errors(tested),
+        'parameters': [
+            {
+                'name': p.name,
+                'kind': p.kind,
+                'unit': p.unit,
+                'value': float(p.value),
+                'standard_deviation': float(p.deviation),
+                'identifiable': p.identifiable,
+            }
+            for p in identified.parameters
+        ],
+        'effort': {
+            name: getattr(model, name).tolist()
+            for name in ('scale', 'offset', 'rotor_inertia', 'viscous', 'coulomb', 'stribeck')
+        }
+        | {
+            'friction_velocity': model.friction_velocity,
+            'stribeck_velocity': model.stribeck_velocity,
+            'noise': identified.effort_noise.tolist(),
+            'velocity_noise': identified.velocity_noise.tolist(),
+            'model_error': identified.model_error.tolist(),
+        },
+        'consistent': identified.consistent,
+        'prior_weight': fit.prior_weight,
+        'cutoff_hz': filtering.narrow,
+        'findings': [*subject.assumed, *identified.findings],
+        'not_identifiable': list(identified.missing),
+    }
+
+
+def told(subject: Subject, identified: Identified, tested: Evaluation | None) -> str:
+    """The result for a person."""
+    lines = [*subject.assumed, *identified.findings]
+    lines.append(
+        f'{"joint":24} {"left over":>10} {"":>7} '
+        + (f'{"on the test":>12} {"":>7} ' if tested else '')
+        + f'{"viscous":>9} {"Coulomb":>9} {"offset":>9}'
+    )
+    model = identified.effort_model
+    for j, name in enumerate(identified.robot.joint_names):
+        line = f'{name:24} {identified.train.rms[j]:7.3f} Nm {identified.train.percent[j]:5.1f} % '
+        if tested is not None:
+            line += f'{tested.rms[j]:9.3f} Nm {tested.percent[j]:5.1f} % '
+        line += f'{model.viscous[j]:9.3f} {model.coulomb[j]:9.3f} {model.offset[j]:9.3f}'
+        lines.append(line)
+    lines.append(f'all joints: {identified.train.percent_all:.2f} % of the efforts are left over')
+    if tested is not None:
+        lines[-1] += f', {tested.percent_all:.2f} % on recordings that were not used'
+    base = [p for p in identified.parameters if p.kind == 'base']
+    known = sum(p.identifiable for p in base)
+    lines.append(
+        f'{known} of {len(base)} combinations of masses and inertias are told by the motion'
+    )
+    return '\n'.join(lines)
+
+
+def _errors(evaluation: Evaluation) -> dict[str, Any]:
+    return {
+        'rms_nm': evaluation.rms.tolist(),
+        'percent': evaluation.percent.tolist(),
+        'percent_all': evaluation.percent_all,
+    }
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=NAME, description=__doc__, epilog=f'{NAME} plan --help: an exciting trajectory'
+    )
+    parser.add_argument(
+        'recordings',
+        type=Path,
+        nargs='+',
+        metavar='RECORDING',
+        help='rosbag2 folder, .mcap, .db3, ROS 1 .bag, .csv or .parquet',
+    )
+    add_robot_options(parser)
+    parser.add_argument(
+        '--test', type=Path, nargs='+', default=[], metavar='RECORDING', help='only compared'
+    )
+    parser.add_argument(
+        '--split', type=_share, metavar='SHARE', help='use this first part, test on the rest'
+    )
+    parser.add_argument('--output', type=Path, metavar='URDF', help='the identified description')
+    parser.add_argument('--parameters', type=Path, metavar='YAML', help='for contact_node')
+    parser.add_argument('--report', type=Path, metavar='HTML', help='a page with pictures')
+    parser.add_argument('--json', action='store_true', help='the last line is one JSON object')
+    parser.add_argument('--topic', help='of the joint states, where a bag has several')
+    parser.add_argument(
+        '--joints',
+        type=_pair,
+        nargs='+',
+        default=[],
+        metavar='RECORDED=NAME',
+        help='names of the robot for recorded ones',
+    )
+    return parser
+
+
+def add_robot_options(parser: argparse.ArgumentParser) -> None:
+    """Options that all tasks have."""
+    parser.add_argument('--robot', required=True, metavar='FILE', help='URDF, or xacro')
+    parser.add_argument(
+        '--lock',
+        type=_pair,
+        nargs='+',
+        default=[],
+        metavar='NAME=POSITION',
+        help='joints that do not move [rad or m]',
+    )
+    parser.add_argument(
+        '--gravity',
+        type=float,
+        nargs=3,
+        default=DEFAULT_GRAVITY,
+        metavar=('X', 'Y', 'Z'),
+        help='in the root frame, for a robot that hangs or leans [m/s^2]',
+    )
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.rpartition('=')
+    if not equals or not name:
+        raise argparse.ArgumentTypeError(f'{text!r} is no NAME=VALUE')
+    return name, value
+
+
+def _positions(pairs: list[tuple[str, str]]) -> Mapping[str, float]:
+    try:
+        return {name: float(value) for name, value in pairs}
+    except ValueError as error:
+        raise InvalidArgumentError('--lock', str(error), 'NAME=POSITION') from error
+
+
+def _share(text: str) -> float:
+    share = float(text)
+    if not 0.0 < share < 1.0:
+        raise argparse.ArgumentTypeError(f'{text} is not between 0 and 1')
+    return share

@@ -1,0 +1,81 @@
+"""Joint states from files: bags of ROS 2 and ROS 1, CSV and Parquet tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynamics_ros.identification import JointSamples, UnusableRecordingError
+from dynamics_ros.recordings.bag import Recording, RecordingError
+
+from .tables import TABLES, read_table
+
+JOINT_STATE = 'sensor_msgs/msg/JointState'
+
+LEAST_STAMPED = 0.9
+"""Share of stamps that have to go forward, else the times of recording count."""
+
+
+def read_samples(path: Path, topic: str | None = None) -> JointSamples:
+    """The joint states of a file.
+
+    Args:
+        path: a rosbag2 folder, an .mcap or .db3 file, a .bag of ROS 1, a .csv or .parquet file.
+        topic: of the joint states in a bag, where there are several.
+
+    Raises:
+        DynamicsRosError: the file cannot be read, or holds no joint states.
+    """
+    if path.suffix.lower() in TABLES:
+        return read_table(path)
+    with Recording(path) as recording:
+        chosen = _topic(path, recording, topic)
+        messages = [(time, message) for _, time, message in recording.decoded([chosen])]
+    return _samples(path.name, messages)
+
+
+def _topic(path: Path, recording: Recording, wanted: str | None) -> str:
+    found = recording.topics(JOINT_STATE)
+    if wanted is not None and wanted in found:
+        return wanted
+    if wanted is None and len(found) > 1:
+        found = [max(found, key=lambda topic: recording.count([topic]))]
+    if wanted is None and found:
+        return found[0]
+    there = ', '.join(found) or 'none'
+    raise RecordingError(f'{path}: no joint states on {wanted or "any topic"}; there are: {there}')
+
+
+def _samples(source: str, messages: Sequence[tuple[int, Any]]) -> JointSamples:
+    """Rows of the joints that a message names most often; others are told apart by their names."""
+    by_names: dict[tuple[str, ...], list[tuple[int, Any]]] = {}
+    for time, message in messages:
+        by_names.setdefault(tuple(message.name), []).append((time, message))
+    if not by_names:
+        raise UnusableRecordingError(f'{source}: holds no joint states')
+    names, chosen = max(by_names.items(), key=lambda item: len(item[1]))
+    count = len(names)
+    chosen = [(t, m) for t, m in chosen if len(m.position) == count]
+    if not chosen:
+        raise UnusableRecordingError(f'{source}: its joint states hold no positions')
+    with_effort = [(t, m) for t, m in chosen if len(m.effort) == count]
+    if not with_effort:
+        raise UnusableRecordingError(
+            f'{source}: holds no efforts; record joint states whose effort is filled '
+            '(a joint_state_broadcaster needs the state interface "effort")'
+        )
+    with_velocity = all(len(m.velocity) == count for _, m in with_effort)
+    recorded = np.array([time for time, _ in with_effort]) * 1e-9
+    stamps = np.array([m.header.stamp.sec + m.header.stamp.nanosec * 1e-9 for _, m in with_effort])
+    forward = np.mean(np.diff(stamps) > 0.0) if len(stamps) > 1 else 0.0
+    return JointSamples(
+        source,
+        names,
+        stamps if forward >= LEAST_STAMPED else recorded,
+        np.array([m.position for _, m in with_effort]),
+        np.array([m.velocity for _, m in with_effort]) if with_velocity else None,
+        np.array([m.effort for _, m in with_effort]),
+    )

@@ -1,0 +1,19 @@
+"""The robot that recordings are of: masses, friction, rotors and drive gains from joint states.
+
+``identify`` makes linear equations of recordings, finds the parameters of real bodies that explain
+them best, and says how well each is known. It knows no files; ``calibration`` does.
+"""
+
+from .evaluation import Evaluation
+from .identify import Identified, NotThisRobotError, for_robot, identify
+from .samples import JointSamples, UnusableRecordingError
+
+__all__ = [
+    'Evaluation',
+    'Identified',
+    'JointSamples',
+    'NotThisRobotError',
+    'UnusableRecordingError',
+    'for_robot',
+    'identify',
+]

@@ -1,0 +1,104 @@
+"""The combinations of inertial parameters that torques depend on ([Gautier1990]).
+
+Torques are linear in ten parameters of each body and one rotor inertia of each joint, but some
+never show (the mass of the first body of an arm on a floor) and others only as sums. A QR
+factorization with pivots of the regressor at random states finds columns that are independent; each
+of the others is a combination of them:
+
+    Y phi = Y[:, chosen] (K phi),   K = [1 where chosen, combination elsewhere].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr
+
+from dynamics_ros.algorithms.regressor import PARAMETERS
+from dynamics_ros.robot import Robot
+
+Array = NDArray[np.float64]
+
+STATES = 160
+"""Random states that the combinations are found at."""
+
+TOLERANCE = 1e-8
+"""Of a column that is a combination of others, relative to the largest."""
+
+NAMES = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
+UNITS = ('kg', *3 * ('kg m',), *6 * ('kg m^2',))
+
+
+@dataclass(frozen=True, eq=False)
+class BaseParameters:
+    """Which parameters torques depend on.
+
+    Attributes:
+        names: (p) of all parameters, 10 per body in the order of the regressor, then the rotors.
+        units: (p) of them.
+        chosen: (b) indices of the parameters that each combination is named after.
+        combination: (b, p) K.
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    chosen: NDArray[np.int64]
+    combination: Array
+
+    @classmethod
+    def of(cls, robot: Robot) -> BaseParameters:
+        """Those of a robot with rotors."""
+        rng = np.random.default_rng(0)
+        q = np.array([robot.random_configuration(rng) for _ in range(STATES)])
+        v, a = rng.normal(size=(2, STATES, robot.nv))
+        Y = with_rotors(robot.regressor(q, v, a), a).reshape(STATES * robot.nv, -1)
+        sizes = np.linalg.norm(Y, axis=0)
+        seen = np.flatnonzero(sizes > TOLERANCE * sizes.max())
+        scaled = Y[:, seen] / sizes[seen]
+        # Parameters of the last bodies first: these are what an engineer knows by name.
+        _, R, order = qr(scaled, mode='economic', pivoting=True)
+        diagonal = np.abs(np.diag(R))
+        rank = int((diagonal > TOLERANCE * diagonal[0]).sum())
+        independent, others = order[:rank], order[rank:]
+        dependence = np.linalg.solve(R[:rank, :rank], R[:rank, rank:])
+        K = np.zeros((rank, Y.shape[1]))
+        K[np.arange(rank), seen[independent]] = 1.0
+        K[:, seen[others]] = (
+            dependence * sizes[seen[others]] / sizes[seen[independent]][:, np.newaxis]
+        )
+        K[np.abs(K) < 1e-9] = 0.0
+        ascending = np.argsort(seen[independent])
+        bodies = [f'{p} {body}' for body in robot.body_names for p in NAMES]
+        rotors = [f'rotor {name}' for name in robot.joint_names]
+        units = [*UNITS * len(robot.body_names), *['kg m^2'] * robot.nv]
+        return cls((*bodies, *rotors), tuple(units), seen[independent][ascending], K[ascending])
+
+    def __len__(self) -> int:
+        return len(self.chosen)
+
+    @cached_property
+    def expressions(self) -> tuple[str, ...]:
+        """(b) each combination in words, such as ``m link_3 + 1.0 m link_4``."""
+        return tuple(
+            ' '.join(
+                [self.names[own]]
+                + [
+                    f'{"-" if k < 0.0 else "+"} {abs(k):.4g} {self.names[i]}'
+                    for i, k in enumerate(row)
+                    if k and i != own
+                ]
+            )
+            for own, row in zip(self.chosen, self.combination, strict=True)
+        )
+
+
+def with_rotors(Y: Array, a: Array) -> Array:
+    """The regressor (..., nv, 10 bodies) with a column for each rotor inertia."""
+    nv = a.shape[-1]
+    return np.concatenate([Y, a[..., np.newaxis] * np.eye(nv)], axis=-1)
+
+
+assert len(NAMES) == len(PARAMETERS)

@@ -1,0 +1,135 @@
+"""Samples at equal steps of time, from stamps with jitter, losses and gaps.
+
+Drivers sample with a regular clock, but many stamps are times of arrival: they say when a message
+came through, up to several periods late. Two readings of the stamps are tried, as they are, and as
+ticks of a regular clock of which some were lost; the one in which positions are smoother counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
+
+from .samples import JointSamples, UnusableRecordingError
+
+Array = NDArray[np.float64]
+
+GAP_PERIODS, GAP_TIME = 6.0, 0.1
+"""A longer time without samples, in periods and in s, is not interpolated."""
+
+NEIGHBOURS = 15
+"""Samples on both sides that say whether a late sample is followed by later ones for good."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Samples at equal steps of time.
+
+    Attributes:
+        start: stamp of the first [s].
+        period: s.
+        position, effort: (n, joints).
+        velocity: (n, joints), None where none was recorded.
+    """
+
+    start: float
+    period: float
+    position: Array
+    velocity: Array | None
+    effort: Array
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+def regular_stretches(samples: JointSamples) -> list[Stretch]:
+    """The samples without what lies in gaps, at the median period of the recording.
+
+    Raises:
+        UnusableRecordingError: fewer than ten samples.
+    """
+    samples = samples.cleaned()
+    if len(samples) < 10:
+        raise UnusableRecordingError(f'{samples.source}: {len(samples)} samples are too few')
+    steps = np.diff(samples.time)
+    period = _period(samples.time)
+    breaks = np.flatnonzero(steps > max(GAP_PERIODS * period, GAP_TIME)) + 1
+    found = []
+    for part in np.split(np.arange(len(samples)), breaks):
+        if len(part) >= 10:
+            found.append(_regular(samples.rows(part), period))
+    return found
+
+
+def _period(time: Array) -> float:
+    """The period of the clock: the median step, or where messages come in bursts the usual mean."""
+    steps = np.diff(time)
+    period = float(np.median(steps))
+    count = min(100, len(steps))
+    spans = time[count:] - time[:-count]
+    refined = float(np.median(spans)) / count
+    # Lost messages lengthen the mean; bursts of messages shorten most steps.
+    return period if abs(refined - period) < 0.1 * period else refined
+
+
+def _regular(samples: JointSamples, period: float) -> Stretch:
+    time, q = samples.time, samples.position
+    for _ in range(3):
+        ticks = _ticks(time, period)
+        fit = np.polyfit(ticks, time, 1)
+        period = float(fit[0])
+    clock: Array = np.asarray(np.polyval(fit, ticks), dtype=np.float64)
+    if _roughness(clock, q) <= _roughness(time, q):
+        time = clock
+    count = round((time[-1] - time[0]) / period) + 1
+    grid = time[0] + period * np.arange(count)
+    if count == len(time) and np.abs(grid - time).max() < 1e-3 * period:
+        return Stretch(time[0], period, q, samples.velocity, samples.effort)
+    grid = np.minimum(grid, time[-1])
+    velocity = None if samples.velocity is None else _linear(grid, time, samples.velocity)
+    smooth: Array = CubicSpline(time, q)(grid)
+    return Stretch(time[0], period, smooth, velocity, _linear(grid, time, samples.effort))
+
+
+def _ticks(time: Array, period: float) -> NDArray[np.int64]:
+    """Number of each sample if a clock made them, those that were lost included."""
+    late = np.flatnonzero(np.diff(time) > 1.5 * period) + 1
+    lost = np.zeros(len(time), dtype=np.int64)
+    expected = time - period * np.arange(len(time))
+    for k in late:
+        before = np.median(expected[max(0, k - NEIGHBOURS) : k])
+        after = np.median(expected[k : k + NEIGHBOURS])
+        # Where others were lost nearby their steps are in the medians as well.
+        most = round((time[k] - time[k - 1]) / period) - 1
+        lost[k] = min(most, max(0, round((after - before) / period)))
+    return np.arange(len(time)) + np.cumsum(lost)
+
+
+def _roughness(time: Array, q: Array) -> float:
+    """How far positions are from the parabola through their neighbours in time, relative."""
+    if len(time) < 5:
+        return 0.0
+    span = np.ptp(q, axis=0)
+    moving = span > 1e-4
+    if not moving.any():
+        return 0.0
+    t = np.stack([time[i : len(time) - 4 + i] for i in range(5)])
+    x = np.stack([q[i : len(time) - 4 + i, moving] / span[moving] for i in range(5)])
+    if (np.diff(t, axis=0) <= 0.0).any():
+        return np.inf
+    others = (0, 1, 3, 4)
+    predicted = np.zeros_like(x[2])
+    for i in others:
+        weight = np.ones(t.shape[1])
+        for j in others:
+            if j != i:
+                weight = weight * (t[2] - t[j]) / (t[i] - t[j])
+        predicted += weight[:, np.newaxis] * x[i]
+    return float(np.median(np.abs(predicted - x[2]).sum(axis=1)))
+
+
+def _linear(grid: Array, time: Array, values: Array) -> Array:
+    return np.stack([np.interp(grid, time, column) for column in values.T], axis=1)

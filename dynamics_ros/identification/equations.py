@@ -1,0 +1,252 @@
+"""The linear equations that a recording gives, in blocks of time.
+
+Both sides pass the same zero-phase filters: positions, their two derivatives and efforts a wide
+one; the columns of the regressor, made of those, and the efforts a narrow one, which leaves as many
+rows as the motion has to say. A row of joint i reads
+
+    scale_i effort_i = Y_i(q, v, a) phi + viscous v_i + offset + coulomb tanh(v_i / v_f)
+               + stribeck tanh(v_i / v_f) exp(-(v_i / v_s)^2),
+
+for several v_f and v_s, so that what they are is chosen afterwards. Only the columns of base
+parameters are kept. A block of more rows than columns is replaced by the R factor of its QR
+factorization, so that an hour takes no more memory than a minute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.robot import Robot
+
+from .base_parameters import BaseParameters, with_rotors
+from .clock import Stretch, regular_stretches
+from .filters import LowPass
+from .samples import JointSamples, UnusableRecordingError
+
+Array = NDArray[np.float64]
+
+LOWEST, HIGHEST = 2.0, 10.0
+"""Hz: bounds of the narrow filter's cutoff."""
+
+HARMONICS = 8.0
+"""The cutoff over the frequency that three quarters of the joints stay below."""
+
+FINE_RATE = 200.0
+"""Hz: regressors are computed as often at least, so that steps of friction are met in time."""
+
+MOST_BLOCKS, SHORTEST_BLOCK = 240, 1.0
+"""Of a recording; s."""
+
+FRICTION_VELOCITIES = (0.02, 0.005, 0.05)
+"""rad/s or m/s that are tried for v_f."""
+
+STRIBECK_VELOCITIES = (0.1, 0.2, 0.4, 1.0)
+"""rad/s or m/s that are tried for v_s."""
+
+
+@dataclass(frozen=True)
+class FrictionShape:
+    """Speeds that fix the shape of a friction curve [rad/s or m/s]; no Stribeck term without v_s.
+
+    Attributes:
+        velocity: v_f, at which dry friction has reached 76 %.
+        stribeck_velocity: v_s, at which the Stribeck term has faded to 37 %.
+    """
+
+    velocity: float
+    stribeck_velocity: float | None
+
+    def unknowns(self) -> Array:
+        """(k, 3 or 4) columns of the unknowns among ``friction_columns``.
+
+        Viscous, offset, Coulomb, and where there is a Stribeck term the dry friction at rest, so
+        that each but the offset is positive.
+        """
+        first = 2 + FRICTION_VELOCITIES.index(self.velocity) * (1 + len(STRIBECK_VELOCITIES))
+        count = 2 + len(FRICTION_VELOCITIES) * (1 + len(STRIBECK_VELOCITIES))
+        columns = np.eye(count)[:, [0, 1, first]]
+        if self.stribeck_velocity is None:
+            return columns
+        fading = np.eye(count)[:, first + 1 + STRIBECK_VELOCITIES.index(self.stribeck_velocity)]
+        columns[:, 2] -= fading
+        return np.column_stack([columns, fading])
+
+
+SHAPES = tuple(
+    FrictionShape(velocity, faded)
+    for faded in (None, *STRIBECK_VELOCITIES)
+    for velocity in FRICTION_VELOCITIES
+)
+"""The simplest first."""
+
+
+def friction_columns(v: Array) -> Array:
+    """(..., k) the columns of all shapes at velocities (...)."""
+    columns = [v, np.ones_like(v)]
+    for velocity in FRICTION_VELOCITIES:
+        smooth = np.tanh(v / velocity)
+        columns.append(smooth)
+        columns += [smooth * np.exp(-((v / faded) ** 2)) for faded in STRIBECK_VELOCITIES]
+    return np.stack(columns, axis=-1)
+
+
+@dataclass(frozen=True)
+class Filtering:
+    """The filters that all recordings of one identification pass.
+
+    Attributes:
+        narrow: cutoff of what both sides of the equations pass [Hz].
+        wide: cutoff of what positions, velocities, accelerations and efforts pass before [Hz].
+    """
+
+    narrow: float
+    wide: float
+
+    @classmethod
+    def for_motion(cls, stretches: Sequence[Stretch]) -> Filtering:
+        """From how fast the motion is and how often it was sampled."""
+        longest = max(stretches, key=len)
+        rate = 1.0 / longest.period
+        v = np.diff(longest.position, axis=0) / longest.period
+        window = np.hanning(len(v))[:, np.newaxis]
+        power = np.abs(np.fft.rfft((v - v.mean(axis=0)) * window, axis=0)) ** 2
+        share = np.cumsum(power, axis=0) / np.maximum(power.sum(axis=0), 1e-12)
+        moved = np.ptp(longest.position, axis=0) > 0.01
+        frequencies = np.fft.rfftfreq(len(v), longest.period)
+        highest = [frequencies[np.searchsorted(s, 0.95)] for s in share.T[moved]]
+        usual = float(np.quantile(highest, 0.75)) if highest else 0.0
+        narrow = float(np.clip(HARMONICS * usual, LOWEST, HIGHEST))
+        narrow = min(narrow, 0.2 * rate)
+        return cls(narrow, min(2.0 * narrow, 0.42 * rate))
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Filtered equations of consecutive times.
+
+    Attributes:
+        time: (n) since the start of the recording [s].
+        v: (n, nv) velocity, which friction is drawn over.
+        inertial: (n, nv, b) columns of base parameters.
+        friction: (n, nv, k) columns of all friction shapes.
+        effort: (n, nv) scaled [Nm or N].
+    """
+
+    time: Array
+    v: Array
+    inertial: Array
+    friction: Array
+    effort: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """Those of one or more recordings; rows of all joints side by side.
+
+    Attributes:
+        rows: (nv, r, b + k + 1) base parameters, friction shapes, effort.
+        block: (r) number of the block that a row belongs to.
+        begins: (blocks) time at which each begins [s]; of the recording it is of.
+        counts: (blocks) samples that went in.
+    """
+
+    rows: Array
+    block: NDArray[np.int64]
+    begins: Array
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def joined(cls, parts: Sequence[Equations]) -> Equations:
+        """One after the other."""
+        shifts = np.cumsum([0] + [len(part.counts) for part in parts[:-1]])
+        return cls(
+            np.concatenate([part.rows for part in parts], axis=1),
+            np.concatenate([p.block + shift for p, shift in zip(parts, shifts, strict=True)]),
+            np.concatenate([part.begins for part in parts]),
+            np.concatenate([part.counts for part in parts]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class EquationMaker:
+    """Turns recordings of one robot into equations.
+
+    Attributes:
+        robot: whose regressor is used.
+        base: its base parameters.
+        filtering: of both sides.
+        scale: (nv) torque over reported effort.
+    """
+
+    robot: Robot
+    base: BaseParameters
+    filtering: Filtering
+    scale: Array
+
+    def chunks(self, samples: JointSamples) -> Iterator[Chunk]:
+        """The equations of a recording, block by block.
+
+        Raises:
+            UnusableRecordingError: it is shorter than the filters.
+        """
+        found = 0
+        stretches = regular_stretches(samples)
+        length = max(SHORTEST_BLOCK, samples.duration / MOST_BLOCKS)
+        for stretch in stretches:
+            for chunk in self._of(stretch, length, samples.time.min()):
+                found += len(chunk.time)
+                yield chunk
+        if found < 5:
+            raise UnusableRecordingError(
+                f'{samples.source}: {samples.duration:.1f} s without a gap are too short; '
+                'a minute of motion of all joints is a good recording'
+            )
+
+    def equations(self, samples: JointSamples) -> Equations:
+        """The equations of a recording, compressed block by block."""
+        blocks, numbers, begins, counts = [], [], [], []
+        for number, chunk in enumerate(self.chunks(samples)):
+            parts = [chunk.inertial, chunk.friction, chunk.effort[..., np.newaxis]]
+            rows = np.concatenate(parts, axis=-1).transpose(1, 0, 2)
+            if rows.shape[1] > rows.shape[2]:
+                rows = np.asarray(np.linalg.qr(rows, mode='r'))
+            blocks.append(rows)
+            numbers += [number] * rows.shape[1]
+            begins.append(chunk.time[0])
+            counts.append(len(chunk.time))
+        return Equations(
+            np.concatenate(blocks, axis=1),
+            np.array(numbers, dtype=np.int64),
+            np.array(begins),
+            np.array(counts, dtype=np.int64),
+        )
+
+    def _of(self, stretch: Stretch, length: float, origin: float) -> Iterator[Chunk]:
+        every = max(1, int(1.0 / (FINE_RATE * stretch.period)))
+        wide = LowPass(stretch.period, self.filtering.wide, every)
+        q, v, a = (wide(stretch.position, derivative) for derivative in (0, 1, 2))
+        effort = wide(stretch.effort * self.scale)
+        period = stretch.period * every
+        narrow = LowPass(
+            period, self.filtering.narrow, max(1, int(0.5 / (self.filtering.narrow * period)))
+        )
+        centers_of = wide.centers(len(stretch)).astype(np.float64)
+        times: Array = stretch.start - origin + stretch.period * centers_of
+        total = narrow.count(len(q))
+        step = max(1, round(length / (narrow.every * period)))
+        for first in range(0, total, step):
+            last = min(total, first + step)
+            taken = slice(first * narrow.every, (last - 1) * narrow.every + 2 * narrow.half + 1)
+            Y = with_rotors(self.robot.regressor(q[taken], v[taken], a[taken]), a[taken])
+            centers = slice(first * narrow.every + narrow.half, taken.stop - narrow.half)
+            yield Chunk(
+                times[centers][:: narrow.every],
+                v[centers][:: narrow.every],
+                narrow(Y[..., self.base.chosen]),
+                narrow(friction_columns(v[taken])),
+                narrow(effort[taken]),
+            )

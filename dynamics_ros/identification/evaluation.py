@@ -1,0 +1,89 @@
+"""How well an identified robot explains a recording that it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .equations import EquationMaker
+from .fit import Fit
+from .normal_equations import predictions
+from .samples import JointSamples
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Measured and modelled efforts, both filtered.
+
+    Attributes:
+        time: (n) since the start [s].
+        v: (n, nv) velocity [rad/s or m/s].
+        measured, modelled: (n, nv) scaled efforts [Nm or N].
+        friction: (n, nv) measured, without what bodies and rotors take.
+    """
+
+    time: Array
+    v: Array
+    measured: Array
+    modelled: Array
+    friction: Array
+
+    @classmethod
+    def joined(cls, parts: Sequence[Evaluation]) -> Evaluation:
+        """Of several recordings, as if one followed the other."""
+        begins = np.cumsum([0.0] + [part.time[-1] for part in parts[:-1]])
+        arrays = [[p.v, p.measured, p.modelled, p.friction] for p in parts]
+        return cls(
+            np.concatenate([part.time + begin for part, begin in zip(parts, begins, strict=True)]),
+            *(np.concatenate(columns) for columns in zip(*arrays, strict=True)),
+        )
+
+    @property
+    def residual(self) -> Array:
+        """(n, nv) measured without modelled."""
+        return self.measured - self.modelled
+
+    @property
+    def rms(self) -> Array:
+        """(nv) root mean square of the residual."""
+        found: Array = np.sqrt(np.mean(self.residual**2, axis=0))
+        return found
+
+    @property
+    def percent(self) -> Array:
+        """(nv) the same over that of the measured effort [%]."""
+        size = np.sqrt(np.mean(self.measured**2, axis=0))
+        return 100.0 * self.rms / np.maximum(size, 1e-12)
+
+    @property
+    def percent_all(self) -> float:
+        """Of all joints together [%]."""
+        size = np.sqrt(np.sum(self.measured**2))
+        return float(100.0 * np.sqrt(np.sum(self.residual**2)) / max(size, 1e-12))
+
+
+def evaluate(maker: EquationMaker, fit: Fit, samples: JointSamples) -> Evaluation:
+    """Compare a recording with the model.
+
+    Raises:
+        UnusableRecordingError: it is shorter than the filters.
+    """
+    times, speeds, measured, modelled, friction = [], [], [], [], []
+    K = maker.base.combination
+    for chunk in maker.chunks(samples):
+        rows = np.concatenate([chunk.inertial, chunk.friction], axis=-1).transpose(1, 0, 2)
+        times.append(chunk.time)
+        speeds.append(chunk.v)
+        measured.append(chunk.effort)
+        modelled.append(predictions(fit.layout, rows, fit.x, fit.shape).T)
+        rigid = chunk.inertial @ (K @ fit.x[: fit.layout.inertial])
+        friction.append(chunk.effort - rigid)
+    return Evaluation(
+        np.concatenate(times),
+        *(np.concatenate(parts) for parts in (speeds, measured, modelled, friction)),
+    )

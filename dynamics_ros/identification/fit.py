@@ -1,0 +1,266 @@
+"""The robot that explains its recordings: robust weights, cross-validated prior, real bodies.
+
+1. Iteratively reweighted least squares: each joint counts by its residual, and a second of a joint
+   that is explained much worse than the others, such as a push, counts less.
+2. The shape of friction, and the weight of the prior towards the description, are those that
+   explain parts of the recording best that were left out (cross-validation).
+3. A semidefinite program gives parameters of real bodies (``consistency``).
+4. Deviations are those of the noise in the band of the motion, which correlated residuals have more
+   of than white ones of the same size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.estimation import EffortModel
+from dynamics_ros.robot import Robot
+
+from . import consistency, pseudo_inertia
+from .equations import SHAPES, EquationMaker, Equations, FrictionShape
+from .normal_equations import Layout, assembled, grams, predictions
+
+Array = NDArray[np.float64]
+Choice = TypeVar('Choice')
+
+WEIGHTS = (300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
+"""Of the prior, that are tried; the heaviest first."""
+
+WORTH = 0.99
+"""A less simple friction, or a lighter prior, has to reduce the error to this part."""
+
+FOLDS = 5
+ROUNDS = 4
+ROBUST = 2.5
+"""Residuals of a block, over those of its joint, from which on it counts less."""
+
+UNEXPLAINED = 5.0
+"""The same, from which on it is told of."""
+
+FRICTION_REACH, OFFSET_REACH, SLOW = 2.0, 0.3, 0.1
+"""Prior of friction and of offsets: deviation over the RMS of the effort; rad/s or m/s at which
+viscous friction reaches it."""
+
+ROTOR_REACH = 0.1
+"""Prior of a rotor inertia: of the largest inertia that a joint carries, where its own is less."""
+
+NEVER = 1e-6
+"""Prior deviation of the friction of a joint that does not move, over the RMS of the effort."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """What is known without a recording.
+
+    Attributes:
+        mean: (n) unknowns of the description.
+        precision: (n, n) of friction; zero for what belongs to bodies and rotors.
+        divergence: (n, n) second derivative of the divergence and of its like for rotors.
+        bodies: (bodies, 10) of the description, made possible.
+    """
+
+    mean: Array
+    precision: Array
+    divergence: Array
+    bodies: Array
+
+    @classmethod
+    def of(cls, robot: Robot, layout: Layout, sizes: Array, moving: NDArray[np.bool_]) -> Prior:
+        """That of a description, for efforts of these sizes (nv) of joints that move, or do not."""
+        bodies = pseudo_inertia.described(robot)
+        mean, n = np.zeros(layout.count), layout.count
+        mean[: layout.bodies] = bodies.ravel()
+        divergence, precision = np.zeros((n, n)), np.zeros((n, n))
+        for body, block in enumerate(pseudo_inertia.metric(bodies)):
+            own = slice(10 * body, 10 * body + 10)
+            divergence[own, own] = block
+        rng = np.random.default_rng(0)
+        postures = np.array([robot.random_configuration(rng) for _ in range(20)])
+        carried = robot.mass_matrix(postures).diagonal(axis1=1, axis2=2).mean(axis=0)
+        rotors = np.arange(layout.bodies, layout.inertial)
+        # A small motor behind a large gear has more than the hand that it turns.
+        reach = np.maximum(carried, ROTOR_REACH * carried.max()) + 1e-9
+        divergence[rotors, rotors] = 1.0 / reach**2
+        declared = EffortModel.from_robot(robot)
+        for joint in range(layout.joints):
+            own = layout.friction(joint)
+            dry = declared.coulomb[joint]
+            mean[own] = (declared.viscous[joint], 0.0, dry, dry)
+            size = max(sizes[joint], 1e-6)
+            reach = size * (FRICTION_REACH if moving[joint] else NEVER)
+            deviations = np.array([reach / SLOW, OFFSET_REACH * size, reach, reach])
+            precision[own, own] = np.diag(1.0 / deviations**2)
+        return cls(mean, precision, divergence, bodies)
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Unknowns that explain a recording.
+
+    Attributes:
+        layout: where the unknowns stand.
+        shape: of friction.
+        x: (n) unknowns.
+        sigma: (nv) what is left of a row of each joint [Nm or N].
+        weights: (nv, blocks) how much each second counts, 1 at most.
+        departures: (nv, blocks) residual of a block over that of its joint.
+        prior_weight: of the divergence from the description.
+        information: (n, n) H of the data, without the prior.
+        prior: what was known.
+    """
+
+    layout: Layout
+    shape: FrictionShape
+    x: Array
+    sigma: Array
+    weights: Array
+    departures: Array
+    prior_weight: float
+    information: Array
+    prior: Prior
+
+    @property
+    def bodies(self) -> Array:
+        """(bodies, 10) inertial parameters."""
+        return self.x[: self.layout.bodies].reshape(-1, 10)
+
+    @property
+    def rotors(self) -> Array:
+        """(nv) rotor inertias [kg m^2 or kg]."""
+        return self.x[self.layout.bodies : self.layout.inertial]
+
+    @property
+    def friction(self) -> Array:
+        """(nv, 4) viscous, offset, Coulomb, dry friction at rest [Nm or N; per rad/s or m/s]."""
+        return self.layout.friction_of(self.x)
+
+
+def fit_equations(
+    maker: EquationMaker, equations: Equations, moving: NDArray[np.bool_], solver: str = 'auto'
+) -> Fit:
+    """The parameters of real bodies, and friction, that explain equations best.
+
+    Args:
+        maker: of the equations.
+        equations: of one or more recordings of the robot.
+        moving: (nv) which joints move.
+        solver: of the last step, as in ``consistency.solve``.
+    """
+    robot, layout = maker.robot, Layout(maker.base, maker.robot.nv)
+    efforts = equations.rows[..., -1]
+    sizes = np.sqrt((efforts**2).sum(axis=1) / equations.counts.sum())
+    prior = Prior.of(robot, layout, sizes, moving)
+    weights, shape, weight = np.ones((layout.joints, len(equations.counts))), SHAPES[0], 10.0
+    sigma = 0.1 * sizes + 1e-9
+    sigma, weights, departures = _reweighted(
+        layout, equations, prior, shape, weight, sigma, weights
+    )
+    shape, weight = _validated(layout, equations, prior, sigma, weights)
+    sigma, weights, departures = _reweighted(
+        layout, equations, prior, shape, weight, sigma, weights
+    )
+    H, g, _ = _all(layout, equations, sigma, weights, shape)
+    mean = prior.precision @ prior.mean
+    rotors = np.zeros_like(prior.divergence)
+    own = slice(layout.bodies, layout.inertial)
+    rotors[own, own] = weight * prior.divergence[own, own]
+    positive = np.zeros(layout.count, dtype=bool)
+    positive[layout.bodies :] = True
+    positive[layout.inertial + 1 :: 4] = False
+    x = consistency.solve(
+        consistency.Program(
+            H + prior.precision + rotors,
+            g + mean,
+            prior.bodies,
+            weight,
+            positive,
+        ),
+        solver,
+    )
+    return Fit(layout, shape, x, sigma, weights, departures, weight, H, prior)
+
+
+def _all(
+    layout: Layout, equations: Equations, sigma: Array, weights: Array, shape: FrictionShape
+) -> tuple[Array, Array, float]:
+    everything = np.ones(len(equations.counts), dtype=bool)
+    gram = grams(equations, weights / sigma[:, np.newaxis] ** 2, everything)
+    return assembled(layout, gram, shape)
+
+
+def _ridge(H: Array, g: Array, prior: Prior, weight: float) -> Array:
+    """Least squares with the prior, its divergence replaced by the parabola that touches it."""
+    total = prior.precision + weight * prior.divergence
+    A = H + total
+    scale = 1.0 / np.sqrt(np.diag(A))
+    solved = np.linalg.solve(A * np.outer(scale, scale), (g + total @ prior.mean) * scale)
+    found: Array = scale * solved
+    return found
+
+
+def _reweighted(
+    layout: Layout,
+    equations: Equations,
+    prior: Prior,
+    shape: FrictionShape,
+    weight: float,
+    sigma: Array,
+    weights: Array,
+) -> tuple[Array, Array, Array]:
+    """Deviation of each joint, weight of each block, and how far each block is off."""
+    counts = equations.counts
+    for _ in range(ROUNDS):
+        H, g, _ = _all(layout, equations, sigma, weights, shape)
+        x = _ridge(H, g, prior, weight)
+        left = equations.rows[..., -1] - predictions(layout, equations.rows, x, shape)
+        squares = np.stack(
+            [np.bincount(equations.block, one**2, minlength=len(counts)) for one in left]
+        )
+        total = prior.precision + weight * prior.divergence
+        spent = float(np.trace(np.linalg.solve(H + total, H))) / layout.joints
+        kept = (weights * counts).sum(axis=1)
+        freedom = np.maximum(kept - spent, 0.1 * kept)
+        sigma = np.sqrt((weights * squares).sum(axis=1) / freedom)
+        # What is explained perfectly may not get all the weight.
+        sigma = np.maximum(sigma, 1e-3 * sigma.max() + 1e-12)
+        departures = np.sqrt(squares / counts) / sigma[:, np.newaxis]
+        weights = np.minimum(1.0, (ROBUST / np.maximum(departures, 1e-9)) ** 2)
+    return sigma, weights, departures
+
+
+def _validated(
+    layout: Layout, equations: Equations, prior: Prior, sigma: Array, weights: Array
+) -> tuple[FrictionShape, float]:
+    """The friction shape and the weight of the prior that explain best what is left out."""
+    blocks = len(equations.counts)
+    folds = max(2, min(FOLDS, blocks // 2))
+    number = np.arange(blocks) * folds // blocks
+    scaled = weights / sigma[:, np.newaxis] ** 2
+    parts = [grams(equations, scaled, number == fold) for fold in range(folds)]
+
+    def error(shape: FrictionShape, tried: Sequence[float]) -> list[float]:
+        found = np.zeros(len(tried))
+        systems = [assembled(layout, part, shape) for part in parts]
+        whole_H, whole_g = (sum(system[k] for system in systems) for k in range(2))
+        for left_H, left_g, rest in systems:
+            for k, weight in enumerate(tried):
+                x = _ridge(whole_H - left_H, whole_g - left_g, prior, weight)
+                found[k] += 0.5 * x @ left_H @ x - left_g @ x + rest
+        return list(found)
+
+    shape = _simplest(SHAPES, [error(one, (WEIGHTS[2],))[0] for one in SHAPES])
+    return shape, _simplest(WEIGHTS, error(shape, WEIGHTS))
+
+
+def _simplest(choices: Sequence[Choice], errors: Sequence[float]) -> Choice:
+    """The first, unless a later one is better by what it is worth; the best of those."""
+    best = int(np.argmin(errors))
+    for choice, error in zip(choices, errors, strict=True):
+        if WORTH * error <= errors[best]:
+            return choice
+    return choices[best]

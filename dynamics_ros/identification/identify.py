@@ -1,0 +1,260 @@
+"""A robot identified from its recordings, with what a user should know about the result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.algorithms.joint_friction import friction_torque
+from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.estimation import EffortModel
+from dynamics_ros.robot import Robot
+
+from . import pseudo_inertia
+from .base_parameters import BaseParameters
+from .clock import regular_stretches
+from .deviations import Parameter, motions_that_would_tell, parameters
+from .effort_scale import effort_scale
+from .equations import EquationMaker, Equations, Filtering
+from .evaluation import Evaluation, evaluate
+from .fit import UNEXPLAINED, Fit, Prior, fit_equations
+from .joint_matching import match_joints
+from .normal_equations import Layout
+from .samples import JointSamples, UnusableRecordingError
+
+Array = NDArray[np.float64]
+
+STILL = 0.01
+"""rad or m: a joint that stays within does not move."""
+
+ANOTHER_ROBOT = 40.0
+"""% of the efforts that are left unexplained by a robot that is another one."""
+
+
+class NotThisRobotError(DynamicsRosError):
+    """A robot that does not explain a recording, whatever its masses are."""
+
+
+@dataclass(frozen=True, eq=False)
+class Identified:
+    """What recordings tell of a robot.
+
+    Attributes:
+        robot: as described.
+        maker: of equations, with filters and effort scale.
+        fit: the unknowns.
+        effort_model: what reported efforts mean, with friction and rotors.
+        train: how well the recordings are explained.
+        parameters: all numbers with their deviations.
+        findings: what a user should know, one sentence each.
+        missing: what the motion did not tell, and which motion would, one sentence each.
+        effort_noise: (nv) deviation of one reported effort, as a torque [Nm or N].
+        velocity_noise: (nv) deviation of one reported velocity in motion [rad/s or m/s].
+        model_error: (nv) what the model leaves unexplained [Nm or N].
+    """
+
+    robot: Robot
+    maker: EquationMaker
+    fit: Fit
+    effort_model: EffortModel
+    train: Evaluation
+    parameters: tuple[Parameter, ...]
+    findings: tuple[str, ...]
+    missing: tuple[str, ...]
+    effort_noise: Array
+    velocity_noise: Array
+    model_error: Array
+
+    @property
+    def bodies(self) -> Array:
+        """(bodies, 10) inertial parameters, in the order of ``robot.body_names``."""
+        return self.fit.bodies
+
+    @property
+    def consistent(self) -> bool:
+        """Whether real bodies can have the parameters."""
+        return pseudo_inertia.consistent(self.bodies)
+
+    def evaluate(self, samples: JointSamples) -> Evaluation:
+        """How well another recording is explained."""
+        return evaluate(self.maker, self.fit, samples)
+
+
+def for_robot(
+    samples: JointSamples, robot: Robot, given: Mapping[str, str] | None = None
+) -> tuple[JointSamples, str]:
+    """The samples of the robot's joints in its order, and what was assumed about names, or ''.
+
+    Raises:
+        UnusableRecordingError: a joint was not recorded, or positions are no angles in rad.
+    """
+    columns, assumed = match_joints(samples.joint_names, robot.joint_names, given)
+    absent = [name for name in robot.joint_names if name not in columns]
+    if absent:
+        raise UnusableRecordingError(
+            f'{samples.source}: {", ".join(absent)} was not recorded; lock what does not move '
+            'with --lock NAME=POSITION'
+        )
+    chosen = samples.columns(list(columns.values()), robot.joint_names).cleaned()
+    farthest = np.abs(chosen.position).max(axis=0)
+    limits = np.maximum(np.abs(robot.lower_limits), np.abs(robot.upper_limits))
+    wide = farthest > 10.0 * np.where(np.isfinite(limits), limits, 10.0)
+    if wide.any():
+        names = ', '.join(n for n, w in zip(robot.joint_names, wide, strict=True) if w)
+        raise UnusableRecordingError(
+            f'{samples.source}: positions of {names} reach {farthest.max():.4g}, far beyond the '
+            'limits of the robot: they seem to be in degrees, or of another robot'
+        )
+    return chosen, assumed
+
+
+def identify(robot: Robot, recordings: Sequence[JointSamples], solver: str = 'auto') -> Identified:
+    """Identify a robot.
+
+    Args:
+        robot: as described; fixed base, joints of one coordinate.
+        recordings: of it, each with the joints of the robot in its order (``for_robot``).
+        solver: as in ``consistency.solve``.
+
+    Raises:
+        UnusableRecordingError: a recording that nothing can be told from.
+        NotThisRobotError: no masses make this robot explain the recordings.
+    """
+    base = BaseParameters.of(robot)
+    layout = Layout(base, robot.nv)
+    stretches = [one for samples in recordings for one in regular_stretches(samples)]
+    if not stretches:
+        raise UnusableRecordingError('no ten samples follow each other without a gap')
+    span = np.max([np.ptp(one.position, axis=0) for one in stretches], axis=0)
+    findings = _resting(robot, span)
+    maker = EquationMaker(robot, base, Filtering.for_motion(stretches), np.ones(robot.nv))
+    parts = [maker.equations(samples) for samples in recordings]
+    equations = Equations.joined(parts)
+    described = Prior.of(robot, layout, np.ones(robot.nv), span >= STILL).mean
+    scaled = effort_scale(layout, equations, described, robot.joint_names)
+    findings += scaled.doubts
+    if (scaled.scale != 1.0).any():
+        maker = replace(maker, scale=scaled.scale)
+        parts = [maker.equations(samples) for samples in recordings]
+        equations = Equations.joined(parts)
+    fit = fit_equations(maker, equations, span >= STILL, solver)
+    findings += _pushes(robot, recordings, parts, fit)
+    train = Evaluation.joined([evaluate(maker, fit, samples) for samples in recordings])
+    if train.percent_all > ANOTHER_ROBOT:
+        raise NotThisRobotError(
+            f'{train.percent_all:.0f} % of the recorded efforts are left unexplained, whatever the '
+            'masses: the recording is of another robot, of one mounted otherwise (--gravity), or '
+            'its efforts are no torques'
+        )
+    found = parameters(maker, fit, equations, train)
+    missing = [p.name.split(' + ')[0].split(' - ')[0] for p in found if _open(p)]
+    noise = _noises(stretches, scaled.scale)
+    return Identified(
+        robot,
+        maker,
+        fit,
+        _effort_model(robot, fit, scaled.scale),
+        train,
+        tuple(found),
+        tuple(findings),
+        tuple(motions_that_would_tell(robot, maker, missing)),
+        *noise,
+        np.sqrt((train.residual**2).mean(axis=0)),
+    )
+
+
+def _open(parameter: Parameter) -> bool:
+    return parameter.kind == 'base' and not parameter.identifiable
+
+
+def _resting(robot: Robot, span: Array) -> list[str]:
+    """A sentence on joints that do not move; all of them are an error.
+
+    Raises:
+        UnusableRecordingError: no joint moves.
+    """
+    names = [name for name, s in zip(robot.joint_names, span, strict=True) if s < STILL]
+    if len(names) == robot.nv:
+        raise UnusableRecordingError('no joint moves in the recording; record a motion of all')
+    if not names:
+        return []
+    return [
+        f'{", ".join(names)} did not move: friction and rotor inertia there stay as described, and '
+        'masses are told by the other joints alone'
+    ]
+
+
+def _pushes(
+    robot: Robot, recordings: Sequence[JointSamples], parts: Sequence[Equations], fit: Fit
+) -> list[str]:
+    """Sentences on times that no model explains."""
+    found, first = [], 0
+    for samples, part in zip(recordings, parts, strict=True):
+        own = fit.departures[:, first : first + len(part.counts)]
+        first += len(part.counts)
+        for block in np.flatnonzero((own > UNEXPLAINED).any(axis=0)):
+            names = [
+                n for n, d in zip(robot.joint_names, own[:, block], strict=True) if d > UNEXPLAINED
+            ]
+            found.append((samples.source, part.begins[block], names))
+    if not found:
+        return []
+    times = ', '.join(f'{time:.1f} s ({", ".join(names)})' for _, time, names in found[:5])
+    more = f' and {len(found) - 5} more' if len(found) > 5 else ''
+    return [
+        f'efforts at {times}{more} are not those of free motion, such as a push or a contact: '
+        'these times count little'
+    ]
+
+
+def _effort_model(robot: Robot, fit: Fit, scale: Array) -> EffortModel:
+    viscous, offset, dry, rest = fit.friction.T
+    stribeck = fit.shape.stribeck_velocity
+    # The model is of the torques on bodies: what a motor gives beyond them is taken off.
+    model = EffortModel.ideal(robot).with_values(
+        scale=scale,
+        offset=-offset,
+        viscous=np.maximum(viscous, 0.0),
+        coulomb=np.maximum(dry, 0.0),
+        stribeck=np.maximum(rest, 0.0) - np.maximum(dry, 0.0) if stribeck else 0.0,
+        rotor_inertia=np.maximum(fit.rotors, 0.0),
+        friction_velocity=fit.shape.velocity,
+    )
+    return model.with_values(stribeck_velocity=stribeck) if stribeck else model
+
+
+def friction_curve(model: EffortModel, joint: int, v: Array) -> Array:
+    """Friction and offset of a joint at velocities (n), as a motor has to bring them [Nm or N]."""
+    curve: Array = (
+        friction_torque(
+            v,
+            model.viscous[joint],
+            model.coulomb[joint],
+            model.stribeck[joint],
+            model.friction_velocity,
+            model.stribeck_velocity,
+        )
+        - model.offset[joint]
+    )
+    return curve
+
+
+def _noises(stretches: Sequence, scale: Array) -> tuple[Array, Array]:
+    """Deviations of single efforts and velocities, from their third differences in motion."""
+    longest = max(stretches, key=len)
+    effort = _rough(longest.effort * scale)
+    if longest.velocity is None:
+        velocity = _rough(np.gradient(longest.position, longest.period, axis=0))
+    else:
+        velocity = _rough(longest.velocity)
+    return np.maximum(effort, 1e-4), np.maximum(velocity, 1e-5)
+
+
+def _rough(values: Array) -> Array:
+    """What of values (n, ...) does not go on smoothly: deviation of white noise alike."""
+    third = np.diff(values, 3, axis=0)
+    found: Array = np.sqrt((third**2).mean(axis=0) / 20.0)
+    return found

@@ -1,0 +1,75 @@
+"""Which recorded joint is which joint of the robot, where names agree and where they do not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from .samples import UnusableRecordingError
+
+
+def match_joints(
+    recorded: Sequence[str], robot: Sequence[str], given: Mapping[str, str] | None = None
+) -> tuple[dict[str, int], str]:
+    """The column of each joint of the robot.
+
+    Names are compared as they are; then without punctuation, without the first word, and without
+    what all of them share (``fer_joint1`` is ``panda_joint1``); where none agrees and there are as
+    many, the order counts, as drivers list joints from the base on.
+
+    Args:
+        recorded: names in the recording, in the order of its columns.
+        robot: names of the joints of the robot.
+        given: recorded name to robot name, which goes before all that.
+
+    Returns:
+        Robot name to column, in the order of the robot, and a sentence on what was assumed, or ''.
+
+    Raises:
+        UnusableRecordingError: the recording is of other joints.
+    """
+    names = [dict(given or {}).get(name, name) for name in recorded]
+    found = {name: names.index(name) for name in robot if name in names}
+    if found:
+        return found, ''
+    for shorten in (_plain, _without_first_word, _without_common):
+        short, long = shorten(names), shorten(robot)
+        alike = {name: short.index(word) for name, word in zip(robot, long) if word in short}
+        if len(alike) == len(names) == len(set(short)):
+            return (
+                alike,
+                f'recorded joints are taken for those of like names: {_pairs(names, alike)}',
+            )
+    if len(recorded) == len(robot):
+        ordered = {name: column for column, name in enumerate(robot)}
+        return (
+            ordered,
+            f'recorded joints are taken in the order of the robot: {_pairs(names, ordered)}',
+        )
+    raise UnusableRecordingError(
+        f'the recording is of another robot: its {len(names)} joints {", ".join(names)} are none '
+        f'of the {len(robot)} joints {", ".join(robot)}; name them with --joints RECORDED=NAME ...'
+    )
+
+
+def _plain(names: Sequence[str]) -> list[str]:
+    return [re.sub(r'[^a-z0-9]', '', name.lower()) for name in names]
+
+
+def _without_first_word(names: Sequence[str]) -> list[str]:
+    """Without what stands before the first underscore, such as the name of the arm."""
+    return _plain([name.partition('_')[2] or name for name in names])
+
+
+def _without_common(names: Sequence[str]) -> list[str]:
+    """Without what is the same at the beginnings and ends of all."""
+    plain = _plain(names)
+    while len(plain) > 1 and all(plain) and len({name[0] for name in plain}) == 1:
+        plain = [name[1:] for name in plain]
+    while len(plain) > 1 and all(plain) and len({name[-1] for name in plain}) == 1:
+        plain = [name[:-1] for name in plain]
+    return plain
+
+
+def _pairs(recorded: Sequence[str], columns: Mapping[str, int]) -> str:
+    return ', '.join(f'{recorded[column]} is {name}' for name, column in columns.items())

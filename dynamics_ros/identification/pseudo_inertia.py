@@ -1,0 +1,91 @@
+"""Which inertial parameters a body can have, and how far two bodies are apart.
+
+The pseudo-inertia of a body is the second moment of its mass in homogeneous coordinates,
+
+    P = [[S, h], [h^T, m]],   S = tr(I) / 2 - I,
+
+linear in the ten parameters, and positive semidefinite for every distribution of positive mass
+([Wensing2018]). The divergence tr(P0^-1 P) - log det(P0^-1 P) - 4 measures how far a body is from
+another, whatever frame and units are taken ([Lee2020]).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.robot import Robot
+
+Array = NDArray[np.float64]
+
+LEAST_MASS, LEAST_RADIUS = 0.05, 0.02
+"""kg, m: of a body whose description has less, so that it is one that can be compared with."""
+
+_PAIRS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
+
+
+def _basis() -> Array:
+    basis = np.zeros((10, 4, 4))
+    basis[0, 3, 3] = 1.0
+    for k in range(3):
+        basis[1 + k, k, 3] = basis[1 + k, 3, k] = 1.0
+    for k, (i, j) in enumerate(_PAIRS):
+        inertia = np.zeros((3, 3))
+        inertia[i, j] = inertia[j, i] = 1.0
+        basis[4 + k, :3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    return basis
+
+
+BASIS = _basis()
+"""(10, 4, 4): the pseudo-inertia of a unit of each parameter."""
+
+
+def pseudo_inertia(parameters: Array) -> Array:
+    """P (..., 4, 4) of parameters (..., 10)."""
+    P: Array = np.tensordot(parameters, BASIS, axes=1)
+    return P
+
+
+def parameters_of(P: Array) -> Array:
+    """The ten parameters (..., 10) of P (..., 4, 4)."""
+    S = P[..., :3, :3]
+    inertia = np.trace(S, axis1=-2, axis2=-1)[..., np.newaxis, np.newaxis] * np.eye(3) - S
+    entries = [
+        P[..., 3, 3],
+        *(P[..., k, 3] for k in range(3)),
+        *(inertia[..., i, j] for i, j in _PAIRS),
+    ]
+    return np.stack(entries, axis=-1)
+
+
+def described(robot: Robot) -> Array:
+    """(bodies, 10) parameters of the description, made those of real bodies where they are not."""
+    given = np.array([[float(x) for x in inertia.parameters()] for inertia in robot.model.inertias])
+    return np.array([parameters_of(_made_possible(P)) for P in pseudo_inertia(given)])
+
+
+def consistent(parameters: Array) -> bool:
+    """Whether bodies (n, 10) can all have these parameters, up to rounding."""
+    P = pseudo_inertia(parameters)
+    scale = np.trace(P, axis1=1, axis2=2)
+    return bool((np.linalg.eigvalsh(P)[:, 0] >= -1e-9 * np.maximum(scale, 1e-9)).all())
+
+
+def metric(parameters: Array) -> Array:
+    """(n, 10, 10) second derivative of the divergence from bodies (n, 10), at these."""
+    inverse = np.linalg.inv(pseudo_inertia(parameters))
+    turned = np.einsum('bij,kjl->bkil', inverse, BASIS)
+    found: Array = np.einsum('bkij,blji->bkl', turned, turned)
+    return found
+
+
+def _made_possible(P: Array) -> Array:
+    mass = max(P[3, 3], LEAST_MASS)
+    center = P[:3, 3] / mass
+    values, vectors = np.linalg.eigh(P[:3, :3] - mass * np.outer(center, center))
+    spread = (vectors * np.maximum(values, mass * LEAST_RADIUS**2)) @ vectors.T
+    made = np.empty((4, 4))
+    made[:3, :3] = spread + mass * np.outer(center, center)
+    made[:3, 3] = made[3, :3] = mass * center
+    made[3, 3] = mass
+    return made

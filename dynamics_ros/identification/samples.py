@@ -1,0 +1,104 @@
+"""Joint states over time as plain arrays, and what makes them unusable for identification."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.errors import DynamicsRosError
+
+Array = NDArray[np.float64]
+
+
+class UnusableRecordingError(DynamicsRosError):
+    """A recording that a robot cannot be identified from; the text says why and what would help."""
+
+
+@dataclass(frozen=True, eq=False)
+class JointSamples:
+    """What the joints of a robot reported, one row a sample.
+
+    Attributes:
+        source: name of the recording, for messages.
+        joint_names: of the columns.
+        time: (n) stamps [s].
+        position: (n, joints) [rad or m].
+        velocity: (n, joints) [rad/s or m/s]; None where it was not recorded.
+        effort: (n, joints) as reported [Nm or N, or what the driver calls effort].
+    """
+
+    source: str
+    joint_names: tuple[str, ...]
+    time: Array
+    position: Array
+    velocity: Array | None
+    effort: Array
+
+    def __post_init__(self) -> None:
+        shape = (len(self.time), len(self.joint_names))
+        for name in ('position', 'velocity', 'effort'):
+            values = getattr(self, name)
+            if values is not None and values.shape != shape:
+                raise UnusableRecordingError(
+                    f'{self.source}: {name} has the shape {values.shape} where {len(self.time)} '
+                    f'stamps of {len(self.joint_names)} joints need {shape}'
+                )
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def duration(self) -> float:
+        """From the first stamp to the last [s]."""
+        return float(self.time[-1] - self.time[0]) if len(self.time) else 0.0
+
+    def between(self, first: float, last: float) -> JointSamples:
+        """The part between two shares of the duration, such as 0 and 0.7."""
+        start, span = self.time[0], self.duration
+        inside = (self.time >= start + first * span) & (self.time <= start + last * span)
+        return self.rows(inside)
+
+    def columns(self, indices: Sequence[int], names: Sequence[str]) -> JointSamples:
+        """Some joints, under other names."""
+        chosen = list(indices)
+        velocity = None if self.velocity is None else self.velocity[:, chosen]
+        return replace(
+            self,
+            joint_names=tuple(names),
+            position=self.position[:, chosen],
+            velocity=velocity,
+            effort=self.effort[:, chosen],
+        )
+
+    def cleaned(self) -> JointSamples:
+        """The samples in the order of time, without those that repeat a stamp or hold NaN.
+
+        Raises:
+            UnusableRecordingError: none is left, or none has efforts.
+        """
+        finite = np.isfinite(self.time) & np.isfinite(self.position).all(axis=1)
+        if not np.isfinite(self.effort[finite]).any() or not self.effort.any():
+            raise UnusableRecordingError(
+                f'{self.source}: holds no efforts; record joint states whose effort is filled '
+                '(a joint_state_broadcaster needs the state interface "effort")'
+            )
+        finite &= np.isfinite(self.effort).all(axis=1)
+        ordered = self.rows(finite).rows(np.argsort(self.time[finite], kind='stable'))
+        cleaned = ordered.rows(np.diff(ordered.time, prepend=-np.inf) > 0.0)
+        if len(cleaned) < 2:
+            raise UnusableRecordingError(f'{self.source}: holds no two samples with all values')
+        return cleaned
+
+    def rows(self, rows: NDArray) -> JointSamples:
+        """Some samples, by a mask or by indices."""
+        velocity = None if self.velocity is None else self.velocity[rows]
+        return replace(
+            self,
+            time=self.time[rows],
+            position=self.position[rows],
+            velocity=velocity,
+            effort=self.effort[rows],
+        )

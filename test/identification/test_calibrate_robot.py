@@ -1,0 +1,216 @@
+"""calibrate_robot: recordings of every kind in; a description, parameters and figures out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import yaml
+
+pytest.importorskip('rclpy')
+pytest.importorskip('rosbags')
+
+from rosbags.rosbag1 import Writer as Writer1
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
+from simulated_arm import COULOMB, FILE, ROBOT, TEXT, VISCOUS, recording, truth
+
+from dynamics_ros import Robot
+from dynamics_ros.calibration.command import main
+from dynamics_ros.calibration.reading import read_samples
+from dynamics_ros.nodes.contact.estimators import effort_model
+from dynamics_ros.nodes.parameters.groups import ContactParameters
+from dynamics_ros.recordings.settings import read_parameters, settings_of
+
+ARM = truth(1)
+JOINT_STATE = 'sensor_msgs/msg/JointState'
+
+
+@pytest.fixture(scope='module')
+def samples():
+    return recording(ARM, duration=20.0, rate=100.0)
+
+
+@pytest.fixture(scope='module')
+def calibrated(samples, tmp_path_factory):
+    """Output of a run: the folder with its files, and the JSON."""
+    folder = tmp_path_factory.mktemp('calibrated')
+    train = as_csv(samples, folder / 'train.csv')
+    test = as_csv(recording(ARM, duration=10.0, rate=100.0, seed=4), folder / 'test.csv')
+    return folder, run(folder, train, '--test', test)
+
+
+def run(folder, *arguments):
+    """The JSON of a run that writes all files into a folder."""
+    files = [*('--output', folder / 'new.urdf'), *('--parameters', folder / 'new.yaml')]
+    words = [str(word) for word in (*arguments, '--robot', FILE, *files, '--json')]
+    lines = Captured()
+    assert lines.of(words) == 0, lines.error
+    return json.loads(lines.output.splitlines()[-1])
+
+
+class Captured:
+    """Runs the command and keeps what it says."""
+
+    def of(self, words):
+        import contextlib
+        import io
+
+        output, error = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(error):
+            code = main(words)
+        self.output, self.error = output.getvalue(), error.getvalue()
+        return code
+
+
+def as_csv(samples, path):
+    columns = {'time': samples.time}
+    for kind in ('position', 'velocity', 'effort'):
+        values = getattr(samples, kind)
+        columns |= {f'{n}.{kind}': c for n, c in zip(samples.joint_names, values.T, strict=True)}
+    np.savetxt(
+        path,
+        np.column_stack(list(columns.values())),
+        '%.9g',
+        ',',
+        header=','.join(columns),
+        comments='',
+    )
+    return path
+
+
+def as_parquet(samples, path):
+    pyarrow = pytest.importorskip('pyarrow')
+    from pyarrow.parquet import write_table
+
+    columns = {'stamp_ns': np.round(samples.time * 1e9).astype(np.int64)}
+    for word, values in (('q', samples.position), ('tau', samples.effort)):
+        columns |= {f'{word}_{n}': c for n, c in zip(samples.joint_names, values.T, strict=True)}
+    columns['comment'] = ['x'] * len(samples)
+    write_table(pyarrow.table(columns), path)
+    return path
+
+
+def as_bag(samples, path, kind, *, stamped=True):
+    """A bag whose stamps are those of the samples, or zero."""
+    ros1 = kind == 'ros1'
+    store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_KILTED)
+    plugin = StoragePlugin.MCAP if kind == 'mcap' else StoragePlugin.SQLITE3
+    writer = Writer1(path) if ros1 else Writer(path, version=9, storage_plugin=plugin)
+    types = store.types
+    with writer as bag:
+        connection = bag.add_connection('/joint_states', JOINT_STATE, typestore=store)
+        for k, time in enumerate(samples.time):
+            total = 10**9 + round(time * 1e9)
+            at = total if stamped else 0
+            stamp = types['builtin_interfaces/msg/Time'](at // 10**9, at % 10**9)
+            first = (k,) if ros1 else ()
+            message = types[JOINT_STATE](
+                types['std_msgs/msg/Header'](*first, stamp, ''),
+                list(samples.joint_names),
+                samples.position[k],
+                samples.velocity[k],
+                samples.effort[k],
+            )
+            encode = store.serialize_ros1 if ros1 else store.serialize_cdr
+            bag.write(connection, total, encode(message, JOINT_STATE))
+    return path
+
+
+@pytest.mark.parametrize('kind', ['sqlite3', 'mcap', 'ros1', 'csv', 'parquet'])
+def test_every_kind_of_file_holds_the_same_samples(samples, tmp_path, kind):
+    part = samples.between(0.0, 0.1)
+    if kind in ('csv', 'parquet'):
+        path = (as_csv if kind == 'csv' else as_parquet)(part, tmp_path / f'a.{kind}')
+    else:
+        path = as_bag(part, tmp_path / ('a.bag' if kind == 'ros1' else 'a'), kind)
+    read = read_samples(path)
+    assert read.joint_names == part.joint_names
+    for name in ('position', 'effort'):
+        assert getattr(read, name) == pytest.approx(getattr(part, name), rel=1e-6, abs=1e-9)
+    assert np.diff(read.time) == pytest.approx(np.diff(part.time), abs=1e-6)
+    assert (read.velocity is None) == (kind == 'parquet')
+
+
+def test_times_of_recording_count_where_messages_have_no_stamps(samples, tmp_path):
+    part = samples.between(0.0, 0.1)
+    read = read_samples(as_bag(part, tmp_path / 'a', 'mcap', stamped=False))
+    assert np.diff(read.time) == pytest.approx(np.diff(part.time), abs=1e-6)
+
+
+def test_the_json_has_what_is_promised(calibrated):
+    _, result = calibrated
+    assert result['joints'] == list(ROBOT.joint_names)
+    for part in ('train', 'test'):
+        assert set(result[part]) == {'rms_nm', 'percent', 'percent_all'}
+        assert len(result[part]['rms_nm']) == len(result[part]['percent']) == 7
+    assert result['test']['percent_all'] < 1.0
+    first = result['parameters'][0]
+    assert {'name', 'value', 'standard_deviation', 'identifiable'} <= set(first)
+    assert result['consistent'] is True
+    assert 0.0 < result['seconds'] < 60.0
+
+
+def test_the_description_that_is_written_gives_the_torques_that_were_recorded(calibrated):
+    folder, _ = calibrated
+    text = (folder / 'new.urdf').read_text()
+    written = Robot.from_urdf(text)
+    q = np.random.default_rng(0).uniform(-1.0, 1.0, (20, 7))
+    difference = written.gravity(q) - ARM.robot.gravity(q)
+    described = ROBOT.gravity(q) - ARM.robot.gravity(q)
+    assert np.abs(difference).max() < 0.1 * np.abs(described).max()
+    joints = {joint.name: joint for joint in written.model.actuated}
+    for name, viscous, coulomb in zip(ROBOT.joint_names, VISCOUS, COULOMB, strict=True):
+        assert joints[name].damping == pytest.approx(viscous, abs=0.1)
+        assert joints[name].friction == pytest.approx(coulomb, abs=0.1)
+    assert text.count('<visual>') == TEXT.count('<visual>')
+    assert written.frame_names == ROBOT.frame_names
+
+
+def test_the_parameters_are_those_of_contact_node(calibrated):
+    folder, result = calibrated
+    values = read_parameters(folder / 'new.yaml', 'contact_node')
+    settings = settings_of(ContactParameters, values)
+    model = effort_model(ROBOT, settings)
+    for name in ('scale', 'offset', 'viscous', 'coulomb', 'stribeck', 'rotor_inertia'):
+        assert getattr(model, name) == pytest.approx(result['effort'][name], rel=1e-4, abs=1e-6)
+    assert settings.effort.noise == pytest.approx([0.1] * 7, rel=0.3)
+    assert list(yaml.safe_load((folder / 'new.yaml').read_text())) == ['/**/contact_node']
+
+
+@pytest.mark.parametrize(
+    ('change', 'sentence'),
+    [
+        (lambda s: replace(s, effort=np.zeros_like(s.effort)), 'holds no efforts'),
+        (lambda s: replace(s, position=100.0 * (1.0 + s.position)), 'degrees'),
+        (lambda s: s.columns([0, 1], ['one', 'two']), 'of another robot'),
+        (lambda s: s.between(0.0, 0.01), 'too short'),
+    ],
+)
+def test_a_recording_that_cannot_be_used_ends_with_a_sentence(samples, tmp_path, change, sentence):
+    path = as_csv(change(samples), tmp_path / 'bad.csv')
+    said = Captured()
+    assert said.of([str(path), '--robot', str(FILE)]) == 1
+    assert sentence in said.error
+    assert said.error.count('\n') == 1
+
+
+@pytest.mark.parametrize(
+    ('name', 'content', 'sentence'),
+    [
+        ('none.csv', 'time,a.effort\n1,2\n', 'no columns of positions'),
+        ('none.csv', 'a.position,a.effort\n1,2\n', 'no column of time'),
+        ('none.csv', 'time,a.position\n1,2\n', 'holds no efforts of a'),
+        ('none.csv', '', 'it is empty'),
+        ('none.parquet', 'no parquet', 'cannot be read'),
+        ('none.bag', 'no bag', 'cannot be read'),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(tmp_path, name, content, sentence):
+    path = tmp_path / name
+    path.write_text(content)
+    said = Captured()
+    assert said.of([str(path), '--robot', str(FILE)]) == 1
+    assert sentence in said.error and name in said.error
