@@ -12,8 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
-from dynamics_ros.identification import Evaluation, Identified, identify
-from dynamics_ros.robot import DEFAULT_GRAVITY
+from dynamics_ros.identification import (
+    Evaluation,
+    Identified,
+    JointSamples,
+    Payload,
+    identify,
+    identify_with_payload,
+)
+from dynamics_ros.multibody.rigid_body_system import DEFAULT_GRAVITY
 
 from .description import calibrated_description
 from .node_parameters import node_parameters
@@ -57,7 +64,12 @@ def _calibrate(arguments: list[str]) -> None:
     if options.split is not None:
         test += [samples.between(options.split, 1.0) for samples in train]
         train = [samples.between(0.0, options.split) for samples in train]
-    identified = identify(subject.robot, train)
+    payload = None
+    if options.load is None:
+        identified = identify(subject.robot, train)
+    else:
+        empty, loaded = _runs(train)
+        identified, payload = identify_with_payload(subject.robot, empty, loaded, options.load)
     tested = Evaluation.joined([identified.evaluate(s) for s in test]) if test else None
     for path, text in (
         (options.output, lambda: calibrated_description(subject.text, identified)),
@@ -66,8 +78,12 @@ def _calibrate(arguments: list[str]) -> None:
         if path is not None:
             path.write_text(text())
     result = as_json(subject, identified, tested)
+    if payload is not None:
+        result['payload'] = _payload(payload)
     result['seconds'] = round(time.perf_counter() - started, 3)
     print(told(subject, identified, tested))
+    if payload is not None:
+        print(_told_payload(payload))
     if options.json:
         print(json.dumps(result))
 
@@ -144,10 +160,38 @@ def _errors(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=NAME, description=__doc__, epilog=f'{NAME} plan --help: an exciting trajectory'
+def _runs(train: list[JointSamples]) -> tuple[list[JointSamples], list[JointSamples]]:
+    """The recordings without the payload, and the one with it, which is the last."""
+    if len(train) < 2:
+        raise InvalidArgumentError(
+            '--load', 'one recording', 'recordings without the payload, and then one with it'
+        )
+    return train[:-1], train[-1:]
+
+
+def _payload(payload: Payload) -> dict[str, Any]:
+    return {
+        'frame': payload.frame,
+        'mass': payload.mass,
+        'mass_standard_deviation': payload.mass_deviation,
+        'center_of_mass': payload.center_of_mass.tolist(),
+        'center_of_mass_standard_deviation': payload.center_of_mass_deviation.tolist(),
+        'swapped': payload.swapped,
+    }
+
+
+def _told_payload(payload: Payload) -> str:
+    places = zip(payload.center_of_mass, payload.center_of_mass_deviation, strict=True)
+    center = ', '.join(f'{1e3 * x:.1f} +- {1e3 * d:.1f}' for x, d in places)
+    turned = ' The last recording is the one without it.' if payload.swapped else ''
+    return (
+        f'payload at {payload.frame}: {payload.mass:.3f} +- {payload.mass_deviation:.3f} kg, centre '
+        f'of mass at {center} mm.{turned}'
     )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=NAME, description=__doc__)
     parser.add_argument(
         'recordings',
         type=Path,
@@ -164,7 +208,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument('--output', type=Path, metavar='URDF', help='the identified description')
     parser.add_argument('--parameters', type=Path, metavar='YAML', help='for contact_node')
-    parser.add_argument('--report', type=Path, metavar='HTML', help='a page with pictures')
+    parser.add_argument(
+        '--load',
+        metavar='FRAME',
+        help='the last recording is with a payload fixed to this frame, those before without',
+    )
     parser.add_argument('--json', action='store_true', help='the last line is one JSON object')
     parser.add_argument('--topic', help='of the joint states, where a bag has several')
     parser.add_argument(

@@ -12,7 +12,8 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.identification import JointSamples, UnusableRecordingError, for_robot
 from dynamics_ros.identification.joint_matching import match_joints
 from dynamics_ros.model.description_file import read_description_file
-from dynamics_ros.robot import DEFAULT_GRAVITY, Robot
+from dynamics_ros.multibody.rigid_body_system import DEFAULT_GRAVITY
+from dynamics_ros.robot import Robot
 
 from .reading import read_samples
 

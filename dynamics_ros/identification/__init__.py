@@ -6,6 +6,7 @@ them best, and says how well each is known. It knows no files; ``calibration`` d
 
 from .evaluation import Evaluation
 from .identify import Identified, NotThisRobotError, for_robot, identify
+from .payload import Payload, identify_with_payload
 from .samples import JointSamples, UnusableRecordingError
 
 __all__ = [
@@ -13,7 +14,9 @@ __all__ = [
     'Identified',
     'JointSamples',
     'NotThisRobotError',
+    'Payload',
     'UnusableRecordingError',
     'for_robot',
     'identify',
+    'identify_with_payload',
 ]

@@ -111,7 +111,7 @@ def _payload(
     prior = fit.prior.precision + fit.prior_weight * fit.prior.divergence
     H[:n, :n] = H_empty + prior
     g[:n] = g_empty + prior @ fit.prior.mean
-    # In the loaded run friction is the robot's and its drift, and the payload moves base parameters.
+    # In the loaded run friction drifts, and the payload moves base parameters.
     lift = np.zeros((n, n + drift + 10))
     lift[:, :n] = np.eye(n)
     lift[own, n : n + drift] = np.eye(drift)

@@ -1,0 +1,69 @@
+"""What an arm holds is found from a run with it and one without."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from simulated_arm import FILE, ROBOT, Truth, recording, truth
+
+from dynamics_ros.identification import (
+    UnusableRecordingError,
+    identify_with_payload,
+)
+
+ARM = truth(2)
+MASS, CENTER = 1.5, np.array([0.03, 0.02, 0.08])
+LOADED = Truth(
+    ARM.robot.with_payload('tool0', MASS, CENTER, np.diag([0.002, 0.003, 0.0015])),
+    ARM.bodies,
+    ARM.scale,
+)
+
+
+@pytest.fixture(scope='module')
+def runs():
+    """Without and with, of other motions."""
+    return (
+        recording(ARM, rate=100.0, noise=0.3, seed=2),
+        recording(LOADED, rate=100.0, noise=0.3, seed=12),
+    )
+
+
+@pytest.mark.parametrize('swapped', [False, True])
+def test_mass_and_center_are_found_in_either_order(runs, swapped):
+    empty, loaded = runs[::-1] if swapped else runs
+    _, payload = identify_with_payload(ROBOT, [empty], [loaded], 'tool0')
+    assert payload.swapped == swapped
+    assert payload.mass == pytest.approx(MASS, rel=0.02)
+    assert payload.center_of_mass == pytest.approx(CENTER, abs=5e-3)
+    assert abs(payload.mass - MASS) < 4.0 * payload.mass_deviation < 0.1
+
+
+def test_two_runs_without_a_payload_are_told(runs):
+    again = recording(ARM, rate=100.0, noise=0.3, seed=14)
+    with pytest.raises(UnusableRecordingError, match='no payload is told'):
+        identify_with_payload(ROBOT, [runs[0]], [again], 'tool0')
+
+
+def test_the_command_adds_the_payload(runs, tmp_path, capsys):
+    pytest.importorskip('rosbags')
+    from test_calibrate_robot import as_csv
+
+    from dynamics_ros.calibration.command import main
+
+    files = [
+        str(as_csv(run, tmp_path / f'{name}.csv'))
+        for name, run in zip(('without', 'with'), runs, strict=True)
+    ]
+    words = ['--robot', str(FILE), '--load', 'tool0', '--json']
+    assert main([*files, *words]) == 0
+    payload = json.loads(capsys.readouterr().out.splitlines()[-1])['payload']
+    assert payload['mass'] == pytest.approx(MASS, rel=0.02)
+    assert payload['center_of_mass'] == pytest.approx(CENTER, abs=5e-3)
+    assert len(payload['center_of_mass_standard_deviation']) == 3
+    assert main([files[0], *words]) == 1
+    assert 'without the payload' in capsys.readouterr().err
+    assert main([*files, *words[:3], 'nowhere']) == 1
+    assert 'nowhere' in capsys.readouterr().err
