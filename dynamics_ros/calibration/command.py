@@ -185,8 +185,8 @@ def _told_payload(payload: Payload) -> str:
     center = ', '.join(f'{1e3 * x:.1f} +- {1e3 * d:.1f}' for x, d in places)
     turned = ' The last recording is the one without it.' if payload.swapped else ''
     return (
-        f'payload at {payload.frame}: {payload.mass:.3f} +- {payload.mass_deviation:.3f} kg, centre '
-        f'of mass at {center} mm.{turned}'
+        f'payload at {payload.frame}: {payload.mass:.3f} +- {payload.mass_deviation:.3f} kg, '
+        f'centre of mass at {center} mm.{turned}'
     )
 
 
