@@ -147,7 +147,7 @@ def with_locks_held():
     inside, go_on = threading.Event(), threading.Event()
 
     def hold():
-        with robot._kernel_set._lock, llvm_compiler._preparing:
+        with robot._kernel_set._compiled._lock, llvm_compiler._preparing:
             inside.set()
             assert go_on.wait(LIMIT)
 
