@@ -22,8 +22,8 @@ from benchmarks.records import Goal, Record
 from benchmarks.robots import SUBJECTS
 from benchmarks.timing import wait_until_compiled
 from dynamics_ros.estimation import ContactState, WrenchEstimator
-from dynamics_ros.nodes.contact.pipeline import ContactPipeline
-from dynamics_ros.nodes.input.state import RobotState
+from dynamics_ros.estimation.contact_pipeline import ContactPipeline
+from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.parameters.groups import ContactParameters
 
 Array = NDArray[np.float64]
@@ -120,8 +120,7 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
 
 def state_of(sample: Sample, reported: tuple[Array, Array, Array]) -> RobotState:
     """The state that a node has of a sample."""
-    seconds, rest = divmod(sample.stamp, 10**9)
-    return RobotState(seconds, rest, *reported, (), (), (), np.zeros(len(sample.v), dtype=bool))
+    return RobotState(sample.stamp, *reported, (), (), (), np.zeros(len(sample.v), dtype=bool))
 
 
 def constant(direction: tuple[float, float, float], begin: float) -> Push:

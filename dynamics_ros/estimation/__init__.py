@@ -4,8 +4,10 @@ from dynamics_ros.estimation.contact.detector import ContactDetector, ContactRep
 from dynamics_ros.estimation.contact.hypotheses import ContactLocation
 from dynamics_ros.estimation.contact.location import ContactLocator, links_without_surface
 from dynamics_ros.estimation.contact.surface import Surface, sample_surfaces
-from dynamics_ros.estimation.samples.sample_filter import PlainSamples, SampleFilter
+from dynamics_ros.estimation.samples.sample_filter import SampleFilter
 
+from .contact_pipeline import ContactPipeline, ExternalTorques
+from .contact_settings import ContactSettings
 from .effort_check import EffortCheck, EffortReport, EffortVerdict
 from .effort_model import EffortModel
 from .effort_watch import EffortWatch
@@ -22,7 +24,6 @@ from .observers import (
     TorqueObserver,
 )
 from .payload_identification import NotIdentifiableError, PayloadEstimate, PayloadIdentifier
-from .plain_step import PlainStep
 from .residual_watch import ResidualWatch
 from .tare import Tare, TareResult
 from .wrench import WrenchEstimate, WrenchEstimator
@@ -32,13 +33,16 @@ __all__ = [
     'ContactDetector',
     'ContactLocation',
     'ContactLocator',
+    'ContactPipeline',
     'ContactReport',
+    'ContactSettings',
     'ContactState',
     'EffortCheck',
     'EffortModel',
     'EffortReport',
     'EffortVerdict',
     'EffortWatch',
+    'ExternalTorques',
     'FootContactEstimator',
     'FootContacts',
     'GravityFilter',
@@ -49,8 +53,6 @@ __all__ = [
     'ObserverEvent',
     'PayloadEstimate',
     'PayloadIdentifier',
-    'PlainSamples',
-    'PlainStep',
     'ResidualWatch',
     'SampleFilter',
     'SecondOrderMomentumObserver',

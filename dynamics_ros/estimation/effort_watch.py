@@ -60,11 +60,15 @@ class EffortWatch:
             q, v, effort: the sample.
             runs: (nv) each, for how many samples efforts have not changed, and usually do not.
         """
-        self.reason = ''
-        if self._still.any():
+        if self.reason and self._still.any():
+            self.reason = ''
             self._still &= self._stand_still(runs)
             self._tell_what_stands_still()
-        elif not effort[self._base :].any() and self._model.includes_gravity:
+            return bool(self.reason)
+        self.reason = ''
+        # Most of the time the last effort alone shows that not all are zero.
+        zero = not effort[-1] and not effort[self._base :].any()
+        if zero and self._model.includes_gravity:
             at_rest = np.abs(v).max(initial=0.0) < AT_REST
             load = np.abs(self._robot.gravity(q)[self._base :]).max(initial=0.0)
             if load > LOAD and (self._measured or at_rest):

@@ -141,11 +141,6 @@ class TorqueObserver:
         return self._models[-1].robot
 
     @property
-    def model(self) -> object:
-        """What a ``PlainStep`` works on; another object after a change of robots."""
-        return self._models[0]
-
-    @property
     def external_torque(self) -> Vector:
         """The last estimate (nv), environment on robot positive [Nm or N]."""
         return self._estimate.copy()

@@ -16,7 +16,6 @@ from dynamics_ros.algorithms.contact.wrench import (
     gram_matrix,
 )
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
-from dynamics_ros.kernels import Step
 from dynamics_ros.multibody.arguments import check_positive, per_entry
 
 if TYPE_CHECKING:
@@ -123,6 +122,7 @@ class WrenchEstimator:
             raise InvalidArgumentError('expressed_in', f'{len(self._axes)} frames', f'{count}')
         _frame_list(robot, 'expressed_in', [a for a in self._axes if a != robot.root_frame])
         self._points = _points(reference_points, count)
+        self._point = self._points[0]
         self._support = moving(robot, self._frames)
         self._velocity_noise = per_entry('velocity_noise', velocity_noise, robot.nv, least=0.0)
         self._rows = 3 if force_only else 6
@@ -172,6 +172,11 @@ class WrenchEstimator:
         """The contact frames."""
         return tuple(self._frames)
 
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The frame that the wrench of each is expressed in."""
+        return tuple(self._axes)
+
     def estimate(
         self, q: ArrayLike, external_torque: ArrayLike, ignored: NDArray[np.bool_] | None = None
     ) -> tuple[WrenchEstimate, ...]:
@@ -193,16 +198,14 @@ class WrenchEstimator:
             self.compile()
         assert self._kernel is not None
         if len(self._frames) == 1:
-            wrench, point, covariance, flags, singular = self._kernel.call(
-                q, external_torque, self._points[0], noise, self._settings
+            one = WrenchEstimate(
+                self._frames[0],
+                self._axes[0],
+                *self._kernel.call(q, external_torque, self._point, noise, self._settings),
             )
             if felt < self._rows:
-                singular = singular[:felt]
-            return (
-                WrenchEstimate(
-                    *(self._frames[0], self._axes[0], wrench, point, covariance, flags, singular)
-                ),
-            )
+                one.singular_values = one.singular_values[:felt]
+            return (one,)
         *system, arms, points = self._kernel.call(
             q, external_torque, self._points, noise, self._settings[0]
         )
@@ -222,28 +225,6 @@ class WrenchEstimator:
                 self._frames, self._axes, results, strict=True
             )
         )
-
-    @property
-    def noise(self) -> Array:
-        """What the kernel is told of it; another array once it has changed."""
-        return self._everything[0]
-
-    @property
-    def has_step(self) -> bool:
-        """Whether an estimate is one step of a program: of one contact, all components of it."""
-        return len(self._frames) == 1 and self.ready and self._everything[1] >= self._rows
-
-    def step(self, q: Array, external_torque: Array, outputs: tuple[Array, ...]) -> Step:
-        """``estimate`` with all joints, for a program.
-
-        Args:
-            q, external_torque: where a program finds them.
-            outputs: for wrench (6), reference point (3), covariance (36), flags (7) and singular
-                values, as many as the wrench has free components.
-        """
-        assert self._kernel is not None, 'has_step'
-        inputs = (q, external_torque, self._points[0], self.noise, self._settings)
-        return Step(self._kernel, inputs, outputs)
 
     def _joints(self, ignored: NDArray[np.bool_] | None) -> tuple[Array, int]:
         """What the kernels want to know of the noise, and how many joints there are to feel."""

@@ -19,7 +19,6 @@ from dynamics_ros.kernels.source.c import c_source
 from dynamics_ros.kernels.source.plain_function import PlainFunction
 from dynamics_ros.kernels.source.python import python_source
 from dynamics_ros.kernels.threads import set_thread_count, thread_count
-from dynamics_ros.kernels.vectors import copy_of, difference_of, ordered, sum_of
 
 __all__ = [
     'Condition',
@@ -34,17 +33,13 @@ __all__ = [
     'Trace',
     'Variable',
     'c_source',
-    'copy_of',
     'derivative',
-    'difference_of',
     'gradient',
     'jacobian',
     'llvm_ir',
-    'ordered',
     'python_source',
     'select',
     'set_thread_count',
-    'sum_of',
     'thread_count',
     'trace',
 ]

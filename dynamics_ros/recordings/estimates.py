@@ -16,18 +16,18 @@ from sensor_msgs.msg import JointState
 
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.estimation import ContactLocation, ContactState
+from dynamics_ros.estimation.contact_pipeline import ExternalTorques
+from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.contact.messages import (
     StateForms,
     filled_estimate,
     filled_torques,
     filled_wrench,
 )
-from dynamics_ros.nodes.contact.pipeline import ExternalTorques
 from dynamics_ros.nodes.input.resolution import RefusedMessage
-from dynamics_ros.nodes.input.state import RobotState
 from dynamics_ros.nodes.output.outputs import topic_names
 from dynamics_ros.nodes.robot.builder import PayloadRequest
-from dynamics_ros.nodes.wire.cdr import MalformedMessageError
+from dynamics_ros.nodes.wire.cdr import MalformedMessageError, packed_stamp
 from dynamics_ros.nodes.wire.conversions import inertia_arrays, joint_values
 from dynamics_ros.nodes.wire.forms import Form, make_form
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
@@ -112,7 +112,7 @@ class _Outlet:
 
     def send(self, kind: type, topic: str, form: Form) -> None:
         """Write a form as it is filled in."""
-        message = form.message(self.state.stamp_bytes)
+        message = form.message(packed_stamp(self.state.time))
         self.writer.write(f'{PREFIX}/{topic}', kind, self.time, message)
 
 
@@ -214,7 +214,7 @@ class Estimates:
         forms = partial(out.form, 'external_torques')
         out.send(JointState, 'external_torques', filled_torques(forms, pipeline, external))
         place = self._placed(state, external)
-        known = place is not None and place.known(pipeline.values.location.max_deviation)
+        known = place is not None and place.known(self._now.location.max_deviation)
         link = place.link if place else external.report.link
         forms = partial(out.form, 'contact_state')
         form = self._state_forms.filled(
@@ -250,6 +250,6 @@ class Estimates:
             self._place, self._next_place = None, 0
             return None
         if state.time >= self._next_place:
-            self._next_place = state.time + round(1e9 / self._now.pipeline.values.location.rate)
+            self._next_place = state.time + round(1e9 / self._now.location.rate)
             self._place = locator.locate(state.q, external.values, state.stale_mask, state.v)
         return self._place

@@ -5,14 +5,17 @@ from __future__ import annotations
 import logging
 from typing import NamedTuple
 
-from dynamics_ros.estimation import ContactLocator
+from dynamics_ros.estimation import ContactLocator, ContactPipeline
 from dynamics_ros.estimation.contact.geometry import ContactGeometry
 from dynamics_ros.model import build_model
 from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import read_urdf
-from dynamics_ros.nodes.contact.pipeline import ContactPipeline
 from dynamics_ros.nodes.input.state import StateBuffer
-from dynamics_ros.nodes.parameters.groups import ContactParameters, RobotParameters
+from dynamics_ros.nodes.parameters.groups import (
+    ContactParameters,
+    LocationParameters,
+    RobotParameters,
+)
 from dynamics_ros.nodes.robot.builder import PayloadRequest
 from dynamics_ros.robot import Robot
 
@@ -27,12 +30,14 @@ class Estimators(NamedTuple):
         pipeline: compiled estimators.
         buffer: merges joint states.
         locator: finds the place of a contact; None does not look for it.
+        location: how it is found.
     """
 
     payload: PayloadRequest
     pipeline: ContactPipeline
     buffer: StateBuffer
     locator: ContactLocator | None
+    location: LocationParameters
 
 
 class EstimatorFactory:
@@ -95,7 +100,9 @@ class EstimatorFactory:
         if before is not None:
             pipeline.inherit(before.pipeline)
             buffer.adopt(before.buffer)
-        return Estimators(payload, pipeline, buffer, self._locator(robot, pipeline))
+        return Estimators(
+            payload, pipeline, buffer, self._locator(robot, pipeline), self._settings.location
+        )
 
     def _locator(self, robot: Robot, pipeline: ContactPipeline) -> ContactLocator | None:
         if self._geometry is None:

@@ -11,7 +11,7 @@ pytest.importorskip('rclpy')
 from benchmarks.robots import urdf_path
 from dynamics_ros.demo.report import PUSH_TOLERANCE
 from dynamics_ros.demo.subject import Subject
-from dynamics_ros.nodes.contact.pipeline import ContactPipeline
+from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.nodes.input.state import JointValues, StateBuffer
 from dynamics_ros.nodes.parameters.groups import ContactParameters
 from dynamics_ros.recordings.settings import read_parameters, settings_of

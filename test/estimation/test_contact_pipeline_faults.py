@@ -17,7 +17,7 @@ pytest.importorskip('rclpy')
 from benchmarks.estimation_arms import NOTHING, PUSH, Setting, constant
 from benchmarks.timing import wait_until_compiled
 from dynamics_ros.estimation import ContactState, EffortVerdict
-from dynamics_ros.nodes.contact.pipeline import ContactPipeline
+from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.nodes.input.state import StateBuffer
 from dynamics_ros.nodes.parameters.groups import ContactParameters
 from dynamics_ros.nodes.wire.conversions import JointValues

@@ -17,9 +17,9 @@ from ros_harness import description
 from benchmarks.timing import wait_until_compiled
 from dynamics_ros import Robot
 from dynamics_ros.estimation import ResidualWatch
+from dynamics_ros.estimation.contact_pipeline import ContactPipeline
+from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.contact.messages import filled_estimate
-from dynamics_ros.nodes.contact.pipeline import ContactPipeline
-from dynamics_ros.nodes.input.state import RobotState
 from dynamics_ros.nodes.parameters.groups import ContactParameters
 from dynamics_ros.nodes.wire.forms import MessageForm
 
@@ -52,11 +52,8 @@ class Arm:
         wait_until_compiled()
         return pipeline
 
-    def go(self, seconds, *, friction=0.0, force=(0.0, 0.0, 0.0), plain=False):
-        """Move on; (error, covariance) of the wrench ten times a second.
-
-        With ``plain`` all states that can be take the short way.
-        """
+    def go(self, seconds, *, friction=0.0, force=(0.0, 0.0, 0.0)):
+        """Move on; (error, covariance) of the wrench ten times a second."""
         told, rates = [], np.linspace(0.8, 1.6, 7)
         for k in range(round(seconds * 1e9 / STEP)):
             self.time += STEP
@@ -69,18 +66,10 @@ class Arm:
             effort -= J.T @ force
             effort += self.rng.normal(0.0, 0.05, 7)
             v = v + self.rng.normal(0.0, 0.001, 7)
-            self.state = RobotState(
-                *divmod(self.time, 10**9), q, v, effort, (), (), (), np.zeros(7, dtype=bool)
-            )
+            self.state = RobotState(self.time, q, v, effort, (), (), (), np.zeros(7, dtype=bool))
             pipeline = self.pipeline
-            if plain and pipeline.observer.settled:
-                raw = pipeline.observer.update(self.time, q, v, effort)
-                pipeline.take_plain(self.time, raw, q, v, effort)
-                pipeline.tell(self.time)
-                values = raw - pipeline.tare.offset
-            else:
-                external = pipeline.update(self.state)
-                values = None if external is None else external.values
+            external = pipeline.update(self.state)
+            values = None if external is None else external.values
             if k % 20 == 0 and values is not None:
                 (self.estimate,) = pipeline.wrenches(self.state, values)
                 told.append((self.estimate.wrench - [*force, 0, 0, 0], self.estimate.covariance))
@@ -109,24 +98,23 @@ def normalised(told):
     return np.mean([e @ np.linalg.solve(P, e) for e, P in told]) / 6.0
 
 
-@pytest.mark.parametrize('plain', [False, True])
-def test_friction_that_is_not_stated_is_told_until_it_is_gone(arm, plain):
-    before = arm.go(9.0, friction=FRICTION, plain=plain)[10:]
+def test_friction_that_is_not_stated_is_told_until_it_is_gone(arm):
+    before = arm.go(9.0, friction=FRICTION)[10:]
     assert not arm.flagged, 'ten seconds are not over'
-    arm.go(3.0, friction=FRICTION, plain=plain)
+    arm.go(3.0, friction=FRICTION)
     assert arm.flagged
-    after = arm.go(5.0, friction=FRICTION, plain=plain)
+    after = arm.go(5.0, friction=FRICTION)
     assert normalised(before) > 50.0
     assert 0.1 < normalised(after) < 2.0
     assert arm.pipeline.distrusted == {HAND}
     for name in ('shoulder_yaw ', 'elbow_pitch '):
         assert name in arm.pipeline.caution
     assert 'wrist_roll' not in arm.pipeline.caution
-    arm.go(18.0, plain=plain)
+    arm.go(18.0)
     assert not arm.flagged
     assert not arm.pipeline.distrusted
     assert not arm.pipeline.caution
-    assert 0.1 < normalised(arm.go(3.0, plain=plain)) < 2.0
+    assert 0.1 < normalised(arm.go(3.0)) < 2.0
 
 
 def test_what_is_stated_is_not_doubted(arm):

@@ -20,7 +20,7 @@ from simulated_arm import COULOMB, FILE, ROBOT, TEXT, VISCOUS, recording, truth
 from dynamics_ros import Robot
 from dynamics_ros.calibration.command import main
 from dynamics_ros.calibration.reading import read_samples
-from dynamics_ros.nodes.contact.estimators import effort_model
+from dynamics_ros.estimation.contact_estimators import effort_model
 from dynamics_ros.nodes.parameters.groups import ContactParameters
 from dynamics_ros.recordings.settings import read_parameters, settings_of
 
@@ -173,7 +173,7 @@ def test_the_parameters_are_those_of_contact_node(calibrated):
     folder, result = calibrated
     values = read_parameters(folder / 'new.yaml', 'contact_node')
     settings = settings_of(ContactParameters, values)
-    model = effort_model(ROBOT, settings)
+    model = effort_model(ROBOT, settings.effort, settings.friction)
     for name in ('scale', 'offset', 'viscous', 'coulomb', 'stribeck', 'rotor_inertia'):
         assert getattr(model, name) == pytest.approx(result['effort'][name], rel=1e-4, abs=1e-6)
     assert settings.effort.noise == pytest.approx([0.1] * 7, rel=0.3)

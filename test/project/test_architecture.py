@@ -27,18 +27,11 @@ UNFINISHED = {
             *('nodes.app', 'nodes.contact', 'nodes.dynamics', 'nodes.kinematics', 'nodes.output'),
             *('nodes.reporting', 'nodes.robot', 'nodes.services'),
         },
-        {
-            *('nodes.robot.context', 'nodes.robot.load_topics', 'nodes.robot.waiting'),
-            *('nodes.robot.part', 'nodes.output.short_way'),
-        },
-        {'estimation', 'estimation.contact'},
+        {'nodes.robot.context', 'nodes.robot.load_topics', 'nodes.robot.waiting'},
     ],
-    'imports': {('recordings', 'nodes'), ('estimation.contact', 'estimation')},
+    'imports': {('recordings', 'nodes')},
     'long files': {
         'nodes/robot/context.py',
-        'nodes/dynamics/dynamics_node.py',
-        'nodes/parameters/groups.py',
-        'nodes/input/state.py',
         'nodes/wire/cdr.py',
     },
 }

@@ -1,4 +1,4 @@
 """Whether there is a contact, and where: detector, thresholds, hypotheses, surface of the links.
 
-May import ``robot``, what is below it, and ``estimation.noise``.
+May import ``robot`` and what is below it.
 """

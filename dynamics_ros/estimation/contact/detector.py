@@ -7,13 +7,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.contact.excess import UNWATCHED
-from dynamics_ros.kernels import Step, sum_of
 from dynamics_ros.multibody.arguments import check_not_negative, finite_vector, per_entry
 
 if TYPE_CHECKING:
@@ -59,6 +58,20 @@ class ContactReport:
     link: str
     collision_latched: bool
     since: int
+
+
+class Exceeded(NamedTuple):
+    """Which thresholds external torques exceed.
+
+    Attributes:
+        added: (nv) what motion adds to the thresholds [Nm or N].
+        above: (2, nv) where that of contact, of collision, is exceeded.
+        excess: above zero if any is.
+    """
+
+    added: Vector
+    above: Vector | NDArray[np.bool_]
+    excess: float
 
 
 class ContactDetector:
@@ -128,6 +141,11 @@ class ContactDetector:
         return self._constants + self._added
 
     @property
+    def constants(self) -> Vector:
+        """(2, nv) the thresholds at rest."""
+        return self._constants
+
+    @property
     def contact_thresholds(self) -> Vector:
         """(nv) the first row."""
         return self.thresholds[0]
@@ -180,68 +198,37 @@ class ContactDetector:
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
         """
+        return self.take(stamp, self.compare(stamp, external_torque, ignored, v))
+
+    def compare(
+        self,
+        stamp: int,
+        external_torque: ArrayLike,
+        ignored: NDArray[np.bool_] | None = None,
+        v: ArrayLike | None = None,
+    ) -> Exceeded:
+        """Compare a sample with the thresholds; arguments and errors as of ``update``."""
         torque = self._vector('external_torque', external_torque)
         velocity = self._still if v is None else self._vector('v', v)
         if ignored is not None:
             torque = np.where(ignored, 0.0, torque)
-        added, above, excess = self._kernel.call(
-            torque, velocity, self._finite, self._velocity_term
-        )
-        if self._follows_acceleration:
-            if stamp < self._stamp:
-                self._restart(stamp)
-            more = self._of_acceleration(velocity, (stamp - self._stamp) * 1e-9)
-            added = added + more
-            above, excess = np.abs(torque) > self._constants + added, math.inf
-        return self.take_computed(stamp, added, above, excess)
-
-    @property
-    def constants(self) -> Vector:
-        """(2, nv) the thresholds at rest; another array once they have changed."""
-        return self._constants
-
-    @property
-    def has_steps(self) -> bool:
-        """Whether thresholds are steps of a program: no acceleration in them, all joints watched.
-
-        Infinite numbers are none for kernels.
-        """
-        return not self._follows_acceleration and bool(np.isfinite(self._constants).all())
-
-    def steps(
-        self, torque: Vector, v: Vector, results: Sequence[Vector], thresholds: Sequence[Vector]
-    ) -> list[Step]:
-        """The part of ``update`` that is computed, for a program.
-
-        Args:
-            torque, v: (nv) external torques and velocities.
-            results: (nv), (2, nv) and (1), what ``take_computed`` takes.
-            thresholds: none, or (nv) each for those of contact and of collision.
-        """
-        inputs = (torque, v, self._finite, self._velocity_term)
-        add = sum_of(len(v))
-        return [
-            Step(self._kernel, inputs, tuple(results)),
-            *(Step(add, (row, results[0]), (x,)) for row, x in zip(self._constants, thresholds)),
-        ]
-
-    def take_computed(
-        self, stamp: int, added: Vector, above: Vector | NDArray[np.bool_], excess: float
-    ) -> ContactReport:
-        """Take in a sample of which is known what exceeds what.
-
-        Args:
-            stamp: as of ``update``.
-            added: (nv) what motion adds to thresholds.
-            above: (2, nv) where a threshold of contact, of collision, is exceeded.
-            excess: not above zero where none is.
-        """
+        exceeded = Exceeded(*self._kernel.call(torque, velocity, self._finite, self._velocity_term))
+        if not self._follows_acceleration:
+            return exceeded
         if stamp < self._stamp:
             self._restart(stamp)
-        self._added, self._stamp = added, stamp
+        more = self._of_acceleration(velocity, (stamp - self._stamp) * 1e-9)
+        added = exceeded.added + more
+        return Exceeded(added, np.abs(torque) > self._constants + added, math.inf)
+
+    def take(self, stamp: int, exceeded: Exceeded) -> ContactReport:
+        """Take in a sample of that stamp [ns] that has been compared."""
+        if stamp < self._stamp:
+            self._restart(stamp)
+        self._added, self._stamp = exceeded.added, stamp
         lasting: Sequence[int] = NOBODY
-        if excess > 0.0:
-            lasting = self._above.lasting(stamp, above.tolist())
+        if exceeded.excess > 0.0:
+            lasting = self._above.lasting(stamp, exceeded.above.tolist())
         elif self._above.running:
             self._above.restart()
         if self._above.running:

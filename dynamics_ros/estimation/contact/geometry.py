@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
-from dynamics_ros.estimation import ContactLocator, Surface, links_without_surface, sample_surfaces
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 from dynamics_ros.model.model import ROOT
 from dynamics_ros.robot import Robot
+
+from .location import ContactLocator, links_without_surface
+from .surface import Surface, sample_surfaces
 
 MOST_NAMED = 8
 """Shapes that are named in a message."""

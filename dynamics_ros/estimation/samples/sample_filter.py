@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.contact.sample_departure import MEMORY, QUANTITIES, SETTINGS, positions
-from dynamics_ros.kernels import Step
 from dynamics_ros.multibody.arguments import check_positive, per_entry
 
 if TYPE_CHECKING:
@@ -189,17 +188,6 @@ class SampleFilter(Generic[S]):
         self._told, self._told_at = other._told, other._told_at
         return True
 
-    @property
-    def holds(self) -> bool:
-        """Whether the last sample is in doubt or was refused."""
-        return bool(self._held) or self._refusing or self._stamp is None
-
-    @property
-    def latest(self) -> tuple[int, Vector, Vector, Vector]:
-        """Of the last sample taken: stamp [ns], and (nv) positions, velocities, efforts."""
-        position, v, effort = self._memory[: len(QUANTITIES)].copy()
-        return self._stamp or 0, position, v, effort
-
     def recent(self, stamp: int) -> str:
         """What has been refused in the last moments before a stamp [ns]; empty for nothing."""
         return self._told if 0 <= stamp - self._told_at < TOLD_FOR else ''
@@ -301,39 +289,3 @@ class SampleFilter(Generic[S]):
             words.append(f'{what} ({values[row, i]:.4g})')
         self._told, self._told_at = words[0], sample.time
         return words[0]
-
-
-class PlainSamples(Generic[S]):
-    """The same on arrays that stay, for samples that depart from nothing.
-
-    Attributes:
-        step: of a program.
-    """
-
-    def __init__(self, filter: SampleFilter[S], q: Vector, v: Vector, effort: Vector) -> None:
-        """Prepare steps on the arrays where a program finds the sample."""
-        self._filter = filter
-        self._interval, self._excess = np.zeros((2, 1))
-        size = len(v)
-        self._next = np.zeros((MEMORY, size))
-        inputs = (q, v, effort, filter._memory, self._interval, filter._settings)
-        marks = np.zeros((2, len(QUANTITIES), size))
-        self.step = Step(filter._kernel, inputs, (*marks, self._excess, self._next))
-
-    def begin(self, time: int) -> bool:
-        """Whether a sample of that stamp [ns] is for such a step; it is made ready then."""
-        before = self._filter._stamp
-        if before is None or self._filter.holds or not 0 < time - before <= self._filter._longest:
-            return False
-        self._interval[0] = (time - before) * 1e-9
-        return True
-
-    @property
-    def departs(self) -> bool:
-        """Whether the sample is one to be looked at by ``SampleFilter.take``."""
-        return bool(self._excess[0] > 0.0)
-
-    def finish(self, time: int) -> None:
-        """Take the sample."""
-        self._filter._memory[:] = self._next
-        self._filter._stamp = time

@@ -54,15 +54,14 @@ class Timeline:
             self._turns = other._turns
 
     def skip_to(self, stamp: int) -> None:
-        """Take note of a message that told everything, no older than any before [ns]."""
+        """Take note of a message that told all that is known, no older than any before [ns]."""
         self.newest = self.moment = stamp
         self.due = True
 
-    def add_all(self, values: Array, stamp: int) -> None:
-        """Take in what a message told that ``skip_to`` was told of."""
-        every = np.arange(len(values))
-        self.history.add(every, values, stamp)
-        self.jumps.heard(every)
+    def add_all(self, which: Indices, values: Array, stamp: int) -> None:
+        """Take in what a message told that ``skip_to`` was told of; arguments as of ``add``."""
+        self.history.add(which, values, stamp)
+        self.jumps.heard(which)
 
     def add(
         self, key: Hashable, told: frozenset[int], which: Indices, values: Array, stamp: int

@@ -7,9 +7,9 @@ from typing import NoReturn, TypeVar
 
 from dynamics_ros.nodes.parameters.undeclared import refuse_undeclared
 from dynamics_ros.nodes.reporting.diagnostics import Diagnostics, report_in_turn
+from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.gravity_follower import GravityFollower
-from dynamics_ros.nodes.robot.part import Part
 
 from .executor import Application, run
 from .guarded_node import GuardedNode
@@ -19,7 +19,7 @@ AnyNode = TypeVar('AnyNode', bound=GuardedNode)
 
 def run_alone(
     name: str,
-    make: Callable[[AnyNode, RobotContext], Part],
+    make: Callable[[AnyNode, RobotContext], Component],
     arguments: list[str] | None,
     *,
     subscribe_payload: bool,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn
@@ -14,30 +13,27 @@ from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
-from dynamics_ros.estimation import ContactLocation
+from dynamics_ros.estimation import ContactPipeline, ExternalTorques, WrenchEstimate
+from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.app.standalone import run_alone
-from dynamics_ros.nodes.input.state import RobotState
-from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, topic_names
-from dynamics_ros.nodes.output.short_way import Share, same
+from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap, topic_names
+from dynamics_ros.nodes.output.plan import NOTHING, Group
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.parameters.groups import ContactParameters, ContactRates
 from dynamics_ros.nodes.reporting.results import NoModelError
+from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.large_robots import check_size, is_large
-from dynamics_ros.nodes.robot.part import Part
+from dynamics_ros.nodes.wire.forms import Form
 from dynamics_ros.robot import Robot
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench, FootContacts
 
 from .markers import ContactMarkers
 from .messages import StateForms, filled_estimate, filled_feet, filled_torques, filled_wrench
-from .pipeline import ContactPipeline, ExternalTorques
 from .place import ContactPlace
-from .share import ContactShare, Listened, Told
 
 NAME = 'contact_node'
-
-NEITHER = (False, False)
 
 LIVE = frozenset(
     {'publish_rate', *(f'publish_rates.{n}' for n in ContactRates.__dataclass_fields__)}
@@ -47,13 +43,14 @@ LIVE = frozenset(
 """Parameters that the estimators know nothing of; all others need them to be built anew."""
 
 
-class Contact(Part):
+class Contact(Component):
     """Publishes what the robot feels."""
 
     uses_masses = True
 
     def __init__(self, node: Node, context: RobotContext) -> None:
-        super().__init__(node, context)
+        super().__init__(node)
+        self.context = context
         self.parameters = ParameterSet(node, ContactParameters)
         self.parameters.add_check(self._check)
         self._check(self.parameters.values)
@@ -62,18 +59,18 @@ class Contact(Part):
         self._place = ContactPlace(context, lambda: self.parameters.values.location, self.faults)
         self._state_forms = StateForms()
         self._external: ExternalTorques | None = None
-        self._share: ContactShare | None = None
-        self._share_made_of: tuple[object, ...] = ()
+        self._judged: RobotState | None = None
+        self._estimates: tuple[WrenchEstimate, ...] | None = None
         self._wrench_outputs: list[tuple[Output, Output]] = []
-        self._torques = Output(node, JointState, '~/external_torques', outbox=context.outbox)
-        self._state = Output(node, ContactStateMessage, '~/contact_state', outbox=context.outbox)
-        self._feet = Output(node, FootContacts, '~/foot_contacts', outbox=context.outbox)
-        self._markers = Output(node, MarkerArray, '~/markers', outbox=context.outbox)
+        self._torques = Output(node, JointState, '~/external_torques')
+        self._state = Output(node, ContactStateMessage, '~/contact_state')
+        self._feet = Output(node, FootContacts, '~/foot_contacts')
+        self._markers = Output(node, MarkerArray, '~/markers')
         self._drawing = ContactMarkers(
             self._markers, context, self._place, lambda: self.parameters.values.markers
         )
         self._frame_outputs = FrameOutputs(
-            node, {'wrench': WrenchStamped, 'estimate': ExternalWrench}, context.outbox
+            node, {'wrench': WrenchStamped, 'estimate': ExternalWrench}
         )
         for name, action in (
             ('tare', self._tare),
@@ -106,8 +103,7 @@ class Contact(Part):
         if self._pipeline is not None:
             self._drawing.erase(len(prepared.frames), len(self._pipeline.frames))
         self._pipeline = prepared
-        # What belongs to the robot before goes with it, whether or not another state comes.
-        self._share, self._share_made_of, self._external = None, (), None
+        self._external = self._judged = self._estimates = None
         self._place.adopt(prepared)
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
@@ -148,143 +144,110 @@ class Contact(Part):
             ContactPipeline(built.robot, values, built.default_frame)
 
     def _changed(self, names: frozenset[str]) -> None:
-        self.context.leave_short_way()
+        self.context.begin_epoch()
         if names - LIVE:
             self.context.rebuild(NAME)
 
     # --- topics ---------------------------------------------------------------------------------
 
-    def follow(self, state: RobotState) -> None:
-        """Run the estimators: a gap would start them anew."""
-        if self._pipeline is not None:
-            self._pipeline.update(state)
-
-    def update(self, state: RobotState) -> None:
+    def observe(self, state: RobotState) -> None:
         """Run the estimators, whoever listens: they live on having seen every state."""
-        pipeline = self._pipeline
+        pipeline, self._estimates = self._pipeline, None
         if pipeline is None:
             return
         external = self._external = pipeline.update(state)
         self.silence, self.caution = pipeline.silence, pipeline.caution
-        if external is None:
-            return
-        stamp, state = state.stamp_bytes, pipeline.judged or state
-        place = self._place.update(state, external)
-        now, values = time.monotonic(), self.parameters.values
-        rates, general = values.publish_rates, values.publish_rate
-        root = self.context.root_frame_id()
-        if self._torques.due(now, rates.external_torques, general):
-            self._torques.send(filled_torques(self._torques.form, pipeline, external), stamp)
-        if self._state.due(now, rates.contact_state, general):
-            known = place is not None and self._place.known(place)
-            link = self._point_frame_id(place)
-            form = self._state_forms.filled(
-                self._state.form, pipeline, external, place, known, root, link
-            )
-            self._state.send(form, stamp)
-        if pipeline.feet is not None and self._feet.due(now, rates.foot_contacts, general):
-            contacts = pipeline.foot_contacts(state, external.values)
-            self._feet.send(filled_feet(self._feet.form, contacts, state, root), stamp)
-        # Whether anybody wants what is the dearest of all to compute.
-        due = [
-            (wrench.due(now, rates.wrench, general), detailed.due(now, rates.estimate, general))
-            for wrench, detailed in self._wrench_outputs
-        ]
-        show = self._markers.due(now, values.markers.rate)
-        if not show and due.count(NEITHER) == len(due):
-            return
-        estimates = pipeline.wrenches(state, external.values)
-        if not estimates:
-            self.caution = pipeline.caution
-            return
-        for estimate, outputs, (wrench_due, detailed_due) in zip(
-            estimates, self._wrench_outputs, due, strict=True
-        ):
-            in_root = estimate.expressed_in == pipeline.robot.root_frame
-            frame_id = root if in_root else self.context.frame_id(estimate.expressed_in)
-            wrench, detailed = outputs
-            if wrench_due:
-                wrench.send(filled_wrench(wrench.form, estimate, frame_id), stamp)
-            if detailed_due:
-                form = filled_estimate(detailed.form, pipeline, state, estimate, frame_id)
-                detailed.send(form, stamp)
-        if show:
-            self._drawing.publish(state, external, estimates, place)
+        if external is not None:
+            self._judged = pipeline.judged or state
+            self._place.update(self._judged, external)
 
-    def share(self, now: float) -> Share | None:
-        """All but feet, of one contact frame."""
-        pipeline, external, state = self._pipeline, self._external, self.context.state
-        if self.silence:
-            return None
-        if pipeline is None or external is None or state is None or not pipeline.is_plain:
-            return None
-        listened = self._listened(now)
-        if listened is None:
-            return None
-        place, root = self._place.latest, self.context.root_frame_id()
-        in_root = pipeline.axes == pipeline.robot.root_frame
-        known = place is not None and self._place.known(place)
-        made_of = (
-            *(pipeline, self.context.buffer, self.context.names, external.report, place, known),
-            *(*listened, *pipeline.made_of()),
-        )
-        if self._share is None or not same(made_of, self._share_made_of) or self._share.over:
-            told = Told(
-                state,
-                external,
-                place,
-                known,
-                root,
-                root if in_root else self.context.frame_id(pipeline.axes),
-                self._point_frame_id(place),
-            )
-            assert self.context.buffer is not None
-            self._share = ContactShare(
-                pipeline, self.context.buffer, told, listened, lambda: self._place.latest
-            )
-            self._share_made_of = made_of
-        return self._share.share._replace(until=self._markers.due_at(now))
-
-    def _point_frame_id(self, place: ContactLocation | None) -> str:
-        found = place is not None and place.point_frame
-        return self.context.frame_id(found) if found else ''
-
-    def catch_up(self, state: RobotState, states: int) -> None:
-        """Ask for the place of a contact, and publish markers."""
-        pipeline, share = self._pipeline, self._share
-        if pipeline is None or share is None:
-            return
-        pipeline.tell(state.time)
-        self.caution = pipeline.caution
-        external = self._external = share.torques()
-        place = self._place.update(state, external)
-        self.pass_over(states - 1)
-        if self._markers.due(time.monotonic(), self.parameters.values.markers.rate):
-            estimates = pipeline.wrenches(state, external.values)
-            self._drawing.publish(state, external, estimates, place)
-
-    def pass_over(self, states: int) -> None:
-        """Count what markers leave out."""
-        if self._markers.listened_to(time.monotonic()):
-            self._markers.skip(states)
-
-    def _listened(self, now: float) -> Listened | None:
-        """What everybody who listens wants of every state; None where somebody wants it less."""
+    def groups(self) -> list[Group]:
+        """External torques, contact state, feet, wrenches, estimates and markers."""
+        pipeline = self._pipeline
+        if pipeline is None:
+            return []
         values = self.parameters.values
-        rates, wrench, detailed = values.publish_rates, *self._wrench_outputs[0]
-        wanted = [
-            output.listened_to_always(now, own, values.publish_rate)
-            for output, own in (
-                (self._torques, rates.external_torques),
-                (self._state, rates.contact_state),
-                (wrench, rates.wrench),
-                (detailed, rates.estimate),
-            )
+        rates, markers = values.publish_rates, values.markers.rate
+        root = self.context.root_frame_id()
+        fill: Callable[[], Form | None]
+        groups = [
+            self._group(self._torques, rates.external_torques, self._filled_torques),
+            self._group(self._state, rates.contact_state, partial(self._filled_state, root)),
         ]
-        if None in wanted or self._markers.wants_more_than_looks(now, values.markers.rate):
+        if pipeline.feet is not None:
+            fill = partial(self._filled_feet, root)
+            groups.append(self._group(self._feet, rates.foot_contacts, fill))
+        for i, (wrench, detailed) in enumerate(self._wrench_outputs):
+            axes = pipeline.axes[i]
+            in_root = axes == pipeline.robot.root_frame
+            frame_id = root if in_root else self.context.frame_id(axes)
+            fill = partial(self._filled_wrench, i, wrench, frame_id)
+            groups.append(self._group(wrench, rates.wrench, fill))
+            fill = partial(self._filled_estimate, i, detailed, frame_id)
+            groups.append(self._group(detailed, rates.estimate, fill))
+        show = Group(self._markers, markers, NOTHING, 'markers', fill=self._drawn)
+        return [*groups, show]
+
+    def _group(self, output: Output, rate: float, fill: Callable[[], Form | None]) -> Group:
+        rate = cap(rate, self.parameters.values.publish_rate)
+        return Group(output, rate, NOTHING, 'contacts', fill=fill)
+
+    def _told(self) -> tuple[ContactPipeline, RobotState, ExternalTorques]:
+        """What the last state has said."""
+        assert self._pipeline is not None
+        assert self._judged is not None
+        assert self._external is not None, 'else it is silent'
+        return self._pipeline, self._judged, self._external
+
+    def _filled_torques(self) -> Form:
+        pipeline, _, external = self._told()
+        return filled_torques(self._torques.form, pipeline, external)
+
+    def _filled_state(self, root: str) -> Form:
+        pipeline, _, external = self._told()
+        place = self._place.latest
+        return self._state_forms.filled(
+            self._state.form,
+            pipeline,
+            external,
+            place,
+            place is not None and self._place.known(place),
+            root,
+            self.context.frame_id(place.point_frame) if place else '',
+        )
+
+    def _filled_feet(self, root: str) -> Form:
+        pipeline, state, external = self._told()
+        contacts = pipeline.foot_contacts(state, external.values)
+        return filled_feet(self._feet.form, contacts, state, root)
+
+    def _wrenches(self) -> tuple[WrenchEstimate, ...]:
+        """Those of the last state, dearest of all to compute: only when somebody wants them."""
+        if self._estimates is None:
+            pipeline, state, external = self._told()
+            self._estimates = pipeline.wrenches(state, external.values)
+            self.caution = pipeline.caution
+        return self._estimates
+
+    def _filled_wrench(self, i: int, output: Output, frame_id: str) -> Form | None:
+        estimates = self._wrenches()
+        if not estimates:
             return None
-        outputs = (self._torques, self._state, wrench, detailed)
-        return Listened(*(output if x else None for output, x in zip(outputs, wanted)))
+        return filled_wrench(output.form, estimates[i], frame_id)
+
+    def _filled_estimate(self, i: int, output: Output, frame_id: str) -> Form | None:
+        estimates = self._wrenches()
+        if not estimates:
+            return None
+        pipeline, state, _ = self._told()
+        return filled_estimate(output.form, pipeline, state, estimates[i], frame_id)
+
+    def _drawn(self) -> Form | None:
+        estimates = self._wrenches()
+        if not estimates:
+            return None
+        _, state, external = self._told()
+        return self._drawing.filled(state, external, estimates, self._place.latest)
 
     # --- services -------------------------------------------------------------------------------
 
@@ -293,7 +256,6 @@ class Contact(Part):
             try:
                 if self._pipeline is None:
                     raise NoModelError(self.problem or 'no robot_description has been accepted yet')
-                self.context.leave_short_way()
                 response.message = action(self._pipeline)
                 response.success = True
             except DynamicsRosError as error:

@@ -14,18 +14,22 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from visualization_msgs.msg import MarkerArray
 
-from dynamics_ros.estimation import ContactLocation, ContactState, WrenchEstimate
-from dynamics_ros.nodes.input.state import RobotState
+from dynamics_ros.estimation import (
+    ContactLocation,
+    ContactState,
+    ExternalTorques,
+    WrenchEstimate,
+)
+from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.output import markers
 from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.nodes.parameters.groups import ArrowParameters
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.names import FrameNames
 from dynamics_ros.nodes.wire.conversions import Array
-from dynamics_ros.nodes.wire.forms import MessageForm, fill
+from dynamics_ros.nodes.wire.forms import Form, MessageForm, fill
 from dynamics_ros.robot import Robot
 
-from .pipeline import ExternalTorques
 from .place import ContactPlace
 
 COLORS = {
@@ -82,14 +86,14 @@ class ContactMarkers:
         self._output, self._context, self._place = output, context, place
         self._settings = settings
 
-    def publish(
+    def filled(
         self,
         state: RobotState,
         external: ExternalTorques,
         estimates: Sequence[WrenchEstimate],
         place: ContactLocation | None,
-    ) -> None:
-        """Publish what is drawn of a state."""
+    ) -> Form:
+        """What is drawn of a state."""
         settings = self._settings()
         link = place.link if place else external.report.link
         drawn = _Drawn(len(estimates), external.report.state, link, self._context.names, settings)
@@ -104,12 +108,11 @@ class ContactMarkers:
         if place is None:
             form = self._output.form(drawn, partial(self._message, state, None, None), paths)
             fill(form, numbers)
-            self._output.send(form, state.stamp_bytes)
-            return
+            return form
         # The surface of the touched link has many points, seldom twice the same: nothing to keep.
         whole = MessageForm(self._message(state, place, poses.of(place.link), drawn), paths)
         fill(whole, numbers)
-        self._output.publish(whole.message(state.stamp_bytes))
+        return whole
 
     def erase(self, frames: int, before: int) -> None:
         """Take away the arrows of frames of which there were more before."""

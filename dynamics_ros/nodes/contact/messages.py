@@ -9,15 +9,20 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Vector3, WrenchStamped
 
-from dynamics_ros.estimation import ContactLocation, FootContacts, WrenchEstimate
-from dynamics_ros.nodes.input.state import RobotState
+from dynamics_ros.estimation import (
+    ContactLocation,
+    ContactPipeline,
+    ContactReport,
+    ExternalTorques,
+    FootContacts,
+    WrenchEstimate,
+)
+from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.wire.conversions import empty_efforts, header, wrench_stamped
 from dynamics_ros.nodes.wire.forms import Form, fill
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench
 from dynamics_ros_msgs.msg import FootContacts as FootContactsMessage
-
-from .pipeline import ContactPipeline, ExternalTorques
 
 STATE_NUMBERS = (
     *('external_torques', 'contact_thresholds', 'collision_thresholds'),
@@ -74,7 +79,10 @@ class StateForms:
     """Contact states filled in; what stays as it is is not written again."""
 
     def __init__(self) -> None:
-        self._written: tuple[Form | None, ContactLocation | None] = None, None
+        self._place: ContactLocation | None = None
+        self._report: ContactReport | None = None
+        self._names: tuple[object, ...] = ()
+        self._form: Form | None = None
 
     def filled(
         self,
@@ -95,21 +103,33 @@ class StateForms:
             known: whether its point may be relied on.
             frame_id, point_frame_id: of the root and of the link of the place.
         """
-        report, names = external.report, pipeline.joint_names
-        link, latched = place.link if place else report.link, report.collision_latched
-        # Not yet a StateKey: a plain tuple is made more quickly.
-        key = frame_id, int(report.state), link, known, point_frame_id, latched, names
-        form = forms(key, empty_state, STATE_NUMBERS)
-        torques, contact, collision, *where = form.numbers
+        report, form = external.report, self._form
+        names = known, frame_id, point_frame_id, pipeline.joint_names
+        if (
+            form is None
+            or report is not self._report
+            or place is not self._place
+            or names != self._names
+        ):
+            self._report, self._place, self._names = report, place, names
+            link, latched = place.link if place else report.link, report.collision_latched
+            key = StateKey(
+                frame_id,
+                int(report.state),
+                link,
+                known,
+                point_frame_id,
+                latched,
+                pipeline.joint_names,
+            )
+            form = self._form = forms(key, empty_state, STATE_NUMBERS)
+            for numbers, value in zip(form.numbers[3:], _numbers_of(place), strict=True):
+                numbers[:] = value
+        torques, contact, collision, *_ = form.numbers
         order, thresholds = pipeline.joint_indices, pipeline.detector.thresholds
         torques[:] = external.values[order]
         contact[:] = thresholds[0, order]
         collision[:] = thresholds[1, order]
-        before, its_place = self._written
-        if form is not before or place is not its_place:
-            for numbers, value in zip(where, _numbers_of(place), strict=True):
-                numbers[:] = value
-            self._written = form, place
         return form
 
 

@@ -11,18 +11,22 @@ from rclpy.task import Future
 from std_msgs.msg import ColorRGBA
 
 from dynamics_ros.errors import DynamicsRosError
-from dynamics_ros.estimation import ContactLocation, ContactLocator, ContactState
+from dynamics_ros.estimation import (
+    ContactLocation,
+    ContactLocator,
+    ContactPipeline,
+    ContactState,
+    ExternalTorques,
+)
 from dynamics_ros.estimation.contact.geometry import ContactGeometry
+from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.app.worker import SupersededError, Worker
-from dynamics_ros.nodes.input.state import RobotState
 from dynamics_ros.nodes.output import markers
 from dynamics_ros.nodes.output.outputs import RateLimit
 from dynamics_ros.nodes.parameters.groups import LocationParameters
 from dynamics_ros.nodes.reporting.results import FaultLog
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.wire.conversions import Array
-
-from .pipeline import ContactPipeline, ExternalTorques
+from dynamics_ros.nodes.wire.conversions import Array, time_message
 
 SURFACE, FORCE = 'touched_link', 'contact_force'
 """Namespaces of the markers."""
@@ -104,18 +108,17 @@ class ContactPlace:
 
         self._submit(make, take, GEOMETRY)
 
-    def update(self, state: RobotState, external: ExternalTorques) -> ContactLocation | None:
-        """The latest place of the contact that is there; asks for the next one."""
+    def update(self, state: RobotState, external: ExternalTorques) -> None:
+        """Ask for the place of the contact that is there, as often as it is asked for."""
         if external.report.state is ContactState.NONE:
             if self._found is not None or self._pending:
                 self._end()
-            return None
+            return
         locator = self._locator
         if locator is None or self._pending:
-            return self._found
+            return
         if self._rate.passes(time.monotonic(), self._settings().rate):
             self._ask(locator, state, external)
-        return self._found
 
     @property
     def latest(self) -> ContactLocation | None:
@@ -145,7 +148,7 @@ class ContactPlace:
             scale: length of an arrow per force [m/N].
             width: diameter of an arrow [m].
         """
-        head = self._context.root_header(state.stamp)
+        head = self._context.root_header(time_message(state.time))
         if place is None or link_pose is None or not place.point_frame:
             return [markers.removed(head, SURFACE), markers.removed(head, FORCE)]
         patches = self._geometry.surfaces[place.link].coarse

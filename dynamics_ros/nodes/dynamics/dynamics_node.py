@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,20 +11,19 @@ import numpy as np
 from sensor_msgs.msg import JointState
 
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
+from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.kernels import Kernel, Step
 from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.app.standalone import run_alone
-from dynamics_ros.nodes.input.state import RobotState
-from dynamics_ros.nodes.output.outputs import Output
-from dynamics_ros.nodes.output.replies import Answer, Replies, Reply
-from dynamics_ros.nodes.output.short_way import Share
+from dynamics_ros.nodes.output.outputs import Output, cap
+from dynamics_ros.nodes.output.plan import FRESH, Filled, Group
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.parameters.groups import DynamicsParameters, PayloadParameters
 from dynamics_ros.nodes.robot.builder import PayloadRequest
+from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.large_robots import is_large
 from dynamics_ros.nodes.robot.load_topics import LoadPublisher, gravity_in_root
-from dynamics_ros.nodes.robot.part import Part
 from dynamics_ros.nodes.robot.request_kernels import kernel
 from dynamics_ros.nodes.services.request_state import (
     RequestedState,
@@ -90,21 +88,21 @@ class Prepared:
     commands: Kernel | None
 
 
-class Dynamics(Part):
+class Dynamics(Component):
     """Publishes the torques that carry the robot, and decides what it carries."""
 
     uses_masses = True
 
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
-        super().__init__(node, context)
+        super().__init__(node)
+        self.context = context
         self.parameters = ParameterSet(node, DynamicsParameters)
         self.parameters.add_check(self._check)
         self._check(self.parameters.values)
         self.parameters.add_listener(self._changed)
         self._prepared: Prepared | None = None
-        self._commanding = GravityCommands(node, context, self.parameters, self._replan)
-        self._torques = Output(node, JointState, '~/gravity_torques', outbox=context.outbox)
-        self._replies = Replies(())
+        self._commanding = GravityCommands(node, context, self.parameters, self._commands_changed)
+        self._torques = Output(node, JointState, '~/gravity_torques')
         self._load = LoadPublisher(node, context)
         for kind, name, handler in (
             (ComputeInverseDynamics, 'compute_inverse_dynamics', self._inverse_dynamics),
@@ -142,7 +140,6 @@ class Dynamics(Part):
         """Have the topics of these joints, and tell the payload."""
         self._prepared = prepared
         self._commanding.adopt(prepared.commands)
-        self._replies = self._plan(prepared)
         assert self.context.built is not None
         self._load.tell(self.context.built.request)
 
@@ -209,8 +206,7 @@ class Dynamics(Part):
             required_frame(self.context, robot, values.payload.frame, 'payload.frame')
 
     def _changed(self, names: frozenset[str]) -> None:
-        self.context.leave_short_way()
-        self._replies.renew()
+        self.context.begin_epoch()
         if any(name.startswith('payload.') for name in names):
             payload = _payload_of(self.parameters.values.payload)
             self.context.change_reported('payload', lambda now: replace(now, payload=payload))
@@ -220,70 +216,55 @@ class Dynamics(Part):
 
     # --- topics ---------------------------------------------------------------------------------
 
-    def update(self, state: RobotState) -> None:
-        """Publish the torques that hold the robot at rest against gravity."""
+    def observe(self, state: RobotState) -> None:
+        """Take a state in for the identification of a payload."""
+        self.silence = ''
         self._identification.update(state)
-        self.silence = self.stale_silence(state)
+
+    def groups(self) -> list[Group]:
+        """The torques that hold the robot at rest against gravity, and those of commands."""
         self.caution = self._commanding.caution()
-        if not self.silence:
-            self._replies.send(time.monotonic(), state.stamp_bytes, self.context.names)
-
-    def share(self, now: float) -> Share | None:
-        """Gravity torques and commands."""
-        plan = self._replies.plan(now, self.context.names)
-        if self.silence or plan is None or self._identification.watching:
-            return None
-        return Share(plan.program.steps, plan.sent, until=self._replies.due_at(now))
-
-    def catch_up(self, state: RobotState, states: int) -> None:
-        """Publish whatever has a low rate."""
-        self._replies.catch_up(time.monotonic(), state.stamp_bytes, states)
-
-    def pass_over(self, states: int) -> None:
-        """Count what a low rate leaves out."""
-        self._replies.pass_over(states)
-
-    def _plan(self, prepared: Prepared) -> Replies:
-        """The answers to states."""
-        replies = [
-            Reply(
-                self._torques,
+        prepared = self._prepared
+        if prepared is None:
+            return []
+        torques = self._torques
+        groups = [
+            Group(
+                torques,
                 self._rate('gravity_torques'),
-                lambda: self._answer(
-                    self._torques.form(prepared.names, empty_efforts, ('effort',)),
-                    prepared.torques,
+                FRESH,
+                'gravity torques',
+                lambda: self._filled(
+                    torques.form(prepared.names, empty_efforts, ('effort',)), prepared.torques
                 ),
             )
         ]
         output, kernel = self._commanding.output, self._commanding.kernel
         if output is not None and kernel is not None:
             count = kernel.trace.outputs[0].size
-            replies.append(
-                Reply(
+            groups.append(
+                Group(
                     output,
                     self._rate('gravity_commands'),
-                    lambda: self._answer(output.form(count, gravity_commands, ('data',)), kernel),
+                    FRESH,
+                    'gravity commands',
+                    lambda: self._filled(output.form(count, gravity_commands, ('data',)), kernel),
                 )
             )
-        return Replies(replies)
+        return groups
 
-    def _replan(self) -> None:
-        """Answer the next state with commands, or no longer."""
-        self.context.leave_short_way()
+    def _commands_changed(self) -> None:
+        """Have the next state be answered with commands, or no longer."""
+        self.context.begin_epoch()
         self.caution = self._commanding.caution()
-        if self._prepared is not None:
-            self._replies = self._plan(self._prepared)
 
-    def _rate(self, name: str) -> Callable[[], tuple[float, float]]:
-        def rate() -> tuple[float, float]:
-            values = self.parameters.values
-            return getattr(values.publish_rates, name), values.publish_rate
+    def _rate(self, name: str) -> float:
+        values = self.parameters.values
+        return cap(getattr(values.publish_rates, name), values.publish_rate)
 
-        return rate
-
-    def _answer(self, form: Form, kernel: Kernel) -> Answer:
+    def _filled(self, form: Form, kernel: Kernel) -> Filled:
         assert self.context.buffer is not None, 'whoever answers has been told of a state'
-        return Answer(form, (Step(kernel, (self.context.buffer.q,), form.numbers),))
+        return Filled(form, (Step(kernel, (self.context.buffer.q,), form.numbers),))
 
     # --- services -------------------------------------------------------------------------------
 

@@ -30,18 +30,18 @@ class GravityCommands:
         node: ManagedNode,
         context: RobotContext,
         parameters: ParameterSet[DynamicsParameters],
-        replan: Callable[[], None],
+        changed: Callable[[], None],
     ) -> None:
         """Begin, silent.
 
         Args:
             node, context, parameters: of dynamics_node.
-            replan: told when commands begin or end.
+            changed: told when commands begin or end.
         """
         self._node = node
         self._context = context
         self._parameters = parameters
-        self._replan = replan
+        self._changed = changed
         self._topic: Output | None = None
         self._started = False
         self.kernel: Kernel | None = None
@@ -70,7 +70,7 @@ class GravityCommands:
         """Be a managed node from the first joints on."""
         if self._node.managed or not self._parameters.values.command_joints:
             return
-        self._node.manage(self, self._replan)
+        self._node.manage(self, self._changed)
         if self._started:
             self._begin()
 
@@ -103,9 +103,7 @@ class GravityCommands:
         """
         if not self._parameters.values.command_joints:
             raise InvalidArgumentError('command_joints', 'empty', 'the joints of the controller')
-        self._topic = Output(
-            self._node, Float64MultiArray, '~/gravity_commands', outbox=self._context.outbox
-        )
+        self._topic = Output(self._node, Float64MultiArray, '~/gravity_commands')
 
     def activate(self) -> None:
         """Nothing to do: states are answered with commands from now on."""
@@ -116,7 +114,6 @@ class GravityCommands:
         if topic is None or kernel is None or self._parameters.values.commands_at_end == 'hold':
             return
         topic.publish(gravity_commands(kernel.trace.outputs[0].size))
-        self._context.outbox.empty()
         topic.wait_until_received(DELIVERY)
 
     def cleanup(self) -> None:

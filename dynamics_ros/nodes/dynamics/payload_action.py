@@ -15,8 +15,8 @@ from rclpy.task import Future
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation import PayloadEstimate, PayloadIdentifier
-from dynamics_ros.nodes.contact.estimators import effort_model, per_velocity
-from dynamics_ros.nodes.input.state import RobotState
+from dynamics_ros.estimation.contact_estimators import effort_model, per_velocity
+from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.parameters.groups import IdentificationParameters
 from dynamics_ros.nodes.reporting.results import FaultLog, failure, success
 from dynamics_ros.nodes.robot.builder import PayloadRequest
@@ -191,14 +191,13 @@ class PayloadAction:
         identifier = PayloadIdentifier(
             bare,
             frame,
-            effort_model=effort_model(bare, values),
+            effort_model=effort_model(bare, values.effort, values.friction),
             effort_noise=noise,
             effort_sampling=values.effort.sampling,
         )
         now = time.monotonic()
         over: Future[None] = Future(executor=self._context.executor)
         self._watch = _Watch(handle, robot, identifier, now, now + duration, over, now)
-        self._context.leave_short_way()
         self._timer.reset()
         return self._watch
 

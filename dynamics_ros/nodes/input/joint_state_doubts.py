@@ -8,9 +8,10 @@ from rclpy.node import Node
 
 from dynamics_ros.errors import printable
 from dynamics_ros.estimation.samples.position_check import joints_far_beyond_limits, told_together
+from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.robot import Robot
 
-from .state import ODOMETRY, RobotState, StateBuffer
+from .state import ODOMETRY, StateBuffer
 
 MOST_NAMED = 8
 

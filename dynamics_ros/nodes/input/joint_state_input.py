@@ -15,7 +15,7 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
-from dynamics_ros.nodes.wire.cdr import JointStateReader, Layout, MalformedMessageError
+from dynamics_ros.nodes.wire.cdr import JointStateReader, MalformedMessageError
 from dynamics_ros.nodes.wire.conversions import JointValues, joint_values
 from dynamics_ros.nodes.wire.fallbacks import Fallback, forced
 from dynamics_ros.nodes.wire.rclpy_private import lost_messages, take_waiting
@@ -58,7 +58,6 @@ class JointStateInput:
     Attributes:
         superseded: messages that were at most merged, not answered, since newer ones were waiting.
         backlog: how many of those that wait are answered.
-        short_way: answers most messages by itself; None while there is none.
         topic: that it subscribes to, as it was named.
     """
 
@@ -79,7 +78,6 @@ class JointStateInput:
         """
         self.superseded = 0
         self.backlog = Backlog()
-        self.short_way: Callable[[bytes], bool] | None = None
         self._reader = JointStateReader()
         self._handle = handle
         self._refuse = refuse
@@ -143,14 +141,7 @@ class JointStateInput:
         """
         return max(self._losses.add(lost_messages(self._subscription)), self._missed)
 
-    @property
-    def layout(self) -> Layout | None:
-        """Of the last message; None where it was not read from bytes."""
-        return self._reader.layout
-
     def _pass_on(self, message: Any, answer: bool) -> None:
-        if answer and self.short_way is not None and self.short_way(message):
-            return
         try:
             values = self._read(message)
         except MalformedMessageError as error:

@@ -8,16 +8,14 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError, shortened
 from dynamics_ros.estimation.samples.history import NEVER, Stamps
 from dynamics_ros.estimation.samples.moving_base import BaseSample, MovingBase
+from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.samples.timeline import Timeline
-from dynamics_ros.kernels import Step, ordered
-from dynamics_ros.nodes.wire.cdr import STAMP
 from dynamics_ros.nodes.wire.conversions import (
     NANOSECONDS,
     Array,
@@ -30,7 +28,7 @@ from dynamics_ros.nodes.wire.conversions import (
 )
 from dynamics_ros.robot import Robot
 
-from .resolution import RefusedMessage, Resolution
+from .resolution import RefusedMessage, Resolution, Selection
 
 ODOMETRY = 'odom'
 
@@ -45,49 +43,18 @@ MOST_RESOLUTIONS = 16
 """Lists of names that are remembered: one for each publisher on the topic."""
 
 
-class RobotState(NamedTuple):
-    """What is known of the robot at one moment.
+class Whole(NamedTuple):
+    """What a message said that told all that is known.
 
     Attributes:
-        seconds, nanoseconds: of the newest moment that all publishers in step have told about:
-            with one publisher, the stamp of its message.
-        q, v, effort: at that moment, in the order of the model; what is missing in v or effort is
-            zero.
-        velocity_missing, effort_missing: joints without a velocity or effort, or an old one
-            beside a new position.
-        stale: joints, or 'odom', last heard of too long before the stamp.
-        stale_mask: (nv) the same as a mask.
-        ages: (nv) how much older than the stamp what is known of each joint is [ns]; zero where
-            it was told later as well; None when all is of one message.
-
-    Nobody writes into its arrays, so that they may be kept.
+        time: its stamp [ns].
+        selection: which quantities it told.
+        values: of them.
     """
 
-    seconds: int
-    nanoseconds: int
-    q: Array
-    v: Array
-    effort: Array
-    velocity_missing: tuple[str, ...]
-    effort_missing: tuple[str, ...]
-    stale: tuple[str, ...]
-    stale_mask: NDArray[np.bool_]
-    ages: Stamps | None = None
-
-    @property
-    def stamp(self) -> Time:
-        """The stamp as a message."""
-        return Time(sec=self.seconds, nanosec=self.nanoseconds)
-
-    @property
-    def time(self) -> int:
-        """The stamp [ns]."""
-        return self.seconds * NANOSECONDS + self.nanoseconds
-
-    @property
-    def stamp_bytes(self) -> bytes:
-        """The stamp as forms take it."""
-        return STAMP.pack(self.seconds, self.nanoseconds)
+    time: int
+    selection: Selection
+    values: Array
 
 
 class StateBuffer:
@@ -101,7 +68,6 @@ class StateBuffer:
     Attributes:
         neutral: (nq) the configuration in which every joint transform is the identity.
         q, v, effort: those of the state that is being answered, always in the same arrays.
-        received: bytes of the numbers of a message, where ``order_step`` takes them from.
         timeline: what is known, in time.
     """
 
@@ -119,27 +85,26 @@ class StateBuffer:
         self._slots = {name: slot for slot, name in enumerate(self.joint_names)}
         followers = {joint.name for joint in model.joints if joint.leader is not None}
         self._ignored = frozenset(ignored_names) | followers
-        self._resolution = Resolution((), self._slots, self._ignored)
-        self._resolutions = {self._resolution.names: self._resolution}
         self._base_nq = model.root_joint_nq
         self._base_nv = model.root_joint_nv
         self.neutral = robot.neutral()
         numbers = np.concatenate((self.neutral, np.zeros(2 * robot.nv)))
+        self._blank = numbers.copy()
         self.q, self.v, self.effort = np.split(numbers, (robot.nq, robot.nq + robot.nv))
-        self._numbers, self._received = numbers, np.zeros(len(numbers))
-        self.received = self._received.data.cast('B')
         size = len(single)
+        # Of positions, velocities and efforts of the joints, in q, v and effort behind each other.
+        self._places = np.concatenate(
+            (self._q_index, robot.nq + self._v_index, robot.nq + robot.nv + self._v_index)
+        )
+        self._resolution = self._resolve(())
+        self._resolutions = {self._resolution.names: self._resolution}
         # Its quantities: positions, then velocities, then efforts.
         self.timeline = Timeline(3 * size, MovingBase(self._carried))
-        # Stamp of a state that is in q, v and effort only: all that is known, all of it finite.
-        self._written: tuple[int, int] | None = None
-        # The latest message when it was whole: not yet in the history, see _settle.
-        self._whole: RobotState | None = None
+        # The latest message when it told all that is known: not yet in the history, see _settle.
+        self._whole: Whole | None = None
+        self._know()
         self._nothing_stale = np.zeros(robot.nv, dtype=bool)
         self._nothing_stale.flags.writeable = False
-        self._only_slots = robot.nq == robot.nv == size and all(
-            (index == np.arange(size)).all() for index in (self._q_index, self._v_index)
-        )
         self.base_frame_id = ''
 
     @property
@@ -177,6 +142,7 @@ class StateBuffer:
             size, their_size = len(self.joint_names), len(other.joint_names)
             for i in range(3):
                 history.adopt(mine + i * size, before, theirs + i * their_size)
+        self._know()
         if self._base_nq == other._base_nq:
             self.timeline.base.adopt(other.timeline.base)
             self.base_frame_id = other.base_frame_id
@@ -191,7 +157,7 @@ class StateBuffer:
         target = self._resolution
         if message.names is not target.names:
             target = self._resolved(message.names)
-        if target.order is not None and self._take_whole(message, target):
+        if target.all_joints and self._take_whole(message, target):
             return True
         self._settle()
         for name in target.unknown:
@@ -213,56 +179,53 @@ class StateBuffer:
         """
         return self.state() if self.timeline.due else None
 
+    def answer(self, state: RobotState) -> None:
+        """Have ``q``, ``v`` and ``effort`` be those of a state."""
+        self.q[:] = state.q
+        self.v[:] = state.v
+        self.effort[:] = state.effort
+
+    def _resolve(self, names: tuple[str, ...]) -> Resolution:
+        return Resolution(names, self._slots, self._ignored, self._places)
+
     def _resolved(self, names: tuple[str, ...]) -> Resolution:
         """Where values of these names go; remembered for as many as publishers may be."""
         target = self._resolutions.get(names)
         if target is None or target.names is not names:
             if len(self._resolutions) >= MOST_RESOLUTIONS:
                 self._resolutions.clear()
-            target = Resolution(names, self._slots, self._ignored)
+            target = self._resolve(names)
             self._resolutions[target.names] = target
         self._resolution = target
         return target
 
     def _take_whole(self, message: JointValues, target: Resolution) -> bool:
-        """Take a message with all quantities of all joints, all of them finite; else do nothing."""
-        order = target.order
-        assert order is not None, 'asked for beforehand'
-        seconds, nanoseconds, _, position, velocity, effort, block = message
-        stamp = message.time
-        if stamp < self.timeline.newest or nanoseconds >= NANOSECONDS:
+        """Take a message that tells all that is known, all of it finite; else do nothing.
+
+        The history, which is for messages that come late and for joints that others tell, is
+        given it only once such a message comes.
+        """
+        time = message.time
+        if time < self.timeline.newest or message.nanoseconds >= NANOSECONDS:
             return False
-        if not position.size == velocity.size == effort.size == target.size:
+        selection = target.selection(message)
+        if selection is None:
             return False
-        size = order.size
-        if block is None:
-            every = np.concatenate((position[order], velocity[order], effort[order]))
-        else:
-            every = block.take(target.together)
+        told, known = selection.quantities, self._known
+        if told != known and not (told[0] and all(t >= k for t, k in zip(told, known))):
+            return False
+        values = selection.values(message)
         # A length is finite only if all numbers are; where it overflows, the longer way decides.
         # NumPy's would warn of that.
-        if not math.isfinite(math.hypot(*every.tolist())):
+        if not math.isfinite(math.hypot(*values.tolist())):
             return False
-        self._written = None
-        self.timeline.skip_to(stamp)
-        self._whole = RobotState(
-            seconds,
-            nanoseconds,
-            every[:size],
-            every[size:-size],
-            every[-size:],
-            (),
-            (),
-            (),
-            self._nothing_stale,
-        )
+        for name in target.unknown:
+            self._count_unknown(name)
+        self.timeline.skip_to(time)
+        self._whole = Whole(time, selection, values)
+        if told != known:
+            self._know(told)
         return True
-
-    def answer(self, state: RobotState) -> None:
-        """Have ``q``, ``v`` and ``effort`` be those of a state."""
-        self.q[:] = state.q
-        self.v[:] = state.v
-        self.effort[:] = state.effort
 
     def _take_part(self, message: JointValues, target: Resolution) -> None:
         """Merge what a message tells; what is no number is not known from then on."""
@@ -273,6 +236,7 @@ class StateBuffer:
             return
         values = np.concatenate([field[target.source] for field in fields if field.size])
         finite = np.isfinite(values)
+        known = finite.all() and all(k >= t for t, k in zip(quantities, self._known))
         if not finite.all():
             lost, history = which[~finite], self.timeline.history
             for i in np.unique(lost // len(self.joint_names)).tolist():
@@ -280,52 +244,14 @@ class StateBuffer:
             history.forget(lost[message.time >= history.newest[lost]])
             which, values = which[finite], values[finite]
         self.timeline.add((target.names, quantities), told, which, values, message.time)
-
-    def order_step(self, names: tuple[str, ...]) -> Step | None:
-        """What takes ``received`` to ``q``, ``v`` and ``effort``, in a program.
-
-        What is known of the robot changes only with ``write``.
-
-        Args:
-            names: the joints of the message that is received.
-
-        Returns:
-            None where such a message does not tell everything, or more than that.
-        """
-        target = self._resolution
-        if not self._only_slots or self.unreachable or target.names is not names:
-            return None
-        if target.order is None or target.size != target.order.size:
-            return None
-        size = target.size
-        order = tuple(i * size + int(x) for i in range(3) for x in target.order)
-        return Step(ordered(order), (self._received,), (self._numbers,))
-
-    def write(self, seconds: int, nanoseconds: int, stamp: int) -> None:
-        """Take note that a newer state than all before has been written to q, v and effort.
-
-        Args:
-            seconds, nanoseconds, stamp: its stamp, and that in ns.
-        """
-        self._written = seconds, nanoseconds
-        self.timeline.skip_to(stamp)
-
-    def _take_written(self) -> None:
-        """Have what was written as an ordinary message that told everything."""
-        if self._written is None:
-            return
-        arrays = self.q.copy(), self.v.copy(), self.effort.copy()
-        self._whole = RobotState(*self._written, *arrays, (), (), (), self._nothing_stale)
-        self._written = None
+        if not known:
+            self._know()
 
     def _settle(self) -> None:
         """Merge the latest message if that has been put off."""
-        self._take_written()
         whole, self._whole = self._whole, None
-        if whole is None:
-            return
-        values = np.concatenate((whole.q, whole.v, whole.effort))
-        self.timeline.add_all(values, whole.time)
+        if whole is not None:
+            self.timeline.add_all(whole.selection.which, whole.values, whole.time)
 
     def update_base(self, message: Odometry, names: Iterable[str]) -> None:
         """Take the pose and twist of a moving base.
@@ -392,48 +318,43 @@ class StateBuffer:
         Args:
             base_required: else a base that has not been heard of is at identity.
         """
-        self._take_written()
-        whole = self._whole
-        if whole is not None and self._only_slots and not self.unreachable:
-            return whole
         if self.unreachable or (base_required and self.has_base and not self.base_known):
             return None
-        q, v, effort = self.neutral.copy(), np.zeros(self.robot.nv), np.zeros(self.robot.nv)
-        mask, ages = np.zeros(self.robot.nv, dtype=bool), np.zeros(self.robot.nv, dtype=np.int64)
-        now = self._moment
-        names: tuple[str, ...] = ()
-        velocity_missing, effort_missing = names, names
-        if whole is not None:
-            told = [whole.q, whole.v, whole.effort]
+        now, whole = self._moment, self._whole
+        mask, ages = self._nothing_stale, None
+        stale: tuple[str, ...] = ()
+        if whole is not None and len(whole.values) == len(self._blank):
+            numbers = whole.values  # of a robot without a base, whose joints have these places
+            velocity_missing, effort_missing = self._never_told
+        elif whole is not None:
+            numbers = self._blank.copy()
+            numbers[whole.selection.places] = whole.values
+            velocity_missing, effort_missing = self._never_told
         else:
+            numbers = self._blank.copy()
             positions, velocities, efforts = np.split(self.timeline.history.newest, 3)
             if (positions == NEVER).any():
                 return None
-            stale = self._too_old(positions)
-            mask[self._v_index], names = stale, self._named(stale)
+            numbers[self._places] = self.timeline.history.at(now)
+            old = self._too_old(positions)
+            mask, stale = np.zeros(self.robot.nv, dtype=bool), self._named(old)
+            mask[self._v_index] = old
+            ages = np.zeros(self.robot.nv, dtype=np.int64)
             ages[self._v_index] = np.maximum(now - positions, 0)
-            velocity_missing = self._named(self._lacking(velocities, stale))
-            effort_missing = self._named(self._lacking(efforts, stale))
-            told = np.split(self.timeline.history.at(now), 3)
-        q[self._q_index], v[self._v_index], effort[self._v_index] = told
+            velocity_missing = self._named(self._lacking(velocities, old))
+            effort_missing = self._named(self._lacking(efforts, old))
+        nq, nv = self.robot.nq, self.robot.nv
+        q, v, effort = numbers[:nq], numbers[nq : nq + nv], numbers[nq + nv :]
         if self.base_known:
             base = self.timeline.base
             q[: self._base_nq], v[: self._base_nv] = base.at(now)
+            if ages is None:
+                ages = np.zeros(nv, dtype=np.int64)
             ages[: self._base_nv] = max(now - base.stamp, 0)
             if self._too_old(np.array([base.stamp])).any():
-                names = (ODOMETRY, *names)
+                stale, mask = (ODOMETRY, *stale), mask.copy()
                 mask[: self._base_nv] = True
-        return RobotState(
-            *divmod(now, NANOSECONDS),
-            q,
-            v,
-            effort,
-            velocity_missing,
-            effort_missing,
-            names,
-            mask,
-            ages,
-        )
+        return RobotState(now, q, v, effort, velocity_missing, effort_missing, stale, mask, ages)
 
     @property
     def _moment(self) -> int:
@@ -458,6 +379,13 @@ class StateBuffer:
         name = shortened(name, LONGEST_NAME)
         few = name in self.unknown_names or len(self.unknown_names) < MAX_UNKNOWN_NAMES
         self.unknown_names[name if few else 'others'] += 1
+
+    def _know(self, quantities: tuple[bool, ...] = ()) -> None:
+        """Take note of the quantities that are known of some joint: these, or of the history."""
+        newest = self.timeline.history.newest
+        self._known = quantities or tuple(bool((x != NEVER).any()) for x in np.split(newest, 3))
+        names = self.joint_names
+        self._never_told = tuple(() if known else names for known in self._known[1:])
 
     def _named(self, mask: NDArray[np.bool_]) -> tuple[str, ...]:
         if not mask.any():

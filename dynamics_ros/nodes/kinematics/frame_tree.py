@@ -10,8 +10,8 @@ from rclpy.node import Node
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Kernel, Step
-from dynamics_ros.nodes.output.outputs import LATCHED, Outbox, Output
-from dynamics_ros.nodes.output.replies import Answer
+from dynamics_ros.nodes.output.outputs import LATCHED, Output
+from dynamics_ros.nodes.output.plan import Filled
 from dynamics_ros.nodes.robot.names import FrameNames
 from dynamics_ros.nodes.wire.conversions import Array, transform_stamped
 from dynamics_ros.nodes.wire.forms import Form
@@ -59,11 +59,10 @@ class Tree(NamedTuple):
 class TreeOutputs:
     """/tf and /tf_static."""
 
-    def __init__(self, node: Node, outbox: Outbox) -> None:
+    def __init__(self, node: Node) -> None:
         kind = message_type()
         self._node = node
-        self.moving = Output(node, kind, '/tf', outbox=outbox)
-        # At once: the others wait for the next state.
+        self.moving = Output(node, kind, '/tf')
         self._fixed = Output(node, kind, '/tf_static', LATCHED)
         self._told: tuple[Tree, str] | None = None
 
@@ -88,12 +87,12 @@ class TreeOutputs:
         ]
         self._fixed.publish(message_type()(transforms=transforms))
 
-    def answer(self, tree: Tree, names: FrameNames, q: Array) -> Answer:
+    def answer(self, tree: Tree, names: FrameNames, q: Array) -> Filled:
         """What moves, at the configuration in an array."""
         assert tree.transforms is not None, 'something moves'
         paths = [f'transforms.{i}.transform' for i in range(len(tree.moving))]
         form: Form = self.moving.form((*names, tree.moving), _empty, paths)
-        return Answer(form, (Step(tree.transforms, (q,), form.numbers),))
+        return Filled(form, (Step(tree.transforms, (q,), form.numbers),))
 
 
 def message_type() -> Any:

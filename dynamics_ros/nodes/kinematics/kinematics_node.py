@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,15 +17,14 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Kernel, Step
 from dynamics_ros.multibody.manipulability import manipulability
 from dynamics_ros.nodes.app.standalone import run_alone
-from dynamics_ros.nodes.input.state import RobotState, StateBuffer
+from dynamics_ros.nodes.input.state import StateBuffer
 from dynamics_ros.nodes.output import markers
-from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, topic_names
-from dynamics_ros.nodes.output.replies import Answer, Replies, Reply
-from dynamics_ros.nodes.output.short_way import Share
+from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap, topic_names
+from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Filled, Group
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.parameters.groups import KinematicsParameters
+from dynamics_ros.nodes.robot.component import Component, known_frames
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.robot.part import Part, known_frames
 from dynamics_ros.nodes.robot.request_kernels import kernel
 from dynamics_ros.nodes.services.request_state import (
     check_count,
@@ -75,21 +73,19 @@ class Prepared:
     tree: Tree | None
 
 
-class Kinematics(Part):
+class Kinematics(Component):
     """Publishes where frames are and how they move."""
 
     def __init__(self, node: Node, context: RobotContext) -> None:
-        super().__init__(node, context)
+        super().__init__(node)
+        self.context = context
         self.parameters = ParameterSet(node, KinematicsParameters)
         self.parameters.add_check(self._check)
         self._check(self.parameters.values)
         self.parameters.add_listener(self._changed)
         self._prepared: Prepared | None = None
-        self._placed, self._moving = Replies(()), Replies(())
-        self._frame_outputs = FrameOutputs(
-            node, {'pose': PoseStamped, 'twist': TwistStamped}, context.outbox
-        )
-        self._markers = Output(node, MarkerArray, '~/markers', outbox=context.outbox)
+        self._frame_outputs = FrameOutputs(node, {'pose': PoseStamped, 'twist': TwistStamped})
+        self._markers = Output(node, MarkerArray, '~/markers')
         self._tf = self._tf_outputs()
         self._searches = InverseKinematicsService(node, context, self.parameters)
         self.moveit = MoveItServices(
@@ -129,7 +125,6 @@ class Kinematics(Part):
         self._erase(self._prepared, prepared)
         self._prepared = prepared
         self._tell_fixed()
-        self._plan()
 
     def _erase(self, before: Prepared | None, after: Prepared) -> None:
         """Take away the markers that nothing moves any more."""
@@ -142,47 +137,40 @@ class Kinematics(Part):
         if gone:
             self._markers.publish(MarkerArray(markers=gone))
 
-    def _plan(self) -> None:
-        """Have the answers to states made anew."""
+    def groups(self) -> list[Group]:
+        """Poses, twists, tf and markers."""
         prepared, outputs = self._prepared, self._frame_outputs
         if prepared is None:
-            return
-        frames = prepared.frames
-        poses = zip(frames, prepared.poses, strict=True)
-        twists = zip(frames, prepared.twists, strict=True)
-        placed = [
-            Reply(output, self._rate('pose'), partial(self._pose, output, kernel))
-            for output, kernel in ((outputs[frame, 'pose'], kernel) for frame, kernel in poses)
+            return []
+        self._tell_fixed()
+        rates, placed = self._rate, FRESH
+        groups = [
+            Group(output, rates('pose'), placed, 'poses', partial(self._pose, output, kernel))
+            for output, kernel in zip(
+                [outputs[frame, 'pose'] for frame in prepared.frames], prepared.poses, strict=True
+            )
+        ]
+        groups += [
+            Group(
+                outputs[frame, 'twist'],
+                rates('twist'),
+                FRESH | VELOCITY,
+                'twists',
+                partial(self._twist, outputs[frame, 'twist'], frame, kernel),
+            )
+            for frame, kernel in zip(prepared.frames, prepared.twists, strict=True)
         ]
         tf, tree = self._tf, prepared.tree
         if tf is not None and tree is not None and tree.transforms is not None:
-            answer = partial(self._transforms, tf, tree)
-            placed.append(Reply(tf.moving, self._rate('tf'), answer))
-        placed.append(
-            Reply(
-                self._markers,
-                lambda: (self.parameters.values.markers.rate, 0.0),
-                partial(self._marks, prepared),
-            )
-        )
-        self._placed = Replies(placed)
-        self._moving = Replies(
-            [
-                Reply(
-                    outputs[frame, 'twist'],
-                    self._rate('twist'),
-                    partial(self._twist, outputs[frame, 'twist'], frame, kernel),
-                )
-                for frame, kernel in twists
-            ]
-        )
+            make = partial(self._transforms, tf, tree)
+            groups.append(Group(tf.moving, rates('tf'), placed, 'tf', make))
+        rate, make = self.parameters.values.markers.rate, partial(self._marks, prepared)
+        groups.append(Group(self._markers, rate, placed, 'markers', make))
+        return groups
 
-    def _rate(self, name: str) -> Callable[[], tuple[float, float]]:
-        def rate() -> tuple[float, float]:
-            values = self.parameters.values
-            return getattr(values.publish_rates, name), values.publish_rate
-
-        return rate
+    def _rate(self, name: str) -> float:
+        values = self.parameters.values
+        return cap(getattr(values.publish_rates, name), values.publish_rate)
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
         """Compile what services and markers need of these frames."""
@@ -211,18 +199,17 @@ class Kinematics(Part):
             message_type()
 
     def _changed(self, names: frozenset[str]) -> None:
-        self.context.leave_short_way()
+        self.context.begin_epoch()
         if 'publish_tf' in names:
             if self._tf is not None:
                 self._tf.close()
             self._tf = self._tf_outputs()
-        self._plan()
         if names & {'frames', 'twist_reference', 'publish_tf', 'publish_base_tf'}:
             self.context.rebuild(NAME)
 
     def _tf_outputs(self) -> TreeOutputs | None:
         wanted = self.parameters.values.publish_tf
-        return TreeOutputs(self.node, self.context.outbox) if wanted else None
+        return TreeOutputs(self.node) if wanted else None
 
     def _tell_fixed(self) -> None:
         prepared, prefix = self._prepared, self.context.names.prefix
@@ -231,59 +218,24 @@ class Kinematics(Part):
 
     # --- topics ---------------------------------------------------------------------------------
 
-    def update(self, state: RobotState) -> None:
-        """Publish poses, twists, tf and markers."""
-        self._tell_fixed()  # unless it has been, with the prefix in force
-        self.silence = self.stale_silence(state)
-        prepared = self._prepared
-        if self.silence or prepared is None:
-            return
-        now, stamp, names = time.monotonic(), state.stamp_bytes, self.context.names
-        self._placed.send(now, stamp, names)
-        if not state.velocity_missing:
-            self._moving.send(now, stamp, names)
-        elif prepared.twists:
-            self.silence = f'no twists: no velocity of {", ".join(state.velocity_missing)}'
-
-    def share(self, now: float) -> Share | None:
-        """Poses, twists and tf."""
-        names = self.context.names
-        placed, moving = self._placed.plan(now, names), self._moving.plan(now, names)
-        if self.silence or placed is None or moving is None:
-            return None
-        steps = (*placed.program.steps, *moving.program.steps)
-        until = min(self._placed.due_at(now), self._moving.due_at(now))
-        return Share(steps, (*placed.sent, *moving.sent), until=until)
-
-    def catch_up(self, state: RobotState, states: int) -> None:
-        """Publish markers, and whatever has a low rate."""
-        now, stamp = time.monotonic(), state.stamp_bytes
-        self._placed.catch_up(now, stamp, states)
-        self._moving.catch_up(now, stamp, states)
-
-    def pass_over(self, states: int) -> None:
-        """Count what markers, and whatever has a low rate, leave out."""
-        self._placed.pass_over(states)
-        self._moving.pass_over(states)
-
-    def _pose(self, output: Output, kernel: Kernel) -> Answer:
+    def _pose(self, output: Output, kernel: Kernel) -> Filled:
         form = output.form(self.context.names.root, _empty_pose, ('pose',))
-        return Answer(form, (Step(kernel, (self._arrays().q,), form.numbers),))
+        return Filled(form, (Step(kernel, (self._arrays().q,), form.numbers),))
 
-    def _twist(self, output: Output, frame: str, kernel: Kernel) -> Answer:
+    def _twist(self, output: Output, frame: str, kernel: Kernel) -> Filled:
         assert self._prepared is not None
         frame_id = self._twist_frame(frame, self._prepared.twist_reference)
         form, arrays = output.form(frame_id, _empty_twist, ('twist',)), self._arrays()
-        return Answer(form, (Step(kernel, (arrays.q, arrays.v), form.numbers),))
+        return Filled(form, (Step(kernel, (arrays.q, arrays.v), form.numbers),))
 
-    def _transforms(self, tf: TreeOutputs, tree: Tree) -> Answer:
+    def _transforms(self, tf: TreeOutputs, tree: Tree) -> Filled:
         return tf.answer(tree, self.context.names, self._arrays().q)
 
     def _arrays(self) -> StateBuffer:
         assert self.context.buffer is not None, 'whoever answers has been told of a state'
         return self.context.buffer
 
-    def _marks(self, prepared: Prepared) -> Answer:
+    def _marks(self, prepared: Prepared) -> Filled:
         """Axes of frames and the centre of mass."""
         settings, center = self.parameters.values.markers, prepared.center_of_mass
         diameter = settings.center_of_mass_diameter if center is not None else 0.0
@@ -298,7 +250,7 @@ class Kinematics(Part):
             Step(kernel, (q,), (numbers,))
             for kernel, numbers in zip(kernels, form.numbers, strict=True)
         ]
-        return Answer(form, tuple(steps))
+        return Filled(form, tuple(steps))
 
     def _twist_frame(self, frame: str, reference: str) -> str:
         local = reference == 'local'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -58,33 +57,6 @@ def cap(own: float, general: float = 0.0) -> float:
     return general if own < 0.0 else own
 
 
-class Outbox:
-    """Messages that leave together, once all that follows from a state has been computed.
-
-    Whoever listens is woken once for all of them and not for each, and what computes is not
-    interrupted by answers of the middleware.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: list[tuple[Callable[[Any], None], Any]] = []
-
-    def put(self, publish: Callable[[Any], None], message: Any) -> None:
-        """Have a message leave with the others."""
-        self._waiting.append((publish, message))
-
-    def empty(self) -> None:
-        """Have them leave, in the order in which they came; raises what the first failure did."""
-        waiting, self._waiting = self._waiting, []
-        failure: Exception | None = None
-        for publish, message in waiting:
-            try:
-                publish(message)
-            except Exception as error:
-                failure = failure or error
-        if failure is not None:
-            raise failure
-
-
 class Output:
     """A publisher that knows whether it is worth its computation.
 
@@ -104,7 +76,6 @@ class Output:
         kind: Any,
         name: str,
         qos: QoSProfile = RELIABLE,
-        outbox: Outbox | None = None,
     ) -> None:
         """Make a publisher.
 
@@ -113,13 +84,11 @@ class Output:
             kind: type of the messages.
             name: of the topic.
             qos: of the publisher.
-            outbox: where messages wait for the others; None: they leave at once.
         """
         # No QoS event callbacks: destroying a publisher that has some can crash the events
         # executor, and a frame that is no longer configured takes its publishers with it.
         silent = PublisherEventCallbacks(use_default_callbacks=False)
         self._node = node
-        self._put = outbox.put if outbox is not None else _at_once
         self.topic = name
         self.missing = ''
         self.published = 0
@@ -155,48 +124,20 @@ class Output:
             self._listened_to = self._publisher.get_subscription_count() > 0
         return self._listened_to
 
-    def due(self, now: float, own: float, general: float = 0.0) -> bool:
-        """Whether anybody listens, and a message may be published at the time ``now`` [s].
+    def passes(self, now: float, rate: float) -> bool:
+        """Whether so many messages a second allow one at the time ``now`` of the steady clock [s].
 
-        Args:
-            now: of the steady clock. Whether anybody listens may be as old as ``LOOK_PERIOD``.
-            own, general: limits as of ``cap``.
+        A state that is not published is counted in ``skipped``.
         """
-        if not self.listened_to(now):
-            return False
-        rate = cap(own, general)
-        if rate <= 0.0 or self._limit.passes(now, rate):
-            return True
-        self.skipped += 1
-        return False
-
-    def listened_to_always(self, now: float, own: float, general: float = 0.0) -> bool | None:
-        """Whether every state is to be published; None where only some are.
-
-        Args:
-            now, own, general: as of ``due``.
-        """
-        if not self.listened_to(now):
-            return False
-        return True if cap(own, general) <= 0.0 else None
-
-    def wants_more_than_looks(self, now: float, rate: float) -> bool:
-        """Whether one message in ``LOOK_PERIOD`` would be too few for a rate."""
-        return self.listened_to(now) and (rate <= 0.0 or rate * LOOK_PERIOD > 1.0)
-
-    def due_at(self, now: float) -> float:
-        """When its rate lets the next message pass [s]; infinite when nobody listens."""
-        return self._limit.next if self.listened_to(now) else math.inf
-
-    def skip(self, states: int) -> None:
-        """Count states that were not published because its rate was reached."""
-        self.skipped += states
+        passes = self._limit.passes(now, rate)
+        self.skipped += not passes
+        return passes
 
     def publish(self, message: Any) -> None:
         """Publish and count."""
         if self._publisher is None:
             return
-        self._put(self._publish, message)
+        self._publish(message)
         self.published += 1
 
     def form(self, key: Hashable, prototype: Callable[[Any], Any], paths: Sequence[str]) -> Form:
@@ -216,13 +157,11 @@ class Output:
 
     def send(self, form: Form, stamp: bytes) -> None:
         """Publish a form as it is filled in, with a stamp packed as ``cdr.STAMP``."""
-        message = form.message(stamp)
-        self._put(self._publish_bytes if type(message) is bytes else self._publish, message)
         self.published += 1
-
-    def publish_function(self, form: Form) -> Callable[[Any], None]:
-        """What publishes the messages of a form at once, without counting them."""
-        return self._publish_bytes if isinstance(form, Template) else self._publish
+        if type(form) is Template:
+            self._publish_bytes(form.message(stamp))
+        else:
+            self._publish(form.message(stamp))
 
     def wait_until_received(self, seconds: float) -> None:
         """Wait until reliable listeners have received everything, or a time [s] has passed."""
@@ -244,30 +183,22 @@ def _described(node: Node, name: str) -> str:
     return own if own == topic else f'{own} (remapped to {topic})'
 
 
-def _at_once(publish: Callable[[Any], None], message: Any) -> None:
-    publish(message)
-
-
 class RateLimit:
-    """Lets through no more than so many a second, evenly; 0 is no limit.
-
-    Attributes:
-        next: when the next one may pass [s].
-    """
+    """Lets through no more than so many a second, evenly; 0 is no limit."""
 
     def __init__(self) -> None:
-        self.next = 0.0
+        self._next = 0.0
 
     def passes(self, now: float, rate: float) -> bool:
         """Whether the one that comes at the time ``now`` [s] may pass."""
         if rate <= 0.0:
             return True
-        if now < self.next:
+        if now < self._next:
             return False
         period = 1.0 / rate
-        late = now - self.next
+        late = now - self._next
         # From the time it was due, so that the mean rate is kept, unless the input had paused.
-        self.next += period if late < period else late + period
+        self._next += period if late < period else late + period
         return True
 
 
@@ -312,17 +243,15 @@ def topic_names(frames: Iterable[str]) -> dict[str, str]:
 class FrameOutputs:
     """The publishers of several topics for each of several frames."""
 
-    def __init__(self, node: Node, kinds: dict[str, Any], outbox: Outbox) -> None:
+    def __init__(self, node: Node, kinds: dict[str, Any]) -> None:
         """Begin without frames.
 
         Args:
             node: the node.
             kinds: last part of the topic name to its type.
-            outbox: where messages wait for the others.
         """
         self._node = node
         self._kinds = kinds
-        self._outbox = outbox
         self._outputs: dict[str, dict[str, Output]] = {}
 
     def set_frames(self, frames: Sequence[str]) -> None:
@@ -337,7 +266,7 @@ class FrameOutputs:
             if name != frame:
                 self._node.get_logger().info(f'frame {frame!r} has its topics under ~/{name}')
             self._outputs[frame] = {
-                part: Output(self._node, kind, f'~/{name}/{part}', outbox=self._outbox)
+                part: Output(self._node, kind, f'~/{name}/{part}')
                 for part, kind in self._kinds.items()
             }
 

@@ -26,6 +26,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.settings import Constraint
 
 Settings = TypeVar('Settings')
 Path = tuple[str, ...]
@@ -44,26 +45,6 @@ ROS_TYPES: dict[Any, Parameter.Type] = {
     _NUMBERS: Parameter.Type.DOUBLE_ARRAY,
     tuple[str, ...]: Parameter.Type.STRING_ARRAY,
 }
-
-
-@dataclass(frozen=True)
-class Constraint:
-    """What a parameter is and which values it takes."""
-
-    description: str
-    unit: str = ''
-    minimum: float = -sys.float_info.max
-    maximum: float = sys.float_info.max
-    choices: tuple[str, ...] = ()
-    sizes: tuple[int, ...] = ()
-    may_be_infinite: bool = False
-    read_only: bool = False
-
-
-def parameter(default: Any, description: str, **constraint: Any) -> Any:
-    """A field that is a ROS parameter; see Constraint for the keywords."""
-    metadata = {'constraint': Constraint(description, **constraint)}
-    return dataclasses.field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .declaration import parameter
+from dynamics_ros.settings import parameter
+
 from .groups import AUTOSTART
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .declaration import parameter
+from dynamics_ros.settings import parameter
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from rclpy.node import Node
 
 from dynamics_ros.estimation.samples.timeline import Timeline
 from dynamics_ros.nodes.output.outputs import RELIABLE
+from dynamics_ros.nodes.output.plan import stale_in_words
+from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.robot.part import Part
 from dynamics_ros.nodes.robot.waiting import stopped
 from dynamics_ros.nodes.wire.conversions import diagnostic_status, header
 
@@ -38,7 +39,7 @@ SILENT_AFTER = 1.0
 class Diagnostics:
     """Reports on one part of a context; in between, as soon as there is something else to say."""
 
-    def __init__(self, context: RobotContext, part: Part) -> None:
+    def __init__(self, context: RobotContext, part: Component) -> None:
         self._context = context
         self._part = part
         self._node = part.node
@@ -61,7 +62,7 @@ class Diagnostics:
 
     def report(self) -> None:
         """Report, and log what has lasted."""
-        if self._context.parts[0] is self._part:
+        if self._context.components[0] is self._part:
             context = self._context
             context.joint_state_rate = context.joint_states.take_rate()
             if context.robot is not None and context.buffer is not None:
@@ -155,7 +156,7 @@ class Diagnostics:
             assert context.buffer is not None, 'its clock has jumped'
             return DiagnosticStatus.WARN, f'publishing; {CLOCK} {context.buffer.timeline.jumps}'
         if context.state.stale:
-            return DiagnosticStatus.WARN, f'publishing; {part.stale_silence(context.state)}'
+            return DiagnosticStatus.WARN, f'publishing; {stale_in_words(context.state)}'
         if part.caution:
             return DiagnosticStatus.WARN, f'publishing; {part.caution}'
         if part.uses_masses and context.robot.model.doubt:

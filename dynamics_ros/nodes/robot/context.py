@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from math import isfinite
 from typing import Any, TypeVar
@@ -18,14 +18,15 @@ from rclpy.timer import Timer
 from std_msgs.msg import Header, String
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, ModelError
+from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.app.worker import SupersededError, Worker
 from dynamics_ros.nodes.input.backlog import CATCH_UP, MOMENT
 from dynamics_ros.nodes.input.joint_state_doubts import JointStateDoubts
 from dynamics_ros.nodes.input.joint_state_input import ODOMETRY_QOS, OVERRIDABLE, JointStateInput
 from dynamics_ros.nodes.input.resolution import RefusedMessage
-from dynamics_ros.nodes.input.state import RobotState, StateBuffer
-from dynamics_ros.nodes.output.outputs import LATCHED, Outbox, RateLimit
-from dynamics_ros.nodes.output.short_way import Junction
+from dynamics_ros.nodes.input.state import StateBuffer
+from dynamics_ros.nodes.output.outputs import LATCHED, RateLimit
+from dynamics_ros.nodes.output.plan import Plan
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.parameters.groups import RobotParameters
 from dynamics_ros.nodes.reporting.clocks import NodeTime
@@ -37,14 +38,14 @@ from dynamics_ros.nodes.reporting.results import (
     NoStateError,
     StaleStateError,
 )
-from dynamics_ros.nodes.wire.cdr import MalformedMessageError
+from dynamics_ros.nodes.wire.cdr import MalformedMessageError, packed_stamp
 from dynamics_ros.nodes.wire.conversions import JointValues, header
 from dynamics_ros.robot import Robot
 
 from .builder import Built, Edit, RobotBuilder, RobotRequest, check_locked_joints
+from .component import Component
 from .load_topics import LoadSubscriber
 from .names import FrameNames
-from .part import Part
 from .request_kernels import RequestKernels, WarmUp
 from .waiting import Publishers, waiting_for
 
@@ -75,8 +76,8 @@ class RobotContext:
         heard: whether any has come, of whatever robot.
         doubts: what joint states say that is probably not meant.
         publishers: who publishes what the node subscribes to.
+        components: what works on the robot, in the order in which it was added.
         executor: spins the nodes; set before it does.
-        outbox: what parts publish of a state, until all of them have.
         names: what frames are called outside.
         faults: where unforeseen errors go.
     """
@@ -95,6 +96,7 @@ class RobotContext:
         self.built: Built | None = None
         self.state: RobotState | None = None
         self._owed = False
+        self._plan: Plan | None = None
         self.buffer: StateBuffer | None = None
         self.joint_states = Meter(NodeTime(node))
         self.heard = False
@@ -102,7 +104,6 @@ class RobotContext:
         self.publishers = Publishers(node)
         self.joint_state_rate = 0.0
         self.without_model = 0
-        self.outbox = Outbox()
         self.searches = Worker('searches')
         self._warm_up = WarmUp()
         # Executors resume coroutines only after events of the middleware; guard conditions, which
@@ -114,7 +115,7 @@ class RobotContext:
         self._resume.cancel()
         self._requests = RequestKernels(self._warm_up, self._resume.reset)
         self.executor: Executor | None = None
-        self._parts: list[Part] = []
+        self.components: list[Component] = []
         self._on_change: list[Callable[[], None]] = []
         self.faults = FaultLog.of(node)
         self._warnings, self._refusals = RateLimit(), Refusals(node, self.faults)
@@ -130,9 +131,6 @@ class RobotContext:
             self._refuse_bytes,
             self.parameters.values.joint_state_topic,
         )
-        self._junction = Junction(
-            self.input, self._parts, self.joint_states, self._catch_up, self.faults
-        )
         node.create_subscription(
             Odometry,
             'odom',
@@ -145,14 +143,9 @@ class RobotContext:
 
     # --- parts ----------------------------------------------------------------------------------
 
-    def add(self, part: Part) -> None:
-        """Have a part told of robots and states."""
-        self._parts.append(part)
-
-    @property
-    def parts(self) -> Sequence[Part]:
-        """The parts, in the order they were added."""
-        return self._parts
+    def add(self, component: Component) -> None:
+        """Have a component told of robots and states."""
+        self.components.append(component)
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Be told of a new or refused robot, the first state, and refused messages."""
@@ -161,19 +154,19 @@ class RobotContext:
     def start(self, executor: Executor) -> None:
         """Begin to build the robot that the parameters describe, once the executor is there."""
         self.executor = executor
-        for part in self._parts:
-            part.start()
+        for component in self.components:
+            component.start()
         if self._description():
             self._use_description(self._description())
         self._warm_up.replace(executor, self._slices())
 
     def end(self) -> None:
         """Have the parts send what has to be sent before the process ends."""
-        for part in self._parts:
+        for component in self.components:
             try:
-                part.end()
+                component.end()
             except Exception as error:
-                part.faults.report('ending', error)
+                component.faults.report('ending', error)
 
     # --- the robot ------------------------------------------------------------------------------
 
@@ -253,7 +246,7 @@ class RobotContext:
 
     def _parameters_changed(self, names: frozenset[str]) -> None:
         values = self.parameters.values
-        self.leave_short_way()
+        self.begin_epoch()
         if self.buffer is not None:
             self.buffer.joint_timeout = values.joint_timeout
         self._name()
@@ -310,12 +303,12 @@ class RobotContext:
     def _prepare(self, robot: Robot, default_frame: str) -> list[Any]:
         """What each part makes of a robot; an error of one is no reason for the others."""
         prepared: list[Any] = []
-        for part in self._parts:
+        for component in self.components:
             try:
-                prepared.append(part.prepare(robot, default_frame))
+                prepared.append(component.prepare(robot, default_frame))
             except Exception as error:
                 if not isinstance(error, DynamicsRosError):
-                    part.faults.report('making ready for the robot', error)
+                    component.faults.report('making ready for the robot', error)
                 prepared.append(error)
         return prepared
 
@@ -329,21 +322,21 @@ class RobotContext:
         self.buffer, self.built, self.robot = buffer, built, built.robot
         # The poses of a base wait elsewhere: old joint states would be answered with one of them.
         self.input.backlog.whole = MOMENT if buffer.has_base else CATCH_UP
-        self.leave_short_way()
+        self.begin_epoch()
         self._requests.forget()
         self._name()
         self.state = buffer.state()
-        for part, prepared in zip(self._parts, built.prepared, strict=True):
+        for component, prepared in zip(self.components, built.prepared, strict=True):
             if isinstance(prepared, Exception):
-                part.problem = str(prepared)
-                part.node.get_logger().error(f'silent: {prepared}')
+                component.problem = str(prepared)
+                component.node.get_logger().error(f'silent: {prepared}')
                 continue
-            part.problem = ''
+            component.problem = ''
             try:
-                part.adopt(prepared)
+                component.adopt(prepared)
             except Exception as error:
-                part.failed(error)
-                part.problem = part.silence
+                component.failed(error)
+                component.problem = component.silence
         self.node.get_logger().info(
             f'robot {built.robot.name!r} is ready: {built.robot.nv} '
             f'{"degree" if built.robot.nv == 1 else "degrees"} of freedom, made in '
@@ -353,7 +346,7 @@ class RobotContext:
         self._warm_up.replace(self.executor, self._slices())
 
     def _slices(self) -> Iterator[Callable[[], object]]:
-        return (step for part in self._parts for step in part.warm_up())
+        return (step for component in self.components for step in component.warm_up())
 
     def report(self, subject: str, error: BaseException | None) -> None:
         """Have diagnostics and the log tell why something is refused; None: it no longer is."""
@@ -391,53 +384,50 @@ class RobotContext:
         self._warn_refused(self.input.topic, refusal)
 
     def _tell(self, state: RobotState | None, answer: bool = True) -> None:
-        """Have the parts publish what follows from a new state, or only take it in."""
+        """Have the components take in a new state, and publish what follows from it.
+
+        Args:
+            state: None where a message has completed none.
+            answer: whether it is published; else newer ones wait.
+        """
         if state is None:
             return
         first = self.state is None
         self.state, self._owed = state, not answer
         assert self.buffer is not None, 'a state comes out of it'
-        self.buffer.answer(state)
-        for part in self._parts:
-            if part.problem:
+        for component in self.components:
+            if component.problem:
                 continue
             try:
-                if answer:
-                    part.update(state)
-                else:
-                    part.follow(state)
+                component.observe(state)
             except Exception as error:
-                part.failed(error)
-        self._empty_outbox()
+                component.failed(error)
+        if answer:
+            self.buffer.answer(state)
+            self._answer(state)
         if first:
             self.doubts.look(self.buffer.robot, self.buffer, state)
             self.tell_change()
-        if answer:
-            self._junction.prepare(self.buffer)
 
-    def leave_short_way(self) -> None:
-        """Have the next state go the ordinary way, since something is no longer as it was."""
-        self._junction.leave()
-
-    def _catch_up(self, states: int) -> None:
-        """Do what the short way leaves undone, once its answer is out."""
-        assert self.buffer is not None, 'the short way begins there'
-        state = self.buffer.state()
-        assert state is not None, 'the short way has told everything'
-        self.state = state
-        for part in self._parts:
-            try:
-                part.catch_up(state, states)
-            except Exception as error:
-                part.failed(error)
-        self._empty_outbox()
-        self._junction.prepare(self.buffer)
-
-    def _empty_outbox(self) -> None:
+    def _answer(self, state: RobotState) -> None:
+        """Publish what follows from a state, once all of it has been computed."""
+        stamp = packed_stamp(state.time)
         try:
-            self.outbox.empty()
+            if self._plan is None:
+                self._plan = Plan(one for one in self.components if not one.problem)
+            batches = self._plan.answer(state, time.monotonic())
         except Exception as error:
-            self.faults.report('publishing', error)
+            self.faults.report('computing the outputs', error)
+            return
+        for batch in batches:
+            try:
+                batch.publish(stamp)
+            except Exception as error:
+                self.faults.report('publishing', error)
+
+    def begin_epoch(self) -> None:
+        """Have what follows from states be planned anew: something is no longer as it was."""
+        self._plan = None
 
     def _on_odometry(self, message: Odometry) -> None:
         if self.buffer is None or self.built is None or not self.buffer.has_base:
@@ -516,6 +506,7 @@ class RobotContext:
         # Another object only if it says something else: that is how others see it.
         if self.names != names:
             self.names = names
+            self.begin_epoch()
 
     def root_header(self, stamp: Time) -> Header:
         """Header of what is given in the root frame."""

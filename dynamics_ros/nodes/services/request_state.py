@@ -18,6 +18,7 @@ from dynamics_ros.nodes.wire.conversions import (
     Array,
     float_array,
     quaternion_is_zero,
+    time_message,
     twist_array,
     vector_array,
     wrench_array,
@@ -91,7 +92,8 @@ def requested_state(
         stamp = state.header.stamp
     else:
         latest = context.latest_state()
-        q, v, effort, stamp = latest.q.copy(), latest.v.copy(), latest.effort.copy(), latest.stamp
+        q, v, effort = latest.q.copy(), latest.v.copy(), latest.effort.copy()
+        stamp = time_message(latest.time)
         velocity_known = bool(named) or not latest.velocity_missing
         effort_known = bool(named) or not latest.effort_missing
     _fill(robot, named, state, q, v, effort)

@@ -18,16 +18,17 @@ from std_srvs.srv import SetBool
 
 from dynamics_ros.control import JointCommand
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.inverse_kinematics.differential import CartesianServo, ServoSettings, ServoStep
 from dynamics_ros.inverse_kinematics.differential.bounded import SUBSTITUTE
 from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.app.standalone import run_alone
-from dynamics_ros.nodes.input.state import RobotState
 from dynamics_ros.nodes.output.outputs import Output
+from dynamics_ros.nodes.output.plan import stale_in_words
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.parameters.servo import ServoParameters
+from dynamics_ros.nodes.robot.component import Component, known_frames
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.robot.part import Part, known_frames
 from dynamics_ros.nodes.robot.transforms import Transforms
 from dynamics_ros.nodes.wire.conversions import Array
 from dynamics_ros.robot import Robot
@@ -53,11 +54,12 @@ class Prepared:
     joints: tuple[str, ...]
 
 
-class Servo(Part):
+class Servo(Component):
     """Leads a frame; stops softly whenever it does not know what to do."""
 
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
-        super().__init__(node, context)
+        super().__init__(node)
+        self.context = context
         self._managed = node
         self.parameters = ParameterSet(node, ServoParameters)
         self.parameters.add_check(self._check_robot)
@@ -157,9 +159,9 @@ class Servo(Part):
         """What it is doing."""
         return {'servo': self._status.said, 'lifecycle': self._managed.lifecycle}
 
-    def update(self, state: RobotState) -> None:
+    def observe(self, state: RobotState) -> None:
         """Remember where the robot is."""
-        self.silence = self._silence() or self.stale_silence(state)
+        self.silence = self._silence() or stale_in_words(state)
         if not state.stale:
             self._state, self._state_time = state, time.monotonic()
 

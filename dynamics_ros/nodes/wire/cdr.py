@@ -20,7 +20,7 @@ from sensor_msgs.msg import JointState
 
 from dynamics_ros.errors import DynamicsRosError
 
-from .conversions import Array, JointValues, joint_values
+from .conversions import NANOSECONDS, JointValues, joint_values
 from .fallbacks import Fallback, forced
 
 ENCAPSULATION = 4
@@ -47,6 +47,11 @@ SIZES = {
     **dict.fromkeys(('int32', 'uint32', 'float'), 4),
     **dict.fromkeys(('int64', 'uint64', 'double'), 8),
 }
+
+
+def packed_stamp(stamp: int) -> bytes:
+    """A stamp [ns] as templates take it."""
+    return STAMP.pack(*divmod(stamp, NANOSECONDS))
 
 
 class MalformedMessageError(DynamicsRosError):
@@ -100,14 +105,10 @@ class Layout:
         sizes = [count for _, count in arrays]
         # Between them is the length of the next, as long as one number with what fills up.
         each = len(names)
-        self._block = sum(sizes) + 2 if each and sizes == [each] * 3 else 0
+        block = each and sizes == [each] * 3 and self._native
+        self._block = sum(sizes) + 2 if block else 0
 
-    @property
-    def is_block(self) -> bool:
-        """Whether all numbers can be had as one array; see ``JointValues.block``."""
-        return bool(self._block) and self._native
-
-    def is_like(self, data: bytes) -> bool:
+    def _is_like(self, data: bytes) -> bool:
         """Whether a message differs from the last one that was read in stamp and numbers only."""
         if len(data) != self._size or data[:ENCAPSULATION] != self._head:
             return False
@@ -115,20 +116,10 @@ class Layout:
         before, first, second, behind = self._bytes
         return data[a] == before and data[b] == first and data[c] == second and data[d] == behind
 
-    def copy_numbers(self, data: bytes, into: memoryview) -> None:
-        """Copy the bytes of all numbers, one array after the other."""
-        size = len(into) // 3
-        for i, (begin, _) in enumerate(self._arrays):
-            into[i * size : (i + 1) * size] = data[begin : begin + size]
-
-    def block(self, data: bytes) -> Array:
-        """All numbers of a message that is laid out so (see ``JointValues.block``)."""
-        return np.frombuffer(data, np.float64, self._block, self._arrays[0][0])
-
     def read(self, data: bytes) -> JointValues | None:
         """The stamp and the numbers, which share the memory of the bytes; None if it is another."""
         # Mostly all bytes are those of the last message, also those that mean nothing.
-        if not self.is_like(data):
+        if not self._is_like(data):
             if len(data) != self._size:
                 return None
             head, _, _, *same = self._fields.unpack_from(data)
@@ -136,8 +127,9 @@ class Layout:
                 return None
             self._remember(data)
         seconds, nanoseconds = self._stamp.unpack_from(data, ENCAPSULATION)
-        if self.is_block:
-            block, size = self.block(data), self._block // 3
+        if self._block:
+            block = np.frombuffer(data, np.float64, self._block, self._arrays[0][0])
+            size = self._block // 3
             position, velocity, effort = block[:size], block[size + 1 : -size - 1], block[-size:]
             return JointValues(seconds, nanoseconds, self.names, position, velocity, effort, block)
         position, velocity, effort = (
@@ -152,15 +144,10 @@ class Layout:
 
 
 class JointStateReader:
-    """Reads joint states; what is the same as in one of the last messages is not read again.
-
-    Attributes:
-        layout: of the last message; None where that was not read here.
-    """
+    """Reads joint states; what is the same as in one of the last messages is not read again."""
 
     def __init__(self) -> None:
         self._layouts: list[Layout] = []
-        self.layout: Layout | None = None
 
     def read(self, data: bytes) -> JointValues:
         """What a joint state says.
@@ -171,9 +158,7 @@ class JointStateReader:
         for layout in self._layouts:
             values = layout.read(data)
             if values is not None:
-                self.layout = layout
                 return values
-        self.layout = None
         scanner = _Scanner.of(data)
         if scanner is None:
             return joint_values(_deserialized(data))
@@ -185,7 +170,6 @@ class JointStateReader:
         self._layouts = [layout, *self._layouts[: REMEMBERED - 1]]
         values = layout.read(data)
         assert values is not None, 'a layout fits what it was made of'
-        self.layout = layout
         return values
 
 

@@ -11,7 +11,7 @@ import math
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
@@ -84,6 +84,12 @@ def diagnostic_status(
             KeyValue(key=printable(key), value=printable(value)) for key, value in values.items()
         ],
     )
+
+
+def time_message(stamp: int) -> Time:
+    """A stamp [ns] as a message."""
+    seconds, rest = divmod(stamp, NANOSECONDS)
+    return Time(sec=seconds, nanosec=rest)
 
 
 def header(stamp: Time, frame_id: str = '') -> Header:
@@ -246,13 +252,6 @@ def pose_message(matrix: Array) -> Pose:
     return Pose(
         position=point_message(matrix[:3, 3].tolist()), orientation=quaternion_message(matrix)
     )
-
-
-def index_of(places: Sequence[int]) -> Any:
-    """To index an array with for these entries: a slice, which copies nothing, if it can be."""
-    first = places[0] if places else 0
-    in_a_row = list(places) == list(range(first, first + len(places)))
-    return slice(first, first + len(places)) if in_a_row else np.array(places, dtype=np.intp)
 
 
 def pose_stamped(stamp: Time, frame_id: str, matrix: Array) -> PoseStamped:

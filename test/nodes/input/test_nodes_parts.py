@@ -17,8 +17,8 @@ from sensor_msgs.msg import JointState
 from test_nodes_state import GRIPPER_ARM
 
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.robot.part import Part
 
 pytestmark = pytest.mark.ros
 
@@ -26,11 +26,11 @@ DOMAIN = 56
 NAMES = ['shoulder', 'elbow', 'slide']
 
 
-class Recorder(Part):
+class Recorder(Component):
     """Keeps what it is told."""
 
     def __init__(self, node, context):
-        super().__init__(node, context)
+        super().__init__(node)
         self.robots, self.states = [], []
 
     def prepare(self, robot, default_frame):
@@ -39,7 +39,7 @@ class Recorder(Part):
     def adopt(self, prepared):
         self.robots.append(prepared)
 
-    def update(self, state):
+    def observe(self, state):
         self.states.append(state)
 
     def outputs(self):
@@ -52,7 +52,7 @@ class Unprepared(Recorder):
 
 
 class Broken(Recorder):
-    def update(self, state):
+    def observe(self, state):
         raise ZeroDivisionError('it happens')
 
 

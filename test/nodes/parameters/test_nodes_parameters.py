@@ -17,7 +17,8 @@ from ros_harness import client, description, running
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.nodes.output.outputs import RateLimit, topic_names
-from dynamics_ros.nodes.parameters.declaration import declared, parameter
+from dynamics_ros.nodes.parameters.declaration import declared
+from dynamics_ros.settings import parameter
 
 DOMAIN = 51
 CONFIG = Path(__file__).parents[3] / 'config'

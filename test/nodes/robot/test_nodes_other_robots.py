@@ -27,8 +27,7 @@ pytestmark = pytest.mark.ros
 DOMAIN = 85
 
 LIKE_EACH_OTHER = 120
-"""States in one layout: once kernels are there and the observer has settled, robots on a fixed base
-are answered the short way."""
+"""States in one layout: kernels are there then, and the observer has settled."""
 
 ROBOTS = {
     'panda, whose fingers mimic': (lambda: urdf_path('panda').read_text(), 'fixed'),

@@ -29,7 +29,6 @@ from dynamics_ros.nodes.contact.messages import (
     empty_state,
 )
 from dynamics_ros.nodes.input.joint_state_input import can_read_bytes
-from dynamics_ros.nodes.output.outputs import Outbox
 from dynamics_ros.nodes.wire import cdr, forms
 from dynamics_ros.nodes.wire.cdr import (
     JointStateReader,
@@ -285,23 +284,3 @@ def test_where_the_layout_is_another_one_messages_are_published_as_objects(monke
     fill(form, [np.arange(7.0)])
     message = form.message(cdr.STAMP.pack(5, 6))
     assert (message.header.stamp.sec, message.pose.orientation.w) == (5, 6.0)
-
-
-def test_messages_of_a_state_leave_together_in_their_order_and_once():
-    sent, outbox = [], Outbox()
-    outbox.put(sent.append, 'pose')
-    outbox.put(sent.append, 'twist')
-    assert sent == []
-    outbox.empty()
-    outbox.empty()
-    assert sent == ['pose', 'twist']
-
-
-def test_a_message_that_cannot_be_sent_keeps_back_no_other_and_is_not_tried_again():
-    sent, outbox = [], Outbox()
-    outbox.put({}.__getitem__, 'pose')
-    outbox.put(sent.append, 'twist')
-    with pytest.raises(KeyError, match='pose'):
-        outbox.empty()
-    outbox.empty()
-    assert sent == ['twist']

@@ -1,36 +1,30 @@
-"""The estimators of contact_node run on one state after another."""
+"""The estimators of contacts, run on one state after another."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dynamics_ros.estimation import (
-    ContactReport,
-    EffortCheck,
-    EffortWatch,
-    FootContacts,
-    ObserverEvent,
-    PlainSamples,
-    PlainStep,
-    ResidualWatch,
-    StaticObserver,
-    Tare,
-    TorqueObserver,
-    WrenchEstimate,
-)
-from dynamics_ros.estimation.observers import IGNORED
-from dynamics_ros.estimation.wrench import moving
-from dynamics_ros.kernels import Step, copy_of, difference_of, sum_of
-from dynamics_ros.nodes.input.lateness import Lateness
-from dynamics_ros.nodes.input.state import RobotState
-from dynamics_ros.nodes.parameters.groups import ContactParameters
-from dynamics_ros.nodes.robot.part import known_frames
-from dynamics_ros.nodes.wire.conversions import NANOSECONDS, Array, index_of
-from dynamics_ros.robot import Robot
+from . import contact_estimators as estimators
+from .contact.detector import ContactReport
+from .contact_settings import ContactSettings
+from .effort_check import EffortCheck
+from .effort_watch import EffortWatch
+from .legged import FootContacts
+from .observers import IGNORED, ObserverEvent, StaticObserver, TorqueObserver
+from .residual_watch import ResidualWatch
+from .samples.lateness import Lateness
+from .samples.robot_state import RobotState
+from .tare import Tare
+from .wrench import WrenchEstimate, moving
 
-from . import estimators
+if TYPE_CHECKING:
+    from dynamics_ros.robot import Robot
+
+Array = NDArray[np.float64]
 
 RESTARTS = (ObserverEvent.STARTED, ObserverEvent.CLOCK_JUMP, ObserverEvent.GAP)
 
@@ -63,6 +57,7 @@ class ContactPipeline:
 
     Attributes:
         frames: contact frames.
+        axes: the frame that the wrench at each of them is expressed in.
         joint_names: joints of one coordinate; joint_indices: of them in v.
         observer, tare, detector: with their state, which survives a change that does not concern
             them.
@@ -77,7 +72,7 @@ class ContactPipeline:
         caution: what to know about what came of it; empty when all is well.
     """
 
-    def __init__(self, robot: Robot, values: ContactParameters, default_frame: str) -> None:
+    def __init__(self, robot: Robot, values: ContactSettings, default_frame: str) -> None:
         """Build the estimators; ``compile`` comes before their first use.
 
         Raises:
@@ -85,15 +80,16 @@ class ContactPipeline:
         """
         self.robot = robot
         self.values = values
-        self.frames = known_frames(robot, values.frames, default_frame)
+        self.frames = values.frames or (default_frame,)
         self.joint_names = tuple(robot.joint_v_indices)
-        self.joint_indices = index_of(list(robot.joint_v_indices.values()))
+        self.joint_indices = _index_of([*robot.joint_v_indices.values()])
         self.silence = self.caution = ''
         self.samples = estimators.sample_filter(robot, values, self._consistent)
         self.judged: RobotState | None = None
         self.observer = estimators.observer(robot, values, values.observer.kind)
         self._static: TorqueObserver | None = None
         self._estimator = estimators.wrench_estimator(robot, values, self.frames)
+        self.axes = self._estimator.axes
         self.detector = estimators.detector(robot, values)
         self.feet = estimators.feet(robot, values)
         self.effort_check = EffortCheck(
@@ -115,7 +111,6 @@ class ContactPipeline:
         self._started = (0, 0)
         self._before: RobotState | None = None
         self._external: ExternalTorques | None = None
-        self._plain = False
 
     def inherit(self, other: ContactPipeline) -> None:
         """Carry on where another left off, as far as what they estimate is the same."""
@@ -149,11 +144,9 @@ class ContactPipeline:
         While a state is in doubt, what was said of the one before stands.
         """
         self.caution = ''
-        before, self.silence = self.silence, self._unusable(state, state.time)
+        before, self.silence = self.silence, self._unusable(state)
         if self.silence:
             return None
-        if self._plain:
-            self._recall()
         taken = self.samples.take(state, merged=state.ages is not None)
         for one in taken:
             self.judged, self._external = one, self._estimate(one)
@@ -163,18 +156,6 @@ class ContactPipeline:
             self.silence = before or WAITING
         self._say_what_to_know(state.time)
         return self._external
-
-    def _recall(self) -> None:
-        """Have at hand what was said of the last state, if only steps were computed of it."""
-        self._plain = False
-        stamp, q, v, effort = self.samples.latest
-        seconds, nanoseconds = divmod(stamp, NANOSECONDS)
-        # Such states are whole, and of joints of one coordinate.
-        self.judged = RobotState(
-            *(seconds, nanoseconds, q, v, effort), (), (), (), np.zeros(len(v), dtype=bool)
-        )
-        values = self.observer.external_torque - self.tare.offset
-        self._external = ExternalTorques(values, self.detector.report)
 
     def _estimate(self, state: RobotState) -> ExternalTorques | None:
         """What follows from a state that is plausible; None where nothing does."""
@@ -198,16 +179,18 @@ class ContactPipeline:
         if event not in IGNORED:
             if self._started[1]:
                 self._measure_interval(stamp)
-            self.tare.add(stamp, raw, v)
+            self.tare.add_finite(stamp, raw, v)
             if not state.stale and observer.kind != StaticObserver.kind:
                 self.residuals.add(stamp, raw, v)
         values = raw - self.tare.offset
-        thresholds = self.detector.contact_thresholds
-        if self.effort_watch.stands_still(v, values, thresholds, self.samples.effort_runs):
+        ignored = state.stale_mask if state.stale else None
+        exceeded = self.detector.compare(stamp, values, ignored, v)
+        if exceeded.excess > 0.0 and self.effort_watch.stands_still(
+            v, values, self.detector.contact_thresholds, self.samples.effort_runs
+        ):
             self._disbelieve()
             return None
-        ignored = state.stale_mask if state.stale else None
-        return ExternalTorques(values, self.detector.update(stamp, values, ignored, v))
+        return ExternalTorques(values, self.detector.take(stamp, exceeded))
 
     def _disbelieve(self) -> None:
         """Say why efforts are not believed; the observer begins anew once they are."""
@@ -234,57 +217,6 @@ class ContactPipeline:
         tau[: robot.model.root_joint_nv] = 0.0
         return self.feet.update(state.q, state.v, external, state.stale_mask, tau)
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether what follows may go on as the last state did, without anything to find out."""
-        return not (
-            self.silence
-            or self.caution == NO_KERNEL
-            or self._started[1]
-            or self._before is not None
-            or self.samples.holds
-            or self.feet is not None
-            or not self.detector.has_steps
-            or not self._estimator.has_step
-        )
-
-    @property
-    def axes(self) -> str:
-        """The frame that the wrench at the first contact frame is expressed in."""
-        return self.values.wrench.expressed_in or self.frames[0]
-
-    def plain_samples(self, q: Array, v: Array, effort: Array) -> PlainSamples[RobotState]:
-        """Steps of the filter of samples on these arrays."""
-        return PlainSamples(self.samples, q, v, effort)
-
-    def plain_step(self, q: Array, v: Array, effort: Array) -> PlainStep:
-        """Steps of the observer on these arrays."""
-        return PlainStep(self.observer, q, v, effort)
-
-    def tare_step(self, raw: Array, external: Array) -> Step:
-        """What comes of the observer's estimate by taring."""
-        return Step(difference_of(len(raw)), (raw, self.tare.offset), (external,))
-
-    def wrench_step(self, q: Array, external: Array, outputs: tuple[Array, ...]) -> Step:
-        """The wrench of the only contact frame; see ``WrenchEstimator.step``."""
-        return self._estimator.step(q, external, outputs)
-
-    def made_of(self) -> tuple[object, ...]:
-        """What these steps hold on to: with another of these objects they are others."""
-        detector, estimator = self.detector, self._estimator
-        constants = detector.constants
-        return self.observer.model, self.tare.offset, detector, constants, estimator.noise
-
-    def take_plain(self, stamp: int, raw: Array, q: Array, v: Array, effort: Array) -> None:
-        """Take in a state whose step has been computed: all but the observer and the detector."""
-        if self.effort_check.wants(stamp):
-            self.effort_check.add(stamp, q, v, effort.copy())
-        self._plain = True
-        self._lateness.hear_all(stamp)
-        self.tare.add_finite(stamp, raw.copy(), v.copy())
-        if self.observer.kind != StaticObserver.kind:
-            self.residuals.add(stamp, raw, v)
-
     def reset(self) -> None:
         """Unlatch a collision and start the observer anew; the tare stays."""
         self.observer.reset()
@@ -299,8 +231,6 @@ class ContactPipeline:
         robot.kernel('observer_step', self.observer.kind, self.values.effort.sampling)
         robot.kernel('sample_departure')
         robot.kernel('gravity')
-        for vectors in (difference_of(robot.nv), sum_of(robot.nv), copy_of(6)):
-            vectors.wait()
         self._estimator.compile(wait=wait)
         if self.feet is not None:
             self.feet.compile()
@@ -314,13 +244,13 @@ class ContactPipeline:
         believed, refused = (np.abs(step).max() for step in steps)
         return bool(believed < refused)
 
-    def _unusable(self, state: RobotState, stamp: int) -> str:
-        """Why nothing may be estimated from a state of that stamp; empty when something may."""
+    def _unusable(self, state: RobotState) -> str:
+        """Why nothing may be estimated from a state; empty when something may."""
         if state.effort_missing:
             return f'no effort of {", ".join(state.effort_missing)}'
-        if not stamp:
+        if not state.time:
             return 'joint_states carry no stamp, which the observer needs'
-        late = self._lateness.late(state, stamp)
+        late = self._lateness.late(state, state.time)
         if late is None:
             return ''
         names = [name for name, i in self.robot.joint_v_indices.items() if late[i]]
@@ -364,16 +294,12 @@ class ContactPipeline:
             frame for frame in self.frames if excess[moving(self.robot, (frame,))].any()
         )
 
-    def tell(self, stamp: int) -> None:
-        """Bring ``caution`` up to date after states of which only steps were computed."""
-        self.caution = ''
-        self._say_what_to_know(stamp)
-
     def _say_what_to_know(self, stamp: int) -> None:
         if self.residuals.judge(self.tare.offset, self._stated):
             self._reckon_with_noise()
         self._say_what_is_odd(stamp)
-        self.caution = '; '.join(filter(None, (self.caution, self.residuals.advice)))
+        if self.residuals.advice:
+            self.caution = '; '.join(filter(None, (self.caution, self.residuals.advice)))
 
     def _say_what_is_odd(self, stamp: int) -> None:
         if self.caution:
@@ -385,3 +311,10 @@ class ContactPipeline:
             self.caution = 'by gravity alone, in motion not to be believed'
         elif refused := self.samples.recent(stamp):
             self.caution = f'refused: {refused}'
+
+
+def _index_of(places: Sequence[int]) -> Any:
+    """To index an array with for these entries: a slice, which copies nothing, if it can be."""
+    first = places[0] if places else 0
+    in_a_row = list(places) == list(range(first, first + len(places)))
+    return slice(first, first + len(places)) if in_a_row else np.array(places, dtype=np.intp)

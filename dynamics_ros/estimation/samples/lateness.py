@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .state import RobotState
+from .robot_state import RobotState
 
 PATIENCE = 0.95
 """Usual intervals after which news of a moving joint is overdue. Publishers that take turns are
@@ -25,12 +25,6 @@ class Lateness:
         # The interval while all came at once; 0 while they do not.
         self._whole = 0
 
-    def hear_all(self, stamp: int) -> None:
-        """Take in news of all joints at once [ns]."""
-        if stamp > self._last:
-            self._whole = stamp - self._last
-        self._last = stamp
-
     def late(self, state: RobotState, stamp: int) -> NDArray[np.bool_] | None:
         """(nv) which joints are late; None where none is, which is usual and quick.
 
@@ -39,7 +33,9 @@ class Lateness:
             stamp: of it [ns].
         """
         if state.ages is None:
-            self.hear_all(stamp)
+            if stamp > self._last:
+                self._whole = stamp - self._last
+            self._last = stamp
             return None
         self._last = stamp
         if self._whole:

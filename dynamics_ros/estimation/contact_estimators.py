@@ -1,31 +1,30 @@
-"""The estimators of contact_node as its parameters say."""
+"""The estimators of contacts as their settings say."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
-from dynamics_ros.estimation import (
-    OBSERVERS,
-    ContactDetector,
-    EffortModel,
-    FootContactEstimator,
-    SampleFilter,
-    TorqueObserver,
-    WrenchEstimator,
-)
-from dynamics_ros.estimation.contact.thresholds import (
-    by_effort_limit,
-    external_torque_noise,
-    largest_momentum_noise,
-)
-from dynamics_ros.nodes.input.state import RobotState
-from dynamics_ros.nodes.parameters.groups import ContactParameters, IdentificationParameters
-from dynamics_ros.nodes.wire.conversions import Array
-from dynamics_ros.robot import Robot
+
+from .contact.detector import ContactDetector
+from .contact_settings import ContactSettings, EffortSettings, FrictionSettings
+from .effort_model import EffortModel
+from .legged import FootContactEstimator
+from .observers import OBSERVERS, TorqueObserver
+from .samples.robot_state import RobotState
+from .samples.sample_filter import SampleFilter
+from .thresholds import by_effort_limit, external_torque_noise, largest_momentum_noise
+from .wrench import WrenchEstimator
+
+if TYPE_CHECKING:
+    from dynamics_ros.robot import Robot
+
+Array = NDArray[np.float64]
 
 MODEL_ERROR = 0.001
 """Default share of the effort limit that the model leaves unexplained at rest: what is left after a
@@ -53,7 +52,7 @@ class Thresholds:
     """
 
     robot: Robot
-    values: ContactParameters
+    values: ContactSettings
     momentum_noise: Array
 
     def apply(
@@ -89,7 +88,7 @@ class Thresholds:
         return scatter
 
 
-def thresholds_of(robot: Robot, values: ContactParameters, scatter: Array) -> tuple[Array, Array]:
+def thresholds_of(robot: Robot, values: ContactSettings, scatter: Array) -> tuple[Array, Array]:
     """(nv) of contact and of collision, for external torques that scatter so without contact."""
     given = values.thresholds
     contact = given.sigmas * scatter
@@ -101,27 +100,26 @@ def thresholds_of(robot: Robot, values: ContactParameters, scatter: Array) -> tu
     return contact, collision
 
 
-def thresholds(robot: Robot, values: ContactParameters) -> Thresholds:
+def thresholds(robot: Robot, values: ContactSettings) -> Thresholds:
     """What thresholds follow from; needs the kernel of the mass matrix."""
     noise = per_velocity(robot, values.effort.velocity_noise, 'effort.velocity_noise')
     return Thresholds(robot, values, largest_momentum_noise(robot, noise))
 
 
-def observer(robot: Robot, values: ContactParameters, kind: str) -> TorqueObserver:
+def observer(robot: Robot, values: ContactSettings, kind: str) -> TorqueObserver:
     """An observer of a kind."""
     return OBSERVERS[kind](
         robot,
         per_velocity(robot, values.observer.gain, 'observer.gain'),
-        effort_model=effort_model(robot, values),
+        effort_model=effort_model(robot, values.effort, values.friction),
         max_gap=values.observer.max_gap,
         effort_sampling=values.effort.sampling,
         transition_time=values.observer.transition_time,
     )
 
 
-def effort_model(robot: Robot, values: ContactParameters | IdentificationParameters) -> EffortModel:
+def effort_model(robot: Robot, effort: EffortSettings, friction: FrictionSettings) -> EffortModel:
     """What reported efforts mean."""
-    effort, friction = values.effort, values.friction
     model = EffortModel.from_robot(
         robot, friction_velocity=friction.velocity, includes_gravity=effort.includes_gravity
     )
@@ -143,7 +141,7 @@ def effort_model(robot: Robot, values: ContactParameters | IdentificationParamet
 
 def sample_filter(
     robot: Robot,
-    values: ContactParameters,
+    values: ContactSettings,
     consistent: Callable[[RobotState, RobotState], bool],
 ) -> SampleFilter[RobotState]:
     """A filter of joint states."""
@@ -161,7 +159,7 @@ def sample_filter(
     )
 
 
-def detector(robot: Robot, values: ContactParameters) -> ContactDetector:
+def detector(robot: Robot, values: ContactSettings) -> ContactDetector:
     """A contact detector; its thresholds are those of a model error alone until noise is known."""
     given = values.thresholds
     model_error = _or_share(robot, values.effort.model_error, 'effort.model_error', MODEL_ERROR)
@@ -176,7 +174,7 @@ def detector(robot: Robot, values: ContactParameters) -> ContactDetector:
 
 
 def wrench_estimator(
-    robot: Robot, values: ContactParameters, frames: Sequence[str]
+    robot: Robot, values: ContactSettings, frames: Sequence[str]
 ) -> WrenchEstimator:
     """A wrench estimator; its noise is that of one effort until more is known."""
     wrench = values.wrench
@@ -204,7 +202,7 @@ def wrench_estimator(
     )
 
 
-def feet(robot: Robot, values: ContactParameters) -> FootContactEstimator | None:
+def feet(robot: Robot, values: ContactSettings) -> FootContactEstimator | None:
     """An estimator of the feet; None where none are named."""
     given = values.feet
     if not given.frames:

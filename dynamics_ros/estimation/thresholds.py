@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.estimation.noise import NoiseGains
+from .noise import NoiseGains
 
 if TYPE_CHECKING:
     from dynamics_ros.robot import Robot

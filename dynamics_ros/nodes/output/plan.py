@@ -1,0 +1,225 @@
+"""What follows from a joint state: the kernels that run, and the messages that they fill.
+
+Each component declares groups: an output, how its message is filled, what that needs of a state,
+and how often it is due. A plan holds the groups of all components of a process. Of each state it
+finds the groups that are due, runs their kernels in one call, on arrays that stay, which are mostly
+those within the messages, and then publishes all messages together.
+
+A plan is of one epoch: once a parameter, the robot, a name of a frame, or what is offered changes,
+``RobotContext.begin_epoch`` gives it up, and the next state makes another. Who listens is looked at
+every ``LOOK_PERIOD``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.kernels import Program, Step
+from dynamics_ros.nodes.wire.forms import Form
+
+from .outputs import LOOK_PERIOD, Output
+
+MOST_BATCHES = 64
+"""Combinations of groups that are kept ready."""
+
+
+Need = int
+"""What a group needs of a state: ``NOTHING``, or some of the others, added."""
+
+NOTHING = 0
+
+FRESH = 1
+"""No joint, and no base, that was last heard of too long ago."""
+
+VELOCITY = 2
+"""The velocity of every joint."""
+
+
+class Filled(NamedTuple):
+    """A message and the kernels that fill it.
+
+    Attributes:
+        form: the message.
+        steps: write its numbers.
+    """
+
+    form: Form
+    steps: tuple[Step, ...]
+
+
+class Group(NamedTuple):
+    """One output of a component.
+
+    Attributes:
+        output: the publisher.
+        rate: most messages a second; 0: one for every state.
+        needs: of a state.
+        what: is published, in words.
+        kernels: makes the message and the kernels that fill it, once for each epoch.
+        fill: fills the message in for each state, where that is no matter of kernels alone; None:
+            there is nothing to publish.
+    """
+
+    output: Output
+    rate: float
+    needs: Need
+    what: str
+    kernels: Callable[[], Filled] | None = None
+    fill: Callable[[], Form | None] | None = None
+
+
+class Publishing(Protocol):
+    """A component, as far as a plan knows it.
+
+    Attributes:
+        silence: why it publishes nothing of the state; '' when it may.
+    """
+
+    silence: str
+
+    def groups(self) -> Sequence[Group]:
+        """What it publishes, in the epoch that has begun."""
+
+    def failed(self, error: Exception) -> None:
+        """Be silent because of an error."""
+
+
+class Batch:
+    """Groups that are computed together, and leave together.
+
+    Attributes:
+        program: of all their kernels.
+    """
+
+    def __init__(self, members: Iterable[tuple[Publishing, Group]]) -> None:
+        steps: list[Step] = []
+        self._messages: list[tuple[Output, Form]] = []
+        self._fills: list[tuple[Publishing, Output, Callable[[], Form | None]]] = []
+        for component, group in members:
+            if group.fill is not None:
+                self._fills.append((component, group.output, group.fill))
+            elif group.kernels is not None:
+                filled = group.kernels()
+                steps += filled.steps
+                self._messages.append((group.output, filled.form))
+        self.program = Program(steps)
+
+    def publish(self, stamp: bytes) -> None:
+        """Fill in what kernels do not, and publish all.
+
+        Raises:
+            Exception: of the first publisher that failed, after all have been tried.
+        """
+        messages = self._messages.copy()
+        for component, output, fill in self._fills:
+            try:
+                form = fill()
+            except Exception as error:
+                component.failed(error)
+                continue
+            if form is not None:
+                messages.append((output, form))
+        failure: Exception | None = None
+        for output, form in messages:
+            try:
+                output.send(form, stamp)
+            except Exception as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+
+Members = tuple[int, ...]
+"""Places of groups in a plan."""
+
+
+class Plan:
+    """The groups of all components of a process, in one epoch."""
+
+    def __init__(self, components: Iterable[Publishing]) -> None:
+        """Ask the components what they publish."""
+        self._components = list(components)
+        self._groups = [(one, group) for one in self._components for group in one.groups()]
+        self._look_at = 0.0
+        self._always: Members = ()
+        self._limited: Members = ()
+        self._batches: dict[Members, Batch] = {}
+
+    def answer(self, state: RobotState, now: float) -> list[Batch]:
+        """Compute what is due of a state.
+
+        Args:
+            state: whose numbers are in the arrays that the kernels read.
+            now: of the steady clock [s].
+
+        Returns:
+            What is to be published.
+        """
+        if now >= self._look_at:
+            self._look(now)
+        lacking = (FRESH if state.stale else 0) | (VELOCITY if state.velocity_missing else 0)
+        due, limited = self._always, self._limited
+        if lacking or any(component.silence for component in self._components):
+            due, limited = self._met(due, lacking), self._met(limited, lacking)
+            self._tell(lacking, state)
+        if limited:
+            groups = self._groups
+            due += tuple([i for i in limited if groups[i][1].output.passes(now, groups[i][1].rate)])
+        return self._computed(due)
+
+    def _look(self, now: float) -> None:
+        """Look who listens, and for kernels that have become machine code."""
+        self._look_at = now + LOOK_PERIOD
+        groups = [group for _, group in self._groups]
+        wanted = [i for i, group in enumerate(groups) if group.output.listened_to(now)]
+        self._always = tuple(i for i in wanted if groups[i].rate <= 0.0)
+        self._limited = tuple(i for i in wanted if groups[i].rate > 0.0)
+        self._batches = {key: one for key, one in self._batches.items() if one.program.final}
+
+    def _met(self, members: Members, lacking: Need) -> Members:
+        """Those of them whose needs are met, of components that are not silent."""
+        groups = self._groups
+        return tuple(
+            i for i in members if not (groups[i][0].silence or groups[i][1].needs & lacking)
+        )
+
+    def _tell(self, lacking: Need, state: RobotState) -> None:
+        """Have components say what their groups lack."""
+        for component, group in self._groups:
+            if not component.silence and group.needs & lacking:
+                component.silence = _in_words(group.needs & lacking, group.what, state)
+
+    def _computed(self, due: Members) -> list[Batch]:
+        batch = self._batches.get(due)
+        if batch is None:
+            if len(self._batches) >= MOST_BATCHES:
+                self._batches.clear()
+            batch = self._batches[due] = Batch(self._groups[i] for i in due)
+        if batch.program.run():
+            return [batch]
+        # A kernel refuses the state, which is no reason for other components to be silent.
+        components = list(dict.fromkeys(self._groups[i][0] for i in due))
+        if len(components) > 1:
+            each = [tuple(i for i in due if self._groups[i][0] is one) for one in components]
+            return [batch for own in each for batch in self._computed(own)]
+        try:
+            batch.program.explain()
+        except Exception as error:
+            components[0].failed(error)
+            return []
+        return [batch]
+
+
+def stale_in_words(state: RobotState) -> str:
+    """Which joints have been silent for too long; '' when none has."""
+    if not state.stale:
+        return ''
+    return f'no news for longer than joint_timeout of: {", ".join(state.stale)}'
+
+
+def _in_words(lacking: Need, what: str, state: RobotState) -> str:
+    if lacking & FRESH:
+        return stale_in_words(state)
+    return f'no {what}: no velocity of {", ".join(state.velocity_missing)}'

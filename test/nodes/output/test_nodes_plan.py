@@ -1,0 +1,175 @@
+"""Plans: what is computed together, what one failure means for the others, which rates are kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.kernels import Kernel, Step, trace
+from dynamics_ros.nodes.output.outputs import RateLimit
+from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Filled, Group, Plan
+
+STAMP = b'12345678'
+
+
+class Sink:
+    """An output without a middleware."""
+
+    def __init__(self, fails=False):
+        self.sent, self.skipped, self.fails, self.listened = [], 0, fails, True
+        self._limit = RateLimit()
+
+    def listened_to(self, now):
+        return self.listened
+
+    def passes(self, now, rate):
+        passes = self._limit.passes(now, rate)
+        self.skipped += not passes
+        return passes
+
+    def send(self, form, stamp):
+        if self.fails:
+            raise KeyError('cannot be sent')
+        self.sent.append(form.numbers[0].copy())
+
+
+class Vector:
+    """A message of some numbers."""
+
+    def __init__(self, size=2):
+        self.numbers = (np.zeros(size),)
+
+
+class Component:
+    """Publishes its groups."""
+
+    def __init__(self, *groups):
+        self.silence, self._groups = '', groups
+
+    def groups(self):
+        return self._groups
+
+    def failed(self, error):
+        self.silence = str(error)
+
+
+def doubled():
+    return Kernel(trace(lambda a: [2.0 * x for x in a], {'a': 2}, 'doubled', 'b'))
+
+
+def kernels(source):
+    form = Vector()
+    return lambda: Filled(form, (Step(doubled(), (source,), form.numbers),))
+
+
+def state(stale=(), velocity_missing=()):
+    numbers = np.zeros(2)
+    return RobotState(
+        10**9, numbers, numbers, numbers, velocity_missing, (), stale, np.zeros(2, dtype=bool)
+    )
+
+
+def answer(plan, of=None, now=0.0):
+    for batch in plan.answer(of or state(), now):
+        batch.publish(STAMP)
+
+
+def test_messages_of_a_state_leave_together_in_their_order():
+    source, sink = np.array([1.0, 2.0]), Sink()
+    filled = Vector()
+    component = Component(
+        Group(sink, 0.0, FRESH, 'numbers', kernels(source)),
+        Group(sink, 0.0, FRESH, 'more', fill=lambda: filled),
+        Group(sink, 0.0, FRESH, 'nothing', fill=lambda: None),
+    )
+    batches = Plan([component]).answer(state(), 0.0)
+    assert sink.sent == []
+    for batch in batches:
+        batch.publish(STAMP)
+    np.testing.assert_array_equal(sink.sent, [[2.0, 4.0], [0.0, 0.0]])
+
+
+def test_a_message_that_cannot_be_sent_keeps_back_no_other():
+    source, good = np.array([1.0, 2.0]), Sink()
+    groups = [Group(one, 0.0, FRESH, 'it', kernels(source)) for one in (Sink(fails=True), good)]
+    with pytest.raises(KeyError):
+        answer(Plan([Component(*groups)]))
+    assert len(good.sent) == 1
+
+
+def test_what_one_component_cannot_compute_keeps_back_no_other():
+    sinks = Sink(), Sink(), Sink()
+    bad, good = np.array([np.nan, 2.0]), np.array([1.0, 2.0])
+
+    def broken():
+        raise ZeroDivisionError('it happens')
+
+    components = [
+        Component(Group(sinks[0], 0.0, FRESH, 'it', kernels(bad))),
+        Component(Group(sinks[1], 0.0, FRESH, 'it', kernels(good))),
+        Component(Group(sinks[2], 0.0, FRESH, 'it', fill=broken)),
+    ]
+    answer(Plan(components))
+    assert [len(sink.sent) for sink in sinks] == [0, 1, 0]
+    assert 'NaN' in components[0].silence or 'finite' in components[0].silence
+    assert not components[1].silence
+    assert components[2].silence == 'it happens'
+
+
+def test_a_group_whose_needs_are_not_met_says_which():
+    source, placed, moving = np.ones(2), Sink(), Sink()
+    component = Component(
+        Group(placed, 0.0, FRESH, 'poses', kernels(source)),
+        Group(moving, 0.0, FRESH | VELOCITY, 'twists', kernels(source)),
+    )
+    plan = Plan([component])
+    answer(plan, state(velocity_missing=('elbow',)))
+    assert component.silence == 'no twists: no velocity of elbow'
+    assert (len(placed.sent), len(moving.sent)) == (1, 0)
+    component.silence = ''
+    answer(plan, state(stale=('elbow',), velocity_missing=('elbow',)))
+    assert component.silence == 'no news for longer than joint_timeout of: elbow'
+    assert (len(placed.sent), len(moving.sent)) == (1, 0)
+    component.silence = ''
+    answer(plan)
+    assert (len(placed.sent), len(moving.sent)) == (2, 1)
+
+
+def test_a_silent_component_publishes_nothing_and_others_do():
+    source, one, other = np.ones(2), Sink(), Sink()
+    silent, loud = (Component(Group(s, 0.0, FRESH, 'it', kernels(source))) for s in (one, other))
+    silent.silence = 'not yet'
+    answer(Plan([silent, loud]))
+    assert (len(one.sent), len(other.sent)) == (0, 1)
+
+
+def test_a_rate_is_kept_beside_what_has_none_and_what_is_left_out_is_counted():
+    source, always, seldom = np.ones(2), Sink(), Sink()
+    plan = Plan(
+        [
+            Component(
+                Group(always, 0.0, FRESH, 'it', kernels(source)),
+                Group(seldom, 10.0, FRESH, 'it', kernels(source)),
+            )
+        ]
+    )
+    for i in range(200):
+        answer(plan, now=0.01 * i)
+    assert len(always.sent) == 200
+    assert len(seldom.sent) == pytest.approx(20, abs=1)
+    assert seldom.skipped == 200 - len(seldom.sent)
+
+
+def test_who_listens_is_looked_at_now_and_then():
+    sink = Sink()
+    plan = Plan([Component(Group(sink, 0.0, FRESH, 'it', kernels(np.ones(2))))])
+    sink.listened = False
+    answer(plan, now=0.0)
+    sink.listened = True
+    answer(plan, now=0.01)
+    assert len(sink.sent) == 0
+    answer(plan, now=0.1)
+    assert len(sink.sent) == 1
