@@ -7,7 +7,7 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from dynamics_ros.multibody.rigid_body_system import DEFAULT_GRAVITY
 
 from .description import calibrated_description
 from .node_parameters import node_parameters
+from .plan import plan
 from .subject import Subject, read_subject
 
 NAME = 'calibrate_robot'
@@ -35,9 +36,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command; 0 when the robot was identified."""
     logging.basicConfig(format='%(levelname)s: %(message)s')
     given = sys.argv[1:] if arguments is None else arguments
-    task: Callable[[list[str]], None] = _calibrate
     try:
-        task(given)
+        if given[:1] == ['plan']:
+            _plan(given[1:])
+        else:
+            _calibrate(given)
     except (DynamicsRosError, OSError) as error:
         print(f'{NAME}: {error}', file=sys.stderr)
         return 1
@@ -86,6 +89,26 @@ def _calibrate(arguments: list[str]) -> None:
         print(_told_payload(payload))
     if options.json:
         print(json.dumps(result))
+
+
+def _plan(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(
+        prog=f'{NAME} plan', description='A motion within limits that tells the most of a robot.'
+    )
+    _add_robot_options(parser)
+    parser.add_argument(
+        '--output',
+        type=Path,
+        required=True,
+        metavar='TRAJECTORY',
+        help='.yaml or .csv; both are written',
+    )
+    parser.add_argument('--duration', type=float, default=20.0, help='[s]')
+    parser.add_argument('--floor', type=float, metavar='HEIGHT', help='links stay above [m]')
+    parser.add_argument('--seed', type=int, default=0, help='of the random starts')
+    parser.add_argument('--iterations', type=int, default=40, help='of the improvement')
+    options = parser.parse_args(arguments)
+    print(plan(options, dict(_positions(options.lock))))
 
 
 def as_json(subject: Subject, identified: Identified, tested: Evaluation | None) -> dict[str, Any]:
@@ -191,7 +214,9 @@ def _told_payload(payload: Payload) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=NAME, description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog=NAME, description=__doc__, epilog=f'{NAME} plan --help: an exciting trajectory'
+    )
     parser.add_argument(
         'recordings',
         type=Path,
@@ -199,7 +224,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar='RECORDING',
         help='rosbag2 folder, .mcap, .db3, ROS 1 .bag, .csv or .parquet',
     )
-    add_robot_options(parser)
+    _add_robot_options(parser)
     parser.add_argument(
         '--test', type=Path, nargs='+', default=[], metavar='RECORDING', help='only compared'
     )
@@ -226,7 +251,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def add_robot_options(parser: argparse.ArgumentParser) -> None:
+def _add_robot_options(parser: argparse.ArgumentParser) -> None:
     """Options that all tasks have."""
     parser.add_argument('--robot', required=True, metavar='FILE', help='URDF, or xacro')
     parser.add_argument(

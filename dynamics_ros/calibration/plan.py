@@ -1,0 +1,83 @@
+"""calibrate_robot plan: a motion that tells the most of a robot, as a trajectory."""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+import yaml
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.identification.excitation.clearance import Clearance
+from dynamics_ros.identification.excitation.fourier import Excitation, plan_excitation
+from dynamics_ros.model.collision_geometry import read_collision_geometry
+from dynamics_ros.model.description_file import read_description_file
+from dynamics_ros.robot import Robot
+
+
+def plan(options: argparse.Namespace, locked: dict[str, float]) -> str:
+    """Write the trajectory; return what a person should know.
+
+    Args:
+        options: of the command line.
+        locked: joints that do not move, with their positions.
+
+    Raises:
+        DynamicsRosError: the robot cannot be read, or no motion was found.
+    """
+    if options.output.suffix not in ('.yaml', '.csv'):
+        raise InvalidArgumentError('--output', str(options.output), 'a name in .yaml or .csv')
+    text = read_description_file(options.robot)
+    robot = Robot.from_urdf(text, gravity=options.gravity, locked_joints=locked)
+    geometry = read_collision_geometry(text)
+    excitation = plan_excitation(
+        robot,
+        duration=options.duration,
+        clearance=Clearance(robot, geometry) if geometry.triangles else None,
+        floor=options.floor,
+        seed=options.seed,
+        iterations=options.iterations,
+    )
+    stem = options.output.with_suffix('')
+    stem.with_suffix('.yaml').write_text(trajectory_yaml(robot, excitation))
+    stem.with_suffix('.csv').write_text(trajectory_csv(robot, excitation))
+    lines = [f'without collision shapes: {problem}' for problem in geometry.problems]
+    if not geometry.triangles:
+        lines.append('the description has no shapes for collision: links may touch')
+    start = ', '.join(f'{n} {x:.3f}' for n, x in zip(robot.joint_names, excitation.q[0]))
+    lines += [
+        f'{stem}.yaml, {stem}.csv: {excitation.time[-1]:g} s, condition number of the base '
+        f'parameters {excitation.condition:.1f}, links at least {excitation.clearance:.3f} m apart',
+        f'move there first: {start}',
+        'expected deviations, for efforts known to 2 % of their limits:',
+    ]
+    lines += [
+        f'  {value:10.4g} +- {deviation:8.2g}  {name}'
+        for name, value, deviation in zip(
+            excitation.names, excitation.values, excitation.deviations, strict=True
+        )
+    ]
+    return '\n'.join(lines)
+
+
+def trajectory_yaml(robot: Robot, excitation: Excitation) -> str:
+    """A trajectory_msgs/msg/JointTrajectory as YAML, as ``ros2 topic pub`` takes it."""
+    points = []
+    rows = zip(excitation.time, excitation.q, excitation.v, excitation.a, strict=True)
+    for time, q, v, a in rows:
+        nanoseconds = round(time * 1e9)
+        values = {'positions': q, 'velocities': v, 'accelerations': a}
+        point = {name: [round(float(x), 9) for x in row] for name, row in values.items()}
+        seconds = {'sec': nanoseconds // 10**9, 'nanosec': nanoseconds % 10**9}
+        points.append({**point, 'time_from_start': seconds})
+    content = {'joint_names': list(robot.joint_names), 'points': points}
+    return yaml.safe_dump(content, sort_keys=False, default_flow_style=None)
+
+
+def trajectory_csv(robot: Robot, excitation: Excitation) -> str:
+    """One row a point: time, then position, velocity and acceleration of each joint."""
+    words = ('position', 'velocity', 'acceleration')
+    header = ['time', *(f'{name}.{word}' for word in words for name in robot.joint_names)]
+    table = np.column_stack([excitation.time, excitation.q, excitation.v, excitation.a])
+    lines = [','.join(f'{x:.9g}' for x in row) for row in table]
+    return '\n'.join([','.join(header), *lines]) + '\n'

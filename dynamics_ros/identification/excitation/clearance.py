@@ -1,0 +1,90 @@
+"""Whether links of a robot keep apart from each other, and from the floor, over many postures."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from dynamics_ros.model import ROOT
+from dynamics_ros.model.collision_geometry import CollisionGeometry
+from dynamics_ros.robot import Robot
+
+Array = NDArray[np.float64]
+
+SPACING = 0.03
+"""m between points that stand for a surface."""
+
+
+class Clearance:
+    """Points on the surfaces of links, in the frames of the bodies that carry them.
+
+    Pairs that touch in the neutral posture or follow each other are left out: joints join them.
+    """
+
+    def __init__(self, robot: Robot, geometry: CollisionGeometry) -> None:
+        self._robot = robot
+        self._frames = {name: k for k, name in enumerate(robot.frame_names)}
+        points: dict[int, list[tuple[str, Array]]] = {}
+        for link, triangles in geometry.triangles.items():
+            if link in self._frames:
+                body = robot.model.frame(link).body
+                points.setdefault(body, []).append((link, _thinned(triangles)))
+        self._points = points
+        start = self._clouds(robot.neutral()[np.newaxis])
+        parents = {body: joint.parent for body, joint in enumerate(robot.model.joints)}
+        self._pairs = [
+            (a, b)
+            for a, b in itertools.combinations(sorted(points), 2)
+            if parents.get(b) != a
+            and parents.get(a) != b
+            and cKDTree(start[a][0]).query(start[b][0])[0].min() > SPACING
+        ]
+
+    def smallest(self, q: Array) -> float:
+        """Smallest distance [m] of links over postures (n, nq), ``SPACING`` too large at most."""
+        clouds = self._clouds(q)
+        smallest = np.inf
+        for posture in range(len(q)):
+            trees = {body: cKDTree(cloud[posture]) for body, cloud in clouds.items()}
+            for a, b in self._pairs:
+                found = trees[a].query(clouds[b][posture], distance_upper_bound=4.0 * SPACING)[0]
+                smallest = min(smallest, float(found.min()))
+        return smallest
+
+    def lowest(self, q: Array) -> float:
+        """The lowest height [m] of a moving link in the root frame over postures (n, nq)."""
+        clouds = self._clouds(q)
+        heights = [float(c[..., 2].min()) for body, c in clouds.items() if body != ROOT]
+        return min(heights, default=np.inf)
+
+    def _clouds(self, q: Array) -> dict[int, Array]:
+        poses = self._robot.all_frames(q)
+        return {
+            body: np.concatenate(
+                [
+                    points @ poses[:, self._frames[link], :3, :3].transpose(0, 2, 1)
+                    + poses[:, self._frames[link], np.newaxis, :3, 3]
+                    for link, points in parts
+                ],
+                axis=1,
+            )
+            for body, parts in self._points.items()
+        }
+
+
+def _thinned(triangles: Array) -> Array:
+    """Points about ``SPACING`` apart on triangles (n, 3, 3)."""
+    edges = np.linalg.norm(np.roll(triangles, -1, axis=1) - triangles, axis=2).max(axis=1)
+    found = []
+    for triangle, size in zip(triangles, edges, strict=True):
+        parts = max(1, min(30, int(np.ceil(size / SPACING))))
+        steps = [(i, j) for i in range(parts + 1) for j in range(parts + 1 - i)]
+        weights = np.array([(i, j, parts - i - j) for i, j in steps]) / parts
+        found.append(weights @ triangle)
+    points = np.concatenate(found)
+    _, kept = np.unique(np.round(points / SPACING).astype(np.int64), axis=0, return_index=True)
+    thinned: Array = points[kept]
+    return thinned

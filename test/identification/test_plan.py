@@ -1,0 +1,75 @@
+"""calibrate_robot plan: a motion within limits that tells more than a random one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import yaml
+from simulated_arm import FILE, ROBOT
+
+from dynamics_ros.identification.base_parameters import BaseParameters
+from dynamics_ros.identification.excitation.clearance import Clearance
+from dynamics_ros.identification.excitation.fourier import condition_number, random_motion
+from dynamics_ros.model.collision_geometry import read_collision_geometry
+
+pytest.importorskip('rosbags')
+
+from dynamics_ros.calibration.command import main
+
+
+@pytest.fixture(scope='module')
+def planned(tmp_path_factory):
+    path = tmp_path_factory.mktemp('plan') / 'motion.yaml'
+    words = ['--robot', str(FILE), '--output', str(path), '--floor', '0.0', '--iterations', '6']
+    assert main(['plan', *words]) == 0
+    table = np.loadtxt(path.with_suffix('.csv'), delimiter=',', skiprows=1)
+    return yaml.safe_load(path.read_text()), table[:, 0], np.split(table[:, 1:], 3, axis=1)
+
+
+@pytest.mark.slow
+def test_the_motion_keeps_within_limits_and_rests_at_both_ends(planned):
+    _, time, (q, v, a) = planned
+    assert (q > ROBOT.lower_limits).all() and (q < ROBOT.upper_limits).all()
+    assert (np.abs(v) < ROBOT.velocity_limits).all()
+    assert (np.abs(ROBOT.inverse_dynamics(q, v, a)) < ROBOT.effort_limits).all()
+    assert np.abs(v[[0, -1]]).max() < 1e-8
+    assert np.abs(np.gradient(q, time, axis=0) - v)[1:-1].max() < 1e-2
+    assert np.abs(np.gradient(v, time, axis=0) - a)[1:-1].max() < 1e-1
+    clearance = Clearance(ROBOT, read_collision_geometry(FILE))
+    assert clearance.smallest(q[::20]) > 0.01
+    assert clearance.lowest(q[::20]) > -0.01
+
+
+@pytest.mark.slow
+def test_it_tells_more_than_random_motions(planned):
+    _, _, (q, v, a) = planned
+    base, rng = BaseParameters.of(ROBOT), np.random.default_rng(1)
+    time = np.linspace(0.0, 20.0, 400)
+    usual = [
+        condition_number(ROBOT, base, *random_motion(ROBOT, 20.0, time, rng)) for _ in range(20)
+    ]
+    assert condition_number(ROBOT, base, q[::5], v[::5], a[::5]) < 0.9 * np.median(usual)
+
+
+@pytest.mark.slow
+def test_the_trajectory_is_a_message_with_the_same_points(planned):
+    message, time, (q, v, _) = planned
+    assert message['joint_names'] == list(ROBOT.joint_names)
+    assert len(message['points']) == len(time)
+    last = message['points'][-1]
+    assert last['time_from_start'] == {'sec': 20, 'nanosec': 0}
+    assert last['positions'] == pytest.approx(q[-1], abs=1e-8)
+    assert message['points'][7]['velocities'] == pytest.approx(v[7], abs=1e-8)
+
+
+def test_a_name_that_says_nothing_of_the_kind_is_refused(tmp_path, capsys):
+    words = ['plan', '--robot', str(FILE), '--output', str(tmp_path / 'motion.txt')]
+    assert main(words) == 1
+    assert '.yaml or .csv' in capsys.readouterr().err
+
+
+def test_links_that_meet_are_seen():
+    clearance = Clearance(ROBOT, read_collision_geometry(FILE))
+    folded = np.array([[0.0, 0.0, 0.0, 2.6, 0.0, 1.6, 0.0]])
+    straight = np.zeros((1, 7))
+    assert clearance.smallest(folded) < clearance.smallest(straight)
