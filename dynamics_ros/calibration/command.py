@@ -25,6 +25,7 @@ from dynamics_ros.multibody.rigid_body_system import DEFAULT_GRAVITY
 from .description import calibrated_description
 from .node_parameters import node_parameters
 from .plan import plan
+from .report import report
 from .subject import Subject, read_subject
 
 NAME = 'calibrate_robot'
@@ -74,9 +75,11 @@ def _calibrate(arguments: list[str]) -> None:
         empty, loaded = _runs(train)
         identified, payload = identify_with_payload(subject.robot, empty, loaded, options.load)
     tested = Evaluation.joined([identified.evaluate(s) for s in test]) if test else None
+    sentences = [*subject.assumed, *identified.findings]
     for path, text in (
         (options.output, lambda: calibrated_description(subject.text, identified)),
         (options.parameters, lambda: node_parameters(identified)),
+        (options.report, lambda: report(identified, tested, sentences)),
     ):
         if path is not None:
             path.write_text(text())
@@ -233,6 +236,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument('--output', type=Path, metavar='URDF', help='the identified description')
     parser.add_argument('--parameters', type=Path, metavar='YAML', help='for contact_node')
+    parser.add_argument('--report', type=Path, metavar='HTML', help='a page with pictures')
     parser.add_argument(
         '--load',
         metavar='FRAME',

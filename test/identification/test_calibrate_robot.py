@@ -45,6 +45,7 @@ def calibrated(samples, tmp_path_factory):
 def run(folder, *arguments):
     """The JSON of a run that writes all files into a folder."""
     files = [*('--output', folder / 'new.urdf'), *('--parameters', folder / 'new.yaml')]
+    files += ['--report', folder / 'new.html']
     words = [str(word) for word in (*arguments, '--robot', FILE, *files, '--json')]
     lines = Captured()
     assert lines.of(words) == 0, lines.error
@@ -178,6 +179,17 @@ def test_the_parameters_are_those_of_contact_node(calibrated):
         assert getattr(model, name) == pytest.approx(result['effort'][name], rel=1e-4, abs=1e-6)
     assert settings.effort.noise == pytest.approx([0.1] * 7, rel=0.3)
     assert list(yaml.safe_load((folder / 'new.yaml').read_text())) == ['/**/contact_node']
+
+
+def test_the_report_is_one_page_with_pictures_and_deviations(calibrated):
+    folder, result = calibrated
+    page = (folder / 'new.html').read_text()
+    assert page.count('data:image/png;base64,') == 7
+    assert 'http' not in page
+    for parameter in result['parameters']:
+        assert f'<td>{parameter["name"]}</td>' in page
+    for sentence in result['not_identifiable']:
+        assert sentence in page
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,131 @@
+"""The report of a calibration: one HTML page that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import io
+import logging
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+
+from dynamics_ros.identification import Evaluation, Identified
+from dynamics_ros.identification.identify import friction_curve
+
+LOG = logging.getLogger('dynamics_ros.calibration')
+
+STYLE = """
+body { font: 15px/1.45 sans-serif; margin: 2em auto; max-width: 62em; color: #222; padding: 0 1em }
+h1 { font-size: 1.5em } h2 { font-size: 1.15em; margin-top: 2em }
+table { border-collapse: collapse; font-size: 13px } td, th { padding: 2px 10px; text-align: right }
+td:first-child, th:first-child { text-align: left } tr:nth-child(even) { background: #f3f3f3 }
+.unknown { color: #999 } img { max-width: 100% }
+"""
+
+MOST_POINTS = 3000
+"""Of a curve; more cannot be told apart on a page."""
+
+
+def report(identified: Identified, tested: Evaluation | None, told: Sequence[str]) -> str:
+    """The page.
+
+    Args:
+        identified: the result.
+        tested: how well recordings that were not used are explained.
+        told: sentences that a user should know.
+    """
+    parts = [f'<h1>Calibration of {escape(identified.robot.name)}</h1>']
+    parts += [f'<p>{escape(sentence)}</p>' for sentence in told]
+    parts += [_summary(identified, tested)]
+    shown, what = (identified.train, 'used') if tested is None else (tested, 'not used')
+    parts.append(f'<p>Pictures are of the recordings that were {what}.</p>')
+    for joint, name in enumerate(identified.robot.joint_names):
+        parts.append(f'<h2>{escape(name)}</h2>{_picture(identified, shown, joint)}')
+    if identified.missing:
+        parts.append('<h2>What the motion did not tell, and which motion would</h2><ul>')
+        parts += [f'<li>{escape(sentence)}</li>' for sentence in identified.missing]
+        parts.append('</ul>')
+    parts += ['<h2>Parameters</h2>', _parameters(identified)]
+    body = '\n'.join(parts)
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Calibration</title>'
+        f'<style>{STYLE}</style></head><body>\n{body}\n</body></html>\n'
+    )
+
+
+def _summary(identified: Identified, tested: Evaluation | None) -> str:
+    model = identified.effort_model
+    header = ['joint', 'left over [Nm]', '[%]']
+    header += ['', ''] if tested is None else ['not used [Nm]', '[%]']
+    header += ['viscous', 'Coulomb', 'at rest', 'offset', 'rotor', 'scale']
+    rows = []
+    for j, name in enumerate(identified.robot.joint_names):
+        cells = [
+            escape(name),
+            f'{identified.train.rms[j]:.3f}',
+            f'{identified.train.percent[j]:.1f}',
+        ]
+        cells += (
+            ['', ''] if tested is None else [f'{tested.rms[j]:.3f}', f'{tested.percent[j]:.1f}']
+        )
+        numbers = (
+            *(model.viscous[j], model.coulomb[j], model.coulomb[j] + model.stribeck[j]),
+            *(model.offset[j], model.rotor_inertia[j], model.scale[j]),
+        )
+        rows.append(cells + [f'{x:.4g}' if abs(x) > 1e-6 else '0' for x in numbers])
+    return _table(header, rows)
+
+
+def _parameters(identified: Identified) -> str:
+    rows = []
+    for p in identified.parameters:
+        state = '' if p.identifiable else ' class="unknown"'
+        cells = (p.kind, f'{p.value:.4g}', f'{p.deviation:.2g}', escape(p.unit))
+        inner = ''.join(f'<td>{cell}</td>' for cell in (escape(p.name), *cells))
+        rows.append(f'<tr{state}>{inner}</tr>')
+    header = ''.join(f'<th>{x}</th>' for x in ('name', 'kind', 'value', 'deviation', 'unit'))
+    return (
+        '<p>What is grey is not told by the motion, and stays near the description.</p>'
+        f'<table><tr>{header}</tr>{"".join(rows)}</table>'
+    )
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [''.join(f'<th>{cell}</th>' for cell in header)]
+    lines += [''.join(f'<td>{cell}</td>' for cell in row) for row in rows]
+    return '<table>' + ''.join(f'<tr>{line}</tr>' for line in lines) + '</table>'
+
+
+def _picture(identified: Identified, shown: Evaluation, joint: int) -> str:
+    """Effort over time, and friction over velocity, as an image within the page."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        if joint == 0:
+            LOG.warning('no pictures: matplotlib is not installed')
+        return ''
+    step = slice(None, None, max(1, len(shown.time) // MOST_POINTS))
+    figure = Figure(figsize=(11.0, 2.9), layout='constrained')
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2, width_ratios=(2, 1))
+    t = shown.time[step]
+    left.plot(t, shown.measured[step, joint], color='#888', linewidth=1.4, label='measured')
+    left.plot(t, shown.modelled[step, joint], color='#c03030', linewidth=0.9, label='modelled')
+    left.plot(t, shown.residual[step, joint], color='#3060c0', linewidth=0.7, label='left over')
+    left.set_xlabel('time [s]')
+    left.set_ylabel('torque [Nm, N]')
+    left.legend(loc='upper right', fontsize='small')
+    v = shown.v[step, joint]
+    right.plot(v, shown.friction[step, joint], '.', color='#888', markersize=2.0)
+    curve = np.linspace(v.min(), v.max(), 400)
+    right.plot(curve, friction_curve(identified.effort_model, joint, curve), color='#c03030')
+    right.set_xlabel('velocity [rad/s, m/s]')
+    right.set_ylabel('friction [Nm, N]')
+    for axis in (left, right):
+        axis.grid(alpha=0.3)
+    target = io.BytesIO()
+    figure.savefig(target, format='png', dpi=90)
+    data = base64.b64encode(target.getvalue()).decode()
+    return f'<img alt="torque and friction" src="data:image/png;base64,{data}">'
