@@ -9,8 +9,8 @@ from typing import Any
 
 from std_srvs.srv import Trigger
 
-from dynamics_ros.nodes.app import composed
 from dynamics_ros.nodes.app.executor import Application, run
+from dynamics_ros.nodes.executables import composed
 
 EMPTY = 'empty'
 

@@ -44,27 +44,27 @@ def _run(module: str) -> NoReturn:
 
 def cartesian_servo_node() -> NoReturn:
     """Run the node."""
-    _run('nodes.servo.cartesian_servo_node')
+    _run('nodes.executables.cartesian_servo_node')
 
 
 def contact_node() -> NoReturn:
     """Run the node."""
-    _run('nodes.contact.contact_node')
+    _run('nodes.executables.contact_node')
 
 
 def dynamics_node() -> NoReturn:
     """Run the node."""
-    _run('nodes.dynamics.dynamics_node')
+    _run('nodes.executables.dynamics_node')
 
 
 def composed() -> NoReturn:
     """Run the three nodes in one process."""
-    _run('nodes.app.composed')
+    _run('nodes.executables.composed')
 
 
 def kinematics_node() -> NoReturn:
     """Run the node."""
-    _run('nodes.kinematics.kinematics_node')
+    _run('nodes.executables.kinematics_node')
 
 
 def robot_simulator() -> NoReturn:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
@@ -15,7 +15,6 @@ from visualization_msgs.msg import MarkerArray
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation import ContactPipeline, ExternalTorques, WrenchEstimate
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.nodes.app.standalone import run_alone
 from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap, topic_names
 from dynamics_ros.nodes.output.plan import NOTHING, Group
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
@@ -285,12 +284,3 @@ class Contact(Component):
     def _reset(self, pipeline: ContactPipeline) -> str:
         pipeline.reset()
         return 'the observer starts anew; a collision is no longer latched; the tare stays'
-
-
-def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the node."""
-    run_alone(NAME, Contact, arguments, subscribe_payload=True)
-
-
-if __name__ == '__main__':
-    main()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from sensor_msgs.msg import JointState
@@ -14,7 +14,6 @@ from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.kernels import Kernel, Step
 from dynamics_ros.nodes.app.managed import ManagedNode
-from dynamics_ros.nodes.app.standalone import run_alone
 from dynamics_ros.nodes.output.outputs import Output, cap
 from dynamics_ros.nodes.output.plan import FRESH, Filled, Group
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
@@ -386,12 +385,3 @@ def _base_six(robot: Robot, values: Array) -> Array:
     else:
         six[:size] = values[:size]
     return six
-
-
-def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the node."""
-    run_alone(NAME, Dynamics, arguments, subscribe_payload=False, node=ManagedNode)
-
-
-if __name__ == '__main__':
-    main()

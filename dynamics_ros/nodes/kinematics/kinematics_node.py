@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -16,7 +16,6 @@ from visualization_msgs.msg import MarkerArray
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Kernel, Step
 from dynamics_ros.multibody.manipulability import manipulability
-from dynamics_ros.nodes.app.standalone import run_alone
 from dynamics_ros.nodes.input.state import StateBuffer
 from dynamics_ros.nodes.output import markers
 from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap, topic_names
@@ -325,12 +324,3 @@ def _empty_markers(key: tuple[str, tuple[str, ...], float, float]) -> MarkerArra
     if diameter:
         shown.append(markers.center_of_mass(head, np.zeros(3), diameter))
     return MarkerArray(markers=shown)
-
-
-def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the node."""
-    run_alone(NAME, Kinematics, arguments, subscribe_payload=True)
-
-
-if __name__ == '__main__':
-    main()

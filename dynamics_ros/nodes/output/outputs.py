@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import copy
 from typing import Any
@@ -18,6 +17,7 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.nodes.reporting.middleware_errors import MIDDLEWARE_ERRORS, in_words
+from dynamics_ros.nodes.reporting.rate_limits import RateLimit
 from dynamics_ros.nodes.wire.cdr import Template
 from dynamics_ros.nodes.wire.forms import Form, make_form
 from dynamics_ros.nodes.wire.rclpy_private import bytes_publisher
@@ -181,41 +181,6 @@ def _described(node: Node, name: str) -> str:
     except MIDDLEWARE_ERRORS:
         return name
     return own if own == topic else f'{own} (remapped to {topic})'
-
-
-class RateLimit:
-    """Lets through no more than so many a second, evenly; 0 is no limit."""
-
-    def __init__(self) -> None:
-        self._next = 0.0
-
-    def passes(self, now: float, rate: float) -> bool:
-        """Whether the one that comes at the time ``now`` [s] may pass."""
-        if rate <= 0.0:
-            return True
-        if now < self._next:
-            return False
-        period = 1.0 / rate
-        late = now - self._next
-        # From the time it was due, so that the mean rate is kept, unless the input had paused.
-        self._next += period if late < period else late + period
-        return True
-
-
-class Burst:
-    """Lets through no more than so many within a time, however they come."""
-
-    def __init__(self, most: int, seconds: float) -> None:
-        self._passed: deque[float] = deque(maxlen=most)
-        self._seconds = seconds
-
-    def passes(self, now: float) -> bool:
-        """Whether the one that comes at the time ``now`` [s] may pass."""
-        full = len(self._passed) == self._passed.maxlen
-        if full and now - self._passed[0] < self._seconds:
-            return False
-        self._passed.append(now)
-        return True
 
 
 def topic_names(frames: Iterable[str]) -> dict[str, str]:

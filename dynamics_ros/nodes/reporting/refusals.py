@@ -7,7 +7,7 @@ import time
 from rclpy.node import Node
 
 from dynamics_ros.errors import DynamicsRosError
-from dynamics_ros.nodes.output.outputs import Burst
+from dynamics_ros.nodes.reporting.rate_limits import Burst
 
 from .results import FaultLog
 

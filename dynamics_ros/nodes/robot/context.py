@@ -25,12 +25,13 @@ from dynamics_ros.nodes.input.joint_state_doubts import JointStateDoubts
 from dynamics_ros.nodes.input.joint_state_input import ODOMETRY_QOS, OVERRIDABLE, JointStateInput
 from dynamics_ros.nodes.input.resolution import RefusedMessage
 from dynamics_ros.nodes.input.state import StateBuffer
-from dynamics_ros.nodes.output.outputs import LATCHED, RateLimit
+from dynamics_ros.nodes.output.outputs import LATCHED
 from dynamics_ros.nodes.output.plan import Plan
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.parameters.groups import RobotParameters
 from dynamics_ros.nodes.reporting.clocks import NodeTime
 from dynamics_ros.nodes.reporting.meter import Meter
+from dynamics_ros.nodes.reporting.rate_limits import RateLimit
 from dynamics_ros.nodes.reporting.refusals import Refusals
 from dynamics_ros.nodes.reporting.results import (
     FaultLog,
@@ -44,7 +45,6 @@ from dynamics_ros.robot import Robot
 
 from .builder import Built, Edit, RobotBuilder, RobotRequest, check_locked_joints
 from .component import Component
-from .load_topics import LoadSubscriber
 from .names import FrameNames
 from .request_kernels import RequestKernels, WarmUp
 from .waiting import Publishers, waiting_for
@@ -82,13 +82,11 @@ class RobotContext:
         faults: where unforeseen errors go.
     """
 
-    def __init__(self, node: Node, *, subscribe_payload: bool) -> None:
+    def __init__(self, node: Node) -> None:
         """Declare parameters and subscribe.
 
         Args:
             node: as above.
-            subscribe_payload: whether payload and gravity come from the topics of these names; not
-                so in the process that decides them.
         """
         self.node = node
         self.parameters = ParameterSet(node, RobotParameters)
@@ -138,8 +136,6 @@ class RobotContext:
             ODOMETRY_QOS,
             qos_overriding_options=OVERRIDABLE,
         )
-        if subscribe_payload:
-            LoadSubscriber(self)
 
     # --- parts ----------------------------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from geometry_msgs.msg import Vector3Stamped
 from rclpy.node import Node
@@ -20,9 +19,7 @@ from dynamics_ros.nodes.wire.conversions import (
 from dynamics_ros_msgs.msg import Payload
 
 from .builder import PayloadRequest, RobotRequest
-
-if TYPE_CHECKING:
-    from .context import RobotContext
+from .context import RobotContext
 
 Gravity = tuple[float, ...]
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from rclpy.node import Node
 from rclpy.qos import QoSCompatibility, qos_check_compatible
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from dynamics_ros.nodes.input.joint_state_doubts import unknown_joints
-from dynamics_ros.nodes.input.state import ODOMETRY
-
-if TYPE_CHECKING:
-    from .context import RobotContext
+from dynamics_ros.nodes.input.joint_state_input import JointStateInput
+from dynamics_ros.nodes.input.state import ODOMETRY, StateBuffer
 
 LOOK_PERIOD = 0.2
 """Seconds between two looks at who publishes: whoever sends nonsense must not make it one each."""
@@ -72,7 +70,20 @@ def _obstacle(publisher: TopicEndpointInfo, ours: Sequence[TopicEndpointInfo]) -
     return obstacle
 
 
-def waiting_for(context: RobotContext) -> str:
+class Inputs(Protocol):
+    """What a context has heard, as far as this file asks for it."""
+
+    buffer: StateBuffer | None
+    heard: bool
+    input: JointStateInput
+    publishers: Publishers
+
+    @property
+    def immobile(self) -> bool:
+        """Whether there is a robot that nothing could be told about."""
+
+
+def waiting_for(context: Inputs) -> str:
     """What is missing for a first state, and who could tell it, in words."""
     buffer, publishers = context.buffer, context.publishers
     if buffer is None:
@@ -94,7 +105,7 @@ def waiting_for(context: RobotContext) -> str:
     return f'waiting for {", ".join(missing)}: {"; ".join(reasons)}'
 
 
-def stopped(context: RobotContext) -> str:
+def stopped(context: Inputs) -> str:
     """What has stopped coming, and who could tell it, in words."""
     joints = context.buffer is None or context.buffer.joint_names
     name = context.input.topic if joints else 'odom'

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import NoReturn
 
 import numpy as np
 from rclpy.clock import Clock, ClockType
@@ -22,7 +21,6 @@ from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.inverse_kinematics.differential import CartesianServo, ServoSettings, ServoStep
 from dynamics_ros.inverse_kinematics.differential.bounded import SUBSTITUTE
 from dynamics_ros.nodes.app.managed import ManagedNode
-from dynamics_ros.nodes.app.standalone import run_alone
 from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.nodes.output.plan import stale_in_words
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
@@ -352,12 +350,3 @@ def _check(values: ServoParameters) -> None:
         )
     if len(set(values.command_joints)) != len(values.command_joints):
         raise InvalidArgumentError('command_joints', 'a joint is named twice', 'each joint once')
-
-
-def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the node."""
-    run_alone(NAME, Servo, arguments, subscribe_payload=True, node=ManagedNode)
-
-
-if __name__ == '__main__':
-    main()

@@ -31,8 +31,8 @@ from std_srvs.srv import Trigger
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.estimation import ContactPipeline
-from dynamics_ros.nodes.app import composed
 from dynamics_ros.nodes.app.executor import Application, dispose, make_executor
+from dynamics_ros.nodes.executables import composed
 from dynamics_ros.nodes.input.resolution import RefusedMessage
 from dynamics_ros.nodes.input.state import StateBuffer
 from dynamics_ros.nodes.kinematics.kinematics_node import Kinematics

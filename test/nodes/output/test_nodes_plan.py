@@ -9,8 +9,8 @@ pytest.importorskip('rclpy')
 
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.kernels import Kernel, Step, trace
-from dynamics_ros.nodes.output.outputs import RateLimit
 from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Filled, Group, Plan
+from dynamics_ros.nodes.reporting.rate_limits import RateLimit
 
 STAMP = b'12345678'
 

@@ -16,8 +16,9 @@ from node_parameters import SECTIONS
 from ros_harness import client, description, running
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.nodes.output.outputs import RateLimit, topic_names
+from dynamics_ros.nodes.output.outputs import topic_names
 from dynamics_ros.nodes.parameters.declaration import declared
+from dynamics_ros.nodes.reporting.rate_limits import RateLimit
 from dynamics_ros.settings import parameter
 
 DOMAIN = 51

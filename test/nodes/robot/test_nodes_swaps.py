@@ -29,8 +29,8 @@ from dynamics_ros.nodes.app.worker import BusyError, SupersededError, Worker
 from dynamics_ros.nodes.contact.contact_node import Contact
 from dynamics_ros.nodes.dynamics.dynamics_node import Dynamics
 from dynamics_ros.nodes.kinematics.kinematics_node import Kinematics
-from dynamics_ros.nodes.reporting.diagnostics import Diagnostics, report_in_turn
 from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.robot.diagnostics import Diagnostics, report_in_turn
 from dynamics_ros_msgs.msg import ExternalWrench
 
 pytestmark = pytest.mark.ros

@@ -12,6 +12,9 @@ from typing import NoReturn
 from rclpy.node import Node
 
 from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.nodes.app.executor import Application, run
+from dynamics_ros.nodes.app.guarded_node import GuardedNode
+from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.contact.contact_node import NAME as CONTACT
 from dynamics_ros.nodes.contact.contact_node import Contact
 from dynamics_ros.nodes.dynamics.dynamics_node import NAME as DYNAMICS
@@ -19,13 +22,9 @@ from dynamics_ros.nodes.dynamics.dynamics_node import Dynamics
 from dynamics_ros.nodes.kinematics.kinematics_node import NAME as KINEMATICS
 from dynamics_ros.nodes.kinematics.kinematics_node import Kinematics
 from dynamics_ros.nodes.parameters.undeclared import refuse_undeclared
-from dynamics_ros.nodes.reporting.diagnostics import Diagnostics, report_in_turn
 from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.robot.diagnostics import Diagnostics, report_in_turn
 from dynamics_ros.nodes.robot.gravity_follower import GravityFollower
-
-from .executor import Application, run
-from .guarded_node import GuardedNode
-from .managed import ManagedNode
 
 
 def build() -> Application:
@@ -37,7 +36,7 @@ def build() -> Application:
     host = ManagedNode(DYNAMICS)
     nodes = {KINEMATICS: GuardedNode(KINEMATICS), DYNAMICS: host, CONTACT: GuardedNode(CONTACT)}
     _check_names(nodes)
-    context = RobotContext(host, subscribe_payload=False)
+    context = RobotContext(host)
     # In the order in which their services become quick: a search waits for nobody.
     parts = (
         Kinematics(nodes[KINEMATICS], context),

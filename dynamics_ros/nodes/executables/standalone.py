@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
+from dynamics_ros.nodes.app.executor import Application, run
+from dynamics_ros.nodes.app.guarded_node import GuardedNode
 from dynamics_ros.nodes.parameters.undeclared import refuse_undeclared
-from dynamics_ros.nodes.reporting.diagnostics import Diagnostics, report_in_turn
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.robot.diagnostics import Diagnostics, report_in_turn
 from dynamics_ros.nodes.robot.gravity_follower import GravityFollower
-
-from .executor import Application, run
-from .guarded_node import GuardedNode
+from dynamics_ros.nodes.robot.load_topics import LoadSubscriber
 
 AnyNode = TypeVar('AnyNode', bound=GuardedNode)
 
@@ -31,13 +31,16 @@ def run_alone(
         name: of the node.
         make: makes the part.
         arguments: of the command line; None for those of the process.
-        subscribe_payload: whether payload and gravity come from elsewhere.
+        subscribe_payload: whether payload and gravity come from the topics of these names: not so
+            in the process that decides them.
         node: makes the node of a name.
     """
 
     def build() -> Application:
         host = node(name)
-        context = RobotContext(host, subscribe_payload=subscribe_payload)
+        context = RobotContext(host)
+        if subscribe_payload:
+            LoadSubscriber(context)
         part = make(host, context)
         context.add(part)
         report_in_turn(host, [Diagnostics(context, part)])

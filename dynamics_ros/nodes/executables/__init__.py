@@ -1,0 +1,1 @@
+"""What the executables run: which components, on which nodes, in one process."""
