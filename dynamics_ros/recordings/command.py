@@ -14,12 +14,10 @@ from std_msgs.msg import String
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.model.description_file import read_description_file
+from dynamics_ros.nodes.parameters.contact import ContactParameters
 from dynamics_ros.nodes.parameters.declaration import declared
-from dynamics_ros.nodes.parameters.groups import (
-    ContactParameters,
-    DynamicsParameters,
-    RobotParameters,
-)
+from dynamics_ros.nodes.parameters.dynamics import DynamicsParameters
+from dynamics_ros.nodes.parameters.robot import RobotParameters
 from dynamics_ros.nodes.parameters.undeclared import meant, undeclared
 from dynamics_ros.nodes.robot.builder import PayloadRequest
 

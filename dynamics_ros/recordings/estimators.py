@@ -11,11 +11,8 @@ from dynamics_ros.model import build_model
 from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.nodes.input.state import StateBuffer
-from dynamics_ros.nodes.parameters.groups import (
-    ContactParameters,
-    LocationParameters,
-    RobotParameters,
-)
+from dynamics_ros.nodes.parameters.contact import ContactParameters, LocationParameters
+from dynamics_ros.nodes.parameters.robot import RobotParameters
 from dynamics_ros.nodes.robot.builder import PayloadRequest
 from dynamics_ros.robot import Robot
 

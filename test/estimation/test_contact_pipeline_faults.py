@@ -19,7 +19,7 @@ from benchmarks.timing import wait_until_compiled
 from dynamics_ros.estimation import ContactState, EffortVerdict
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.nodes.input.state import StateBuffer
-from dynamics_ros.nodes.parameters.groups import ContactParameters
+from dynamics_ros.nodes.parameters.contact import ContactParameters
 from dynamics_ros.nodes.wire.conversions import JointValues
 
 MILLISECOND = 10**6

@@ -20,7 +20,7 @@ from dynamics_ros.estimation import ResidualWatch
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.contact.messages import filled_estimate
-from dynamics_ros.nodes.parameters.groups import ContactParameters
+from dynamics_ros.nodes.parameters.contact import ContactParameters
 from dynamics_ros.nodes.wire.forms import MessageForm
 
 HAND = 'tool0'

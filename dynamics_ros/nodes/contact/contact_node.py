@@ -17,8 +17,8 @@ from dynamics_ros.estimation import ContactPipeline, ExternalTorques, WrenchEsti
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap, topic_names
 from dynamics_ros.nodes.output.plan import NOTHING, Group
+from dynamics_ros.nodes.parameters.contact import ContactParameters, ContactRates
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.parameters.groups import ContactParameters, ContactRates
 from dynamics_ros.nodes.reporting.results import NoModelError
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext

@@ -23,7 +23,7 @@ from dynamics_ros.estimation import (
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.output import markers
 from dynamics_ros.nodes.output.outputs import Output
-from dynamics_ros.nodes.parameters.groups import ArrowParameters
+from dynamics_ros.nodes.parameters.contact import ArrowParameters
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.names import FrameNames
 from dynamics_ros.nodes.wire.conversions import Array

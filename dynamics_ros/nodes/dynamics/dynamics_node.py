@@ -17,7 +17,7 @@ from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.output.outputs import Output, cap
 from dynamics_ros.nodes.output.plan import FRESH, Filled, Group
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.parameters.groups import DynamicsParameters, PayloadParameters
+from dynamics_ros.nodes.parameters.dynamics import DynamicsParameters, PayloadParameters
 from dynamics_ros.nodes.robot.builder import PayloadRequest
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext

@@ -11,7 +11,7 @@ from dynamics_ros.kernels import Kernel
 from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.parameters.groups import DynamicsParameters
+from dynamics_ros.nodes.parameters.dynamics import DynamicsParameters
 from dynamics_ros.nodes.robot.context import RobotContext
 
 DELIVERY = 0.2

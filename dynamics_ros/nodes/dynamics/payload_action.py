@@ -17,7 +17,7 @@ from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation import PayloadEstimate, PayloadIdentifier
 from dynamics_ros.estimation.contact_estimators import effort_model, per_velocity
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.nodes.parameters.groups import IdentificationParameters
+from dynamics_ros.nodes.parameters.dynamics import IdentificationParameters
 from dynamics_ros.nodes.reporting.results import FaultLog, failure, success
 from dynamics_ros.nodes.robot.builder import PayloadRequest
 from dynamics_ros.nodes.robot.context import RobotContext

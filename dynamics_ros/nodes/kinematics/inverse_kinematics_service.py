@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.nodes.app.worker import Worker
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.parameters.groups import KinematicsParameters
+from dynamics_ros.nodes.parameters.kinematics import KinematicsParameters
 from dynamics_ros.nodes.reporting.results import SearchError, TransformError, success
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.transforms import Transforms

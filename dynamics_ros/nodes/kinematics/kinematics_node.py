@@ -21,7 +21,7 @@ from dynamics_ros.nodes.output import markers
 from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap, topic_names
 from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Filled, Group
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.parameters.groups import KinematicsParameters
+from dynamics_ros.nodes.parameters.kinematics import KinematicsParameters
 from dynamics_ros.nodes.robot.component import Component, known_frames
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.request_kernels import kernel

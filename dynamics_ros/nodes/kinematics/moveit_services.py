@@ -14,7 +14,7 @@ from rclpy.node import Node
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, UnknownFrameError
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.parameters.groups import KinematicsParameters
+from dynamics_ros.nodes.parameters.kinematics import KinematicsParameters
 from dynamics_ros.nodes.reporting.results import (
     FaultLog,
     NoStateError,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from dynamics_ros.settings import parameter
 
-from .groups import AUTOSTART
+from .shared import AUTOSTART
 
 
 @dataclass(frozen=True)

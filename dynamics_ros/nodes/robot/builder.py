@@ -17,7 +17,7 @@ from dynamics_ros.model.description import RobotDescription
 from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.nodes.app.worker import SupersededError, Worker
-from dynamics_ros.nodes.parameters.groups import LockedJointParameters
+from dynamics_ros.nodes.parameters.robot import LockedJointParameters
 from dynamics_ros.nodes.wire.conversions import Array
 from dynamics_ros.robot import Robot
 

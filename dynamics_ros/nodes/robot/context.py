@@ -28,7 +28,7 @@ from dynamics_ros.nodes.input.state import StateBuffer
 from dynamics_ros.nodes.output.outputs import LATCHED
 from dynamics_ros.nodes.output.plan import Plan
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.parameters.groups import RobotParameters
+from dynamics_ros.nodes.parameters.robot import RobotParameters
 from dynamics_ros.nodes.reporting.clocks import NodeTime
 from dynamics_ros.nodes.reporting.meter import Meter
 from dynamics_ros.nodes.reporting.rate_limits import RateLimit

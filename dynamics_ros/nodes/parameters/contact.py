@@ -1,0 +1,68 @@
+"""Parameters of contact_node, beside the settings of the estimators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dynamics_ros.estimation.contact_settings import ContactSettings
+from dynamics_ros.settings import parameter
+
+from .shared import PUBLISH_RATE, output_rate
+
+
+@dataclass(frozen=True)
+class LocationParameters:
+    """Which link is touched, and where: from the collision geometry of robot_description."""
+
+    enabled: bool = parameter(True, 'Read the geometry and locate contacts on it')
+    rate: float = parameter(
+        20.0, 'Most locations a second during a contact', unit='Hz', minimum=0.1
+    )
+    friction: float = parameter(
+        0.3, 'Tangential over normal force that is usual in a push', minimum=0.01
+    )
+    max_deviation: float = parameter(
+        0.03, 'A point is known when its standard deviation is no larger', unit='m', minimum=0.001
+    )
+    resolution: float = parameter(
+        0.008,
+        'Size of the pieces that surfaces are cut into; smaller ones take longer',
+        unit='m',
+        minimum=0.001,
+        maximum=0.1,
+    )
+
+
+@dataclass(frozen=True)
+class ArrowParameters:
+    """What RViz is shown of a contact."""
+
+    rate: float = parameter(
+        20.0, 'Most marker messages a second; 0: one for every joint state', unit='Hz', minimum=0.0
+    )
+    force_scale: float = parameter(0.01, 'Length of an arrow per force', unit='m/N', minimum=1e-6)
+    torque_scale: float = parameter(
+        0.05, 'Length of an arrow per torque', unit='m/Nm', minimum=1e-6
+    )
+    diameter: float = parameter(0.02, 'Diameter of an arrow', unit='m', minimum=1e-4)
+
+
+@dataclass(frozen=True)
+class ContactRates:
+    """Rates of single outputs of contact_node."""
+
+    external_torques: float = output_rate('~/external_torques')
+    contact_state: float = output_rate('~/contact_state')
+    foot_contacts: float = output_rate('~/foot_contacts')
+    wrench: float = output_rate('~/<frame>/wrench, each')
+    estimate: float = output_rate('~/<frame>/estimate, each')
+
+
+@dataclass(frozen=True)
+class ContactParameters(ContactSettings):
+    """Parameters of contact_node."""
+
+    publish_rate: float = parameter(0.0, PUBLISH_RATE, unit='Hz', minimum=0.0)
+    publish_rates: ContactRates = field(default_factory=ContactRates)
+    location: LocationParameters = field(default_factory=LocationParameters)
+    markers: ArrowParameters = field(default_factory=ArrowParameters)

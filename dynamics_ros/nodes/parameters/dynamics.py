@@ -1,0 +1,68 @@
+"""Parameters of dynamics_node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dynamics_ros.estimation.contact_settings import EffortSettings, FrictionSettings
+from dynamics_ros.settings import parameter
+
+from .shared import AUTOSTART, PUBLISH_RATE, output_rate
+
+
+@dataclass(frozen=True)
+class PayloadParameters:
+    """What the robot carries at start; the service set_payload changes them."""
+
+    frame: str = parameter('', 'Frame of the model that the payload is fixed to')
+    mass: float = parameter(0.0, 'Mass; 0: no payload', unit='kg', minimum=0.0)
+    center_of_mass: tuple[float, ...] = parameter(
+        (0.0, 0.0, 0.0), 'Centre of mass in that frame', unit='m', sizes=(3,)
+    )
+    inertia: tuple[float, ...] = parameter(
+        (0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+        'Inertia about the centre of mass, axes of that frame: ixx ixy ixz iyy iyz izz',
+        unit='kg m^2',
+        sizes=(6,),
+    )
+
+
+@dataclass(frozen=True)
+class IdentificationParameters:
+    """The action identify_payload: how long it watches, and what the efforts that it sees mean."""
+
+    duration: float = parameter(
+        10.0, 'Time to watch where a goal asks for none', unit='s', minimum=0.1, maximum=600.0
+    )
+    effort: EffortSettings = field(default_factory=EffortSettings)
+    friction: FrictionSettings = field(default_factory=FrictionSettings)
+
+
+@dataclass(frozen=True)
+class DynamicsRates:
+    """Rates of single outputs of dynamics_node."""
+
+    gravity_torques: float = output_rate('~/gravity_torques')
+    gravity_commands: float = output_rate('~/gravity_commands')
+
+
+@dataclass(frozen=True)
+class DynamicsParameters:
+    """Parameters of dynamics_node."""
+
+    publish_rate: float = parameter(0.0, PUBLISH_RATE, unit='Hz', minimum=0.0)
+    publish_rates: DynamicsRates = field(default_factory=DynamicsRates)
+    command_joints: tuple[str, ...] = parameter(
+        (),
+        'Joints of ~/gravity_commands, in the order that the effort controller expects. '
+        'Empty: the topic is not published',
+    )
+    autostart: bool = parameter(False, AUTOSTART, read_only=True)
+    commands_at_end: str = parameter(
+        'hold',
+        'What ends ~/gravity_commands. hold: nothing, and the controller holds the last torques; '
+        'zero: torques of zero, which drop an arm that has no brakes',
+        choices=('hold', 'zero'),
+    )
+    payload: PayloadParameters = field(default_factory=PayloadParameters)
+    identification: IdentificationParameters = field(default_factory=IdentificationParameters)

@@ -1,0 +1,89 @@
+"""Parameters of the robot, its state and gravity; one set for all nodes of a process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dynamics_ros.settings import parameter
+
+
+@dataclass(frozen=True)
+class LockedJointParameters:
+    """Joints that are kept where they are and leave the model."""
+
+    names: tuple[str, ...] = parameter((), 'Joints to lock at a constant position')
+    positions: tuple[float, ...] = parameter(
+        (), 'Position of each locked joint, in the order of names', unit='rad or m'
+    )
+
+
+@dataclass(frozen=True)
+class GravitySourceParameters:
+    """Where the direction of gravity comes from, for a robot on a base that tilts."""
+
+    kind: str = parameter(
+        'parameter',
+        'parameter: gravity, and the service set_gravity; imu: the topic imu, of a sensor that is '
+        'fixed to the root link; tf: the pose of the root link in level_frame',
+        choices=('parameter', 'imu', 'tf'),
+        read_only=True,
+    )
+    level_frame: str = parameter('world', 'Frame of tf whose z axis points up', read_only=True)
+    time_constant: float = parameter(
+        0.5, 'Of the filter of the direction', unit='s', minimum=0.0, read_only=True
+    )
+    least_angle: float = parameter(
+        0.01,
+        'Tilt from which the robot is built anew, at most twice a second',
+        unit='rad',
+        minimum=1e-4,
+        read_only=True,
+    )
+
+
+@dataclass(frozen=True)
+class RobotParameters:
+    """The robot and its state; one set for all nodes of a process."""
+
+    robot_description: str = parameter(
+        '', 'URDF as XML text. Empty: wait for the topic robot_description'
+    )
+    root_joint: str = parameter(
+        'fixed',
+        'How the root link moves in the world. floating and planar need the topic odom',
+        choices=('fixed', 'floating', 'planar'),
+    )
+    locked_joints: LockedJointParameters = field(default_factory=LockedJointParameters)
+    gravity: tuple[float, ...] = parameter(
+        (0.0, 0.0, -9.81), 'Acceleration of free fall in the root frame', unit='m/s^2', sizes=(3,)
+    )
+    gravity_source: GravitySourceParameters = field(default_factory=GravitySourceParameters)
+    backend: str = parameter(
+        'auto',
+        'What runs the kernels: machine code (llvm), Python, or the fastest there is (auto)',
+        choices=('auto', 'llvm', 'python'),
+    )
+    frame_prefix: str = parameter(
+        '',
+        'Put before every frame_id that names a frame of the model, as robot_state_publisher does',
+    )
+    joint_state_topic: str = parameter(
+        'joint_states',
+        'Where joint states come from: joint_states, or dynamic_joint_states of ros2_control, '
+        'which needs control_msgs and takes more time for each',
+        choices=('joint_states', 'dynamic_joint_states'),
+        read_only=True,
+    )
+    state_timeout: float = parameter(
+        5.0,
+        'A service that is asked for the latest state refuses one received longer ago, by the '
+        'clock of the node; 0: never',
+        unit='s',
+        minimum=0.0,
+    )
+    joint_timeout: float = parameter(
+        1.0,
+        'A joint whose stamp is this far from the newest one is stale; 0: never',
+        unit='s',
+        minimum=0.0,
+    )
