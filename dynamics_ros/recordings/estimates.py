@@ -19,7 +19,7 @@ from dynamics_ros.estimation import ContactLocation, ContactState
 from dynamics_ros.estimation.contact_pipeline import ExternalTorques
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.contact.messages import (
-    StateForms,
+    StateTemplates,
     filled_estimate,
     filled_torques,
     filled_wrench,
@@ -29,7 +29,7 @@ from dynamics_ros.nodes.output.outputs import topic_names
 from dynamics_ros.nodes.robot.builder import PayloadRequest
 from dynamics_ros.nodes.wire.cdr import MalformedMessageError, packed_stamp
 from dynamics_ros.nodes.wire.conversions import inertia_arrays, joint_values
-from dynamics_ros.nodes.wire.forms import Form, make_form
+from dynamics_ros.nodes.wire.templates import MessageTemplate, message_template
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench, Payload
 
@@ -93,26 +93,26 @@ class _Outlet:
         writer: of the estimates.
         time: of recording [ns].
         state: whose stamp the messages carry.
-        forms: those that have been needed so far.
+        templates: those that have been needed so far.
     """
 
     writer: RecordingWriter
     time: int
     state: RobotState
-    forms: dict[tuple[str, Hashable], Form]
+    templates: dict[tuple[str, Hashable], MessageTemplate]
 
-    def form(
+    def template(
         self, topic: str, key: Hashable, prototype: Callable[[Any], Any], paths: Sequence[str]
-    ) -> Form:
-        """As ``nodes.outputs.Output.form`` of the output of a topic."""
-        form = self.forms.get((topic, key))
-        if form is None:
-            form = self.forms[topic, key] = make_form(prototype(key), paths)
-        return form
+    ) -> MessageTemplate:
+        """As ``nodes.outputs.Output.template`` of the output of a topic."""
+        template = self.templates.get((topic, key))
+        if template is None:
+            template = self.templates[topic, key] = message_template(prototype(key), paths)
+        return template
 
-    def send(self, kind: type, topic: str, form: Form) -> None:
-        """Write a form as it is filled in."""
-        message = form.message(packed_stamp(self.state.time))
+    def send(self, kind: type, topic: str, template: MessageTemplate) -> None:
+        """Write a template as it is filled in."""
+        message = template.message(packed_stamp(self.state.time))
         self.writer.write(f'{PREFIX}/{topic}', kind, self.time, message)
 
 
@@ -136,8 +136,8 @@ class Estimates:
         self._torques: list[Array] = []
         self._forces: dict[str, list[Array]] = {frame: [] for frame in pipeline.frames}
         self._states: list[int] = []
-        self._forms: dict[tuple[str, Hashable], Form] = {}
-        self._state_forms = StateForms()
+        self._templates: dict[tuple[str, Hashable], MessageTemplate] = {}
+        self._state_templates = StateTemplates()
         self.summary = Summary(pipeline.joint_names)
 
     def run(
@@ -209,16 +209,16 @@ class Estimates:
             count = self.summary.silent.get(pipeline.silence, 0)
             self.summary.silent[pipeline.silence] = count + 1
             return
-        out = _Outlet(writer, time, state, self._forms)
+        out = _Outlet(writer, time, state, self._templates)
         state = pipeline.judged or state
-        forms = partial(out.form, 'external_torques')
-        out.send(JointState, 'external_torques', filled_torques(forms, pipeline, external))
+        templates = partial(out.template, 'external_torques')
+        out.send(JointState, 'external_torques', filled_torques(templates, pipeline, external))
         place = self._placed(state, external)
         known = place is not None and place.known(self._now.location.max_deviation)
         link = place.link if place else external.report.link
-        forms = partial(out.form, 'contact_state')
-        form = self._state_forms.filled(
-            forms,
+        templates = partial(out.template, 'contact_state')
+        template = self._state_templates.filled(
+            templates,
             pipeline,
             external,
             place,
@@ -226,16 +226,18 @@ class Estimates:
             self._root_frame,
             place.point_frame if place else '',
         )
-        out.send(ContactStateMessage, 'contact_state', form)
+        out.send(ContactStateMessage, 'contact_state', template)
         for estimate in pipeline.wrenches(state, external.values):
             root = estimate.expressed_in == pipeline.robot.root_frame
             frame_id = self._root_frame if root else estimate.expressed_in
             name = f'{self._topics[estimate.frame]}/wrench'
-            form = filled_wrench(partial(out.form, name), estimate, frame_id)
-            out.send(WrenchStamped, name, form)
+            template = filled_wrench(partial(out.template, name), estimate, frame_id)
+            out.send(WrenchStamped, name, template)
             name = f'{self._topics[estimate.frame]}/estimate'
-            form = filled_estimate(partial(out.form, name), pipeline, state, estimate, frame_id)
-            out.send(ExternalWrench, name, form)
+            template = filled_estimate(
+                partial(out.template, name), pipeline, state, estimate, frame_id
+            )
+            out.send(ExternalWrench, name, template)
             self._forces[estimate.frame].append(np.array(estimate.wrench[:3]))
         self._stamps.append(state.time)
         self._torques.append(external.values[pipeline.joint_indices])

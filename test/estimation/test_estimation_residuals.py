@@ -21,7 +21,7 @@ from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.contact.messages import filled_estimate
 from dynamics_ros.nodes.parameters.contact import ContactParameters
-from dynamics_ros.nodes.wire.forms import MessageForm
+from dynamics_ros.nodes.wire.templates import ObjectTemplate
 
 HAND = 'tool0'
 STEP = 5_000_000
@@ -81,10 +81,10 @@ class Arm:
 
     @property
     def message(self):
-        def form(key, make, numbers):
-            return MessageForm(make(key), numbers)
+        def template(key, make, numbers):
+            return ObjectTemplate(make(key), numbers)
 
-        return filled_estimate(form, self.pipeline, self.state, self.estimate, 'base').message(
+        return filled_estimate(template, self.pipeline, self.state, self.estimate, 'base').message(
             bytes(8)
         )
 

@@ -1,1 +1,4 @@
-"""How a process of nodes runs: its entry, signals, executor, guarded and managed nodes."""
+"""How a process of nodes runs: its executor, signals, guarded and managed nodes, a worker thread.
+
+Imports ``reporting`` and ``wire``. Executables begin in ``entry``, which loads the rest by name.
+"""

@@ -23,13 +23,13 @@ from dynamics_ros.nodes.reporting.results import NoModelError
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.large_robots import check_size, is_large
-from dynamics_ros.nodes.wire.forms import Form
+from dynamics_ros.nodes.wire.templates import MessageTemplate
 from dynamics_ros.robot import Robot
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench, FootContacts
 
 from .markers import ContactMarkers
-from .messages import StateForms, filled_estimate, filled_feet, filled_torques, filled_wrench
+from .messages import StateTemplates, filled_estimate, filled_feet, filled_torques, filled_wrench
 from .place import ContactPlace
 
 NAME = 'contact_node'
@@ -56,7 +56,7 @@ class Contact(Component):
         self.parameters.add_listener(self._changed)
         self._pipeline: ContactPipeline | None = None
         self._place = ContactPlace(context, lambda: self.parameters.values.location, self.faults)
-        self._state_forms = StateForms()
+        self._state_templates = StateTemplates()
         self._external: ExternalTorques | None = None
         self._judged: RobotState | None = None
         self._estimates: tuple[WrenchEstimate, ...] | None = None
@@ -168,7 +168,7 @@ class Contact(Component):
         values = self.parameters.values
         rates, markers = values.publish_rates, values.markers.rate
         root = self.context.root_frame_id()
-        fill: Callable[[], Form | None]
+        fill: Callable[[], MessageTemplate | None]
         groups = [
             self._group(self._torques, rates.external_torques, self._filled_torques),
             self._group(self._state, rates.contact_state, partial(self._filled_state, root)),
@@ -187,7 +187,9 @@ class Contact(Component):
         show = Group(self._markers, markers, NOTHING, 'markers', fill=self._drawn)
         return [*groups, show]
 
-    def _group(self, output: Output, rate: float, fill: Callable[[], Form | None]) -> Group:
+    def _group(
+        self, output: Output, rate: float, fill: Callable[[], MessageTemplate | None]
+    ) -> Group:
         rate = cap(rate, self.parameters.values.publish_rate)
         return Group(output, rate, NOTHING, 'contacts', fill=fill)
 
@@ -198,15 +200,15 @@ class Contact(Component):
         assert self._external is not None, 'else it is silent'
         return self._pipeline, self._judged, self._external
 
-    def _filled_torques(self) -> Form:
+    def _filled_torques(self) -> MessageTemplate:
         pipeline, _, external = self._told()
-        return filled_torques(self._torques.form, pipeline, external)
+        return filled_torques(self._torques.template, pipeline, external)
 
-    def _filled_state(self, root: str) -> Form:
+    def _filled_state(self, root: str) -> MessageTemplate:
         pipeline, _, external = self._told()
         place = self._place.latest
-        return self._state_forms.filled(
-            self._state.form,
+        return self._state_templates.filled(
+            self._state.template,
             pipeline,
             external,
             place,
@@ -215,10 +217,10 @@ class Contact(Component):
             self.context.frame_id(place.point_frame) if place else '',
         )
 
-    def _filled_feet(self, root: str) -> Form:
+    def _filled_feet(self, root: str) -> MessageTemplate:
         pipeline, state, external = self._told()
         contacts = pipeline.foot_contacts(state, external.values)
-        return filled_feet(self._feet.form, contacts, state, root)
+        return filled_feet(self._feet.template, contacts, state, root)
 
     def _wrenches(self) -> tuple[WrenchEstimate, ...]:
         """Those of the last state, dearest of all to compute: only when somebody wants them."""
@@ -228,20 +230,20 @@ class Contact(Component):
             self.caution = pipeline.caution
         return self._estimates
 
-    def _filled_wrench(self, i: int, output: Output, frame_id: str) -> Form | None:
+    def _filled_wrench(self, i: int, output: Output, frame_id: str) -> MessageTemplate | None:
         estimates = self._wrenches()
         if not estimates:
             return None
-        return filled_wrench(output.form, estimates[i], frame_id)
+        return filled_wrench(output.template, estimates[i], frame_id)
 
-    def _filled_estimate(self, i: int, output: Output, frame_id: str) -> Form | None:
+    def _filled_estimate(self, i: int, output: Output, frame_id: str) -> MessageTemplate | None:
         estimates = self._wrenches()
         if not estimates:
             return None
         pipeline, state, _ = self._told()
-        return filled_estimate(output.form, pipeline, state, estimates[i], frame_id)
+        return filled_estimate(output.template, pipeline, state, estimates[i], frame_id)
 
-    def _drawn(self) -> Form | None:
+    def _drawn(self) -> MessageTemplate | None:
         estimates = self._wrenches()
         if not estimates:
             return None

@@ -27,7 +27,7 @@ from dynamics_ros.nodes.parameters.contact import ArrowParameters
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.names import FrameNames
 from dynamics_ros.nodes.wire.conversions import Array
-from dynamics_ros.nodes.wire.forms import Form, MessageForm, fill
+from dynamics_ros.nodes.wire.templates import MessageTemplate, ObjectTemplate, fill
 from dynamics_ros.robot import Robot
 
 from .place import ContactPlace
@@ -92,7 +92,7 @@ class ContactMarkers:
         external: ExternalTorques,
         estimates: Sequence[WrenchEstimate],
         place: ContactLocation | None,
-    ) -> Form:
+    ) -> MessageTemplate:
         """What is drawn of a state."""
         settings = self._settings()
         link = place.link if place else external.report.link
@@ -106,11 +106,13 @@ class ContactMarkers:
             paths.append(f'markers.{2 * len(estimates)}.pose.position')
             numbers.append(poses.of(link)[:3, 3])
         if place is None:
-            form = self._output.form(drawn, partial(self._message, state, None, None), paths)
-            fill(form, numbers)
-            return form
+            template = self._output.template(
+                drawn, partial(self._message, state, None, None), paths
+            )
+            fill(template, numbers)
+            return template
         # The surface of the touched link has many points, seldom twice the same: nothing to keep.
-        whole = MessageForm(self._message(state, place, poses.of(place.link), drawn), paths)
+        whole = ObjectTemplate(self._message(state, place, poses.of(place.link), drawn), paths)
         fill(whole, numbers)
         return whole
 

@@ -19,7 +19,7 @@ from dynamics_ros.estimation import (
 )
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.wire.conversions import empty_efforts, header, wrench_stamped
-from dynamics_ros.nodes.wire.forms import Form, fill
+from dynamics_ros.nodes.wire.templates import MessageTemplate, fill
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench
 from dynamics_ros_msgs.msg import FootContacts as FootContactsMessage
@@ -38,8 +38,8 @@ EFFORT, WRENCH = ('effort',), ('wrench',)
 
 NOWHERE = np.zeros(3)
 
-Forms = Callable[[Hashable, Callable[[Any], Any], Sequence[str]], Form]
-"""The form of a key, made by a function of it, with the fields that change: ``Output.form``."""
+Templates = Callable[[Hashable, Callable[[Any], Any], Sequence[str]], MessageTemplate]
+"""Template of a key, made by a function, with fields that change: ``Output.template``."""
 
 
 class FeetKey(NamedTuple):
@@ -75,38 +75,38 @@ class EstimateKey(NamedTuple):
     distrusted: bool
 
 
-class StateForms:
+class StateTemplates:
     """Contact states filled in; what stays as it is is not written again."""
 
     def __init__(self) -> None:
         self._place: ContactLocation | None = None
         self._report: ContactReport | None = None
         self._names: tuple[object, ...] = ()
-        self._form: Form | None = None
+        self._template: MessageTemplate | None = None
 
     def filled(
         self,
-        forms: Forms,
+        templates: Templates,
         pipeline: ContactPipeline,
         external: ExternalTorques,
         place: ContactLocation | None,
         known: bool,
         frame_id: str,
         point_frame_id: str,
-    ) -> Form:
+    ) -> MessageTemplate:
         """A contact state.
 
         Args:
-            forms: where forms are kept.
+            templates: where templates are kept.
             pipeline, external: what was felt.
             place: where; None for nowhere.
             known: whether its point may be relied on.
             frame_id, point_frame_id: of the root and of the link of the place.
         """
-        report, form = external.report, self._form
+        report, template = external.report, self._template
         names = known, frame_id, point_frame_id, pipeline.joint_names
         if (
-            form is None
+            template is None
             or report is not self._report
             or place is not self._place
             or names != self._names
@@ -122,65 +122,69 @@ class StateForms:
                 latched,
                 pipeline.joint_names,
             )
-            form = self._form = forms(key, empty_state, STATE_NUMBERS)
-            for numbers, value in zip(form.numbers[3:], _numbers_of(place), strict=True):
+            template = self._template = templates(key, empty_state, STATE_NUMBERS)
+            for numbers, value in zip(template.numbers[3:], _numbers_of(place), strict=True):
                 numbers[:] = value
-        torques, contact, collision, *_ = form.numbers
+        torques, contact, collision, *_ = template.numbers
         order, thresholds = pipeline.joint_indices, pipeline.detector.thresholds
         torques[:] = external.values[order]
         contact[:] = thresholds[0, order]
         collision[:] = thresholds[1, order]
-        return form
+        return template
 
 
-def filled_feet(forms: Forms, contacts: FootContacts, state: RobotState, frame_id: str) -> Form:
+def filled_feet(
+    templates: Templates, contacts: FootContacts, state: RobotState, frame_id: str
+) -> MessageTemplate:
     """The contacts of feet, in the root frame of that id."""
     standing = tuple(contacts.in_contact.tolist())
     key = frame_id, contacts.feet, standing, bool(contacts.degraded or state.stale)
-    form = forms(key, empty_feet, FEET_NUMBERS)
+    template = templates(key, empty_feet, FEET_NUMBERS)
     fill(
-        form,
+        template,
         (
             *(contacts.forces.ravel(), contacts.deviations, contacts.constraint_forces.ravel()),
             *(contacts.probabilities, contacts.friction_violations),
         ),
     )
-    return form
+    return template
 
 
 def filled_estimate(
-    forms: Forms,
+    templates: Templates,
     pipeline: ContactPipeline,
     state: RobotState,
     estimate: WrenchEstimate,
     frame_id: str,
-) -> Form:
+) -> MessageTemplate:
     """An estimate, expressed in the frame of that id."""
     singular, names = estimate.singular_values, pipeline.joint_names
     flags, distrusted = estimate.flags.tobytes(), estimate.frame in pipeline.distrusted
     key = frame_id, estimate.frame, flags, singular.size, names, state.stale, distrusted
-    form = forms(key, empty_estimate, ESTIMATE_NUMBERS)
-    wrench, point, covariance, values, offset = form.numbers
+    template = templates(key, empty_estimate, ESTIMATE_NUMBERS)
+    wrench, point, covariance, values, offset = template.numbers
     wrench[:] = estimate.wrench
     point[:] = estimate.reference_point
     covariance[:] = estimate.covariance.ravel()
     values[:] = singular
     offset[:] = pipeline.tare.offset[pipeline.joint_indices]
-    return form
+    return template
 
 
-def filled_wrench(forms: Forms, estimate: WrenchEstimate, frame_id: str) -> Form:
+def filled_wrench(templates: Templates, estimate: WrenchEstimate, frame_id: str) -> MessageTemplate:
     """The wrench alone, expressed in the frame of that id."""
-    form = forms(frame_id, empty_wrench, WRENCH)
-    form.numbers[0][:] = estimate.wrench
-    return form
+    template = templates(frame_id, empty_wrench, WRENCH)
+    template.numbers[0][:] = estimate.wrench
+    return template
 
 
-def filled_torques(forms: Forms, pipeline: ContactPipeline, external: ExternalTorques) -> Form:
+def filled_torques(
+    templates: Templates, pipeline: ContactPipeline, external: ExternalTorques
+) -> MessageTemplate:
     """External torques as a joint state."""
-    form = forms(pipeline.joint_names, empty_efforts, EFFORT)
-    form.numbers[0][:] = external.values[pipeline.joint_indices]
-    return form
+    template = templates(pipeline.joint_names, empty_efforts, EFFORT)
+    template.numbers[0][:] = external.values[pipeline.joint_indices]
+    return template
 
 
 def empty_feet(values: tuple[Any, ...]) -> FootContactsMessage:

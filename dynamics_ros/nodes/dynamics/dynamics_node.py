@@ -43,7 +43,7 @@ from dynamics_ros.nodes.wire.conversions import (
     point_message,
     wrench_message,
 )
-from dynamics_ros.nodes.wire.forms import Form
+from dynamics_ros.nodes.wire.templates import MessageTemplate
 from dynamics_ros.robot import Robot
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,
@@ -234,7 +234,7 @@ class Dynamics(Component):
                 FRESH,
                 'gravity torques',
                 lambda: self._filled(
-                    torques.form(prepared.names, empty_efforts, ('effort',)), prepared.torques
+                    torques.template(prepared.names, empty_efforts, ('effort',)), prepared.torques
                 ),
             )
         ]
@@ -247,7 +247,9 @@ class Dynamics(Component):
                     self._rate('gravity_commands'),
                     FRESH,
                     'gravity commands',
-                    lambda: self._filled(output.form(count, gravity_commands, ('data',)), kernel),
+                    lambda: self._filled(
+                        output.template(count, gravity_commands, ('data',)), kernel
+                    ),
                 )
             )
         return groups
@@ -261,9 +263,9 @@ class Dynamics(Component):
         values = self.parameters.values
         return cap(getattr(values.publish_rates, name), values.publish_rate)
 
-    def _filled(self, form: Form, kernel: Kernel) -> Filled:
+    def _filled(self, template: MessageTemplate, kernel: Kernel) -> Filled:
         assert self.context.buffer is not None, 'whoever answers has been told of a state'
-        return Filled(form, (Step(kernel, (self.context.buffer.q,), form.numbers),))
+        return Filled(template, (Step(kernel, (self.context.buffer.q,), template.numbers),))
 
     # --- services -------------------------------------------------------------------------------
 

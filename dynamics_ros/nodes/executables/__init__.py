@@ -1,1 +1,4 @@
-"""What the executables run: which components, on which nodes, in one process."""
+"""Which nodes and components each executable runs in its process.
+
+Imports the rooms of the nodes; nothing imports it.
+"""

@@ -13,7 +13,7 @@ from dynamics_ros.robot import Robot
 
 from .state import ODOMETRY, StateBuffer
 
-MOST_NAMED = 8
+MAX_NAMED = 8
 
 
 class JointStateDoubts:
@@ -79,5 +79,5 @@ def unknown_joints(robot: Robot, buffer: StateBuffer) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f' and {len(names) - MOST_NAMED} more' if len(names) > MOST_NAMED else ''
-    return ', '.join(printable(name, 100) for name in names[:MOST_NAMED]) + more
+    more = f' and {len(names) - MAX_NAMED} more' if len(names) > MAX_NAMED else ''
+    return ', '.join(printable(name, 100) for name in names[:MAX_NAMED]) + more

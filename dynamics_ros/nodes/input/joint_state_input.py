@@ -44,7 +44,7 @@ older is dropped."""
 
 COUNTS = 1 << 32
 
-MOST_LOST = 10**6
+MAX_LOST = 10**6
 """Messages that can have been lost between two looks; more is no count."""
 
 _log = logging.getLogger('dynamics_ros.nodes')
@@ -168,7 +168,7 @@ class JointStateInput:
         if publisher['data'] == name:
             # Never too many: if some of those received are of others, more of this one are missing.
             missed = number - before - (self._received - received)
-            self._missed += missed if 0 < missed <= MOST_LOST else 0
+            self._missed += missed if 0 < missed <= MAX_LOST else 0
         self._counted = publisher['data'], number, self._received
 
 
@@ -190,7 +190,7 @@ class LossCount:
         """Take in the count of the middleware; all that were lost."""
         change = (total - self._total) % COUNTS
         self._total = total % COUNTS
-        if change <= MOST_LOST:
+        if change <= MAX_LOST:
             self.lost += change
         return self.lost
 

@@ -39,7 +39,7 @@ QUANTITIES = ('position', 'velocity', 'effort')
 
 MAX_UNKNOWN_NAMES, LONGEST_NAME = 20, 100
 
-MOST_RESOLUTIONS = 16
+MAX_RESOLUTIONS = 16
 """Lists of names that are remembered: one for each publisher on the topic."""
 
 
@@ -192,7 +192,7 @@ class StateBuffer:
         """Where values of these names go; remembered for as many as publishers may be."""
         target = self._resolutions.get(names)
         if target is None or target.names is not names:
-            if len(self._resolutions) >= MOST_RESOLUTIONS:
+            if len(self._resolutions) >= MAX_RESOLUTIONS:
                 self._resolutions.clear()
             target = self._resolve(names)
             self._resolutions[target.names] = target

@@ -14,7 +14,7 @@ from dynamics_ros.nodes.output.outputs import LATCHED, Output
 from dynamics_ros.nodes.output.plan import Filled
 from dynamics_ros.nodes.robot.names import FrameNames
 from dynamics_ros.nodes.wire.conversions import Array, transform_stamped
-from dynamics_ros.nodes.wire.forms import Form
+from dynamics_ros.nodes.wire.templates import MessageTemplate
 from dynamics_ros.robot import Robot
 
 Links = tuple[tuple[str, str], ...]
@@ -91,8 +91,8 @@ class TreeOutputs:
         """What moves, at the configuration in an array."""
         assert tree.transforms is not None, 'something moves'
         paths = [f'transforms.{i}.transform' for i in range(len(tree.moving))]
-        form: Form = self.moving.form((*names, tree.moving), _empty, paths)
-        return Filled(form, (Step(tree.transforms, (q,), form.numbers),))
+        template: MessageTemplate = self.moving.template((*names, tree.moving), _empty, paths)
+        return Filled(template, (Step(tree.transforms, (q,), template.numbers),))
 
 
 def message_type() -> Any:

@@ -218,14 +218,14 @@ class Kinematics(Component):
     # --- topics ---------------------------------------------------------------------------------
 
     def _pose(self, output: Output, kernel: Kernel) -> Filled:
-        form = output.form(self.context.names.root, _empty_pose, ('pose',))
-        return Filled(form, (Step(kernel, (self._arrays().q,), form.numbers),))
+        template = output.template(self.context.names.root, _empty_pose, ('pose',))
+        return Filled(template, (Step(kernel, (self._arrays().q,), template.numbers),))
 
     def _twist(self, output: Output, frame: str, kernel: Kernel) -> Filled:
         assert self._prepared is not None
         frame_id = self._twist_frame(frame, self._prepared.twist_reference)
-        form, arrays = output.form(frame_id, _empty_twist, ('twist',)), self._arrays()
-        return Filled(form, (Step(kernel, (arrays.q, arrays.v), form.numbers),))
+        template, arrays = output.template(frame_id, _empty_twist, ('twist',)), self._arrays()
+        return Filled(template, (Step(kernel, (arrays.q, arrays.v), template.numbers),))
 
     def _transforms(self, tf: TreeOutputs, tree: Tree) -> Filled:
         return tf.answer(tree, self.context.names, self._arrays().q)
@@ -244,12 +244,12 @@ class Kinematics(Component):
         if center is not None:
             paths.append(f'markers.{last}.pose.position')
             kernels.append(center)
-        form, q = self._markers.form(key, _empty_markers, paths), self._arrays().q
+        template, q = self._markers.template(key, _empty_markers, paths), self._arrays().q
         steps = [
             Step(kernel, (q,), (numbers,))
-            for kernel, numbers in zip(kernels, form.numbers, strict=True)
+            for kernel, numbers in zip(kernels, template.numbers, strict=True)
         ]
-        return Filled(form, tuple(steps))
+        return Filled(template, tuple(steps))
 
     def _twist_frame(self, frame: str, reference: str) -> str:
         local = reference == 'local'

@@ -23,7 +23,7 @@ QUICK = 0.002
 """Seconds that messages may wait for a search: most are solved from the seed in less, and in
 another thread would take longer for having to share the interpreter with the messages."""
 
-MOST_SOLUTIONS = 64
+MAX_SOLUTIONS = 64
 
 WORTH_WHILE = 0.1
 """A search that other searches have left less than this share of its time is not begun."""
@@ -136,7 +136,7 @@ class Search:
             self._poses(robot),
             self._frames(),
             self.seed,
-            max_solutions=min(self.count, MOST_SOLUTIONS),
+            max_solutions=min(self.count, MAX_SOLUTIONS),
             timeout=SEVERAL * left,
             **self.options,
             **self.of_several,

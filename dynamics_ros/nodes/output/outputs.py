@@ -18,9 +18,9 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.nodes.reporting.middleware_errors import MIDDLEWARE_ERRORS, in_words
 from dynamics_ros.nodes.reporting.rate_limits import RateLimit
-from dynamics_ros.nodes.wire.cdr import Template
-from dynamics_ros.nodes.wire.forms import Form, make_form
+from dynamics_ros.nodes.wire.bytes_template import BytesTemplate
 from dynamics_ros.nodes.wire.rclpy_private import bytes_publisher
+from dynamics_ros.nodes.wire.templates import MessageTemplate, message_template
 
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(
@@ -43,8 +43,8 @@ OVERRIDABLE = QoSOverridingOptions(
 LOOK_PERIOD = 0.045
 """Seconds between two looks at whether anybody listens: asking costs as much as a small kernel."""
 
-MOST_FORMS = 8
-"""Forms that an output keeps, of those that it made last."""
+MAX_TEMPLATES = 8
+"""Templates that an output keeps, of those that it made last."""
 
 
 def cap(own: float, general: float = 0.0) -> float:
@@ -96,7 +96,7 @@ class Output:
         self._limit = RateLimit()
         self._listened_to = False
         self._look_at = 0.0
-        self._forms: dict[Hashable, Form] = {}
+        self._templates: dict[Hashable, MessageTemplate] = {}
         self._publisher: Publisher[Any] | None = None
         try:
             self.topic = node.resolve_topic_name(name)
@@ -140,7 +140,9 @@ class Output:
         self._publish(message)
         self.published += 1
 
-    def form(self, key: Hashable, prototype: Callable[[Any], Any], paths: Sequence[str]) -> Form:
+    def template(
+        self, key: Hashable, prototype: Callable[[Any], Any], paths: Sequence[str]
+    ) -> MessageTemplate:
         """The message of a key, of which only the stamp and some numbers change.
 
         Args:
@@ -148,20 +150,20 @@ class Output:
             prototype: makes the message of a key.
             paths: fields with the numbers that change.
         """
-        form = self._forms.get(key)
-        if form is None:
-            if len(self._forms) >= MOST_FORMS:
-                self._forms.pop(next(iter(self._forms)))
-            form = self._forms[key] = make_form(prototype(key), paths)
-        return form
+        template = self._templates.get(key)
+        if template is None:
+            if len(self._templates) >= MAX_TEMPLATES:
+                self._templates.pop(next(iter(self._templates)))
+            template = self._templates[key] = message_template(prototype(key), paths)
+        return template
 
-    def send(self, form: Form, stamp: bytes) -> None:
-        """Publish a form as it is filled in, with a stamp packed as ``cdr.STAMP``."""
+    def send(self, template: MessageTemplate, stamp: bytes) -> None:
+        """Publish a template as it is filled in, with a stamp packed as ``cdr.STAMP``."""
         self.published += 1
-        if type(form) is Template:
-            self._publish_bytes(form.message(stamp))
+        if type(template) is BytesTemplate:
+            self._publish_bytes(template.message(stamp))
         else:
-            self._publish(form.message(stamp))
+            self._publish(template.message(stamp))
 
     def wait_until_received(self, seconds: float) -> None:
         """Wait until reliable listeners have received everything, or a time [s] has passed."""

@@ -17,11 +17,11 @@ from typing import NamedTuple, Protocol
 
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.kernels import Program, Step
-from dynamics_ros.nodes.wire.forms import Form
+from dynamics_ros.nodes.wire.templates import MessageTemplate
 
 from .outputs import LOOK_PERIOD, Output
 
-MOST_BATCHES = 64
+MAX_BATCHES = 64
 """Combinations of groups that are kept ready."""
 
 
@@ -41,11 +41,11 @@ class Filled(NamedTuple):
     """A message and the kernels that fill it.
 
     Attributes:
-        form: the message.
+        template: the message.
         steps: write its numbers.
     """
 
-    form: Form
+    template: MessageTemplate
     steps: tuple[Step, ...]
 
 
@@ -67,7 +67,7 @@ class Group(NamedTuple):
     needs: Need
     what: str
     kernels: Callable[[], Filled] | None = None
-    fill: Callable[[], Form | None] | None = None
+    fill: Callable[[], MessageTemplate | None] | None = None
 
 
 class Publishing(Protocol):
@@ -95,15 +95,15 @@ class Batch:
 
     def __init__(self, members: Iterable[tuple[Publishing, Group]]) -> None:
         steps: list[Step] = []
-        self._messages: list[tuple[Output, Form]] = []
-        self._fills: list[tuple[Publishing, Output, Callable[[], Form | None]]] = []
+        self._messages: list[tuple[Output, MessageTemplate]] = []
+        self._fills: list[tuple[Publishing, Output, Callable[[], MessageTemplate | None]]] = []
         for component, group in members:
             if group.fill is not None:
                 self._fills.append((component, group.output, group.fill))
             elif group.kernels is not None:
                 filled = group.kernels()
                 steps += filled.steps
-                self._messages.append((group.output, filled.form))
+                self._messages.append((group.output, filled.template))
         self.program = Program(steps)
 
     def publish(self, stamp: bytes) -> None:
@@ -115,16 +115,16 @@ class Batch:
         messages = self._messages.copy()
         for component, output, fill in self._fills:
             try:
-                form = fill()
+                template = fill()
             except Exception as error:
                 component.failed(error)
                 continue
-            if form is not None:
-                messages.append((output, form))
+            if template is not None:
+                messages.append((output, template))
         failure: Exception | None = None
-        for output, form in messages:
+        for output, template in messages:
             try:
-                output.send(form, stamp)
+                output.send(template, stamp)
             except Exception as error:
                 failure = failure or error
         if failure is not None:
@@ -194,7 +194,7 @@ class Plan:
     def _computed(self, due: Members) -> list[Batch]:
         batch = self._batches.get(due)
         if batch is None:
-            if len(self._batches) >= MOST_BATCHES:
+            if len(self._batches) >= MAX_BATCHES:
                 self._batches.clear()
             batch = self._batches[due] = Batch(self._groups[i] for i in due)
         if batch.program.run():

@@ -1,1 +1,4 @@
-"""Parameters: how they are declared and checked, and those of each node."""
+"""Parameters as frozen dataclasses, one file a node, and how they are declared and checked.
+
+Imports ``wire``.
+"""

@@ -31,7 +31,7 @@ from dynamics_ros.settings import Constraint
 Settings = TypeVar('Settings')
 Path = tuple[str, ...]
 
-MOST_INTEGER = 2**63 - 1
+MAX_INTEGER = 2**63 - 1
 """Of a parameter of ROS."""
 
 _NUMBERS = tuple[float, ...]
@@ -85,7 +85,7 @@ class Declared:
             limits = FloatingPointRange(from_value=rule.minimum, to_value=rule.maximum)
             descriptor.floating_point_range = [limits]
         if self.type is int and bounded:
-            low, high = max(rule.minimum, -MOST_INTEGER), min(rule.maximum, MOST_INTEGER)
+            low, high = max(rule.minimum, -MAX_INTEGER), min(rule.maximum, MAX_INTEGER)
             descriptor.integer_range = [IntegerRange(from_value=int(low), to_value=int(high))]
         return descriptor
 

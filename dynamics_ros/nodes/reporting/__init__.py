@@ -1,1 +1,4 @@
-"""What a node says about itself: log, diagnostics, refusals, rates."""
+"""What a node says about itself: its log, result codes, faults, counts and rates.
+
+Imports ``wire``.
+"""

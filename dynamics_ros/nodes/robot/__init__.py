@@ -1,1 +1,4 @@
-"""The robot in force: what it is built from, who changes it, and what the jobs on it share."""
+"""The robot in force, its state and diagnostics, and what the components on it share.
+
+Imports ``app``, ``parameters``, ``input`` and ``output``.
+"""

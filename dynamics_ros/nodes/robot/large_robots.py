@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.robot import Robot
 
-MOST_PAIRS = 100_000
+MAX_PAIRS = 100_000
 """Sum over the joints of the square of how many lie between each and the root: that of a chain of
 66. A humanoid of 60 joints with hands has less than a tenth."""
 
@@ -33,7 +33,7 @@ def check_size(robot: Robot) -> None:
     for joint in robot.model.joints:
         # Parents come before children.
         depths.append(1 + (depths[joint.parent] if joint.parent >= 0 else 0))
-    if sum(depth * depth for depth in depths) > MOST_PAIRS:
+    if sum(depth * depth for depth in depths) > MAX_PAIRS:
         raise InvalidArgumentError(
             'robot_description',
             f'{len(depths)} joints, up to {max(depths)} of them one behind another, are too many '

@@ -18,7 +18,7 @@ from .large_robots import check_kernels
 
 Answer = TypeVar('Answer')
 
-MOST_KERNELS = 128
+MAX_KERNELS = 128
 """Kernels that requests may have made for frames that are not configured, some 0.2 MB each."""
 
 
@@ -144,7 +144,7 @@ class RequestKernels:
             self._robot, self._twin = robot, _twin_of(robot)
         elif (
             not self._twin.has_kernels(needed)
-            and len(needed | self._twin.kernels.keys()) > MOST_KERNELS
+            and len(needed | self._twin.kernels.keys()) > MAX_KERNELS
         ):
             self._twin = _twin_of(robot)
         return self._twin

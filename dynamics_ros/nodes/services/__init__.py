@@ -1,1 +1,4 @@
-"""What services have in common: requests read, answered, refused."""
+"""Requests to a node: the state that they are about, their answers and refusals.
+
+Imports ``robot``.
+"""

@@ -1,1 +1,4 @@
-"""Between messages, their bytes, and arrays: the only room that takes messages apart."""
+"""Messages to arrays and back, as objects and as bytes, and everything private of rclpy.
+
+Imports no other room of the nodes.
+"""

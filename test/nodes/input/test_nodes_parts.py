@@ -66,7 +66,7 @@ class Rig:
         self.node = Node('parts', context=self.ros)
         self.executor = SingleThreadedExecutor(context=self.ros)
         self.executor.add_node(self.node)
-        self.context = RobotContext(self.node, subscribe_payload=True)
+        self.context = RobotContext(self.node)
         self.parts = [kind(self.node, self.context) for kind in kinds]
         for part in self.parts:
             self.context.add(part)

@@ -38,7 +38,7 @@ from dynamics_ros.nodes.input.state import StateBuffer
 from dynamics_ros.nodes.kinematics.kinematics_node import Kinematics
 from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.wire.cdr import leaves
+from dynamics_ros.nodes.wire.bytes_template import leaves
 from dynamics_ros.nodes.wire.conversions import joint_values, nanoseconds, pose_message
 from dynamics_ros_msgs.msg import ContactState
 
@@ -519,7 +519,7 @@ def test_residuals_far_above_what_is_stated_are_told(tmp_path, monkeypatch):
 def kinematics_alone() -> Application:
     """A node that has nothing to do when nobody listens."""
     node = Node('kinematics_node')
-    context = RobotContext(node, subscribe_payload=False)
+    context = RobotContext(node)
     context.add(Kinematics(node, context))
     return Application([node], context)
 

@@ -53,7 +53,7 @@ def node():
     given = {'robot_description': description(), 'frames': ['tool0']}
     overrides = [Parameter(name, value=value) for name, value in given.items()]
     one = Node('kinematics_node', parameter_overrides=overrides)
-    context = RobotContext(one, subscribe_payload=True)
+    context = RobotContext(one)
     part = Kinematics(one, context)
     context.add(part)
     executor = make_executor()

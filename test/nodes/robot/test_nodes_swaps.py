@@ -75,7 +75,7 @@ class Rig:
         rclpy.init(context=self.ros, domain_id=DOMAIN)
         kinds = {'kinematics_node': Kinematics, 'dynamics_node': Dynamics, 'contact_node': Contact}
         self.nodes = [ManagedNode(name, context=self.ros) for name in kinds]
-        self.context = RobotContext(self.nodes[1], subscribe_payload=False)
+        self.context = RobotContext(self.nodes[1])
         self.parts = [
             kind(node, self.context) for kind, node in zip(kinds.values(), self.nodes, strict=True)
         ]

@@ -79,7 +79,7 @@ def test_frames_that_are_not_configured_leave_the_robot_of_the_topics_as_it_is(r
 
 
 def test_requests_for_ever_new_frames_are_answered_and_bounded(robot, compute, monkeypatch):
-    monkeypatch.setattr(request_kernels, 'MOST_KERNELS', 3)
+    monkeypatch.setattr(request_kernels, 'MAX_KERNELS', 3)
     q = robot.neutral()
     counts = []
     for frame in robot.frame_names[:8]:
@@ -96,7 +96,7 @@ def test_requests_for_ever_new_frames_are_answered_and_bounded(robot, compute, m
 def test_a_request_for_more_frames_than_are_kept_is_quick_the_second_time(
     robot, compute, monkeypatch
 ):
-    monkeypatch.setattr(request_kernels, 'MOST_KERNELS', 3)
+    monkeypatch.setattr(request_kernels, 'MAX_KERNELS', 3)
     q, frames = robot.neutral(), robot.frame_names[:8]
     asked = [kernel('forward_kinematics', frame) for frame in frames]
     for expected in (False, True):

@@ -29,13 +29,9 @@ from dynamics_ros.nodes.contact.messages import (
     empty_state,
 )
 from dynamics_ros.nodes.input.joint_state_input import can_read_bytes
-from dynamics_ros.nodes.wire import cdr, forms
-from dynamics_ros.nodes.wire.cdr import (
-    JointStateReader,
-    LayoutError,
-    MalformedMessageError,
-    Template,
-)
+from dynamics_ros.nodes.wire import bytes_template, cdr, templates
+from dynamics_ros.nodes.wire.bytes_template import BytesTemplate, LayoutError
+from dynamics_ros.nodes.wire.cdr import JointStateReader, MalformedMessageError
 from dynamics_ros.nodes.wire.conversions import (
     empty_efforts,
     joint_values,
@@ -44,7 +40,7 @@ from dynamics_ros.nodes.wire.conversions import (
     twist_stamped,
     wrench_stamped,
 )
-from dynamics_ros.nodes.wire.forms import MessageForm, fill, make_form
+from dynamics_ros.nodes.wire.templates import ObjectTemplate, fill, message_template
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
 RNG = np.random.default_rng(3)
@@ -77,10 +73,10 @@ def big_endian(message: JointState, between: bytes = b'\xee') -> bytes:
     """The same message as a machine of the other byte order writes it, padding full of garbage."""
     body = bytearray()
 
-    def number(form: str, value) -> None:
-        size = struct.calcsize(form)
+    def number(code: str, value) -> None:
+        size = struct.calcsize(code)
         body.extend(between * (-len(body) % size))
-        body.extend(struct.pack(f'>{form}', value))
+        body.extend(struct.pack(f'>{code}', value))
 
     def string(text: str) -> None:
         data = text.encode() + b'\0'
@@ -176,7 +172,7 @@ def test_huge_lengths_are_refused_at_once(length):
 
 
 def test_more_names_than_any_robot_has_are_refused():
-    many = cdr.MOST_NAMES + 1
+    many = cdr.MAX_NAMES + 1
     data = b'\0\1\0\0' + bytes(8) + struct.pack('<II', 0, many) + struct.pack('<I', 0) * (many + 3)
     with pytest.raises(MalformedMessageError, match=f'{many} names'):
         JointStateReader().read(data)
@@ -250,14 +246,14 @@ KINDS = {
 def test_bytes_that_are_filled_in_are_the_message_that_is_filled_in(name):
     prototype, paths, sizes = FORMS[name]
     if sizes is None:
-        sizes = [len(list(cdr.leaves(prototype, path))) for path in paths]
-    template = Template(prototype, paths)
-    other = MessageForm(deserialize_message(serialize_message(prototype), KINDS[name]), paths)
+        sizes = [len(list(bytes_template.leaves(prototype, path))) for path in paths]
+    template = BytesTemplate(prototype, paths)
+    other = ObjectTemplate(deserialize_message(serialize_message(prototype), KINDS[name]), paths)
     for _ in range(3):
         values = [RNG.normal(size=size) for size in sizes]
         values = [value if size > 1 else float(value[0]) for value, size in zip(values, sizes)]
-        for form in (template, other):
-            fill(form, values)
+        for one in (template, other):
+            fill(one, values)
         stamp = cdr.STAMP.pack(int(RNG.integers(2**31)), int(RNG.integers(10**9)))
         data = template.message(stamp)
         assert type(data) is bytes
@@ -266,21 +262,23 @@ def test_bytes_that_are_filled_in_are_the_message_that_is_filled_in(name):
 
 def test_a_message_without_the_numbers_asked_for_is_no_template():
     with pytest.raises(LayoutError, match='no number'):
-        Template(String(data='text'), ('data',))
+        BytesTemplate(String(data='text'), ('data',))
 
 
 def test_numbers_that_other_fields_separate_are_no_array():
     message = TFMessage(transforms=[transform_stamped(Time(), 'base', 'x', np.eye(4))] * 2)
     with pytest.raises(LayoutError, match='between the numbers'):
-        Template(message, ('transforms',))
+        BytesTemplate(message, ('transforms',))
 
 
 def test_where_the_layout_is_another_one_messages_are_published_as_objects(monkeypatch):
-    serialize = cdr.serialize_message
+    serialize = bytes_template.serialize_message
     # As of a middleware that aligns otherwise.
-    monkeypatch.setattr(cdr, 'serialize_message', lambda m: serialize(m)[:12] + serialize(m)[8:])
-    form = make_form(pose_stamped(Time(), 'base', np.eye(4)), ('pose',))
-    assert isinstance(form, forms.MessageForm)
-    fill(form, [np.arange(7.0)])
-    message = form.message(cdr.STAMP.pack(5, 6))
+    monkeypatch.setattr(
+        bytes_template, 'serialize_message', lambda m: serialize(m)[:12] + serialize(m)[8:]
+    )
+    template = message_template(pose_stamped(Time(), 'base', np.eye(4)), ('pose',))
+    assert isinstance(template, templates.ObjectTemplate)
+    fill(template, [np.arange(7.0)])
+    message = template.message(cdr.STAMP.pack(5, 6))
     assert (message.header.stamp.sec, message.pose.orientation.w) == (5, 6.0)

@@ -15,7 +15,7 @@ from sensor_msgs.msg import JointState
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.nodes.wire import fallbacks
-from dynamics_ros.nodes.wire.cdr import LayoutError, Template
+from dynamics_ros.nodes.wire.bytes_template import BytesTemplate, LayoutError
 from dynamics_ros.nodes.wire.fallbacks import VARIABLE, Fallback, forced
 from dynamics_ros.nodes.wire.rclpy_private import (
     bytes_publisher,
@@ -105,7 +105,7 @@ class TestTheSwitch:
     def test_reaches_the_templates_and_the_event(self, monkeypatch):
         monkeypatch.setenv(VARIABLE, fallbacks.ALL)
         with pytest.raises(LayoutError):
-            Template(JointState(), ())
+            BytesTemplate(JointState(), ())
         assert lost_messages(None) == 0  # not even looked at
 
     def test_reaches_all_that_is_private_in_rclpy(self, monkeypatch):

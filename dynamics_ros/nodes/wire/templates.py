@@ -10,13 +10,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .cdr import STAMP, LayoutError, Template, leaves
+from .bytes_template import BytesTemplate, LayoutError, leaves
+from .cdr import STAMP
 from .conversions import Array
 
 _log = logging.getLogger('dynamics_ros.nodes')
 
 
-class Form(Protocol):
+class MessageTemplate(Protocol):
     """A message that is filled again and again."""
 
     @property
@@ -27,11 +28,11 @@ class Form(Protocol):
         """What a publisher takes, of that stamp (see ``cdr.STAMP``) and the numbers as they are."""
 
 
-class MessageForm:
+class ObjectTemplate:
     """The message object; what is used where its bytes are not known.
 
     Attributes:
-        numbers: as of a ``Template``.
+        numbers: as of a ``BytesTemplate``.
     """
 
     def __init__(self, prototype: Any, paths: Sequence[str]) -> None:
@@ -39,7 +40,7 @@ class MessageForm:
 
         Args:
             prototype: with the lengths and strings that it keeps.
-            paths: as of a ``Template``.
+            paths: as of a ``BytesTemplate``.
         """
         self._message = prototype
         self._paths = [path.split('.') for path in paths]
@@ -55,18 +56,18 @@ class MessageForm:
         return self._message
 
 
-def make_form(prototype: Any, paths: Sequence[str]) -> Form:
+def message_template(prototype: Any, paths: Sequence[str]) -> MessageTemplate:
     """Bytes where the middleware's layout is the known one, else the message object."""
     try:
-        return Template(prototype, paths)
+        return BytesTemplate(prototype, paths)
     except LayoutError as reason:
         _say_once(f'messages are serialised each time, which is slower: {reason}')
-        return MessageForm(prototype, paths)
+        return ObjectTemplate(prototype, paths)
 
 
-def fill(form: Form, values: Iterable[Any]) -> None:
+def fill(template: MessageTemplate, values: Iterable[Any]) -> None:
     """Write an array (n) or a number for each of the changing fields."""
-    for numbers, value in zip(form.numbers, values):
+    for numbers, value in zip(template.numbers, values):
         numbers[:] = value
 
 

@@ -1,0 +1,164 @@
+"""A message as bytes in which only the stamp and some numbers change, in place."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from rclpy.serialization import deserialize_message, serialize_message
+
+from dynamics_ros.errors import DynamicsRosError
+
+from .cdr import ENCAPSULATION, SIZES, STAMP
+from .fallbacks import Fallback, forced
+
+
+class LayoutError(DynamicsRosError):
+    """The middleware lays this message out in another way than is known here."""
+
+
+class BytesTemplate:
+    """A message in bytes, of which only the stamps and some numbers change.
+
+    Attributes:
+        paths: the fields that change, each a float64, several in a row, or all in a message.
+        numbers: for each of the paths its numbers (n); what is written there is in the next
+            message.
+    """
+
+    def __init__(self, prototype: Any, paths: Sequence[str]) -> None:
+        """Serialise once, and find where the numbers stand.
+
+        Args:
+            prototype: the message, with the lengths and strings that it keeps.
+            paths: of the fields that change, such as ``pose`` or ``transforms.0.transform``.
+
+        Raises:
+            LayoutError: what the middleware makes of it is not understood.
+        """
+        if forced(Fallback.MESSAGES):
+            raise LayoutError('fallback forced')
+        walk = _Walk(2 * ENCAPSULATION)
+        walk.message(prototype, '')
+        found, end = walk.found, walk.at - ENCAPSULATION
+        data = serialize_message(prototype)[:end]
+        # The body, not the encapsulation, begins where a float64 may: arrays are aligned.
+        self._buffer = bytearray(ENCAPSULATION) + bytearray(data)
+        self._message = memoryview(self._buffer)[ENCAPSULATION:]
+        self._stamps = [slice(at, at + STAMP.size) for _, kind, at in found if kind == 'stamp']
+        self._doubles = np.frombuffer(self._buffer, np.float64, (len(data) + 4) // 8)
+        places = [_places(found, path) for path in paths]
+        self.paths = tuple(paths)
+        self._check(type(prototype), data, places)
+        self.numbers = tuple(self._doubles[place] for place in places)
+
+    def message(self, stamp: bytes) -> bytes:
+        """The message.
+
+        Args:
+            stamp: of every header in it, packed as ``STAMP``.
+        """
+        buffer = self._buffer
+        for at in self._stamps:
+            buffer[at] = stamp
+        return self._message.tobytes()
+
+    def _check(self, kind: Any, data: bytes, places: Sequence[slice]) -> None:
+        """Have the middleware read what is written here."""
+        if data[:2] != struct.pack('>H', struct.pack('=H', 1)[0]):
+            raise LayoutError(f'encapsulation {data[:2].hex()}')
+        every = [i for place in places for i in range(place.start, place.stop)]
+        original = self._doubles[every].copy()
+        marks = np.arange(1.0, len(every) + 1.0)
+        try:
+            self._doubles[every] = marks
+            message = deserialize_message(bytes(self._message), kind)
+        except Exception as error:
+            raise LayoutError(f'{kind.__name__}: {error}') from None
+        read = [float(x) for path in self.paths for x in leaves(message, path)]
+        self._doubles[every] = original
+        if read != marks.tolist() or bytes(self._message) != data:
+            raise LayoutError(f'{kind.__name__}: numbers stand elsewhere')
+
+
+def leaves(message: Any, path: str) -> Iterator[float]:
+    """The numbers of a field, in their order."""
+    first, _, rest = path.partition('.')
+    if first.isdigit():
+        yield from leaves(message[int(first)], rest)
+    elif isinstance(message, (list, tuple)):
+        for element in message:
+            yield from leaves(element, path)
+    elif first:
+        yield from leaves(getattr(message, first), rest)
+    elif hasattr(message, 'get_fields_and_field_types'):
+        for name in message.get_fields_and_field_types():
+            yield from leaves(getattr(message, name), '')
+    elif isinstance(message, float):
+        yield message
+    else:
+        yield from message
+
+
+def _places(found: Sequence[tuple[str, str, int]], path: str) -> slice:
+    """Which float64 of the buffer belong to a field."""
+    inside = f'{path}.'
+    places = [
+        at // 8 for name, kind, at in found if kind == 'double' and f'{name}.'.startswith(inside)
+    ]
+    if not places:
+        raise LayoutError(f'there is no number in {path!r}')
+    if places != list(range(places[0], places[0] + len(places))):
+        raise LayoutError(f'something stands between the numbers of {path!r}')
+    return slice(places[0], places[0] + len(places))
+
+
+class _Walk:
+    """Lays a message out as the middleware does.
+
+    Attributes:
+        at: where the next field may begin.
+        found: path, kind and place of stamps and float64.
+    """
+
+    def __init__(self, start: int) -> None:
+        self.at = self.start = start
+        self.found: list[tuple[str, str, int]] = []
+
+    def message(self, message: Any, path: str) -> None:
+        """One message, field after field."""
+        for name, kind in message.get_fields_and_field_types().items():
+            self.field(kind, getattr(message, name), f'{path}.{name}' if path else name)
+
+    def field(self, kind: str, value: Any, path: str) -> None:
+        """One field."""
+        sequence = re.fullmatch(r'sequence<(.+?)(?:, \d+)?>', kind)
+        array = re.fullmatch(r'(.+)\[\d+\]', kind)
+        if sequence or array:
+            if sequence:
+                self.number(4)
+            element = (sequence or array)[1]  # type: ignore[index]
+            for i, item in enumerate(value):
+                self.field(element, item, f'{path}.{i}')
+        elif kind in SIZES:
+            place = self.number(SIZES[kind])
+            if kind == 'double':
+                self.found.append((path, kind, place))
+        elif kind.startswith('string'):
+            self.number(4)
+            self.at += len(value.encode()) + 1
+        elif '/' in kind:
+            if kind == 'builtin_interfaces/Time' and path.endswith('header.stamp'):
+                self.found.append((path, 'stamp', self.at + -(self.at - self.start) % 4))
+            self.message(value, path)
+        else:
+            raise LayoutError(f'fields of type {kind}')
+
+    def number(self, size: int) -> int:
+        """Make room for a number; where it is."""
+        self.at += -(self.at - self.start) % size
+        begin, self.at = self.at, self.at + size
+        return begin
