@@ -45,6 +45,7 @@ from dynamics_ros.robot import Robot
 
 from .builder import Built, Edit, RobotBuilder, RobotRequest, check_locked_joints
 from .component import Component
+from .freed_memory import give_back
 from .names import FrameNames
 from .request_kernels import RequestKernels, WarmUp
 from .waiting import Publishers, waiting_for
@@ -342,7 +343,9 @@ class RobotContext:
         self._warm_up.replace(self.executor, self._slices())
 
     def _slices(self) -> Iterator[Callable[[], object]]:
-        return (step for component in self.components for step in component.warm_up())
+        for component in self.components:
+            yield from component.warm_up()
+        yield give_back
 
     def report(self, subject: str, error: BaseException | None) -> None:
         """Have diagnostics and the log tell why something is refused; None: it no longer is."""

@@ -29,6 +29,7 @@ from dynamics_ros.nodes.app.worker import BusyError, SupersededError, Worker
 from dynamics_ros.nodes.contact.contact_node import Contact
 from dynamics_ros.nodes.dynamics.dynamics_node import Dynamics
 from dynamics_ros.nodes.kinematics.kinematics_node import Kinematics
+from dynamics_ros.nodes.robot import freed_memory
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.diagnostics import Diagnostics, report_in_turn
 from dynamics_ros_msgs.msg import ExternalWrench
@@ -207,6 +208,15 @@ def test_two_hundred_swaps_leave_no_robot_thread_or_file_behind(robots, rig):
                 assert threads <= few_threads + 1  # the one that compiles comes and goes
             assert bool(rig.heard) == listeners
             rig.heard.clear()
+
+
+def test_memory_is_given_back_after_each_robot(rig, monkeypatch):
+    given_back = []
+    monkeypatch.setattr(freed_memory, '_trim', given_back.append)
+    for i in (1, 2):
+        given_back.clear()
+        rig.swap(i)
+        rig.spin_until(lambda: given_back, rig.send)
 
 
 def test_more_changes_than_a_queue_holds_leave_the_newest_in_force(rig, monkeypatch):
