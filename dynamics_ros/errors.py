@@ -5,17 +5,17 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-LONGEST = 1000
+MAX_CHARACTERS = 1000
 """Characters of a text that quotes what came from outside."""
 
 
-def shortened(text: str, longest: int = LONGEST) -> str:
+def shortened(text: str, longest: int = MAX_CHARACTERS) -> str:
     """A text without its middle, if it is longer than that."""
     half = longest // 2
     return text if len(text) <= longest else f'{text[:half]} ... {text[-half:]}'
 
 
-def printable(text: str, longest: int = LONGEST) -> str:
+def printable(text: str, longest: int = MAX_CHARACTERS) -> str:
     """A text as one line that a terminal shows and does not obey, of about so many characters.
 
     Control characters, line ends, and marks that reorder or hide text become escapes of Python: a
@@ -66,7 +66,7 @@ class UnknownNameError(InvalidArgumentError):
     def __init__(self, argument: str, name: str, known: Iterable[str]) -> None:
         self.name = name
         self.known = tuple(known)
-        asked = str(name)[:LONGEST]
+        asked = str(name)[:MAX_CHARACTERS]
         close = difflib.get_close_matches(asked, self.known, n=3) or list(self.known[:8])
         more = '' if len(close) == len(self.known) else ', ...'
         super().__init__(
@@ -99,7 +99,7 @@ class UnknownOptionError(InvalidArgumentError, TypeError):
     def __init__(self, option: str, known: Iterable[str]) -> None:
         self.option = option
         self.known = tuple(known)
-        close = difflib.get_close_matches(option[:LONGEST], self.known, n=1)
+        close = difflib.get_close_matches(option[:MAX_CHARACTERS], self.known, n=1)
         meant = f'{close[0]}, or ' if close else ''
         super().__init__(option, 'no such option', f'{meant}one of {", ".join(self.known)}')
 

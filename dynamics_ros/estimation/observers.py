@@ -69,7 +69,7 @@ UPDATED = ObserverEvent.UPDATED
 """Looked up once: members of an Enum cost a call, a thousand times a second."""
 
 
-MOST_MODELS = 8
+MAX_MODELS = 8
 """Robots observed at a time: of more changes within a transition the oldest are given up."""
 
 
@@ -195,7 +195,7 @@ class TorqueObserver:
         while self._models[-1].beginning is not None:
             self._models.pop()
         new.beginning, new.since = self._estimate, self._stamp
-        self._models = [*self._models[1 - MOST_MODELS :], new]
+        self._models = [*self._models[1 - MAX_MODELS :], new]
 
     def noise_gains(self, interval: float) -> NoiseGains:
         """How noise of the samples shows in the estimate, for samples that far apart [s]."""

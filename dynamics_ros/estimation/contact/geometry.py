@@ -14,7 +14,7 @@ from dynamics_ros.robot import Robot
 from .location import ContactLocator, links_without_surface
 from .surface import Surface, sample_surfaces
 
-MOST_NAMED = 8
+MAX_NAMED = 8
 """Shapes that are named in a message."""
 
 
@@ -65,8 +65,8 @@ class ContactGeometry(NamedTuple):
             surfaces |= sample_surfaces({link: triangles}, resolution)
         told, problem = f'of {len(surfaces)} links', ''
         if problems := tuple(dict.fromkeys(geometry.problems)):
-            more = f' and {len(problems) - MOST_NAMED} more' if len(problems) > MOST_NAMED else ''
-            problem = '; '.join(problems[:MOST_NAMED]) + more
+            more = f' and {len(problems) - MAX_NAMED} more' if len(problems) > MAX_NAMED else ''
+            problem = '; '.join(problems[:MAX_NAMED]) + more
             told = f'{told}; {len(geometry.problems)} shapes are missing: {problem}'
         unseen = links_without_surface(robot, surfaces, geometry.unread)
         return cls(surfaces, unseen, told, problem)

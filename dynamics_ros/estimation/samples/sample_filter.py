@@ -45,7 +45,7 @@ UNLIMITED_VELOCITY, UNLIMITED_EFFORT = 1e3, 1e5
 FARTHEST = 1e6
 """rad or m; no position is larger."""
 
-MOST_HELD = 8
+MAX_HELD = 8
 """Samples that wait for news of a joint whose last one is in doubt."""
 
 TOLD_FOR = 2 * 10**9
@@ -237,7 +237,7 @@ class SampleFilter(Generic[S]):
         departs, _, _, memory = self._compared(first)
         doubtful = departs > 0.5
         before, there, now = self._memory[:3], self._values(first), self._values(sample)
-        if merged and len(held) < MOST_HELD and not (now != there)[doubtful].any():
+        if merged and len(held) < MAX_HELD and not (now != there)[doubtful].any():
             # No news of these joints.
             held.append(sample)
             return []
