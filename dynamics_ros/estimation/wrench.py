@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+MAX_COMPILED = 2
+"""Wrenches, or pairs of forces, whose solution is compiled; of more it would take long."""
+
 
 @dataclass(eq=False, slots=True)
 class WrenchEstimate:
@@ -131,6 +134,7 @@ class WrenchEstimator:
         names = [('' if a == robot.root_frame else a) for a in self._axes]
         self._options = [x for pair in zip(self._frames, names, strict=True) for x in pair]
         self._kernel: Kernel | None = None
+        self._solution: Kernel | None = None
         self.change_noise(effort_noise, momentum_gain)
 
     def compile(self, *, wait: bool = False) -> None:
@@ -141,8 +145,14 @@ class WrenchEstimator:
         """
         name = 'contact_wrench' if len(self._frames) == 1 else 'contact_system'
         self._kernel = self._robot.kernel(name, str(self._rows), *self._options)
+        if 1 < len(self._frames) * self._rows // 6 <= MAX_COMPILED:
+            # Until it is compiled, and for more contacts, the same formulas run on arrays.
+            self._solution = self._robot.kernel(
+                'contact_wrenches', str(self._rows), *self._options
+            )
         if wait:
-            self._kernel.wait()
+            for kernel in filter(None, (self._kernel, self._solution)):
+                kernel.wait()
 
     def change_noise(
         self, effort_noise: ArrayLike, momentum_gain: ArrayLike, excess: ArrayLike = 0.0
@@ -210,11 +220,16 @@ class WrenchEstimator:
             q, external_torque, self._points, noise, self._settings[0]
         )
         together = ContactSystem(*system)
-        # NumPy's eigenvectors: a trace of many contacts would take seconds to compile.
+        # NumPy's eigenvectors: a trace of them would take seconds to compile.
         eigen = np.linalg.eigh(gram_matrix(together))
-        wrenches, covariances, flags, singular = contact_wrenches(
-            together, eigen, arms, self._settings
-        )
+        if self._solution is not None and self._solution.machine_code is not None:
+            wrenches, covariances, flags, singular = self._solution.call(
+                *system, *eigen, arms, self._settings
+            )
+        else:
+            wrenches, covariances, flags, singular = contact_wrenches(
+                together, eigen, arms, self._settings
+            )
         results = zip(wrenches, points, covariances, flags, strict=True)
         values = singular[:felt]
         return tuple(

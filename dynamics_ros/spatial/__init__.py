@@ -16,7 +16,7 @@ from .exponential import (
     quaternion_log,
 )
 from .inertia import Inertia
-from .motion import Force, Motion, matrix_of
+from .motion import Force, Motion, matrix_of, shift_matrix
 from .moving_body import (
     euler_derivative,
     moving_point_acceleration,
@@ -114,6 +114,7 @@ __all__ = [
     'quaternion_rotate_inverse',
     'quaternion_to_matrix',
     'rotation_about',
+    'shift_matrix',
     'slerp',
     'stack',
     'transform_of_rows',

@@ -146,3 +146,17 @@ def matrix_of(
     units = [[1.0 if i == j else 0.0 for j in range(6)] for i in range(6)]
     columns = [function(domain.of(unit)).components() for unit in units]
     return [list(row) for row in zip(*columns)]
+
+
+def shift_matrix(arm: Vector3, length: Scalar = 1.0) -> list[list[Scalar]]:
+    """The rows of the 6x6 matrix [1 0; -l arm_x l]: a wrench about a point that is ``arm`` away.
+
+    Args:
+        arm: from the point that wrenches are given about to the one that they are wanted about.
+        length: l, which torques are multiplied by.
+    """
+    torques = Matrix3.skew(arm * -length)
+    return [
+        *([1.0 if i == j else 0.0 for j in range(6)] for i in range(3)),
+        *([*row, *(length if i == j else 0.0 for j in range(3))] for i, row in enumerate(torques)),
+    ]

@@ -43,7 +43,7 @@ from dynamics_ros.algorithms.linear_algebra.matrices import (
 )
 from dynamics_ros.algorithms.mass_matrix import mass_matrix
 from dynamics_ros.model import Frame, Model
-from dynamics_ros.spatial import Force, Matrix3, Scalar, Transform, Vector3, matrix_of
+from dynamics_ros.spatial import Scalar, Transform, Vector3, shift_matrix
 from dynamics_ros.spatial.scalar import sqrt, where_less
 
 Values = Sequence[Scalar]
@@ -127,8 +127,7 @@ def contact_equations(
         points: (m, 3) reference points in the contact frames [m].
         length: m that make a torque as weighty as a force.
     """
-    bodies = {body for contact in contacts for body in model.ancestors(contact.frame.body)}
-    joints = sorted({k for body in bodies for k in model.joints[body].v_indices})
+    joints = moving_coordinates(model, contacts)
     result = ContactEquations(joints, [], [], [])
     for contact, point in zip(contacts, points, strict=True):
         X_RC = frame_pose(model, q, contact.frame)
@@ -146,6 +145,12 @@ def contact_equations(
         result.levers.append(lever)
         result.points.append(place)
     return result
+
+
+def moving_coordinates(model: Model, contacts: Sequence[ContactFrame]) -> list[int]:
+    """Indices of the velocities that move one of the contacts, in order."""
+    bodies = {body for contact in contacts for body in model.ancestors(contact.frame.body)}
+    return sorted({k for body in bodies for k in model.joints[body].v_indices})
 
 
 def gram_matrix(system: ContactSystem) -> Matrix:
@@ -225,19 +230,12 @@ def contact_wrenches(
     for index, lever in enumerate(arms):
         own = slice(index * rows, (index + 1) * rows)
         arm = Vector3.of(x / length for x in lever)
-        in_units = like(_moved(arm, rows, length), V)
+        in_units = like([row[:rows] for row in shift_matrix(arm, length)], V)
         wrenches.append([x for (x,) in product(in_units, found[own])])
         covariances.append(times_transposed(product(in_units, scatter[own])))
         flags.append(_flags(missed[own], own, arm))
     singular = descending(each(lambda s: sqrt(where_less(s, 0.0, 0.0, s)), values))
     return wrenches, covariances, flags, singular
-
-
-def _moved(arm: Vector3, rows: int, length: Scalar = 1.0) -> list[list[Scalar]]:
-    """(6, 3 or 6) from a wrench at a point to that about another, its torque times a length."""
-    to_point = Transform(Matrix3.identity(), arm)
-    rows_of_all = matrix_of(Force, lambda w: to_point.inverse_act(w).scaled(1.0, length))
-    return [row[:rows] for row in rows_of_all]
 
 
 def _flags(missed: Matrix, own: slice, arm: Vector3) -> list[Scalar]:
@@ -254,8 +252,8 @@ def _flags(missed: Matrix, own: slice, arm: Vector3) -> list[Scalar]:
         degraded = where_less(DAMPED * DAMPED, square, 1.0, degraded)
     if rows == 6:
         # To the reference point: what is missed there of a wrench that is given there.
-        missed = product(like(_moved(arm, 6), missed), missed)
-        back = like(_moved(-arm, 6), missed)
+        missed = product(like(shift_matrix(arm), missed), missed)
+        back = like(shift_matrix(-arm), missed)
         before, after = slice(0, own.start), slice(own.stop, None)
         there = product(columns(missed, own), back)
         missed = beside(columns(missed, before), there, columns(missed, after))

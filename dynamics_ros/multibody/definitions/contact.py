@@ -20,6 +20,7 @@ from dynamics_ros.algorithms.contact.wrench import (
     contact_system,
     contact_wrenches,
     gram_matrix,
+    moving_coordinates,
 )
 from dynamics_ros.algorithms.linear_algebra.eigenvalues import symmetric_eigen
 from dynamics_ros.model import Model
@@ -110,6 +111,30 @@ def _contact_system(model: Model, rows: str, *names: str) -> Formula:
     return Formula(inputs, function)
 
 
+def _contact_wrenches(model: Model, rows: str, *names: str) -> Formula:
+    """Several contacts together: their wrenches from the equations and the eigenvectors."""
+    contacts, size = _contacts(model, names), int(rows)
+    count = size * len(contacts)
+
+    def function(*arguments: Any) -> dict[str, Any]:
+        *system, values, vectors, arms, settings = arguments
+        wrenches, covariances, flags, singular = contact_wrenches(
+            ContactSystem(*system), (values, vectors), arms, settings
+        )
+        return {
+            'wrenches': wrenches,
+            'covariances': covariances,
+            'flags': flags,
+            'singular_values': singular,
+        }
+
+    joints = len(moving_coordinates(model, contacts))
+    inputs: dict[str, Shape] = {'G': (count, joints), 'torque': joints, 'weights': joints}
+    inputs |= {'own_noise': joints, 'momentum_noise': (joints, model.nv)}
+    inputs |= {'eigenvalues': count, 'eigenvectors': (count, count)}
+    return Formula(inputs | {'arms': (len(contacts), 3), 'settings': SETTINGS}, function)
+
+
 CONTACT = {
     'observer_step': Definition(
         _observer_step,
@@ -162,6 +187,18 @@ CONTACT = {
             **{field.name: f'ContactSystem.{field.name}' for field in fields(ContactSystem)},
             'arms': 'of each contact, from the origin of its frame to the reference point [m]',
             'reference_points': 'in the root frame [m]',
+        },
+        Options.OTHER,
+        internal=True,
+    ),
+    'contact_wrenches': Definition(
+        _contact_wrenches,
+        'the wrenches of several contacts at one time, and what is known of them',
+        {
+            'wrenches': 'of each contact force [N], then torque [Nm] about its reference point',
+            'covariances': 'of each wrench',
+            'flags': 'of each, 1 for what is observable, then 1 when it is degraded',
+            'singular_values': 'of all together, descending',
         },
         Options.OTHER,
         internal=True,
