@@ -42,6 +42,7 @@ INTERNAL = {
     'sample_departure': (),
     'contact_wrench': ('6', 'tool0', ''),
     'contact_system': ('3', 'tool0', '', 'tool0', ''),
+    'contact_wrenches': ('3', 'tool0', '', 'tool0', ''),
     'inverse_kinematics_search': ('tool0',),
     'inverse_kinematics_check': ('tool0',),
 }
