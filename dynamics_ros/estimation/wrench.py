@@ -147,9 +147,7 @@ class WrenchEstimator:
         self._kernel = self._robot.kernel(name, str(self._rows), *self._options)
         if 1 < len(self._frames) * self._rows // 6 <= MAX_COMPILED:
             # Until it is compiled, and for more contacts, the same formulas run on arrays.
-            self._solution = self._robot.kernel(
-                'contact_wrenches', str(self._rows), *self._options
-            )
+            self._solution = self._robot.kernel('contact_wrenches', str(self._rows), *self._options)
         if wait:
             for kernel in filter(None, (self._kernel, self._solution)):
                 kernel.wait()
