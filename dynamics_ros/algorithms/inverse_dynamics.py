@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dynamics_ros.model import Model
+from dynamics_ros.model import ROOT, Model
 from dynamics_ros.spatial import Force, Motion, Scalar
 
 from .recursion import (
+    BodyMotions,
     accelerations_of_bodies,
     along_joints,
     carried_by_bodies,
     motion_of_bodies,
+    moving_bodies,
     upward_acceleration,
 )
 
@@ -54,13 +56,10 @@ def joint_wrenches(
     external = external or {}
 
     # 8.1, 8.2: outward, motions of the bodies; gravity enters as the acceleration -g of the root.
-    motions = motion_of_bodies(model, q, v)
-    accelerations = accelerations_of_bodies(model, motions, v, a, upward_acceleration(model))
-
     # The force that each body needs, less what the environment gives.
-    needed = []
-    for i, Y in enumerate(model.inertias):
-        f_B = Y @ accelerations[i] + Y.bias_force(motions.velocities[i])
+    motions, needed = BodyMotions({}, {ROOT: Motion.zero()}), []
+    for i, v_B, a_B in moving_bodies(model, motions, q, v, a, upward_acceleration(model)):
+        f_B = model.inertias[i] @ a_B + model.inertias[i].bias_force(v_B)
         needed.append(f_B - external[i] if i in external else f_B)
 
     # 8.3: inward, a parent carries what its children need.

@@ -44,13 +44,18 @@ def motion_of_bodies(
         q, v: configuration and velocity.
         bodies: parents before children; None are all.
     """
-    transforms: dict[int, Transform] = {}
-    velocities = {ROOT: Motion.zero()}
+    motions = BodyMotions({}, {ROOT: Motion.zero()})
     for i in range(len(model.joints)) if bodies is None else bodies:
-        joint = model.joints[i]
-        X_PB = transforms[i] = joint.transform(q)
-        velocities[i] = X_PB.inverse_act(velocities[joint.parent]) + joint.motion(v)
-    return BodyMotions(transforms, velocities)
+        _move(model, motions, i, q, v)
+    return motions
+
+
+def _move(
+    model: Model, motions: BodyMotions, body: int, q: Sequence[Scalar], v: Sequence[Scalar]
+) -> None:
+    joint = model.joints[body]
+    X_PB = motions.transforms[body] = joint.transform(q)
+    motions.velocities[body] = X_PB.inverse_act(motions.velocities[joint.parent]) + joint.motion(v)
 
 
 def accelerations_of_bodies(
@@ -65,14 +70,51 @@ def accelerations_of_bodies(
         of_root: what the root frame accelerates with.
     """
     accelerations = {ROOT: of_root}
-    for i, X_PB in motions.transforms.items():
-        joint = model.joints[i]
-        accelerations[i] = (
-            X_PB.inverse_act(accelerations[joint.parent])
-            + joint.motion(a)
-            + velocity_product(joint, motions.velocities[i], v)
-        )
+    for i in motions.transforms:
+        _accelerate(model, motions, accelerations, i, v, a)
     return accelerations
+
+
+def _accelerate(
+    model: Model,
+    motions: BodyMotions,
+    accelerations: dict[int, Motion],
+    body: int,
+    v: Sequence[Scalar],
+    a: Sequence[Scalar],
+) -> None:
+    joint = model.joints[body]
+    accelerations[body] = (
+        motions.transforms[body].inverse_act(accelerations[joint.parent])
+        + joint.motion(a)
+        + velocity_product(joint, motions.velocities[body], v)
+    )
+
+
+def moving_bodies(
+    model: Model,
+    motions: BodyMotions,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    a: Sequence[Scalar],
+    of_root: Motion,
+) -> Iterator[tuple[int, Motion, Motion]]:
+    """Both outward passes, body after body, for whoever needs each body's motion but once.
+
+    What is computed of a body follows its motion at once: in compiled code few values wait.
+
+    Args:
+        model, q, v, a, of_root: as above.
+        motions: is filled in.
+
+    Yields:
+        The index of a body, its velocity and its acceleration.
+    """
+    accelerations = {ROOT: of_root}
+    for i in range(len(model.joints)):
+        _move(model, motions, i, q, v)
+        _accelerate(model, motions, accelerations, i, v, a)
+        yield i, motions.velocities[i], accelerations[i]
 
 
 def velocity_product(joint: Joint, v_B: Motion, v: Sequence[Scalar]) -> Motion:
