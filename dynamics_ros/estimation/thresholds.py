@@ -26,11 +26,9 @@ POSTURES = 30
 def largest_momentum_noise(robot: Robot, velocity_noise: Vector) -> Vector:
     """Standard deviation (nv) of M v where the robot is most inert, for noise (nv) of v."""
     rng = np.random.default_rng(0)
-    momenta = [
-        np.square(robot.mass_matrix(robot.random_configuration(rng)) * velocity_noise).sum(axis=1)
-        for _ in range(POSTURES)
-    ]
-    return np.asarray(np.sqrt(np.max(momenta, axis=0)))
+    postures = np.array([robot.random_configuration(rng) for _ in range(POSTURES)])
+    momenta = np.square(robot.mass_matrix(postures) * velocity_noise).sum(axis=-1)
+    return np.asarray(np.sqrt(momenta.max(axis=0)))
 
 
 def external_torque_noise(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.algorithms import configuration
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model import Model
 
@@ -28,7 +27,7 @@ def random_configuration(
         generator = np.random.default_rng(rng)
     except (TypeError, ValueError):
         raise InvalidArgumentError('rng', repr(rng), 'a NumPy generator or a seed') from None
-    q = np.array(configuration.neutral(model))
+    q = np.zeros(model.nq)
     for joint in model.joints:
         if joint.leader is None:
             limits = joint.limits

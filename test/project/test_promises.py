@@ -28,7 +28,7 @@ SECURITY = {
         'test_a_bad_description_is_refused_with_its_reason_and_the_old_one_kept',
     ),
     "squares of the joints' depths in the": (
-        'test_nodes_large_robots.py::test_what_is_large_is_a_long_chain',
+        'test_large_robots.py::test_what_is_large_is_a_long_chain',
         'test_nodes_large_robots.py::'
         'test_gravity_goes_on_and_what_is_too_large_is_refused_with_a_reason',
     ),

@@ -13,6 +13,7 @@ from sensor_msgs.msg import JointState
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.kernels import Kernel, Step
+from dynamics_ros.multibody.large_robots import is_large
 from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.output.outputs import Output, cap
 from dynamics_ros.nodes.output.plan import FRESH, Filled, Group
@@ -21,7 +22,6 @@ from dynamics_ros.nodes.parameters.dynamics import DynamicsParameters, PayloadPa
 from dynamics_ros.nodes.robot.builder import PayloadRequest
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.robot.large_robots import is_large
 from dynamics_ros.nodes.robot.load_topics import LoadPublisher, gravity_in_root
 from dynamics_ros.nodes.robot.request_kernels import kernel
 from dynamics_ros.nodes.services.request_state import (

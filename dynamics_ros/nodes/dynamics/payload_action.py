@@ -17,11 +17,11 @@ from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation import PayloadEstimate, PayloadIdentifier
 from dynamics_ros.estimation.contact_estimators import effort_model, per_velocity
 from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.multibody.large_robots import check_size
 from dynamics_ros.nodes.parameters.dynamics import IdentificationParameters
 from dynamics_ros.nodes.reporting.results import FaultLog, failure, success
 from dynamics_ros.nodes.robot.builder import PayloadRequest
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.robot.large_robots import check_size
 from dynamics_ros.nodes.services.request_state import required_frame
 from dynamics_ros.nodes.wire.conversions import header, inertia_message
 from dynamics_ros.robot import Robot

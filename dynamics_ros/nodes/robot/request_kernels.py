@@ -12,10 +12,9 @@ from typing import Any, TypeVar
 from rclpy.executors import Executor
 from rclpy.task import Future
 
+from dynamics_ros.multibody.large_robots import check_kernels
 from dynamics_ros.nodes.app.worker import Worker
 from dynamics_ros.robot import Robot
-
-from .large_robots import check_kernels
 
 Answer = TypeVar('Answer')
 

@@ -12,8 +12,6 @@ pytest.importorskip('rclpy')
 from ros_harness import client, link, running
 from sensor_msgs.msg import JointState
 
-from dynamics_ros import Robot
-from dynamics_ros.nodes.robot.large_robots import is_large
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ComputeDynamicsTerms, ComputeForwardDynamics
 
@@ -31,11 +29,6 @@ def chain(count: int) -> str:
             '<origin xyz="0.1 0 0"/><axis xyz="0 1 0"/></joint>'
         )
     return ''.join([*parts, '</robot>'])
-
-
-@pytest.mark.parametrize(('count', 'large'), [(7, False), (60, False), (100, True)])
-def test_what_is_large_is_a_long_chain(count, large):
-    assert is_large(Robot.from_urdf(chain(count), backend='python')) is large
 
 
 @pytest.mark.ros

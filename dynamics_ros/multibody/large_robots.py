@@ -1,9 +1,9 @@
-"""What nodes do not compute for robots whose kernels would take minutes and gigabytes.
+"""Robots that are too large for some kernels, which would take minutes and gigabytes to compile.
 
 Poses, Jacobians, gravity and inverse dynamics take work per joint. A mass matrix, a Coriolis matrix
 and what is solved with them have entries for pairs of joints that lie behind one another, each of
 which goes along the path to the root: for a chain of 60 joints they took half a gigabyte, for one
-of 120 minutes.
+of 120 minutes. Who must not stand still that long, such as a node, asks here first.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.robot import Robot
+
+from .rigid_body_system import RigidBodySystem
 
 MAX_PAIRS = 100_000
 """Sum over the joints of the square of how many lie between each and the root: that of a chain of
@@ -23,7 +24,7 @@ PAIRED = frozenset(
 """Kernels of that kind which requests ask for."""
 
 
-def check_size(robot: Robot) -> None:
+def check_size(robot: RigidBodySystem) -> None:
     """Refuse what needs the mass matrix of a robot that is too large for it.
 
     Raises:
@@ -42,7 +43,7 @@ def check_size(robot: Robot) -> None:
         )
 
 
-def check_kernels(robot: Robot, names: Iterable[str]) -> None:
+def check_kernels(robot: RigidBodySystem, names: Iterable[str]) -> None:
     """Refuse kernels, named as in ``Robot.kernels``, that are too large to be made.
 
     Raises:
@@ -52,7 +53,7 @@ def check_kernels(robot: Robot, names: Iterable[str]) -> None:
         check_size(robot)
 
 
-def is_large(robot: Robot) -> bool:
+def is_large(robot: RigidBodySystem) -> bool:
     """Whether ``check_size`` refuses a robot."""
     try:
         check_size(robot)
