@@ -23,6 +23,7 @@ INTERFACES = sorted(p for kind in ('msg', 'srv', 'action') for p in MESSAGES.glo
 PARTS = {'.msg': (), '.srv': ('Request', 'Response'), '.action': ('Goal', 'Result', 'Feedback')}
 SERVICES = [path.stem for path in INTERFACES if path.suffix == '.srv']
 EXECUTABLES = [
+    'calibrate_robot',
     'cartesian_servo_node',
     'contact_node',
     'dynamics_node',
@@ -366,7 +367,9 @@ def test_a_machine_without_ros2_starts_every_node_and_tool():
 def test_a_program_that_there_is_not_is_answered_with_those_that_there_are():
     answer = ros('run', 'contact_nod')
     assert answer.returncode == 1
-    assert answer.stderr.startswith('ros: there is no contact_nod; there are: cartesian_servo_node')
+    assert answer.stderr.startswith(
+        'ros: there is no contact_nod; there are: calibrate_robot cartesian'
+    )
 
 
 @pytest.mark.parametrize('arguments', [(), ('run',), ('walk',), ('list', 'more')])

@@ -19,6 +19,7 @@ from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import SetParameters
 from rclpy.impl import rcutils_logger
+from rclpy.logging import LoggingSeverity
 from ros_harness import LATCHED, client, executable, occupy, running
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -55,6 +56,12 @@ def test_what_comes_from_outside_becomes_one_printable_line(text):
 def test_what_is_printable_stays_as_it_is():
     assert printable("joint 'Gelenk_ä' at 5 µrad") == "joint 'Gelenk_ä' at 5 µrad"
     assert printable('a\\n\nb') == 'a\\n\\nb'
+
+
+@pytest.fixture(autouse=True)
+def _all_severities_from_info_on():
+    # A test in this process may have said otherwise with --log-level.
+    rcutils_logger.RcutilsLogger(name='').set_level(LoggingSeverity.INFO)
 
 
 def written(capfd) -> str:
