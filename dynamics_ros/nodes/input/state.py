@@ -212,7 +212,8 @@ class StateBuffer:
         if selection is None:
             return False
         told, known = selection.quantities, self._known
-        if told != known and not (told[0] and all(t >= k for t, k in zip(told, known))):
+        # Without positions there is no state, whatever else is told.
+        if not told[0] or any(k > t for t, k in zip(told, known)):
             return False
         values = selection.values(message)
         # A length is finite only if all numbers are; where it overflows, the longer way decides.

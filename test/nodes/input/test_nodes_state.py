@@ -350,3 +350,11 @@ def test_efforts_of_a_publisher_of_their_own_are_aligned(buffer):
             assert_allclose(state.effort, [stamp] * 3, atol=1e-9)
             assert_allclose(state.q, [stamp] * 3, atol=1e-9)
             assert state.effort_missing == ()
+
+
+def test_velocities_alone_are_no_state_however_often_they_are_told(buffer):
+    for stamp in (1.0, 1.1, 1.2):
+        tell(buffer, joints('shoulder elbow slide', velocity=[0.1, 0.2, 0.3], stamp=stamp))
+        assert buffer.state() is None
+    tell(buffer, joints('shoulder elbow slide', [0.3, 0.4, 0.5], stamp=1.3))
+    assert_allclose(buffer.state().q, [0.3, 0.4, 0.5])
