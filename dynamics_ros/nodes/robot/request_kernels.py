@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import gc
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -78,8 +77,8 @@ class RequestKernels:
     """Computes requests: at once when their kernels are there, else in a thread.
 
     A node makes the kernels of what is configured for its robot. Requests may name every other
-    frame and every set of frames: their kernels belong to a twin of the robot, a copy with kernels
-    of its own, which is replaced by a fresh one when it has too many.
+    frame and every set of frames: their kernels belong to a twin of the robot, which is replaced
+    by a fresh one when it has too many.
     """
 
     def __init__(self, warm_up: WarmUp, resume: Callable[[], object]) -> None:
@@ -130,13 +129,9 @@ class RequestKernels:
         finally:
             self._warm_up.release(executor)
 
-    def adopt(self, robot: Robot) -> None:
-        """Take over another robot; of one with another load alone the kernels stay."""
-        before, twin = self._robot, self._twin
-        self._robot = robot
-        self._twin = None
-        if twin is not None and before is not None and robot.shares_kernels_with(before):
-            self._twin = twin.with_load_of(robot)
+    def forget(self) -> None:
+        """Let go of the robot before: another one is in force."""
+        self._robot = self._twin = None
 
     def _home(self, robot: Robot, needed: frozenset[str]) -> Robot:
         if robot.has_kernels(needed):
@@ -145,10 +140,15 @@ class RequestKernels:
         if all(name.endswith('()') for name in needed - robot.kernels.keys()):
             return robot
         if self._robot is not robot or self._twin is None:
-            self._robot, self._twin = robot, copy.copy(robot)
+            self._robot, self._twin = robot, _twin_of(robot)
         elif (
             not self._twin.has_kernels(needed)
             and len(needed | self._twin.kernels.keys()) > MAX_KERNELS
         ):
-            self._twin = copy.copy(robot)
+            self._twin = _twin_of(robot)
         return self._twin
+
+
+def _twin_of(robot: Robot) -> Robot:
+    """The same robot without kernels."""
+    return robot.with_gravity(tuple(robot.model.gravity))
