@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import wraps
-from inspect import iscoroutinefunction
+from inspect import iscoroutine, iscoroutinefunction
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
@@ -110,7 +110,9 @@ class GuardedNode(Node):
         if iscoroutinefunction(guarded):
             # While it waits, the other callbacks of an exclusive group would have to wait as well.
             options.setdefault('callback_group', ReentrantCallbackGroup())
-        return super().create_service(srv_type, srv_name, guarded, **options)
+        service = super().create_service(srv_type, srv_name, guarded, **options)
+        self._await_responses(service)
+        return service
 
     def guarded_service(
         self, kind: Any, name: str, callback: Callable[[Any, Any], Any]
@@ -153,6 +155,26 @@ class GuardedNode(Node):
                 return refusal(error)
 
         return answer
+
+    def _await_responses(self, service: Service[Any, Any]) -> None:
+        """Have a response that is a coroutine sent when it is done.
+
+        The events executor of rclpy 7.1.6 (Jazzy) sends the coroutine itself: rclpy issue 1473.
+        """
+        send = service.send_response
+
+        def send_when_done(response: Any, header: Any) -> None:
+            if not iscoroutine(response):
+                send(response, header)
+                return
+
+            async def finish() -> None:
+                send(await response, header)
+
+            assert self.executor is not None, 'it has called the service'
+            self.executor.create_task(finish())
+
+        service.send_response = send_when_done
 
     def _guarded(self, callback: Callable[..., Any], where: str) -> Callable[..., Any]:
         @wraps(callback)  # rclpy looks at how many arguments it takes

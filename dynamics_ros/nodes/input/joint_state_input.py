@@ -15,7 +15,7 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
-from dynamics_ros.nodes.wire.cdr import JointStateReader, MalformedMessageError
+from dynamics_ros.nodes.wire.cdr import JointStateReader, MalformedMessageError, deserialized
 from dynamics_ros.nodes.wire.conversions import JointValues, joint_values
 from dynamics_ros.nodes.wire.fallbacks import Fallback, forced
 from dynamics_ros.nodes.wire.rclpy_private import lost_messages, take_waiting
@@ -81,13 +81,13 @@ class JointStateInput:
         self._reader = JointStateReader()
         self._handle = handle
         self._refuse = refuse
-        self._read: Callable[[Any], JointValues] = joint_values
-        kind, raw = JointState, topic != dynamic_joint_states.TOPIC and can_read_bytes()
+        self._read: Callable[[bytes], JointValues] = self._reader.read
+        kind = JointState
         if topic == dynamic_joint_states.TOPIC:
             kind = dynamic_joint_states.message_type()
-            self._read = dynamic_joint_states.dynamic_joint_values
-        elif raw:
-            self._read = self._reader.read
+            self._read = _by_message(kind, dynamic_joint_states.dynamic_joint_values)
+        elif not can_read_bytes():
+            self._read = _by_message(kind, joint_values)
         self.topic = topic
         self._ended = 0.0
         self._received = 0
@@ -100,10 +100,10 @@ class JointStateInput:
             self._on_message,
             JOINT_STATE_QOS,
             qos_overriding_options=OVERRIDABLE,
-            raw=raw,
+            raw=True,
         )
 
-    def _on_message(self, message: Any) -> None:
+    def _on_message(self, message: bytes) -> None:
         begun = time.monotonic()
         self._received += 1
         waited = begun - self._ended < BACK_TO_BACK
@@ -114,7 +114,7 @@ class JointStateInput:
         self._ended = time.monotonic()
         self.backlog.answered(self._ended - begun)
 
-    def _with_those_behind(self, message: Any, begun: float, waited: bool) -> float:
+    def _with_those_behind(self, message: bytes, begun: float, waited: bool) -> float:
         """Pass on a message and what waits behind it; when the newest of them was begun [s]."""
         *older, newest = message, *self._waiting()
         if not older:
@@ -141,7 +141,7 @@ class JointStateInput:
         """
         return max(self._losses.add(lost_messages(self._subscription)), self._missed)
 
-    def _pass_on(self, message: Any, answer: bool) -> None:
+    def _pass_on(self, message: bytes, answer: bool) -> None:
         try:
             values = self._read(message)
         except MalformedMessageError as error:
@@ -149,7 +149,7 @@ class JointStateInput:
         else:
             self._handle(values, answer)
 
-    def _waiting(self) -> list[Any]:
+    def _waiting(self) -> list[bytes]:
         """The messages that wait; the executor does not mind that they are gone."""
         subscription = self._subscription
         most = max(JOINT_STATE_QOS.depth, subscription.qos_profile.depth)
@@ -193,6 +193,10 @@ class LossCount:
         if change <= MAX_LOST:
             self.lost += change
         return self.lost
+
+
+def _by_message(kind: Any, values: Callable[[Any], JointValues]) -> Callable[[bytes], JointValues]:
+    return lambda data: values(deserialized(data, kind))
 
 
 @cache

@@ -10,6 +10,7 @@ the closing zero and its bytes, and a sequence is its length and its elements.
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import numpy as np
 from rclpy.serialization import deserialize_message
@@ -157,7 +158,7 @@ class JointStateReader:
                 return values
         scanner = _Scanner.of(data)
         if scanner is None:
-            return joint_values(_deserialized(data))
+            return joint_values(deserialized(data, JointState))
         layout = _scanned(scanner)
         for old in self._layouts:
             if old.names == layout.names:
@@ -248,12 +249,16 @@ def _scanned(scanner: _Scanner) -> Layout:
     return Layout(bytes(data), fields, arrays, scanner.order, names)
 
 
-def _deserialized(data: bytes) -> JointState:
+def deserialized(data: bytes, kind: Any) -> Any:
+    """The message object of a message type that the middleware makes of bytes.
+
+    Raises:
+        MalformedMessageError: it makes none.
+    """
     try:
-        message: JointState = deserialize_message(data, JointState)
-    except Exception as error:
+        return deserialize_message(data, kind)
+    except Exception as error:  # of no type that rclpy promises
         raise MalformedMessageError(f'encapsulation {data[:2].hex()}: {error}') from None
-    return message
 
 
 # --- what goes out ------------------------------------------------------------------------------

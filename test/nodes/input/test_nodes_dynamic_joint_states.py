@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 pytest.importorskip('rclpy')
@@ -52,3 +54,20 @@ def test_gravity_torques_follow_and_what_makes_no_sense_is_refused():
                 '/dynamic_joint_states', message(ros, joint_names=NAMES[:3])
             ),
         )
+
+
+def test_of_those_that_waited_the_newest_is_answered():
+    parameters = {'robot_description': description(), 'joint_state_topic': 'dynamic_joint_states'}
+    with running('dynamics_node', DOMAIN, parameters) as process, client(DOMAIN) as ros:
+        torques = ros.listen(JointState, '/dynamics_node/gravity_torques')
+        ros.wait_for(
+            lambda: torques,
+            meanwhile=lambda: ros.publish('/dynamic_joint_states', message(ros)),
+        )
+        process.send(signal.SIGSTOP)
+        sent = [message(ros) for _ in range(20)]
+        for one in sent:
+            ros.publish('/dynamic_joint_states', one)
+        process.send(signal.SIGCONT)
+        ros.wait_for(lambda: torques[-1].header.stamp == sent[-1].header.stamp)
+        assert 'unexpected error' not in process.printed
