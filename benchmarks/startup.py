@@ -134,7 +134,7 @@ def _call_node_kernels(robot: Robot, frame: str, q: Any, v: Any) -> None:
     robot.potential_energy(q)
     robot.center_of_mass(q)
     robot.kernel('observer_step', 'momentum', 'instant')
-    robot.kernel('contact_wrench', '6', frame, '')
+    robot.kernel('contact_wrenches', '6', frame, '')
 
 
 def _call_other_kernels(robot: Robot, q: Any, v: Any) -> None:

@@ -15,8 +15,6 @@ from dynamics_ros.multibody.arguments import (
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .fixed_base import check_fixed_base
-
 
 def oscillator_gains(frequency: float, damping_ratio: float = 1.0) -> tuple[float, float]:
     """Stiffness and damping of a unit mass ([RD] eq. 3.79, 3.80), for ``inverse_dynamics_control``.
@@ -48,15 +46,12 @@ def joint_impedance(
     """Torques (..., nv) of springs and dampers to a target ([RD] eq. 3.73, 3.75).
 
     Args:
-        robot: what is controlled; its base is fixed.
+        robot: what is controlled.
         q, v: (..., nq), (..., nv) now.
         target_q, target_v: (..., nq), (..., nv) wanted.
         stiffness: [Nm/rad or N/m], one number or (nv).
         damping: [Nms/rad or Ns/m], one number or (nv).
         compensate_gravity: without it the robot sags until the springs carry it ([RD] eq. 3.74).
-
-    Raises:
-        InvalidArgumentError: a base that moves, or another argument is wrong.
     """
     springs = _feedback(robot, q, v, target_q, target_v, stiffness, damping)
     return np.asarray(springs + robot.gravity(q)) if compensate_gravity else springs
@@ -78,9 +73,6 @@ def inverse_dynamics_control(
         robot, q, v, target_q, target_v: as for ``joint_impedance``.
         stiffness, damping: [1/s^2], [1/s], one number or (nv); ``oscillator_gains`` gives them.
         target_a: (..., nv) feed-forward acceleration; None is 0.
-
-    Raises:
-        InvalidArgumentError: a base that moves, or another argument is wrong.
     """
     a = _feedback(robot, q, v, target_q, target_v, stiffness, damping)
     if target_a is not None:
@@ -97,7 +89,6 @@ def _feedback(
     stiffness: ArrayLike,
     damping: ArrayLike,
 ) -> Array:
-    check_fixed_base(robot)
     k_p = per_entry('stiffness', stiffness, robot.nv, least=0.0)
     k_d = per_entry('damping', damping, robot.nv, least=0.0)
     q, v, target_q, target_v = finite_together(

@@ -13,8 +13,6 @@ from dynamics_ros.multibody.linear_systems import Array, apply, transposed
 from dynamics_ros.multibody.pose_error import pose_error
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .fixed_base import check_fixed_base
-
 
 def tracking_acceleration(
     target: ArrayLike,
@@ -52,7 +50,7 @@ def motion_torques(
     N of ``support_projector``.
 
     Args:
-        robot: what is controlled; its base is fixed.
+        robot: what is controlled.
         q, v: (..., nq), (..., nv).
         frame: the end effector.
         acceleration: (..., m) wanted of the chosen rows, in root axes [m/s^2, rad/s^2].
@@ -60,9 +58,7 @@ def motion_torques(
 
     Raises:
         RankDeficientError: the joints cannot move the frame in all rows.
-        InvalidArgumentError: a base that moves, or another argument is wrong.
     """
-    check_fixed_base(robot)
     q, v, wanted = finite_together(
         q=(q, robot.nq), v=(v, robot.nv), acceleration=(acceleration, len(rows))
     )
@@ -107,9 +103,7 @@ def operational_space_torques(
 
     Raises:
         RankDeficientError: the joints cannot move the frame in all six directions.
-        InvalidArgumentError: a base that moves, or another argument is wrong.
     """
-    check_fixed_base(robot)
     q, v, acceleration, wrench, rotation = finite_together(
         q=(q, robot.nq),
         v=(v, robot.nv),

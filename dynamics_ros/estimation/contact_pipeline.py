@@ -37,7 +37,7 @@ SAME_INTERVAL = 0.2
 
 WAITING = 'the first joint state waits for the next one'
 
-NO_KERNEL = 'wrenches follow as soon as their kernel is compiled'
+NO_KERNEL = '{} follow as soon as their kernel is compiled'
 
 
 class ExternalTorques(NamedTuple):
@@ -204,14 +204,17 @@ class ContactPipeline:
         Empty until the kernel is compiled: plain Python would not keep up with joint states.
         """
         if not self._estimator.ready:
-            self.caution = self.caution or NO_KERNEL
+            self.caution = self.caution or NO_KERNEL.format('wrenches')
             return ()
         ignored = state.stale_mask if state.stale else None
         return self._estimator.estimate(state.q, external, ignored)
 
-    def foot_contacts(self, state: RobotState, external: Array) -> FootContacts:
-        """What the feet are on; there are some."""
+    def foot_contacts(self, state: RobotState, external: Array) -> FootContacts | None:
+        """What the feet are on; there are some. None until the kernels are compiled."""
         assert self.feet is not None
+        if not self.feet.ready:
+            self.caution = self.caution or NO_KERNEL.format('foot contacts')
+            return None
         robot, model = self.robot, self.observer.effort_model
         tau = model.joint_torque(state.effort, state.v, robot.gravity(state.q))
         tau[: robot.model.root_joint_nv] = 0.0
@@ -233,7 +236,7 @@ class ContactPipeline:
         robot.kernel('gravity')
         self._estimator.compile(wait=wait)
         if self.feet is not None:
-            self.feet.compile()
+            self.feet.compile(wait=wait)
         self._reckon_with_noise()
 
     def _consistent(self, first: RobotState, second: RobotState) -> bool:

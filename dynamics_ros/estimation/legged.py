@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,9 +28,10 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_not_negative, check_positive, finite_vector
 
-from .wrench import WrenchEstimator
+from .wrench import LENGTH_SCALE, SINGULAR_THRESHOLD, WRENCH_PRIOR, FeltNoise, frame_list
 
 if TYPE_CHECKING:
+    from dynamics_ros.kernels import Kernel
     from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
@@ -44,6 +46,10 @@ SHARE = 0.03
 CONTACT_SPEED, SWING_SPEED = 0.2, 0.6
 """m/s: how fast a foot moves along the normal, as a standard deviation, in contact (which begins
 and ends with the speed of a swing, the ground being soft) and in swing."""
+
+OF_SPEED = float(np.log(SWING_SPEED / CONTACT_SPEED))
+SPEED_WEIGHT = 0.5 * (CONTACT_SPEED**-2 - SWING_SPEED**-2)
+"""log N(s; 0, s_c) / N(s; 0, s_s) = OF_SPEED - SPEED_WEIGHT s^2."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,17 +120,14 @@ class FootContactEstimator:
         length = float(np.linalg.norm(direction))
         check_positive('normal', length)
         self._robot = robot
-        self.feet = tuple(feet)
-        self._wrenches = WrenchEstimator(
-            robot,
-            self.feet,
-            effort_noise=effort_noise,
-            momentum_gain=momentum_gain,
-            velocity_noise=velocity_noise,
-            force_only=True,
-        )
+        self.feet = tuple(frame_list(robot, 'frames', feet))
+        if not self.feet or len(set(self.feet)) < len(self.feet):
+            raise InvalidArgumentError('frames', repr(self.feet), 'distinct frames, at least one')
+        self._noise = FeltNoise(robot, self.feet, effort_noise, momentum_gain, velocity_noise)
+        self._settings = np.array([LENGTH_SCALE, SINGULAR_THRESHOLD, WRENCH_PRIOR])
         self._friction = friction
         self._normal = direction / length
+        self._no_torques = np.zeros(robot.nv)
         if force_threshold is None:
             weight = robot.total_mass * float(np.linalg.norm(robot.model.gravity.array()))
             force_threshold = SHARE * weight / len(self.feet)
@@ -132,19 +135,36 @@ class FootContactEstimator:
         self._threshold = force_threshold
         self.reset()
 
-    def compile(self) -> None:
-        """Have the kernels made, which otherwise takes place in the first call."""
+    def compile(self, *, wait: bool = False) -> None:
+        """Have the kernels made, which otherwise takes place in the first call.
+
+        Args:
+            wait: until they are ``ready``.
+        """
         # Takes as long as the rest of the package: for those who have feet.
         import scipy.special  # noqa: F401
 
-        q, zero = self._robot.neutral(), np.zeros(self._robot.nv)
-        self._wrenches.estimate(q, zero)
-        self._normal_speeds(q, zero)
-        self.constraint_forces(q, zero, zero, np.ones(len(self.feet), dtype=bool))
+        kernels = self._felt, self._rest
+        if wait:
+            for kernel in kernels:
+                kernel.wait()
+
+    @property
+    def ready(self) -> bool:
+        """Whether the kernels are machine code, if they can be; before, an update takes longer."""
+        return self._felt.ready and self._rest.ready
+
+    @cached_property
+    def _felt(self) -> Kernel:
+        return self._robot.kernel('felt_feet', *self.feet)
+
+    @cached_property
+    def _rest(self) -> Kernel:
+        return self._robot.kernel('resting_feet', *self.feet)
 
     def change_noise(self, effort_noise: ArrayLike, momentum_gain: ArrayLike) -> None:
         """Go on with other noise, given as at the start."""
-        self._wrenches.change_noise(effort_noise, momentum_gain)
+        self._noise.change(effort_noise, momentum_gain)
 
     def reset(self) -> None:
         """Forget which feet are in contact."""
@@ -169,31 +189,23 @@ class FootContactEstimator:
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
         """
-        estimates = self._wrenches.estimate(q, external_torque, ignored)
-        forces = np.array([estimate.wrench[:3] for estimate in estimates])
-        n = self._normal
-        deviations = np.sqrt([n @ estimate.covariance[:3, :3] @ n for estimate in estimates])
-        speeds = self._normal_speeds(q, v)
-        threshold = np.maximum(self._threshold, 2.0 * deviations)
-        z = (forces @ n - threshold) / np.hypot(deviations, threshold / 3.0)
-        from scipy.special import expit, log_ndtr  # see compile
-
-        odds = log_ndtr(z) - log_ndtr(-z) + np.log(SWING_SPEED / CONTACT_SPEED)
-        odds -= 0.5 * speeds**2 * (CONTACT_SPEED**-2 - SWING_SPEED**-2)
-        probabilities = expit(odds)
+        noise, _ = self._noise.of(ignored)
+        forces, deviations, speeds, degraded = self._felt.call(
+            q, v, external_torque, noise, self._settings, self._normal
+        )
+        probabilities = self._probabilities(forces @ self._normal, deviations, speeds)
         self._in_contact = probabilities > np.where(self._in_contact, OFF, ON)
-        held = np.zeros_like(forces)
-        if tau is not None:
-            held = self.constraint_forces(q, v, tau, self._in_contact)
+        known = self._no_torques if tau is None else tau
+        held, violations = self._resting(q, v, known, self._in_contact, forces)
         return FootContacts(
             feet=self.feet,
             forces=forces,
             deviations=deviations,
-            constraint_forces=held,
+            constraint_forces=np.zeros_like(held) if tau is None else held,
             probabilities=probabilities,
-            in_contact=self._in_contact.copy(),
-            friction_violations=self.friction_violations(forces, self._in_contact),
-            degraded=any(estimate.degraded for estimate in estimates),
+            in_contact=self._in_contact,
+            friction_violations=violations,
+            degraded=degraded > 0.5,
         )
 
     def constraint_forces(
@@ -204,25 +216,31 @@ class FootContactEstimator:
         Args:
             q, v: configuration (nq) and velocity (nv).
             tau: (nv) torques of the joints on the rigid bodies, zero for the base [Nm].
-            in_contact: (n) the feet that rest; the force of the others is zero.
+            in_contact: (n) the feet that rest; the force of the others is zero. Where feet repeat
+                each other, as several on one rigid body, the forces are those of least norm.
 
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
         """
-        forces = np.zeros((len(self.feet), 3))
-        standing = [foot for foot, rests in zip(self.feet, in_contact, strict=True) if rests]
-        if standing:
-            found = self._robot.contact_forces(q, v, tau, standing)
-            forces[np.asarray(in_contact, dtype=bool)] = found.reshape(-1, 3)
+        forces, _ = self._resting(q, v, tau, in_contact, np.zeros((len(self.feet), 3)))
         return forces
 
-    def friction_violations(self, forces: Array, in_contact: Mask) -> Array:
-        """Tangential beyond mu times normal force (n) [N]; 0 within the cone or in the air."""
-        normal = forces @ self._normal
-        tangential = np.linalg.norm(forces - np.outer(normal, self._normal), axis=1)
-        beyond = np.maximum(tangential - self._friction * np.maximum(normal, 0.0), 0.0)
-        return np.where(in_contact, beyond, 0.0)
+    def _resting(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, in_contact: Mask, forces: Array
+    ) -> tuple[Array, Array]:
+        """Constraint forces (n, 3), and what friction does not carry (n) of other forces (n, 3)."""
+        found: tuple[Array, Array] = self._rest.call(
+            *(q, v, tau, forces, np.asarray(in_contact, dtype=np.float64)),
+            *(self._normal, self._friction),
+        )
+        return found
 
-    def _normal_speeds(self, q: ArrayLike, v: ArrayLike) -> Array:
-        twists = [self._robot.frame_velocity(q, v, foot) for foot in self.feet]
-        return np.array([twist[:3] @ self._normal for twist in twists])
+    def _probabilities(self, pressing: Array, deviations: Array, speeds: Array) -> Array:
+        """(n) how likely feet are in contact, by normal forces, their deviations, and speeds."""
+        from scipy.special import expit, log_ndtr  # see compile
+
+        threshold = np.maximum(self._threshold, 2.0 * deviations)
+        z = (pressing - threshold) / np.hypot(deviations, threshold / 3.0)
+        odds = log_ndtr(z) - log_ndtr(-z) + OF_SPEED - SPEED_WEIGHT * (speeds * speeds)
+        probabilities: Array = expit(odds)
+        return probabilities

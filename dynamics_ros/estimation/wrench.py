@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.algorithms.contact.wrench import (
-    NOISE_ROWS,
-    ContactSystem,
-    contact_wrenches,
-    gram_matrix,
-)
+from dynamics_ros.algorithms.contact.wrench import NOISE_ROWS
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.multibody.arguments import check_positive, per_entry
 
@@ -24,8 +19,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-MAX_COMPILED = 2
-"""Wrenches, or pairs of forces, whose solution is compiled; of more it would take long."""
+LENGTH_SCALE, SINGULAR_THRESHOLD, WRENCH_PRIOR = 0.3, 0.02, 100.0
+"""Defaults of the settings below [m], [Nm per N], [N]."""
 
 
 @dataclass(eq=False, slots=True)
@@ -61,6 +56,67 @@ class WrenchEstimate:
         return bool(self.flags[6] > 0.5)
 
 
+class FeltNoise:
+    """How noisy the external torques are of the joints that feel a contact.
+
+    Attributes:
+        all_joints: rows for a kernel, and how many joints there are to feel, where none is ignored.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        frames: Sequence[str],
+        effort_noise: ArrayLike,
+        momentum_gain: ArrayLike,
+        velocity_noise: ArrayLike,
+    ) -> None:
+        """Begin with some noise.
+
+        Args:
+            robot: the robot.
+            frames: contact frames.
+            effort_noise, momentum_gain, velocity_noise: as of ``WrenchEstimator``.
+
+        Raises:
+            InvalidArgumentError: a frame that no joint moves, or a value out of range.
+        """
+        self._support = moving(robot, frames)
+        self._velocity_noise = per_entry('velocity_noise', velocity_noise, robot.nv, least=0.0)
+        self.change(effort_noise, momentum_gain)
+
+    def change(
+        self, effort_noise: ArrayLike, momentum_gain: ArrayLike, excess: ArrayLike = 0.0
+    ) -> None:
+        """Go on with other noise, as ``WrenchEstimator.change_noise`` does."""
+        nv = len(self._support)
+        self._excess = per_entry('excess', excess, nv, least=0.0)
+        noise = per_entry('effort_noise', effort_noise, nv, least=0.0, infinite=True)
+        if not np.all(noise > 0.0):
+            raise InvalidArgumentError('effort_noise', f'{noise.tolist()}', 'positive numbers')
+        self._momentum_gain = per_entry('momentum_gain', momentum_gain, nv, least=0.0)
+        self._noise = noise
+        self.all_joints = self._without(np.zeros(nv, dtype=bool))
+
+    def of(self, ignored: NDArray[np.bool_] | None) -> tuple[Array, int]:
+        """Rows (NOISE_ROWS, nv) for a kernel, and how many joints there are to feel.
+
+        Args:
+            ignored: (nv) joints that are not to be believed now.
+        """
+        return self.all_joints if ignored is None or not ignored.any() else self._without(ignored)
+
+    def _without(self, ignored: NDArray[np.bool_]) -> tuple[Array, int]:
+        used = self._support & np.isfinite(self._noise) & ~ignored
+        rows = np.zeros((NOISE_ROWS, len(used)))
+        if used.any():
+            rows[0, used] = self._noise[used].min() / self._noise[used]
+        rows[1, used] = np.hypot(self._noise[used], self._excess[used])
+        rows[2, used] = self._momentum_gain[used]
+        rows[3] = self._velocity_noise
+        return rows, int(used.sum())
+
+
 class WrenchEstimator:
     """Wrenches at one or several contact frames.
 
@@ -79,9 +135,9 @@ class WrenchEstimator:
         expressed_in: str | Sequence[str] | None = None,
         reference_points: ArrayLike | None = None,
         force_only: bool = False,
-        length_scale: float = 0.3,
-        singular_threshold: float = 0.02,
-        wrench_prior: float = 100.0,
+        length_scale: float = LENGTH_SCALE,
+        singular_threshold: float = SINGULAR_THRESHOLD,
+        wrench_prior: float = WRENCH_PRIOR,
     ) -> None:
         """Make an estimator.
 
@@ -113,7 +169,7 @@ class WrenchEstimator:
         ):
             check_positive(name, value)
         self._robot = robot
-        self._frames = _frame_list(robot, 'frames', frames)
+        self._frames = frame_list(robot, 'frames', frames)
         count = len(self._frames)
         if not count or len(set(self._frames)) < count:
             raise InvalidArgumentError(
@@ -123,19 +179,15 @@ class WrenchEstimator:
         self._axes = [axes] * count if isinstance(axes, str) else list(axes)
         if len(self._axes) != count:
             raise InvalidArgumentError('expressed_in', f'{len(self._axes)} frames', f'{count}')
-        _frame_list(robot, 'expressed_in', [a for a in self._axes if a != robot.root_frame])
+        frame_list(robot, 'expressed_in', [a for a in self._axes if a != robot.root_frame])
         self._points = _points(reference_points, count)
-        self._point = self._points[0]
-        self._support = moving(robot, self._frames)
-        self._velocity_noise = per_entry('velocity_noise', velocity_noise, robot.nv, least=0.0)
+        self._noise = FeltNoise(robot, self._frames, effort_noise, momentum_gain, velocity_noise)
         self._rows = 3 if force_only else 6
         self._settings = np.array([length_scale, singular_threshold, wrench_prior])
         # The root frame has no name in a kernel: for a fixed robot it may be no frame.
         names = [('' if a == robot.root_frame else a) for a in self._axes]
         self._options = [x for pair in zip(self._frames, names, strict=True) for x in pair]
         self._kernel: Kernel | None = None
-        self._solution: Kernel | None = None
-        self.change_noise(effort_noise, momentum_gain)
 
     def compile(self, *, wait: bool = False) -> None:
         """Have the kernel made, which is done at the first estimate else.
@@ -143,14 +195,9 @@ class WrenchEstimator:
         Args:
             wait: until it is ``ready``.
         """
-        name = 'contact_wrench' if len(self._frames) == 1 else 'contact_system'
-        self._kernel = self._robot.kernel(name, str(self._rows), *self._options)
-        if 1 < len(self._frames) * self._rows // 6 <= MAX_COMPILED:
-            # Until it is compiled, and for more contacts, the same formulas run on arrays.
-            self._solution = self._robot.kernel('contact_wrenches', str(self._rows), *self._options)
+        self._kernel = self._robot.kernel('contact_wrenches', str(self._rows), *self._options)
         if wait:
-            for kernel in filter(None, (self._kernel, self._solution)):
-                kernel.wait()
+            self._kernel.wait()
 
     def change_noise(
         self, effort_noise: ArrayLike, momentum_gain: ArrayLike, excess: ArrayLike = 0.0
@@ -162,13 +209,7 @@ class WrenchEstimator:
             excess: number or (nv), deviation beyond ``effort_noise`` that the covariance counts;
                 joints keep the weight that they have without it.
         """
-        self._excess = per_entry('excess', excess, self._robot.nv, least=0.0)
-        noise = per_entry('effort_noise', effort_noise, self._robot.nv, least=0.0, infinite=True)
-        if not np.all(noise > 0.0):
-            raise InvalidArgumentError('effort_noise', f'{noise.tolist()}', 'positive numbers')
-        self._momentum_gain = per_entry('momentum_gain', momentum_gain, self._robot.nv, least=0.0)
-        self._noise = noise
-        self._everything = self._joints(None)
+        self._noise.change(effort_noise, momentum_gain, excess)
 
     @property
     def ready(self) -> bool:
@@ -198,62 +239,26 @@ class WrenchEstimator:
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
         """
-        if ignored is None or not ignored.any():
-            noise, felt = self._everything
-        else:
-            noise, felt = self._joints(ignored)
+        noise, felt = self._noise.of(ignored)
         if self._kernel is None:
             self.compile()
         assert self._kernel is not None
-        if len(self._frames) == 1:
-            one = WrenchEstimate(
-                self._frames[0],
-                self._axes[0],
-                *self._kernel.call(q, external_torque, self._point, noise, self._settings),
-            )
-            if felt < self._rows:
-                one.singular_values = one.singular_values[:felt]
-            return (one,)
-        *system, arms, points = self._kernel.call(
-            q, external_torque, self._points, noise, self._settings[0]
-        )
-        together = ContactSystem(*system)
-        # NumPy's eigenvectors: a trace of them would take seconds to compile.
-        eigen = np.linalg.eigh(gram_matrix(together))
-        if self._solution is not None and self._solution.machine_code is not None:
-            wrenches, covariances, flags, singular = self._solution.call(
-                *system, *eigen, arms, self._settings
-            )
-        else:
-            wrenches, covariances, flags, singular = contact_wrenches(
-                together, eigen, arms, self._settings
-            )
-        results = zip(wrenches, points, covariances, flags, strict=True)
+        *each, singular = self._kernel.call(q, external_torque, self._points, noise, self._settings)
         values = singular[:felt]
         return tuple(
-            WrenchEstimate(
-                *(frame, axes, np.array(wrench), point, covariance, np.array(marks), values)
-            )
-            for frame, axes, (wrench, point, covariance, marks) in zip(
-                self._frames, self._axes, results, strict=True
+            WrenchEstimate(frame, axes, wrench, point, covariance, flags, values)
+            for frame, axes, wrench, point, covariance, flags in zip(
+                self._frames, self._axes, *each, strict=True
             )
         )
 
-    def _joints(self, ignored: NDArray[np.bool_] | None) -> tuple[Array, int]:
-        """What the kernels want to know of the noise, and how many joints there are to feel."""
-        used = self._support & np.isfinite(self._noise)
-        if ignored is not None:
-            used &= ~ignored
-        rows = np.zeros((NOISE_ROWS, len(used)))
-        if used.any():
-            rows[0, used] = self._noise[used].min() / self._noise[used]
-        rows[1, used] = np.hypot(self._noise[used], self._excess[used])
-        rows[2, used] = self._momentum_gain[used]
-        rows[3] = self._velocity_noise
-        return rows, int(used.sum())
 
+def frame_list(robot: Robot, argument: str, frames: str | Sequence[str]) -> list[str]:
+    """Names of frames, in a list.
 
-def _frame_list(robot: Robot, argument: str, frames: str | Sequence[str]) -> list[str]:
+    Raises:
+        UnknownFrameError: one that the robot does not have.
+    """
     names = [frames] if isinstance(frames, str) else list(frames)
     for name in names:
         if name not in robot.frame_names:

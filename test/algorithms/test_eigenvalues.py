@@ -29,7 +29,7 @@ def gram_matrices(kind: str, n: int) -> np.ndarray:
     return B @ B.transpose(0, 2, 1)
 
 
-@pytest.mark.parametrize('n', [1, 2, 3, 6, 7])
+@pytest.mark.parametrize('n', [1, 2, 3, 6, 7, 12])
 @pytest.mark.parametrize('kind', ['random', 'graded', 'of low rank', 'equal', 'zero'])
 def test_a_matrix_is_its_eigenvalues_along_its_eigenvectors(kind, n):
     matrices = gram_matrices(kind, n)

@@ -222,3 +222,27 @@ def test_a_robot_whose_base_is_fixed_is_refused():
     fixed = Robot.from_urdf(urdf_path('anymal'))
     with pytest.raises(InvalidArgumentError, match='floating'):
         FootContactEstimator(fixed, FEET)
+
+
+@pytest.mark.parametrize('resting', [[1, 1, 1, 1], [1, 0, 1, 1], [0, 1, 0, 0]])
+def test_constraint_forces_in_motion_are_those_of_constrained_dynamics(anymal, estimator, resting):
+    rng = np.random.default_rng(2)
+    q, v, tau = stance(anymal, rng), rng.normal(size=anymal.nv), rng.normal(size=anymal.nv)
+    mask = np.array(resting, dtype=bool)
+    expected = anymal.contact_forces(q, v, tau, [f for f, r in zip(FEET, mask, strict=True) if r])
+    found = estimator.constraint_forces(q, v, tau, mask)
+    np.testing.assert_allclose(found[mask].ravel(), expected, rtol=1e-8, atol=1e-8)
+    assert not found[~mask].any()
+
+
+def test_feet_on_one_body_share_the_force_of_least_norm(anymal):
+    """Two points of a shank hold five of its directions with six rows."""
+    body = anymal.model.frame('LF_FOOT').body
+    names = [f.name for f in anymal.model.frames if f.body == body][-2:]
+    q, zero = stance(anymal), np.zeros(anymal.nv)
+    feet = (*names, *FEET[1:])
+    found = FootContactEstimator(anymal, feet).constraint_forces(
+        q, zero, zero, np.ones(len(feet), dtype=bool)
+    )
+    expected = anymal.contact_forces(q, zero, zero, feet)
+    np.testing.assert_allclose(found.ravel(), expected, rtol=1e-6, atol=1e-6)

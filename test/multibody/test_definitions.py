@@ -40,9 +40,9 @@ INTERNAL = {
     'observer_step': ('momentum', 'midpoint'),
     'contact_excess': (),
     'sample_departure': (),
-    'contact_wrench': ('6', 'tool0', ''),
-    'contact_system': ('3', 'tool0', '', 'tool0', ''),
     'contact_wrenches': ('3', 'tool0', '', 'tool0', ''),
+    'felt_feet': ('tool0',),
+    'resting_feet': ('tool0',),
     'inverse_kinematics_search': ('tool0',),
     'inverse_kinematics_check': ('tool0',),
 }

@@ -16,6 +16,9 @@ matrix that takes torques to wrenches,
 
     cov w = P cov(tau_ext) P^T + V diag(((1 - phi) prior)^2) V^T.
 
+The eigenvectors are those of the smaller of G G^T and G^T G: V diag(1/d) V^T G = G U diag(1/d) U^T.
+What is missing is V diag(1 - phi) V^T = 1 - V diag(1/d) V^T G G^T.
+
 External torques have noise of their own, joint by joint, and the noise of momentum: K M(q) times
 that of the velocities, which all joints share (K as of the observer).
 """
@@ -24,23 +27,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from dynamics_ros.algorithms.forward_kinematics import frame_pose
 from dynamics_ros.algorithms.jacobian import jacobian_columns
+from dynamics_ros.algorithms.linear_algebra.eigenvalues import symmetric_eigen
 from dynamics_ros.algorithms.linear_algebra.matrices import (
     Matrix,
     beside,
     columns,
     descending,
-    each,
-    like,
     product,
     scaled_columns,
-    squared_lengths,
     times_transposed,
     transposed,
 )
+from dynamics_ros.algorithms.linear_algebra.solve import dot
 from dynamics_ros.algorithms.mass_matrix import mass_matrix
 from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Scalar, Transform, Vector3, shift_matrix
@@ -92,21 +93,56 @@ class ContactEquations:
 
 
 @dataclass(frozen=True)
-class ContactSystem:
-    """The same with its noise, of the n joints that move a contact; rows of scalars, or arrays.
+class ContactSolution:
+    """How wrenches at one time follow from the external torques of the n joints that feel them.
 
     Attributes:
-        G: (N, n).
-        torque: (n) external torques.
-        weights, own_noise: (n).
+        P: (N, n) from torques to wrenches at the origins of the frames, torques of a wrench per
+            length scale.
+        missed: (N, N) part of unit wrenches that is not recovered.
+        singular_values: of all contacts together, descending; of the joints or components,
+            whichever are fewer.
+        own_noise: (n) of the external torques.
         momentum_noise: (n, nv) from unit noise of each velocity to the external torques.
+        prior: standard deviation of a force that no joint feels [N].
     """
 
-    G: Matrix
-    torque: Any
-    weights: Any
-    own_noise: Any
+    P: Matrix
+    missed: Matrix
+    singular_values: list[Scalar]
+    own_noise: list[Scalar]
     momentum_noise: Matrix
+    prior: Scalar
+
+    @property
+    def degraded(self) -> list[Scalar]:
+        """(N) 1 for each component of which more than ``DAMPED`` is missed."""
+        return [where_less(DAMPED * DAMPED, dot(row, row), 1.0, 0.0) for row in self.missed]
+
+    def covariance(self, combinations: Matrix, own: slice) -> list[list[Scalar]]:
+        """Of linear combinations (k, 3 or 6) of the components in some rows of P (k, k)."""
+        from_torques = product(combinations, self.P[own])
+        scatter = beside(
+            scaled_columns(from_torques, self.own_noise),
+            product(from_torques, self.momentum_noise),
+            product(combinations, [[self.prior * x for x in row] for row in self.missed[own]]),
+        )
+        return times_transposed(scatter)
+
+
+@dataclass(frozen=True)
+class Wrenches:
+    """The wrenches of m contacts at one time, and how far they can be believed.
+
+    Attributes:
+        values: (m, 6) force, then torque about the reference point.
+        covariances: (m, 6, 6).
+        flags: (m, 7) 1 for each component that is observable, then 1 when it is degraded.
+    """
+
+    values: list[list[Scalar]]
+    covariances: list[Matrix]
+    flags: list[list[Scalar]]
 
 
 def contact_equations(
@@ -153,109 +189,106 @@ def moving_coordinates(model: Model, contacts: Sequence[ContactFrame]) -> list[i
     return sorted({k for body in bodies for k in model.joints[body].v_indices})
 
 
-def gram_matrix(system: ContactSystem) -> Matrix:
-    """G W^2 G^T (N, N), W the weights."""
-    return times_transposed(scaled_columns(system.G, system.weights))
-
-
-def contact_system(
+def contact_solution(
     model: Model,
     equations: ContactEquations,
     q: Values,
-    torque: Values,
     noise: Sequence[Values],
-) -> ContactSystem:
-    """What the wrenches follow from, of the joints that move a contact.
+    threshold: Scalar,
+    prior: Scalar,
+) -> ContactSolution:
+    """How wrenches follow from external torques.
 
     Args:
         model: the robot.
         equations: at q.
         q: configuration.
-        torque: (nv) external torques.
         noise: (4, nv) rows of weight (least noise over noise, 0 for a joint that is not used),
             noise of the external torque itself, momentum gain [1/s] and velocity noise.
+        threshold: singular value below which a direction is damped [Nm per N].
+        prior: standard deviation of a force that no joint feels [N].
     """
-    weights, own, gain, velocity_noise = noise
     joints, M = equations.joints, mass_matrix(model, q)
-    return ContactSystem(
-        G=equations.G,
-        torque=[torque[k] for k in joints],
-        weights=[weights[k] for k in joints],
-        own_noise=[own[k] for k in joints],
+    *ours, velocity_noise = noise
+    weights, own_noise, gain = ([row[k] for k in joints] for row in ours)
+    weighted = scaled_columns(equations.G, weights)
+    damped, singular_values = _damped_inverse(weighted, threshold)
+    return ContactSolution(
+        P=scaled_columns(damped, weights),
+        missed=_less_from_one(product(damped, transposed(weighted))),
+        singular_values=singular_values,
+        own_noise=own_noise,
         momentum_noise=[
-            [gain[j] * M[j][k] * velocity_noise[k] for k in range(model.nv)] for j in joints
+            [g * M[j][k] * velocity_noise[k] for k in range(model.nv)]
+            for g, j in zip(gain, joints, strict=True)
         ],
+        prior=prior,
     )
 
 
 def contact_wrenches(
-    system: ContactSystem,
-    eigen: tuple[Any, Matrix],
-    arms: Matrix,
-    settings: Any,
-) -> tuple[list[Any], list[Matrix], list[list[Scalar]], Any]:
-    """The wrenches and how far they can be believed.
+    equations: ContactEquations, solution: ContactSolution, torque: Values, length: Scalar
+) -> Wrenches:
+    """What the contacts do to the robot.
 
     Args:
-        system: of m contacts.
-        eigen: eigenvalues (N) and eigenvectors (N, N) of ``gram_matrix``.
-        arms: of each contact, from the frame's origin to the reference point [m].
-        settings: length scale [m], threshold [Nm per N] and prior [N].
-
-    Returns:
-        Of each contact the wrench (6) about its reference point, its covariance (6, 6), and flags
-        (7): 1 for each component that is observable, then 1 when it is degraded. And the singular
-        values (N) of all together, descending.
+        equations, solution: of the contacts.
+        torque: (nv) external torques.
+        length: scale [m].
     """
-    length, threshold, prior = settings
-    values, V = eigen
-    rows = len(V) // len(arms)
-    limit = threshold * threshold
-    inverse = each(lambda s: 1.0 / where_less(s, limit, limit, s), values)
-    missing = each(lambda s, i: where_less(s, limit, 1.0 - s * i, 0.0), values, inverse)
-    unknown = each(lambda x: prior * x, missing)
-
-    # P = V diag(1/d) V^T G W^2 takes torques to wrenches.
-    squares = each(lambda w: w * w, system.weights)
-    along = product(transposed(scaled_columns(V, inverse)), scaled_columns(system.G, squares))
-    P = product(V, along)
-    found = product(P, [[x] for x in system.torque])
-    scatter = beside(
-        scaled_columns(P, system.own_noise),
-        product(P, system.momentum_noise),
-        scaled_columns(V, unknown),
-    )
-    missed = product(scaled_columns(V, missing), transposed(V))
-    wrenches, covariances, flags = [], [], []
-    for index, lever in enumerate(arms):
+    felt = [torque[k] for k in equations.joints]
+    rows = len(solution.P) // len(equations.levers)
+    degraded = solution.degraded
+    result = Wrenches([], [], [])
+    for index, lever in enumerate(equations.levers):
         own = slice(index * rows, (index + 1) * rows)
-        arm = Vector3.of(x / length for x in lever)
-        in_units = like([row[:rows] for row in shift_matrix(arm, length)], V)
-        wrenches.append([x for (x,) in product(in_units, found[own])])
-        covariances.append(times_transposed(product(in_units, scatter[own])))
-        flags.append(_flags(missed[own], own, arm))
-    singular = descending(each(lambda s: sqrt(where_less(s, 0.0, 0.0, s)), values))
-    return wrenches, covariances, flags, singular
+        arm = lever * (1.0 / length)
+        in_units = [row[:rows] for row in shift_matrix(arm, length)]
+        found = [dot(row, felt) for row in solution.P[own]]
+        result.values.append([dot(row, found) for row in in_units])
+        result.covariances.append(solution.covariance(in_units, own))
+        seen = _observable(solution.missed[own], own, arm)
+        result.flags.append([*seen, *[0.0] * (6 - rows), any_of(degraded[own])])
+    return result
 
 
-def _flags(missed: Matrix, own: slice, arm: Vector3) -> list[Scalar]:
-    """What is observable about the reference point, and whether anything is degraded.
+def any_of(flags: Values) -> Scalar:
+    """1 where one of them is, else 0."""
+    result: Scalar = 0.0
+    for flag in flags:
+        result = where_less(0.5, flag, 1.0, result)
+    return result
+
+
+def _damped_inverse(G: Matrix, threshold: Scalar) -> tuple[Matrix, list[Scalar]]:
+    """V diag(1/d) V^T G (N, n), and the singular values of G, descending."""
+    wide = len(G) <= len(G[0])
+    across = G if wide else transposed(G)
+    squares, V = symmetric_eigen(times_transposed(across))
+    limit = threshold * threshold
+    inverses = [1.0 / where_less(square, limit, limit, square) for square in squares]
+    damped = product(scaled_columns(V, inverses), product(transposed(V), across))
+    singular = [sqrt(where_less(square, 0.0, 0.0, square)) for square in squares]
+    return damped if wide else transposed(damped), descending(singular)
+
+
+def _less_from_one(A: Matrix) -> Matrix:
+    """1 - A."""
+    return [[float(i == j) - x for j, x in enumerate(row)] for i, row in enumerate(A)]
+
+
+def _observable(missed: Matrix, own: slice, arm: Vector3) -> list[Scalar]:
+    """1 for each component that is observable about the reference point.
 
     Args:
         missed: (3 or 6, N) part of a unit wrench of each contact that is missed in this one.
         own: its columns of this contact.
         arm: from the frame's origin to the reference point, in length scales.
     """
-    rows = len(missed)
-    degraded: Scalar = 0.0
-    for square in squared_lengths(missed):
-        degraded = where_less(DAMPED * DAMPED, square, 1.0, degraded)
-    if rows == 6:
+    if len(missed) == 6:
         # To the reference point: what is missed there of a wrench that is given there.
-        missed = product(like(shift_matrix(arm), missed), missed)
-        back = like(shift_matrix(-arm), missed)
+        missed = product(shift_matrix(arm), missed)
         before, after = slice(0, own.start), slice(own.stop, None)
-        there = product(columns(missed, own), back)
+        there = product(columns(missed, own), shift_matrix(-arm))
         missed = beside(columns(missed, before), there, columns(missed, after))
-    seen = each(lambda x: where_less(x, UNSEEN * UNSEEN, 1.0, 0.0), squared_lengths(missed))
-    return [*seen, *[0.0] * (6 - rows), degraded]
+    return [where_less(dot(row, row), UNSEEN * UNSEEN, 1.0, 0.0) for row in missed]

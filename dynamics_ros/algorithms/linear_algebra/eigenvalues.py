@@ -1,7 +1,9 @@
 """Eigenvalues and eigenvectors of small symmetric matrices, by Jacobi rotations [GolubVanLoan] 8.5.
 
 Pairs of rows are taken in rounds of a tournament: the rotations of a round touch different rows
-and do not wait for each other.
+and do not wait for each other. After each round all rows move on by one seat of the circle method,
+so that every round rotates the same pairs of seats: one round is the body of the loop, and the
+trace of a matrix of twelve rows is as short as the rest of an estimate.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from dynamics_ros.spatial import Scalar
 from dynamics_ros.spatial.scalar import repeat, sqrt, where_less
 
 SWEEPS = 12
-"""Most sweeps over all pairs of rows; convergence is quadratic and takes 4 to 7 of them."""
+"""Most sweeps, each of as many rounds as it takes to rotate all pairs of rows once; convergence is
+quadratic and takes 4 to 7 sweeps."""
 
 CONVERGED = 1e-15
 """What may be left off the diagonal, relative to the diagonal: the rounding of a double."""
@@ -33,31 +36,40 @@ def symmetric_eigen(A: Sequence[Sequence[Scalar]]) -> tuple[list[Scalar], list[l
     n = len(A)
     lower = [A[i][j] for i in range(n) for j in range(i + 1)]
     unit = [1.0 if i == j else 0.0 for i in range(n) for j in range(n)]
-    state = repeat(lambda values: _sweep(n, values), [*lower, *unit], SWEEPS)
+    rounds = max(n - 1 + n % 2, 1)
+    state = repeat(lambda values: _round(n, values), [*lower, *unit], SWEEPS * rounds)
     work, V = _matrices(n, state)
     return [work[i][i] for i in range(n)], V
 
 
-def _sweep(n: int, state: Sequence[Scalar]) -> tuple[list[Scalar], Scalar]:
-    """Rotate all pairs once; whether too much is left off the diagonal afterwards."""
+def _round(n: int, state: Sequence[Scalar]) -> tuple[list[Scalar], Scalar]:
+    """Rotate every row with the one opposite; whether too much is left off the diagonal."""
     work, V = _matrices(n, state)
-    for pairs in _rounds(n):
-        turns = [(i, j, *_rotation(work[i][i], work[j][j], work[i][j])) for i, j in pairs]
-        for i, j, _, _, shift in turns:
-            work[i][i], work[j][j] = work[i][i] - shift, work[j][j] + shift
-            work[i][j] = work[j][i] = 0.0
-        _turn_both_sides(work, turns)
-        for row in V:
-            for i, j, c, s, _ in turns:
-                row[i], row[j] = c * row[i] - s * row[j], s * row[i] + c * row[j]
-    lower = [work[i][j] for i in range(n) for j in range(i + 1)]
+    pairs = [(i, n - 1 - i) for i in range(n // 2)]
+    turns = [(i, j, *_rotation(work[i][i], work[j][j], work[i][j])) for i, j in pairs]
+    for i, j, _, _, shift in turns:
+        work[i][i], work[j][j] = work[i][i] - shift, work[j][j] + shift
+        work[i][j] = work[j][i] = 0.0
+    _turn_both_sides(work, turns)
+    for row in V:
+        for i, j, c, s, _ in turns:
+            row[i], row[j] = c * row[i] - s * row[j], s * row[i] + c * row[j]
+    seats = _next_seats(n)
+    lower = [work[seats[i]][seats[j]] for i in range(n) for j in range(i + 1)]
     beside: Scalar = 0.0
     diagonal: Scalar = 0.0
     for i in range(n):
         diagonal = diagonal + work[i][i] * work[i][i]
         for j in range(i):
             beside = beside + work[i][j] * work[i][j]
-    return [*lower, *(x for row in V for x in row)], beside - CONVERGED**2 * diagonal
+    moved = [row[seat] for row in V for seat in seats]
+    return [*lower, *moved], beside - CONVERGED**2 * diagonal
+
+
+def _next_seats(n: int) -> list[int]:
+    """Who takes each seat after a round: all move on by one, of an even number but the first."""
+    first = 1 - n % 2
+    return [*range(first), n - 1, *range(first, n - 1)] if n > 1 else [0]
 
 
 def _matrices(n: int, state: Sequence[Scalar]) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
@@ -103,15 +115,3 @@ def _set(
 ) -> None:
     work[i][j] = work[j][i] = first
     work[k][m] = work[m][k] = second
-
-
-def _rounds(n: int) -> list[list[tuple[int, int]]]:
-    """All pairs of n, in rounds in which each takes part at most once (the circle method)."""
-    players = list(range(n + n % 2))
-    rounds = []
-    for _ in range(len(players) - 1):
-        half = len(players) // 2
-        pairs = zip(players[:half], reversed(players[half:]), strict=True)
-        rounds.append([(min(p), max(p)) for p in pairs if max(p) < n])
-        players.insert(1, players.pop())
-    return rounds

@@ -8,6 +8,12 @@ from typing import Any
 
 from dynamics_ros.algorithms.contact import torque_observer
 from dynamics_ros.algorithms.contact.excess import contact_excess
+from dynamics_ros.algorithms.contact.feet import (
+    FeltFeet,
+    felt_feet,
+    friction_violations,
+    resting_forces,
+)
 from dynamics_ros.algorithms.contact.sample_departure import MEMORY as SAMPLE_MEMORY
 from dynamics_ros.algorithms.contact.sample_departure import SETTINGS as SAMPLE_SETTINGS
 from dynamics_ros.algorithms.contact.sample_departure import sample_departure
@@ -15,14 +21,10 @@ from dynamics_ros.algorithms.contact.wrench import (
     NOISE_ROWS,
     SETTINGS,
     ContactFrame,
-    ContactSystem,
     contact_equations,
-    contact_system,
+    contact_solution,
     contact_wrenches,
-    gram_matrix,
-    moving_coordinates,
 )
-from dynamics_ros.algorithms.linear_algebra.eigenvalues import symmetric_eigen
 from dynamics_ros.model import Model
 from dynamics_ros.spatial import Scalar
 
@@ -67,72 +69,69 @@ def _contacts(model: Model, names: Sequence[str]) -> list[ContactFrame]:
     ]
 
 
-def _contact_wrench(model: Model, rows: str, *names: str) -> Formula:
-    """One contact, from q and external torques to everything that is known of its wrench."""
+def _contact_wrenches(model: Model, rows: str, *names: str) -> Formula:
+    """Contacts at one time, from q and external torques to all that is known of their wrenches."""
     contacts, size = _contacts(model, names), int(rows)
 
     def function(
-        q: Values, torque: Values, point: Values, noise: Any, settings: Values
+        q: Values, torque: Values, points: Any, noise: Any, settings: Values
     ) -> dict[str, Any]:
-        equations = contact_equations(model, contacts, size, q, [point], settings[0])
-        system = contact_system(model, equations, q, torque, noise)
-        eigen = symmetric_eigen(gram_matrix(system))
-        arms = [[*lever] for lever in equations.levers]
-        wrenches, covariances, flags, singular = contact_wrenches(system, eigen, arms, settings)
+        equations = contact_equations(model, contacts, size, q, points, settings[0])
+        solution = contact_solution(model, equations, q, noise, *settings[1:])
+        found = contact_wrenches(equations, solution, torque, settings[0])
         return {
-            'wrench': wrenches[0],
-            'reference_point': [*equations.points[0]],
-            'covariance': covariances[0],
-            'flags': flags[0],
-            'singular_values': singular,
-        }
-
-    inputs: dict[str, Shape] = {'q': model.nq, 'external_torque': model.nv, 'point': 3}
-    return Formula(inputs | {'noise': (NOISE_ROWS, model.nv), 'settings': SETTINGS}, function)
-
-
-def _contact_system(model: Model, rows: str, *names: str) -> Formula:
-    """Several contacts together: what their wrenches follow from."""
-    contacts, size = _contacts(model, names), int(rows)
-
-    def function(
-        q: Values, torque: Values, points: Any, noise: Any, length: Scalar
-    ) -> dict[str, Any]:
-        equations = contact_equations(model, contacts, size, q, points, length)
-        system = contact_system(model, equations, q, torque, noise)
-        return {
-            **{field.name: getattr(system, field.name) for field in fields(ContactSystem)},
-            'arms': [[*lever] for lever in equations.levers],
+            'wrenches': found.values,
             'reference_points': [[*point] for point in equations.points],
+            'covariances': found.covariances,
+            'flags': found.flags,
+            'singular_values': solution.singular_values,
         }
 
     inputs: dict[str, Shape] = {'q': model.nq, 'external_torque': model.nv}
-    inputs |= {'points': (len(contacts), 3), 'noise': (NOISE_ROWS, model.nv), 'length': ()}
+    inputs |= {'points': (len(contacts), 3), 'noise': (NOISE_ROWS, model.nv)}
+    return Formula(inputs | {'settings': SETTINGS}, function)
+
+
+def _felt_feet(model: Model, *names: str) -> Formula:
+    """Forces of the ground on feet by external torques."""
+    feet = [model.frame(name) for name in names]
+    contacts = [ContactFrame(foot, None) for foot in feet]
+
+    def function(
+        q: Values, v: Values, torque: Values, noise: Any, settings: Values, normal: Values
+    ) -> dict[str, Any]:
+        points = [[0.0] * 3] * len(feet)
+        equations = contact_equations(model, contacts, 3, q, points, settings[0])
+        solution = contact_solution(model, equations, q, noise, *settings[1:])
+        felt = felt_feet(model, feet, equations, solution, q, v, torque, normal)
+        return {field.name: getattr(felt, field.name) for field in fields(FeltFeet)}
+
+    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'external_torque': model.nv}
+    inputs |= {'noise': (NOISE_ROWS, model.nv), 'settings': SETTINGS, 'normal': 3}
     return Formula(inputs, function)
 
 
-def _contact_wrenches(model: Model, rows: str, *names: str) -> Formula:
-    """Several contacts together: their wrenches from the equations and the eigenvectors."""
-    contacts, size = _contacts(model, names), int(rows)
-    count = size * len(contacts)
+def _resting_feet(model: Model, *names: str) -> Formula:
+    """Forces of the ground on feet that rest, by constraints, and what friction does not carry."""
+    feet = [model.frame(name) for name in names]
 
-    def function(*arguments: Any) -> dict[str, Any]:
-        *system, values, vectors, arms, settings = arguments
-        wrenches, covariances, flags, singular = contact_wrenches(
-            ContactSystem(*system), (values, vectors), arms, settings
-        )
+    def function(
+        q: Values,
+        v: Values,
+        tau: Values,
+        forces: Any,
+        resting: Values,
+        normal: Values,
+        friction: Scalar,
+    ) -> dict[str, Any]:
         return {
-            'wrenches': wrenches,
-            'covariances': covariances,
-            'flags': flags,
-            'singular_values': singular,
+            'constraint_forces': resting_forces(model, feet, q, v, tau, resting),
+            'friction_violations': friction_violations(forces, resting, normal, friction),
         }
 
-    joints = len(moving_coordinates(model, contacts))
-    inputs: dict[str, Shape] = {'G': (count, joints), 'torque': joints, 'weights': joints}
-    inputs |= {'own_noise': joints, 'momentum_noise': (joints, model.nv)}
-    inputs |= {'eigenvalues': count, 'eigenvectors': (count, count)}
-    return Formula(inputs | {'arms': (len(contacts), 3), 'settings': SETTINGS}, function)
+    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'tau': model.nv}
+    inputs |= {'forces': (len(feet), 3), 'resting': len(feet), 'normal': 3, 'friction': ()}
+    return Formula(inputs, function)
 
 
 CONTACT = {
@@ -167,38 +166,37 @@ CONTACT = {
         },
         internal=True,
     ),
-    'contact_wrench': Definition(
-        _contact_wrench,
-        'the wrench of one contact, and what is known of it',
-        {
-            'wrench': 'force [N], then torque [Nm] about the reference point',
-            'reference_point': 'in the root frame [m]',
-            'covariance': 'of the wrench',
-            'flags': '1 for each component that is observable, then 1 when it is degraded',
-            'singular_values': 'descending',
-        },
-        Options.OTHER,
-        internal=True,
-    ),
-    'contact_system': Definition(
-        _contact_system,
-        'the equations of several contacts at one time, for their wrenches',
-        {
-            **{field.name: f'ContactSystem.{field.name}' for field in fields(ContactSystem)},
-            'arms': 'of each contact, from the origin of its frame to the reference point [m]',
-            'reference_points': 'in the root frame [m]',
-        },
-        Options.OTHER,
-        internal=True,
-    ),
     'contact_wrenches': Definition(
         _contact_wrenches,
-        'the wrenches of several contacts at one time, and what is known of them',
+        'the wrenches of contacts at one time, and what is known of them',
         {
             'wrenches': 'of each contact force [N], then torque [Nm] about its reference point',
+            'reference_points': 'in the frame whose axes the wrench has [m]',
             'covariances': 'of each wrench',
             'flags': 'of each, 1 for what is observable, then 1 when it is degraded',
             'singular_values': 'of all together, descending',
+        },
+        Options.OTHER,
+        internal=True,
+    ),
+    'felt_feet': Definition(
+        _felt_feet,
+        'forces of the ground on feet by external torques, and how the feet move',
+        {
+            'forces': 'of the ground on each foot, in the root frame [N]',
+            'deviations': 'standard deviation of each normal force [N]',
+            'normal_speeds': 'of each foot away from the ground [m/s]',
+            'degraded': '1 when some direction of a force is damped or not felt',
+        },
+        Options.OTHER,
+        internal=True,
+    ),
+    'resting_feet': Definition(
+        _resting_feet,
+        'forces of the ground on feet that rest, and what friction does not carry',
+        {
+            'constraint_forces': 'of the ground on each foot that rests, in the root frame [N]',
+            'friction_violations': 'tangential force beyond the friction cone [N]',
         },
         Options.OTHER,
         internal=True,

@@ -217,9 +217,12 @@ class Contact(Component):
             self.context.frame_id(place.point_frame) if place else '',
         )
 
-    def _filled_feet(self, root: str) -> MessageTemplate:
+    def _filled_feet(self, root: str) -> MessageTemplate | None:
         pipeline, state, external = self._told()
         contacts = pipeline.foot_contacts(state, external.values)
+        self.caution = pipeline.caution
+        if contacts is None:
+            return None
         return filled_feet(self._feet.template, contacts, state, root)
 
     def _wrenches(self) -> tuple[WrenchEstimate, ...]:
