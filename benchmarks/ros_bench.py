@@ -28,6 +28,9 @@ IDLE = 0.05
 SETTLE = 60.0
 """Seconds that may take."""
 
+START, PROMPT = 8.0, 0.2
+"""Seconds that a program takes to start on a busy machine, and that a change takes at most."""
+
 REFERENCE_NAMES = (
     *('pose', 'twist', 'tf', 'gravity_torques', 'gravity_commands', 'external_torques'),
     *('contact_state', 'wrench', 'estimate', 'kinematics_markers', 'contact_markers'),
@@ -150,8 +153,14 @@ class Bench:
         # A source that is too slow proves nothing.
         return result.lost <= LOST and result.sent / result.seconds >= 0.98 * rate
 
-    def beside(self, one: Running, module: str, *arguments: str) -> Any:
-        """What a program of this folder prints, as JSON, while joint states come in."""
+    def beside(self, one: Running, seconds: float, module: str, *arguments: str) -> Any:
+        """What a program of this folder prints, as JSON, while joint states come in.
+
+        Args:
+            one: the process that they come in at.
+            seconds: how long they come in without a pause; anew for as long as the program runs.
+            module, arguments: the program.
+        """
         from benchmarks.ros_meter import start
 
         found: list[str] = []
@@ -164,20 +173,24 @@ class Bench:
         thread = threading.Thread(target=run)
         thread.start()
         while thread.is_alive():
-            self.measured(one, NOMINAL, self.seconds)
+            self.measured(one, NOMINAL, seconds)
         thread.join()
         return json.loads(found[0])
 
     def called_beside(self, one: Running) -> dict[str, float]:
         """Medians of service calls [us]."""
         count = 100 if self.quick else 1000
-        return dict(self.beside(one, 'ros_caller', str(self._request), str(count)))
+        return dict(self.beside(one, self.seconds, 'ros_caller', str(self._request), str(count)))
 
     def changed_beside(self, one: Running) -> dict[str, list[float]]:
         """Times until changes of the robot are in force [ms], each of them."""
         count = 5 if self.quick else 20
         frame = self.subject.contacts[0]
-        return dict(self.beside(one, 'ros_changer', frame, str(count)))
+        from benchmarks.ros_changer import PAUSE
+
+        # A change would wait for the next joint state, so there must be no pause.
+        seconds = START + 2 * (count + 1) * (PAUSE + PROMPT)
+        return dict(self.beside(one, seconds, 'ros_changer', frame, str(count)))
 
     def start_to_first_output(self, turn: int) -> float:
         """Seconds from the start of the executable to its first gravity torques."""

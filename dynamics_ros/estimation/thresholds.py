@@ -7,10 +7,14 @@ joint can have; what the model leaves unexplained grows with the size of the mot
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dynamics_ros.model import Joint
+from dynamics_ros.multibody.random_configuration import random_configuration
 
 from .noise import NoiseGains
 
@@ -25,10 +29,19 @@ POSTURES = 30
 
 def largest_momentum_noise(robot: Robot, velocity_noise: Vector) -> Vector:
     """Standard deviation (nv) of M v where the robot is most inert, for noise (nv) of v."""
-    rng = np.random.default_rng(0)
-    postures = np.array([robot.random_configuration(rng) for _ in range(POSTURES)])
+    postures = _postures(robot.model.joints, robot.nq)
     momenta = np.square(robot.mass_matrix(postures) * velocity_noise).sum(axis=-1)
     return np.asarray(np.sqrt(momenta.max(axis=0)))
+
+
+@lru_cache(maxsize=4)
+def _postures(joints: tuple[Joint, ...], nq: int) -> Vector:
+    """Random configurations (POSTURES, nq); kept, since robots with another load ask for the same.
+
+    Drawing them takes longer than their mass matrices.
+    """
+    rng = np.random.default_rng(0)
+    return np.array([random_configuration(joints, nq, rng) for _ in range(POSTURES)])
 
 
 def external_torque_noise(

@@ -29,7 +29,7 @@ class Kinematics(KernelMethods):
         Args:
             rng: a NumPy generator, or a seed.
         """
-        return random_configuration(self.model, rng)
+        return random_configuration(self.model.joints, self.nq, rng)
 
     @kernel_method
     def integrate(self, q: ArrayLike, v: ArrayLike) -> Array:

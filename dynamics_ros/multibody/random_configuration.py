@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.model import Model
+from dynamics_ros.model import Joint
 
 
 def random_configuration(
-    model: Model, rng: np.random.Generator | int | None = None
+    joints: Sequence[Joint], nq: int, rng: np.random.Generator | int | None = None
 ) -> NDArray[np.float64]:
-    """A configuration (nq) of a model, uniform within the limits of its joints.
+    """A configuration (nq), uniform within the limits of all joints of a model.
 
     Angles without limits are taken from [-pi, pi], displacements without limits from [-1, 1] m.
 
     Args:
-        model: whose joints.
+        joints: of the model.
+        nq: size of its configurations.
         rng: a NumPy generator, or a seed.
 
     Raises:
@@ -27,8 +30,8 @@ def random_configuration(
         generator = np.random.default_rng(rng)
     except (TypeError, ValueError):
         raise InvalidArgumentError('rng', repr(rng), 'a NumPy generator or a seed') from None
-    q = np.zeros(model.nq)
-    for joint in model.joints:
+    q = np.zeros(nq)
+    for joint in joints:
         if joint.leader is None:
             limits = joint.limits
             q[list(joint.q_indices)] = joint.kind.random(generator, limits.lower, limits.upper)

@@ -273,7 +273,9 @@ class TestStamps:
         assert np.abs(observer.external_torque).max() < 3.0
 
 
-def test_a_payload_that_is_made_known_is_no_step(robot):
+@pytest.mark.parametrize('adjustable', [False, True])
+def test_a_payload_that_is_made_known_is_no_step(robot, adjustable):
+    robot = robot.adjustable(HAND) if adjustable else robot
     loaded = robot.with_payload(HAND, 1.0, (0.0, 0.0, 0.05))
     samples = moving_arm(loaded, 0.8, 1e-3)
     observer = MomentumObserver(robot, effort_sampling='interval', transition_time=0.2)

@@ -26,6 +26,7 @@ from dynamics_ros.nodes.parameters.contact import LocationParameters
 from dynamics_ros.nodes.reporting.rate_limits import RateLimit
 from dynamics_ros.nodes.reporting.results import FaultLog
 from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.robot.kernel_twin import KernelTwin
 from dynamics_ros.nodes.wire.conversions import Array, time_message
 
 SURFACE, FORCE = 'touched_link', 'contact_force'
@@ -52,6 +53,7 @@ class ContactPlace:
         self._settings = settings
         self._faults = faults
         self._worker = Worker('contact_place')
+        self._twin = KernelTwin()  # of the worker's thread
         self._rate = RateLimit()
         self._locator: ContactLocator | None = None
         self._geometry = ContactGeometry({}, (), 'no collision geometry has been read yet')
@@ -85,8 +87,7 @@ class ContactPlace:
             geometry = self._geometry
             if made_of != self._made_of:
                 geometry = ContactGeometry.read(pipeline.robot, *made_of, check)
-            # A twin: kernels for every link are this thread's own, and go with it.
-            twin = pipeline.robot.with_gravity(tuple(pipeline.robot.model.gravity))
+            twin = self._twin.of(pipeline.robot)  # for every link it has kernels
             locator = geometry.locator(twin, noise, settings.friction)
             locator.compile(check)
             return locator, geometry

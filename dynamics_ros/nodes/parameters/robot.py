@@ -34,7 +34,7 @@ class GravitySourceParameters:
     )
     least_angle: float = parameter(
         0.01,
-        'Tilt from which the robot is built anew, at most twice a second',
+        'Tilt from which another gravity is put in force, at most ten times a second',
         unit='rad',
         minimum=1e-4,
         read_only=True,

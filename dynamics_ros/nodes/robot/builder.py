@@ -109,7 +109,6 @@ class RobotBuilder:
         self._worker = Worker('robot_builder')
         self._waiting: OrderedDict[str, tuple[Edit, Future[None], bool]] = OrderedDict()
         self._latest: tuple[RobotRequest, Robot, RobotDescription] | None = None
-        self._base: tuple[RobotRequest, Robot, RobotDescription] | None = None
         self._running = False
 
     @property
@@ -177,26 +176,35 @@ class RobotBuilder:
         """The robot with gravity and payload; the one before where nothing of it has changed."""
         if self._latest is not None and self._latest[0] == request:
             return self._latest[1:]
-        robot, description = self._base_robot(request)
+        robot, description = self._similar_robot(request)
         payload = request.payload
         if tuple(robot.model.gravity) != request.gravity:
             robot = robot.with_gravity(request.gravity)
-        if payload.mass:
-            robot = robot.with_payload(
-                payload.frame, payload.mass, payload.center_of_mass, payload.inertia_matrix()
-            )
+        robot = robot.with_payload(
+            payload.frame if payload.mass else None,
+            payload.mass,
+            payload.center_of_mass,
+            payload.inertia_matrix(),
+        )
         self._latest = (request, robot, description)
         return robot, description
 
-    def _base_robot(self, request: RobotRequest) -> tuple[Robot, RobotDescription]:
-        """The robot without payload, read again only when what it is read from has changed."""
-        key = replace(request, payload=PayloadRequest(), gravity=RobotRequest.gravity)
-        if self._base is None or self._base[0] != key:
-            description = read_description(request.description)
-            locked = dict(zip(request.locked_names, request.locked_positions, strict=True))
-            model = build_model(description, request.root_joint, request.gravity, locked)
-            self._base = (key, Robot(model, request.backend), description)
-        return self._base[1], self._base[2]
+    def _similar_robot(self, request: RobotRequest) -> tuple[Robot, RobotDescription]:
+        """One of the same description, read again only when what it is read from has changed.
+
+        Robots with another gravity or payload at the tool, or at a frame that had one before, share
+        their kernels: nothing is compiled for them.
+        """
+        if self._latest is not None and _without_load(self._latest[0]) == _without_load(request):
+            return self._latest[1:]
+        description = read_description(request.description)
+        locked = dict(zip(request.locked_names, request.locked_positions, strict=True))
+        model = build_model(description, request.root_joint, request.gravity, locked)
+        return Robot(model, request.backend).adjustable(tool_frame(description)), description
+
+
+def _without_load(request: RobotRequest) -> RobotRequest:
+    return replace(request, payload=PayloadRequest(), gravity=RobotRequest.gravity)
 
 
 def read_description(text: str) -> RobotDescription:

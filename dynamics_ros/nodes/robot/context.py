@@ -320,7 +320,7 @@ class RobotContext:
         # The poses of a base wait elsewhere: old joint states would be answered with one of them.
         self.input.backlog.whole = MOMENT if buffer.has_base else CATCH_UP
         self.begin_epoch()
-        self._requests.forget()
+        self._requests.adopt(built.robot)
         self._name()
         self.state = buffer.state()
         for component, prepared in zip(self.components, built.prepared, strict=True):

@@ -27,8 +27,8 @@ OLDEST = 2.0
 """s that a transform may be old by its stamp, and that an IMU may tell nothing of use; the gravity
 that was told last stays in force."""
 
-APART = 0.5
-"""s at least between two changes: each makes another robot, whose kernels take a while."""
+APART = 0.1
+"""s at least between two changes: estimators take some time to go over to another gravity."""
 
 
 class GravityFollower:

@@ -15,6 +15,8 @@ from dynamics_ros.multibody.large_robots import check_kernels
 from dynamics_ros.nodes.app.worker import Worker
 from dynamics_ros.robot import Robot
 
+from .kernel_twin import KernelTwin
+
 Answer = TypeVar('Answer')
 
 MAX_KERNELS = 128
@@ -77,8 +79,8 @@ class RequestKernels:
     """Computes requests: at once when their kernels are there, else in a thread.
 
     A node makes the kernels of what is configured for its robot. Requests may name every other
-    frame and every set of frames: their kernels belong to a twin of the robot, which is replaced
-    by a fresh one when it has too many.
+    frame and every set of frames: their kernels belong to a twin of the robot, which is replaced by
+    a fresh one when it has too many.
     """
 
     def __init__(self, warm_up: WarmUp, resume: Callable[[], object]) -> None:
@@ -91,8 +93,7 @@ class RequestKernels:
         self._warm_up = warm_up
         self._resume = resume
         self._worker = Worker('request_kernels')
-        self._robot: Robot | None = None
-        self._twin: Robot | None = None
+        self._twin = KernelTwin()
 
     async def compute(
         self,
@@ -129,9 +130,9 @@ class RequestKernels:
         finally:
             self._warm_up.release(executor)
 
-    def forget(self) -> None:
-        """Let go of the robot before: another one is in force."""
-        self._robot = self._twin = None
+    def adopt(self, robot: Robot) -> None:
+        """Take over another robot; of one with another load alone the kernels stay."""
+        self._twin.follow(robot)
 
     def _home(self, robot: Robot, needed: frozenset[str]) -> Robot:
         if robot.has_kernels(needed):
@@ -139,16 +140,7 @@ class RequestKernels:
         # Those without options are few, and soon there anyway.
         if all(name.endswith('()') for name in needed - robot.kernels.keys()):
             return robot
-        if self._robot is not robot or self._twin is None:
-            self._robot, self._twin = robot, _twin_of(robot)
-        elif (
-            not self._twin.has_kernels(needed)
-            and len(needed | self._twin.kernels.keys()) > MAX_KERNELS
-        ):
-            self._twin = _twin_of(robot)
-        return self._twin
-
-
-def _twin_of(robot: Robot) -> Robot:
-    """The same robot without kernels."""
-    return robot.with_gravity(tuple(robot.model.gravity))
+        twin = self._twin.of(robot)
+        if not twin.has_kernels(needed) and len(needed | twin.kernels.keys()) > MAX_KERNELS:
+            self._twin.forget()
+        return self._twin.of(robot)

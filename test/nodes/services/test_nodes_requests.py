@@ -93,6 +93,29 @@ def test_requests_for_ever_new_frames_are_answered_and_bounded(robot, compute, m
     assert max(counts) == 3
 
 
+def test_another_load_keeps_the_kernels_of_requests_and_another_robot_does_not(robot, compute):
+    arm = robot.adjustable(robot.frame_names[-1])
+    frame, q = robot.frame_names[2], np.full(robot.nq, 0.3)
+    asked = [kernel('jacobian', frame, 'local'), kernel('gravity_of', 'wrist_pitch')]
+
+    def torques(home):
+        home.jacobian(q, frame, 'local')
+        return home.kernel('gravity_of', 'wrist_pitch')(q)
+
+    others = {
+        arm: False,
+        arm.with_gravity((1.0, 0.0, -9.0)): True,
+        arm.with_payload(robot.frame_names[-1], 2.0): True,
+        robot.adjustable(robot.frame_names[-1]): False,
+    }
+    for other, kept in others.items():
+        answer, at_once = compute(other, asked, torques)
+        assert at_once is kept
+        wrist = other.joint_v_indices['wrist_pitch']
+        assert_allclose(answer, [other.gravity(q)[wrist]], atol=1e-12)
+        assert kernel('jacobian', frame, 'local') not in other.kernels
+
+
 def test_a_request_for_more_frames_than_are_kept_is_quick_the_second_time(
     robot, compute, monkeypatch
 ):

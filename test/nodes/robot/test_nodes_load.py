@@ -1,0 +1,166 @@
+"""Other gravities and payloads of the running robot: in force soon, and nothing is compiled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('llvmlite')
+
+from numpy.testing import assert_allclose
+from ros_harness import client, description, running
+from sensor_msgs.msg import JointState
+
+from dynamics_ros import Robot
+from dynamics_ros_msgs.msg import ContactState, Result
+from dynamics_ros_msgs.srv import ComputeForwardKinematics, SetGravity, SetPayload
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+DOMAIN = 110
+
+ROBOT = Robot.from_urdf(description(), backend='python')  # what is compiled is the nodes'
+NAMES = list(ROBOT.joint_names)
+Q = np.array([0.3, -0.5, 0.2, 1.1, -0.4, 0.7, 0.1])
+ZERO = np.zeros(7)
+TOOL, ELSEWHERE = ROBOT.frame_names[-1], ROBOT.body_names[3]
+CHANGES = 50
+ROUNDS = 15
+
+
+@pytest.fixture(scope='module')
+def cache(tmp_path_factory):
+    """Where the nodes keep what they compile."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp('cache')
+        patch.setenv('XDG_CACHE_HOME', str(folder))
+        patch.setenv('DYNAMICS_ROS_CACHE', 'on')
+        yield folder
+
+
+@pytest.fixture(scope='module')
+def ros(cache):
+    with (
+        running('dynamics_ros', DOMAIN, {'robot_description': description()}),
+        client(DOMAIN) as one,
+    ):
+        one.torques = one.listen(JointState, '/dynamics_node/gravity_torques', 100)
+        one.contacts = one.listen(ContactState, '/contact_node/contact_state', 100)
+        one.tilt, one.load = 0.0, (TOOL, 0.0)
+        one.wait_for(lambda: one.torques, meanwhile=lambda: tell(one, ROBOT))
+        settle(one, cache)
+        yield one
+
+
+def compiled(cache: Path) -> set[Path]:
+    return set(cache.rglob('*.kernel'))
+
+
+def settle(ros, cache):
+    """Wait until all is compiled that a node compiles once, whatever its load is."""
+    for number in range(ROUNDS):
+        before = compiled(cache)
+        robot = change(ros, number)
+        for _ in range(2):
+            ros.wait_for_report('dynamics_node', meanwhile=lambda robot=robot: tell(ros, robot))
+        if number and compiled(cache) == before:
+            return
+    pytest.fail('every change compiles something')
+
+
+def tell(ros, robot):
+    """Say that a robot of that load stands still."""
+    ros.publish_joint_state(ros.joint_state(NAMES, Q, ZERO, robot.gravity(Q)))
+
+
+def put_gravity(ros, tilt):
+    """Have gravity lean by x m/s^2."""
+    request = SetGravity.Request()
+    request.gravity.vector.x, request.gravity.vector.z = tilt, -9.81
+    response = ros.call(SetGravity, '/dynamics_node/set_gravity', request)
+    assert response.result.code == Result.SUCCESS, response.result.message
+    ros.tilt = tilt
+
+
+def put_payload(ros, mass, frame=TOOL):
+    """Have a point mass at the origin of a frame."""
+    request = SetPayload.Request()
+    request.payload.header.frame_id, request.payload.inertia.m = frame, mass
+    response = ros.call(SetPayload, '/dynamics_node/set_payload', request)
+    assert response.result.code == Result.SUCCESS, response.result.message
+    ros.load = frame, mass
+
+
+def in_force(ros):
+    """The robot that the node has been told of."""
+    return ROBOT.with_gravity((ros.tilt, 0.0, -9.81)).with_payload(*ros.load)
+
+
+def change(ros, number):
+    """Change gravity and payload in turn; the robot that is meant."""
+    if number % 2:
+        put_gravity(ros, 0.01 * number)
+    else:
+        put_payload(ros, 0.5 + 0.02 * number)
+    return in_force(ros)
+
+
+def test_changes_of_gravity_and_payload_compile_nothing(ros, cache):
+    before = compiled(cache)
+    assert before, 'nothing was compiled: the test looks at the wrong place'
+    for number in range(1, CHANGES + 1):
+        robot = change(ros, number)
+        wanted = robot.gravity(Q)
+        ros.wait_for(
+            lambda wanted=wanted: ros.torques and abs(ros.torques[-1].effort - wanted).max() < 1e-9,
+            meanwhile=lambda robot=robot: tell(ros, robot),
+        )
+    assert compiled(cache) == before
+
+
+def test_what_is_announced_is_no_contact_any_more(ros):
+    """Estimates go over to another payload; nothing of it is taken for a contact."""
+    put_gravity(ros, 0.0)
+    for mass in (3.0, 0.5):
+        seen = []
+        for announced in (False, True):
+            if announced:
+                put_payload(ros, mass)
+            robot = ROBOT.with_payload(TOOL, mass)
+            wanted = ContactState.NONE if announced else ContactState.CONTACT
+            ros.contacts.clear()
+            ros.wait_for(
+                lambda wanted=wanted: ros.contacts and ros.contacts[-1].state == wanted,
+                meanwhile=lambda robot=robot: tell(ros, robot),
+            )
+            seen.append(ros.contacts[-1].state)
+        assert seen == [ContactState.CONTACT, ContactState.NONE]
+
+
+def test_a_payload_elsewhere_compiles_once(ros, cache):
+    for number in range(ROUNDS):
+        before = compiled(cache)
+        put_payload(ros, 1.0 + 0.1 * number, ELSEWHERE)
+        robot = in_force(ros)
+        for _ in range(2):
+            ros.wait_for_report('dynamics_node', meanwhile=lambda robot=robot: tell(ros, robot))
+        assert_allclose(ros.torques[-1].effort, robot.gravity(Q), atol=1e-9)
+        if number and compiled(cache) == before:
+            return
+    pytest.fail('every change compiles something')
+
+
+def test_requests_for_other_frames_keep_their_kernels(ros, cache):
+    """Those that are not configured: their kernels are compiled for the first request only."""
+    request = ComputeForwardKinematics.Request(frames=[ROBOT.body_names[2]])
+    name = '/kinematics_node/compute_forward_kinematics'
+    for number in range(3):
+        change(ros, number)
+        response = ros.call(ComputeForwardKinematics, name, request)
+        assert response.result.code == Result.SUCCESS
+        if not number:
+            before = compiled(cache)
+    assert compiled(cache) == before
