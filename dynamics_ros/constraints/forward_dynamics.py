@@ -12,13 +12,17 @@ from dynamics_ros.multibody.linear_systems import Array, apply, transposed
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .jacobian import constraint_bias, constraint_jacobian
-from .kinds import Constraints
+from .kinds import ClosedLoop, Constraints, Contact, constraint_list
 from .solve import solve_constrained
 
 CONTRADICTION = (
     'no acceleration keeps all constraints: rows that depend on each other demand different things,'
     ' as when v breaks a contact; support_projector(...) @ v keeps them'
 )
+
+INDEPENDENT = 1e-6
+"""Length of an orthogonalized row, relative to the longest, above which rows are independent for
+sure; below it ranks are decided by singular values."""
 
 
 def constrained_forward_dynamics(
@@ -43,10 +47,22 @@ def constrained_forward_dynamics(
         InfeasibleError: constraints that contradict each other.
         SingularError: a joint moves nothing that has mass or inertia.
     """
+    constraints = constraint_list(contacts)
+    # A class derived from one of these may have a Jacobian of its own.
+    known = [x for x in constraints if type(x) is Contact or type(x) is ClosedLoop]
+    if len(known) == len(constraints):
+        names = [name for x in known for name in x.key]
+        points = np.array([x.points for x in known]).reshape(-1, 2, 3)
+        a, forces, pivots = robot.kernel('constrained_forward_dynamics', *names).call(
+            q, v, tau, points
+        )
+        largest = pivots.max(axis=-1, initial=0.0, keepdims=True)
+        if (pivots > INDEPENDENT * largest).all():
+            return a, forces
     q, v, tau = finite_together(q=(q, robot.nq), v=(v, robot.nv), tau=(tau, robot.nv))
     force = tau - robot.nonlinear_effects(q, v)
-    J = constraint_jacobian(robot, q, contacts)
-    target = -constraint_bias(robot, q, v, contacts)
+    J = constraint_jacobian(robot, q, constraints)
+    target = -constraint_bias(robot, q, v, constraints)
     return solve_constrained(robot.mass_matrix(q), J, force, target, CONTRADICTION)
 
 

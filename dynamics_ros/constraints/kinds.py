@@ -68,6 +68,16 @@ class Contact:
         """3 of a point, 6 of a surface."""
         return CONTACT_ROWS[self.kind]
 
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Kind and frame, as options of a kernel."""
+        return self.kind, self.frame
+
+    @property
+    def points(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The point in its frame, and one that nothing reads."""
+        return self.point, ORIGIN
+
     def jacobian(self, robot: RigidBodySystem, q: Array) -> Array:
         """Contact Jacobian (..., rows, nv), in root axes."""
         return point_jacobian(robot, q, self.frame, self.point)[..., : self.rows, :]
@@ -109,6 +119,16 @@ class ClosedLoop:
     def rows(self) -> int:
         """3 of a position, 6 of a pose."""
         return LOOP_ROWS[self.kind]
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Kind and frames, as options of a kernel."""
+        return self.kind, self.frame, self.other
+
+    @property
+    def points(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The points in their frames."""
+        return self.point, self.other_point
 
     def jacobian(self, robot: RigidBodySystem, q: Array) -> Array:
         """Difference of the Jacobians ([RD] eq. 2.154) (..., rows, nv), in root axes."""

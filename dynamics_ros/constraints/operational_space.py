@@ -7,12 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_ros.errors import InvalidArgumentError, RankDeficientError
-from dynamics_ros.multibody.arguments import finite_together
-from dynamics_ros.multibody.linear_systems import Array, apply, rank, transposed
+from dynamics_ros.errors import InvalidArgumentError, RankDeficientError, SingularError
+from dynamics_ros.multibody.linear_systems import RANK_TOLERANCE, Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
-
-from .solve import whitened
 
 ALL_ROWS = (0, 1, 2, 3, 4, 5)
 
@@ -36,24 +33,40 @@ def operational_space(
         RankDeficientError: the joints cannot move the frame in all rows; there is no Lambda.
         SingularError: a joint moves nothing that has mass or inertia.
     """
+    kernel = robot.kernel('operational_space', frame, row_digits(rows))
+    Lambda, mu, p, pivots = kernel.call(q, v)
+    check_rank(frame, pivots)
+    return Lambda, mu, p
+
+
+def row_digits(rows: Sequence[int]) -> str:
+    """Rows of a Jacobian as an option of a kernel.
+
+    Raises:
+        InvalidArgumentError: none, one that there is not, or one twice.
+    """
     chosen = list(rows)
     if not chosen or len(set(chosen)) < len(chosen) or not set(chosen) <= set(ALL_ROWS):
         raise InvalidArgumentError('rows', repr(rows), f'different numbers of {ALL_ROWS}')
-    q, v = finite_together(q=(q, robot.nq), v=(v, robot.nv))
-    J = robot.jacobian(q, frame)[..., chosen, :]
-    bias = robot.frame_acceleration(q, v, np.zeros(robot.nv), frame)[..., chosen]
-    g = robot.gravity(q)
-    b = robot.nonlinear_effects(q, v) - g
-    L, W = whitened(robot.mass_matrix(q), J)
-    found = int(np.min(rank(W), initial=len(chosen)))
-    if found < len(chosen):
+    return ''.join(str(int(row)) for row in chosen)
+
+
+def check_rank(frame: str, pivots: Array) -> None:
+    """Refuse a Jacobian whose rows depend on each other.
+
+    Args:
+        frame: whose Jacobian.
+        pivots: (..., m) lengths of its orthogonalized rows in the metric of M^-1.
+
+    Raises:
+        RankDeficientError: a row depends on those before it.
+        SingularError: the lengths are no numbers.
+    """
+    if not np.isfinite(pivots).all():
+        raise SingularError('mass matrix', 'a joint moves nothing that has mass or inertia')
+    needed = pivots.shape[-1]
+    counted = pivots > RANK_TOLERANCE * pivots.max(axis=-1, keepdims=True)
+    found = int(counted.sum(axis=-1).min(initial=needed))
+    if found < needed:
         advice = 'move away from the singularity or choose fewer rows'
-        raise RankDeficientError(f'Jacobian of {frame!r}', found, len(chosen), advice)
-    # (W^T W)^-1 by the triangle of W: the product has the square of its condition.
-    triangle = np.linalg.inv(np.linalg.qr(W, mode='r'))
-    Lambda = np.asarray(triangle @ transposed(triangle), dtype=np.float64)
-    # Lambda J M^-1 = Lambda W^T L^-1, the transposed dynamically consistent inverse of J.
-    M_inverse_Jt = np.asarray(np.linalg.solve(transposed(L), W), dtype=np.float64)
-    J_bar = Lambda @ transposed(M_inverse_Jt)
-    mu = apply(J_bar, b) - apply(Lambda, bias)
-    return Lambda, mu, apply(J_bar, g)
+        raise RankDeficientError(f'Jacobian of {frame!r}', found, needed, advice)

@@ -3,6 +3,14 @@
 from dynamics_ros.multibody.pose_error import pose_error
 
 from .hierarchy import HierarchySolution, Level, solve_hierarchy
+from .impedance import (
+    ImpedanceController,
+    ImpedanceGains,
+    ImpedanceState,
+    ImpedanceStep,
+    ImpedanceTarget,
+    joint_ranges,
+)
 from .joint_space import inverse_dynamics_control, joint_impedance, oscillator_gains
 from .joint_stop import JointCommand, JointStop
 from .kinematic import support_consistent_velocity, tracking_twist, trajectory_velocity
@@ -27,6 +35,11 @@ from .whole_body import WholeBodyMotion, WholeBodyProblem
 
 __all__ = [
     'HierarchySolution',
+    'ImpedanceController',
+    'ImpedanceGains',
+    'ImpedanceState',
+    'ImpedanceStep',
+    'ImpedanceTarget',
     'JointCommand',
     'JointStop',
     'Level',
@@ -37,6 +50,7 @@ __all__ = [
     'damped_pseudo_inverse',
     'inverse_dynamics_control',
     'joint_impedance',
+    'joint_ranges',
     'motion_torques',
     'null_space_projector',
     'operational_space_torques',

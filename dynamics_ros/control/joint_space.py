@@ -5,13 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_ros.multibody.arguments import (
-    check_not_negative,
-    check_positive,
-    finite_together,
-    finite_vectors,
-    per_entry,
-)
+from dynamics_ros.multibody.arguments import check_not_negative, check_positive, per_entry
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
@@ -53,8 +47,10 @@ def joint_impedance(
         damping: [Nms/rad or Ns/m], one number or (nv).
         compensate_gravity: without it the robot sags until the springs carry it ([RD] eq. 3.74).
     """
-    springs = _feedback(robot, q, v, target_q, target_v, stiffness, damping)
-    return np.asarray(springs + robot.gravity(q)) if compensate_gravity else springs
+    k_p, k_d = _gains(robot, stiffness, damping)
+    law = robot.kernel('joint_impedance').call
+    tau, springs = law(q, v, target_q, target_v, k_p, k_d)
+    return np.asarray(tau if compensate_gravity else springs)
 
 
 def inverse_dynamics_control(
@@ -74,27 +70,14 @@ def inverse_dynamics_control(
         stiffness, damping: [1/s^2], [1/s], one number or (nv); ``oscillator_gains`` gives them.
         target_a: (..., nv) feed-forward acceleration; None is 0.
     """
-    a = _feedback(robot, q, v, target_q, target_v, stiffness, damping)
-    if target_a is not None:
-        a = a + finite_vectors('target_a', target_a, robot.nv)
-    return robot.inverse_dynamics(q, v, a)
+    k_p, k_d = _gains(robot, stiffness, damping)
+    wanted = np.zeros(robot.nv) if target_a is None else target_a
+    law = robot.kernel('inverse_dynamics_control').call
+    return np.asarray(law(q, v, target_q, target_v, wanted, k_p, k_d))
 
 
-def _feedback(
-    robot: RigidBodySystem,
-    q: ArrayLike,
-    v: ArrayLike,
-    target_q: ArrayLike,
-    target_v: ArrayLike,
-    stiffness: ArrayLike,
-    damping: ArrayLike,
-) -> Array:
-    k_p = per_entry('stiffness', stiffness, robot.nv, least=0.0)
-    k_d = per_entry('damping', damping, robot.nv, least=0.0)
-    q, v, target_q, target_v = finite_together(
-        q=(q, robot.nq),
-        v=(v, robot.nv),
-        target_q=(target_q, robot.nq),
-        target_v=(target_v, robot.nv),
+def _gains(robot: RigidBodySystem, stiffness: ArrayLike, damping: ArrayLike) -> tuple[Array, Array]:
+    return (
+        per_entry('stiffness', stiffness, robot.nv, least=0.0),
+        per_entry('damping', damping, robot.nv, least=0.0),
     )
-    return np.asarray(k_p * robot.difference(q, target_q) + k_d * (target_v - v))

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_ros.constraints import operational_space
+from dynamics_ros.constraints.operational_space import check_rank, row_digits
 from dynamics_ros.multibody.arguments import boolean_mask, finite_arrays, finite_together
-from dynamics_ros.multibody.linear_systems import Array, apply, transposed
+from dynamics_ros.multibody.linear_systems import Array, transposed
 from dynamics_ros.multibody.pose_error import pose_error
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
@@ -59,12 +59,10 @@ def motion_torques(
     Raises:
         RankDeficientError: the joints cannot move the frame in all rows.
     """
-    q, v, wanted = finite_together(
-        q=(q, robot.nq), v=(v, robot.nv), acceleration=(acceleration, len(rows))
-    )
-    Lambda, mu, p = operational_space(robot, q, v, frame, rows)
-    J = robot.jacobian(q, frame)[..., list(rows), :]
-    return apply(transposed(J), apply(Lambda, wanted) + mu + p)
+    kernel = robot.kernel('motion_torques', frame, row_digits(rows))
+    tau, pivots = kernel.call(q, v, acceleration)
+    check_rank(frame, pivots)
+    return np.asarray(tau)
 
 
 def selection_matrices(free: Sequence[bool], rotation: ArrayLike) -> tuple[Array, Array]:
@@ -104,15 +102,8 @@ def operational_space_torques(
     Raises:
         RankDeficientError: the joints cannot move the frame in all six directions.
     """
-    q, v, acceleration, wrench, rotation = finite_together(
-        q=(q, robot.nq),
-        v=(v, robot.nv),
-        acceleration=(acceleration, 6),
-        wrench=(wrench, 6),
-        rotation=(rotation, 3, 3),
-    )
-    Lambda, mu, p = operational_space(robot, q, v, frame)
-    S_M, S_F = selection_matrices(free, rotation)
-    motion = apply(Lambda @ S_M, acceleration)
-    push = apply(S_F, wrench)
-    return apply(transposed(robot.jacobian(q, frame)), motion - push + mu + p)
+    moving = boolean_mask('free', free, 6).astype(float)
+    kernel = robot.kernel('operational_space_torques', frame)
+    tau, pivots = kernel.call(q, v, acceleration, wrench, moving, rotation)
+    check_rank(frame, pivots)
+    return np.asarray(tau)

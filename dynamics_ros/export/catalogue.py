@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from dynamics_ros.algorithms.jacobian import REFERENCES
 from dynamics_ros.errors import InvalidArgumentError
@@ -10,8 +10,9 @@ from dynamics_ros.model import Model
 from dynamics_ros.multibody.definitions import DEFINITIONS, Key
 from dynamics_ros.multibody.definitions.definition import DEFAULT_REFERENCE, Options
 
-CATALOGUE = {name: x for name, x in DEFINITIONS.items() if not x.internal}
-"""Definitions by name. The others serve solvers and observers, whose state is in Python."""
+CATALOGUE = {name: x for name, x in DEFINITIONS.items() if not x.internal or x.inputs is not None}
+"""Definitions by name: methods of a robot and laws of control. The others serve solvers and
+observers, whose state is in Python."""
 
 
 def usages() -> dict[str, str]:
@@ -36,11 +37,16 @@ def key_of(text: str, model: Model) -> Key:
     if kind is Options.FRAME_AND_REFERENCE and len(options) == 1:
         options.append(DEFAULT_REFERENCE)
     count = {Options.NONE: 0, Options.FRAME: 1, Options.FRAME_AND_REFERENCE: 2}.get(kind)
+    if kind in (Options.FRAME_AND_ROWS, Options.HELD) and not options:
+        count = 1
     if count not in (None, len(options)):
         raise InvalidArgumentError('kernels', repr(text), name + kind.value)
     if kind is Options.PRESCRIBED:
         _check_indices(text, options, model)
-    else:
+    elif kind is Options.FRAME_AND_ROWS:
+        _check_rows(text, options[1:])
+        model.frame(options[0])
+    elif kind is not Options.HELD:
         for frame in options[:1] if definition.names_a_frame else options:
             model.frame(frame)
     if kind is Options.FRAME_AND_REFERENCE and options[1] not in REFERENCES:
@@ -54,3 +60,9 @@ def _check_indices(text: str, options: Iterable[str], model: Model) -> None:
             raise InvalidArgumentError(
                 'kernels', repr(text), f'indices of v, from 0 to {model.nv - 1}'
             )
+
+
+def _check_rows(text: str, options: Sequence[str]) -> None:
+    rows = options[0] if options else '0'
+    if len(options) > 1 or not rows or len(set(rows)) < len(rows) or not set(rows) <= set('012345'):
+        raise InvalidArgumentError('kernels', repr(text), 'different digits from 0 to 5 as rows')

@@ -124,7 +124,7 @@ def _meaning(function: Function, robot: Robot) -> Iterator[str]:
     name, *options = function.key
     traced, definition = function.trace, DEFINITIONS[name]
     yield f'{definition.summary[0].upper()}{definition.summary[1:]}.'
-    if definition.options is Options.FRAME:
+    if definition.options in (Options.FRAME, Options.FRAME_AND_ROWS):
         yield f'Frame: {options[0]}.'
     elif definition.options is Options.FRAME_AND_REFERENCE:
         yield f'Frame: {options[0]}. Reference: {options[1]}.'
@@ -135,7 +135,7 @@ def _meaning(function: Function, robot: Robot) -> Iterator[str]:
     if definition.may_be_singular:
         yield 'Where the mass matrix is singular, results are infinite or NaN.'
     for i, (x, c_name) in enumerate(zip(traced.inputs, function.code.inputs, strict=True)):
-        meaning = INPUTS.get(x.name)
+        meaning = INPUTS.get(x.name) or (definition.inputs or {}).get(x.name)
         if meaning is None:
             frame = options[i - len(traced.inputs)]
             meaning = f'force [N] and torque [N m] of the environment on {frame}, in that frame'

@@ -42,6 +42,8 @@ def every_kernel(robot):
     """Each kernel once, those with frames on the last one."""
     frame = robot.frame_names[-1]
     for name, definition in CATALOGUE.items():
+        if definition.internal:
+            continue  # laws of control, which test/control exports
         if robot.nv == 0 and ('center' in name or 'centroidal' in name or 'com_' in name):
             continue  # nothing moves
         yield f'{name}:{frame}' if definition.names_a_frame else name
@@ -211,6 +213,11 @@ class TestErrors:
             (['gravity:tool0'], "'gravity:tool0'; expected gravity"),
             (['jacobian:tool0:base'], r'expected a reference of .*local_world_aligned'),
             (['hybrid_dynamics:7'], 'indices of v, from 0 to 6'),
+            (['motion_torques'], r'expected motion_torques:FRAME\[:ROWS]'),
+            (['motion_torques:tool0:06'], 'different digits from 0 to 5'),
+            (['motion_torques:tool0:00'], 'different digits from 0 to 5'),
+            (['constrained_forward_dynamics:glued:tool0'], 'expected a kind of'),
+            (['constrained_forward_dynamics:pose:tool0'], 'its frame or its two frames'),
             (['hybrid_dynamics:-1'], 'indices of v, from 0 to 6'),
         ],
     )

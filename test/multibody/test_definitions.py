@@ -43,6 +43,13 @@ INTERNAL = {
     'contact_wrenches': ('3', 'tool0', '', 'tool0', ''),
     'felt_feet': ('tool0',),
     'resting_feet': ('tool0',),
+    'joint_impedance': (),
+    'inverse_dynamics_control': (),
+    'operational_space': ('tool0',),
+    'motion_torques': ('tool0', '012'),
+    'operational_space_torques': ('tool0',),
+    'constrained_forward_dynamics': ('point', 'tool0'),
+    'impedance_step': ('tool0',),
     'inverse_kinematics_search': ('tool0',),
     'inverse_kinematics_check': ('tool0',),
 }
@@ -79,6 +86,13 @@ def test_every_output_of_a_kernel_is_explained(robot, name):
     else:
         assert list(DEFINITIONS[name].outputs) == outputs
         assert all(DEFINITIONS[name].outputs.values())
+
+
+@pytest.mark.parametrize('name', [x for x in INTERNAL if DEFINITIONS[x].inputs is not None])
+def test_every_input_of_a_law_is_explained(robot, name):
+    inputs = define(robot.model, (name, *INTERNAL[name])).inputs
+    assert set(DEFINITIONS[name].inputs) | set(INPUTS) >= set(inputs)
+    assert set(DEFINITIONS[name].inputs) <= set(inputs)
 
 
 def test_every_quantity_is_a_method_or_internal():

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dynamics_ros.model import Model
 
 from .contact import CONTACT
+from .control import CONTROL
 from .definition import Definition, Formula, Key
 from .derivatives import DERIVATIVES
 from .dynamics import DYNAMICS
@@ -26,6 +27,7 @@ DEFINITIONS: dict[str, Definition] = {
     **DERIVATIVES,
     **MASS_DISTRIBUTION,
     **CONTACT,
+    **CONTROL,
     **INVERSE_KINEMATICS,
 }
 """Every quantity by its name."""

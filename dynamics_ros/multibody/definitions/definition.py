@@ -57,6 +57,10 @@ class Options(Enum):
     """Frames: on each acts a wrench, which is one more input, force [N] then torque [Nm] in it."""
     PRESCRIBED = '[:INDEX...]'
     """Indices of the velocities whose acceleration is given."""
+    FRAME_AND_ROWS = ':FRAME[:ROWS]'
+    """A frame, then the digits of the rows of its Jacobian that count, 0 to 5."""
+    HELD = ':KIND:FRAME[:FRAME]...'
+    """Constraints: 'point' or 'surface' and a frame, 'position' or 'pose' and two frames."""
     OTHER = '[:OPTION...]'
     """Options that the function that makes the formula explains."""
 
@@ -81,8 +85,10 @@ class Definition:
         options: what a key has after the name.
         may_be_singular: whether it divides by pivots of the mass matrix, which a joint that moves
             neither mass nor inertia makes zero.
-        internal: whether it serves a solver, an estimator or a node; the others are methods of
-            ``RigidBodySystem`` under the same name.
+        internal: whether it serves a solver, an estimator, a node or a controller; the others are
+            methods of ``RigidBodySystem`` under the same name.
+        inputs: the meaning of inputs that are not in ``INPUTS``, of a law of control, which is
+            exported like the methods; None of what else is internal.
     """
 
     formula: Callable[..., Formula]
@@ -91,6 +97,7 @@ class Definition:
     options: Options = Options.NONE
     may_be_singular: bool = False
     internal: bool = False
+    inputs: Mapping[str, str] | None = None
 
     @property
     def names_a_frame(self) -> bool:

@@ -1,0 +1,353 @@
+"""One step of a Cartesian impedance controller: from a state and a target to torques.
+
+The tool behaves as its own task inertia Lambda on a spring and a damper ([Hogan1985], [Ott2008]),
+
+    tau = J^T (F + Lambda (w-dot* - J-dot v)) + N^T tau_0 + tau_limits + C v + g + friction,
+    F = R_K (K e + D e-dot) - wrench*,     N^T = 1 - J^T Lambda J M^-1,
+
+with e and e-dot the pose and twist that are missing, in axes R_K, and tau_0 springs and dampers to
+a posture. N^T lets torques pass that do not accelerate the tool ([Khatib1987]). What follows the
+law holds whatever was asked for, in this order: the energy tank, the largest torque, the guard of
+the joints' ranges, the largest torque again, and the largest torque rate.
+
+Inputs are not trusted. A state that is no number is answered by the last gravity torques, a target
+or gain that is none by braking; `FLAGS` tells. The torque and its rate are within their limits in
+every case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dynamics_ros.algorithms.configuration import difference, neutral
+from dynamics_ros.algorithms.forward_kinematics import frame_pose
+from dynamics_ros.algorithms.gravity import gravity_torques
+from dynamics_ros.algorithms.inverse_dynamics import nonlinear_effects
+from dynamics_ros.algorithms.joint_friction import friction_torque
+from dynamics_ros.algorithms.linear_algebra.matrices import transposed
+from dynamics_ros.algorithms.linear_algebra.solve import dot, factorize, solve_factorized
+from dynamics_ros.algorithms.mass_matrix import mass_matrix
+from dynamics_ros.model import Frame, Model
+from dynamics_ros.spatial import Matrix3, Scalar, log_matrix, transform_of_rows
+from dynamics_ros.spatial.scalar import where_less
+
+from .energy_tank import level_after, valve
+from .joint_limits import guarded, limit_torques
+from .task_inertia import BoundedInertia
+from .task_space import Rows, frame_rows, turned, turned_back
+from .torque_limits import largest_torques, limited_rates, within
+from .validity import (
+    LARGEST,
+    any_differs,
+    at_least,
+    at_most,
+    between,
+    excess_of,
+    if_valid,
+    unless_between,
+    unless_rotation,
+)
+
+Values = Sequence[Scalar]
+
+JOINT_GAINS = (
+    *('posture_stiffness', 'posture_damping', 'lower', 'upper', 'margin', 'limit_stiffness'),
+    *('guard_rate', 'max_torque', 'max_torque_rate', 'viscous', 'coulomb', 'stribeck'),
+    *('friction_velocity', 'stribeck_velocity'),
+)
+"""Rows of the gains of joints, one value a velocity each."""
+
+FORCE_GAINS = ('selected', 'proportional', 'integral', 'integral_limit')
+"""Rows of the gains of closed-loop force, along x y z and around x y z of the axes."""
+
+SETTINGS = ('axes_of_tool', 'length', 'largest_inertia', 'energy_capacity', 'energy_horizon')
+"""Other settings: 1 where the axes are given in the tool's own, m, kg, J, s."""
+
+FLAGS = (
+    *('state', 'input', 'memory', 'singular', 'joint_limit', 'guard', 'energy', 'torque'),
+    *('torque_rate', 'force_integral'),
+)
+"""What acts, 1.0 or 0.0 each: state, target or gain, or memory is no number; the task inertia is
+damped; a joint is in the margin of its range; the guard, the tank or a limit changes the torque."""
+
+BRAKING = 10.0
+"""1/s at which all motion decays where a target or a gain is no number."""
+
+NOMINAL_INTERVAL, MAX_INTERVAL = 1e-3, 0.1
+"""s: in place of an interval that is none; the longest that is believed."""
+
+LEAST_VELOCITY, LEAST_LENGTH, LEAST_INERTIA = 1e-6, 1e-3, 1e-3
+"""Smallest scale of a friction curve [rad/s or m/s], length [m] and largest inertia [kg]."""
+
+IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+UNMOVED = (*IDENTITY[:3], 0.0, *IDENTITY[3:6], 0.0, *IDENTITY[6:], 0.0)
+
+
+def memory_size(model: Model) -> int:
+    """Numbers that a step hands to the next one."""
+    return model.nq + 3 * model.nv + 7
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a step hands to the next one.
+
+    Attributes:
+        q: configuration (nq) of the last valid state.
+        tau: torques (nv) that were commanded.
+        working: the part of them that the tank counts: without gravity and friction.
+        gravity: torques (nv) of the last valid state.
+        energy: in the tank [J].
+        integral: of force errors (6), in the axes of the stiffness [N, Nm].
+    """
+
+    q: list[Scalar]
+    tau: list[Scalar]
+    working: list[Scalar]
+    gravity: list[Scalar]
+    energy: Scalar
+    integral: list[Scalar]
+
+    @classmethod
+    def of(cls, model: Model, values: Values) -> Memory:
+        """Of what `values` has made of one."""
+        n = model.nq
+        tau, working, gravity = (
+            list(values[n + k * model.nv : n + (k + 1) * model.nv]) for k in range(3)
+        )
+        return cls(list(values[:n]), tau, working, gravity, values[-7], list(values[-6:]))
+
+    def values(self) -> list[Scalar]:
+        """All in one list."""
+        parts = (self.q, self.tau, self.working, self.gravity, [self.energy], self.integral)
+        return [x for part in parts for x in part]
+
+
+def impedance_step(
+    model: Model,
+    frame: Frame,
+    q: Values,
+    v: Values,
+    wrench: Values,
+    target_pose: Sequence[Values],
+    target_twist: Values,
+    target_acceleration: Values,
+    target_wrench: Values,
+    posture: Values,
+    stiffness: Rows,
+    damping: Rows,
+    axes: Sequence[Values],
+    force_gains: Rows,
+    joint_gains: Rows,
+    settings: Values,
+    memory: Values,
+    interval: Scalar,
+) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+    """Take one state in.
+
+    Args:
+        model, frame: an arm with a base that rests, and its tool.
+        q, v: state.
+        wrench: (6) of the environment on the tool, measured, at its origin in root axes.
+        target_pose: (4, 4) in the root frame.
+        target_twist, target_acceleration: (6) in root axes.
+        target_wrench: (6) that the environment shall exert on the tool, as `wrench`.
+        posture: (nq) for the freedom that the tool leaves.
+        stiffness, damping: (6, 6) in the axes.
+        axes: (3, 3) their rotation, in root axes or in those of the tool.
+        force_gains: (4, 6), rows as in ``FORCE_GAINS``.
+        joint_gains: (14, nv), rows as in ``JOINT_GAINS``.
+        settings: rows as in ``SETTINGS``.
+        memory: of the step before.
+        interval: since the step before [s].
+
+    Returns:
+        The torques (nv), the memory for the next step, and the flags.
+    """
+    matrices = (target_pose, stiffness, damping, axes, force_gains, joint_gains)
+    vectors = (wrench, target_twist, target_acceleration, target_wrench, posture, settings)
+    listed = [x for rows in matrices for row in rows for x in row]
+    bad_interval = unless_between(0.0, interval, MAX_INTERVAL)
+    bad_input = (
+        excess_of([*listed, *(x for vector in vectors for x in vector)])
+        + unless_rotation([row[:3] for row in target_pose[:3]])
+        + unless_rotation(axes)
+        + bad_interval
+    )
+    dt = where_less(bad_interval, LARGEST, interval, NOMINAL_INTERVAL)
+    joints = dict(zip(JOINT_GAINS, joint_gains, strict=True))
+    values = dict(zip(SETTINGS, settings, strict=True))
+
+    bad_memory = excess_of(memory)
+    blank = [*neutral(model), *[0.0] * (memory_size(model) - model.nq)]
+    before = Memory.of(model, if_valid(bad_memory, memory, blank))
+    bad_state = excess_of([*q, *v])
+    q = if_valid(bad_state, q, before.q)
+    v = if_valid(bad_state, v, [0.0] * model.nv)
+
+    gravity = gravity_torques(model, q)
+    coriolis = _less(nonlinear_effects(model, q, v), gravity)
+    M = mass_matrix(model, q)
+    factors = factorize(M)
+
+    # The law, or braking where it has no numbers.
+    J, bias = frame_rows(model, q, v, frame, range(6))
+    pose = if_valid(bad_input, [x for row in target_pose[:3] for x in row], UNMOVED)
+    X_0T = transform_of_rows([pose[:4], pose[4:8], pose[8:]])
+    X_0F = frame_pose(model, q, frame)
+    turn = Matrix3(_rows_of(if_valid(bad_input, [x for row in axes for x in row], IDENTITY)))
+    of_tool = X_0F.rotation @ turn
+    R_0K = Matrix3(
+        [where_less(0.5, values['axes_of_tool'], x, y) for x, y in zip(*rows, strict=True)]
+        for rows in zip(of_tool, turn, strict=True)
+    )
+    error = [*(X_0T.translation - X_0F.translation)]
+    error += log_matrix(X_0T.rotation @ X_0F.rotation.T)
+    rate = [w - dot(row, v) for w, row in zip(target_twist, J, strict=True)]
+    missing = [turned_back(R_0K, x) for x in (error, rate, target_wrench, wrench)]
+    force, integral, limited_integral = _force(
+        missing, stiffness, damping, force_gains, before.integral, dt
+    )
+    force = turned(R_0K, force)
+    integral = if_valid(bad_input + bad_state, integral, before.integral)
+    springs = difference(model, q, posture)
+    tau_0 = [
+        k * e - d * w
+        for k, e, d, w in zip(
+            joints['posture_stiffness'], springs, joints['posture_damping'], v, strict=True
+        )
+    ]
+    M_inverse_Jt = [solve_factorized(factors, row) for row in J]
+    inertia = BoundedInertia.of(
+        J,
+        M_inverse_Jt,
+        at_least(values['length'], LEAST_LENGTH),
+        at_least(values['largest_inertia'], LEAST_INERTIA),
+    )
+    a_0 = [dot(column, tau_0) for column in M_inverse_Jt]
+    wanted = [a - b - c for a, b, c in zip(target_acceleration, bias, a_0, strict=True)]
+    force = [f + x for f, x in zip(force, inertia @ wanted, strict=True)]
+    limits = [joints[name] for name in ('lower', 'upper', 'margin', 'limit_stiffness')]
+    pushed = limit_torques(model, q, *limits)
+    law = [
+        dot(column, force) + posture_torque + limit + c
+        for column, posture_torque, limit, c in zip(
+            transposed(J), tau_0, pushed, coriolis, strict=True
+        )
+    ]
+    braking = [c - BRAKING * dot(row, v) for c, row in zip(coriolis, M, strict=True)]
+    working = if_valid(bad_input + excess_of(law), law, braking)
+
+    # The energy that is given away.
+    moved = difference(model, before.q, q)
+    (capacity,) = if_valid(bad_input, [values['energy_capacity']], [before.energy])
+    level = level_after(before.energy, capacity, before.working, moved)
+    level = where_less(abs(level), LARGEST, level, 0.0)
+    horizon = at_least(at_most(values['energy_horizon'], 1.0), dt)
+    a = solve_factorized(factors, working)
+    share = valve(level, horizon, working, v, a)
+    working = [share * x for x in working]
+
+    # What is carried whatever is wanted, and what the motors have for the rest.
+    friction = _friction(joints, v)
+    friction = if_valid(bad_input + excess_of(friction), friction, [0.0] * model.nv)
+    carried = [g + f for g, f in zip(gravity, friction, strict=True)]
+    last = if_valid(bad_memory, before.tau, if_valid(bad_state, gravity, before.gravity))
+    largest = largest_torques(model, joints['max_torque'], last)
+    asked = _sum(working, carried)
+    feasible = within(asked, largest)
+    available = _less(feasible, carried)
+
+    # The ends of the joints' ranges.
+    a = solve_factorized(factors, available)
+    allowed = guarded(model, q, v, a, joints['lower'], joints['upper'], joints['guard_rate'], dt)
+    allowed = if_valid(bad_input, allowed, a)
+    change = _less(allowed, a)
+    guarding = [x + dot(row, change) for x, row in zip(available, M, strict=True)]
+
+    # What is sent: a state that is none is answered by what last carried the weight. Limits that
+    # have shrunk since the last step count more than the rate.
+    tau = _sum(guarding, carried)
+    # `within` makes a bound of what is no number, which must not be sent.
+    computed = bad_state + excess_of([*asked, *tau])
+    tau = if_valid(computed, tau, before.gravity)
+    carried = if_valid(computed, carried, before.gravity)
+    gravity = if_valid(computed, gravity, before.gravity)
+    bounded = within(tau, largest)
+    near = limited_rates(bounded, last, joints['max_torque_rate'], dt)
+    sent = within(near, largest)
+    following = Memory(q, sent, _less(sent, carried), gravity, level, integral)
+    flags = {
+        'state': _is_bad(computed),
+        'input': _is_bad(bad_input),
+        'memory': _is_bad(bad_memory),
+        'singular': inertia.damped,
+        'joint_limit': any_differs(pushed, [0.0] * model.nv),
+        'guard': any_differs(change, [0.0] * model.nv),
+        'energy': where_less(share, 1.0, 1.0, 0.0),
+        'torque': any_differs([*asked, *tau], [*feasible, *bounded]),
+        'torque_rate': any_differs(near, bounded),
+        'force_integral': limited_integral,
+    }
+    return sent, following.values(), [flags[name] for name in FLAGS]
+
+
+def _force(
+    missing: Sequence[Values],
+    stiffness: Rows,
+    damping: Rows,
+    gains: Rows,
+    integral: Values,
+    dt: Scalar,
+) -> tuple[list[Scalar], list[Scalar], Scalar]:
+    """F, the integral of force errors, and whether that is at its bound; all in the axes R_K.
+
+    Selected directions have no spring: there the measured wrench follows the wanted one.
+
+    Args:
+        missing: pose error, twist error, wanted wrench and measured wrench, (6) each.
+        stiffness, damping, gains, integral, dt: as for `impedance_step`.
+    """
+    error, rate, wanted, measured = missing
+    selected, proportional, integral_gain, bound = gains
+    pressed = [between(x, 0.0, 1.0) for x in selected]
+    moving = [(1.0 - x) * e for x, e in zip(pressed, error, strict=True)]
+    following: list[Scalar] = []
+    force: list[Scalar] = []
+    unbounded: list[Scalar] = []
+    for i in range(6):
+        lacking = wanted[i] - measured[i]
+        summed = pressed[i] * (integral[i] + integral_gain[i] * lacking * dt)
+        unbounded.append(summed)
+        most = at_least(bound[i], 0.0)
+        following.append(between(summed, -most, most))
+        spring = (1.0 - pressed[i]) * dot(stiffness[i], moving)
+        closed = wanted[i] + pressed[i] * proportional[i] * lacking + following[i]
+        force.append(spring + dot(damping[i], rate) - closed)
+    return force, following, any_differs(unbounded, following)
+
+
+def _friction(joints: Mapping[str, Values], v: Values) -> list[Scalar]:
+    scales = [
+        [at_least(x, LEAST_VELOCITY) for x in joints[name]]
+        for name in ('friction_velocity', 'stribeck_velocity')
+    ]
+    rows = [joints[name] for name in ('viscous', 'coulomb', 'stribeck')]
+    return [friction_torque(*column) for column in zip(v, *rows, *scales, strict=True)]
+
+
+def _is_bad(excess: Scalar) -> Scalar:
+    return where_less(excess, LARGEST, 0.0, 1.0)
+
+
+def _rows_of(values: Values) -> list[Values]:
+    return [values[3 * i : 3 * i + 3] for i in range(3)]
+
+
+def _less(a: Values, b: Values) -> list[Scalar]:
+    return [x - y for x, y in zip(a, b, strict=True)]
+
+
+def _sum(a: Values, b: Values) -> list[Scalar]:
+    return [x + y for x, y in zip(a, b, strict=True)]

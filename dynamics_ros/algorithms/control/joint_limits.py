@@ -1,0 +1,74 @@
+"""Joints are kept within their range: by a potential before its ends, by a guard at them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dynamics_ros.model import Model
+from dynamics_ros.spatial import Scalar
+
+from .validity import at_least, at_most
+
+Values = Sequence[Scalar]
+
+GUARD_SHARE = 0.25
+"""Most of its rate times the interval: the guard is a critically damped spring, which a step of
+half its time constant would make unstable."""
+
+
+def ranged(model: Model) -> list[tuple[int, int]]:
+    """Place in v and in q of every joint that can have a range: those of one coordinate."""
+    return [
+        (joint.v_indices[0], joint.q_indices[0])
+        for joint in model.joints
+        if joint.leader is None and joint.kind.nq == 1 and joint.kind.nv == 1
+    ]
+
+
+def limit_torques(
+    model: Model, q: Values, lower: Values, upper: Values, margin: Values, stiffness: Values
+) -> list[Scalar]:
+    """Of the potential 1/2 k d^2, where d is how far a joint is within the margin before an end.
+
+    Args:
+        model: the robot.
+        q: its configuration.
+        lower, upper, margin, stiffness: (nv); joints without a range are not read.
+    """
+    tau: list[Scalar] = [0.0] * model.nv
+    for k, place in ranged(model):
+        above = at_least(lower[k] + margin[k] - q[place], 0.0)
+        below = at_least(q[place] - upper[k] + margin[k], 0.0)
+        tau[k] = stiffness[k] * (above - below)
+    return tau
+
+
+def guarded(
+    model: Model,
+    q: Values,
+    v: Values,
+    a: Values,
+    lower: Values,
+    upper: Values,
+    rate: Values,
+    interval: Scalar,
+) -> list[Scalar]:
+    """Accelerations with which no joint passes an end of its range, if it could still brake.
+
+    The distance h to an end must not decay faster than a critically damped oscillator comes to
+    rest there: h-ddot >= -2 rate h-dot - rate^2 h, an exponential control barrier ([Ames2019]).
+
+    Args:
+        model: the robot.
+        q, v: its state.
+        a: accelerations that are wanted.
+        lower, upper, rate: (nv) [rad or m], [1/s].
+        interval: between two steps [s].
+    """
+    allowed = list(a)
+    for k, place in ranged(model):
+        gain = at_most(at_least(rate[k], 0.0), GUARD_SHARE / interval)
+        damping = 2.0 * gain * v[k]
+        allowed[k] = at_least(allowed[k], gain * gain * (lower[k] - q[place]) - damping)
+        allowed[k] = at_most(allowed[k], gain * gain * (upper[k] - q[place]) - damping)
+    return allowed

@@ -1,0 +1,223 @@
+"""Definitions of laws of control: from a state and what is wanted to torques."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dynamics_ros.algorithms.control import impedance, joint_space, task_space
+from dynamics_ros.algorithms.control.constrained import Held, constrained_forward_dynamics
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.model import Model
+
+from .definition import TORQUES, Definition, Formula, Options, Shape, Values
+
+HELD_ROWS = {'point': 3, 'surface': 6, 'position': 3, 'pose': 6}
+"""Rows of a constraint by its kind: the first two hold a frame in the world, the others to another
+frame."""
+
+ALL_ROWS = '012345'
+
+PIVOTS = 'lengths of the orthogonalized rows of J: zero of one that depends on those before it'
+
+AT_TOOL = 'at the origin of the frame, in root axes'
+
+
+def _joint_impedance(model: Model) -> Formula:
+    def function(*arguments: Values) -> dict[str, Any]:
+        tau, springs = joint_space.joint_impedance(model, *arguments)
+        return {'tau': tau, 'springs': springs}
+
+    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv}
+    inputs |= {'target_q': model.nq, 'target_v': model.nv}
+    return Formula(inputs | {'stiffness': model.nv, 'damping': model.nv}, function)
+
+
+def _inverse_dynamics_control(model: Model) -> Formula:
+    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv}
+    inputs |= {'target_q': model.nq, 'target_v': model.nv, 'target_a': model.nv}
+    inputs |= {'stiffness': model.nv, 'damping': model.nv}
+    return Formula(inputs, lambda *values: joint_space.inverse_dynamics_control(model, *values))
+
+
+def _operational_space(model: Model, frame: str, rows: str = ALL_ROWS) -> Formula:
+    """The options are a frame and the digits of the rows."""
+    target, chosen = model.frame(frame), [int(row) for row in rows]
+
+    def function(q: Values, v: Values) -> dict[str, Any]:
+        inertia, mu, p, pivots = task_space.operational_space(model, target, chosen, q, v)
+        return {'inertia': inertia, 'mu': mu, 'p': p, 'pivots': pivots}
+
+    return Formula({'q': model.nq, 'v': model.nv}, function)
+
+
+def _motion_torques(model: Model, frame: str, rows: str = ALL_ROWS) -> Formula:
+    """The options are a frame and the digits of the rows."""
+    target, chosen = model.frame(frame), [int(row) for row in rows]
+
+    def function(q: Values, v: Values, acceleration: Values) -> dict[str, Any]:
+        tau, pivots = task_space.motion_torques(model, target, chosen, q, v, acceleration)
+        return {'tau': tau, 'pivots': pivots}
+
+    return Formula({'q': model.nq, 'v': model.nv, 'acceleration': len(chosen)}, function)
+
+
+def _operational_space_torques(model: Model, frame: str) -> Formula:
+    target = model.frame(frame)
+
+    def function(*arguments: Any) -> dict[str, Any]:
+        tau, pivots = task_space.operational_space_torques(model, target, *arguments)
+        return {'tau': tau, 'pivots': pivots}
+
+    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv}
+    inputs |= {'acceleration': 6, 'wrench': 6, 'free': 6, 'rotation': (3, 3)}
+    return Formula(inputs, function)
+
+
+def _constrained_forward_dynamics(model: Model, *names: str) -> Formula:
+    """The options are a kind of ``HELD_ROWS`` and its frame, or its two frames, for each."""
+    constraints = list(_held(model, names))
+
+    def function(q: Values, v: Values, tau: Values, points: Any) -> dict[str, Any]:
+        a, forces, pivots = constrained_forward_dynamics(model, constraints, q, v, tau, points)
+        return {'a': a, 'forces': forces, 'pivots': pivots}
+
+    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'tau': model.nv}
+    return Formula(inputs | {'points': (len(constraints), 2, 3)}, function)
+
+
+def _held(model: Model, names: Sequence[str]) -> Any:
+    rest = list(names)
+    while rest:
+        kind = rest.pop(0)
+        count = 2 if kind in ('position', 'pose') else 1
+        if kind not in HELD_ROWS or len(rest) < count:
+            expected = f'a kind of {tuple(HELD_ROWS)}, then its frame or its two frames'
+            raise InvalidArgumentError('contacts', ':'.join(names), expected)
+        frame, *others = [model.frame(rest.pop(0)) for _ in range(count)]
+        yield Held(frame, others[0] if others else None, HELD_ROWS[kind])
+
+
+def _impedance_step(model: Model, frame: str) -> Formula:
+    if model.root_joint != 'fixed':
+        expected = 'a base that rests: legs have to carry one that moves'
+        raise InvalidArgumentError('robot', f'its base is {model.root_joint}', expected)
+    target = model.frame(frame)
+
+    def function(*arguments: Any) -> dict[str, Any]:
+        tau, memory, flags = impedance.impedance_step(model, target, *arguments)
+        return {'tau': tau, 'next_memory': memory, 'flags': flags}
+
+    n = model.nv
+    inputs: dict[str, Shape] = {'q': model.nq, 'v': n, 'wrench': 6, 'target_pose': (4, 4)}
+    inputs |= dict.fromkeys(('target_twist', 'target_acceleration', 'target_wrench'), 6)
+    inputs |= {'posture': model.nq, 'stiffness': (6, 6), 'damping': (6, 6), 'axes': (3, 3)}
+    inputs |= {'force_gains': (len(impedance.FORCE_GAINS), 6)}
+    inputs |= {'joint_gains': (len(impedance.JOINT_GAINS), n)}
+    inputs |= {'settings': len(impedance.SETTINGS)}
+    return Formula(inputs | {'memory': impedance.memory_size(model), 'interval': ()}, function)
+
+
+TARGETS = {
+    'target_q': 'configuration that is wanted, as q',
+    'target_v': 'velocity that is wanted',
+}
+
+CONTROL = {
+    'joint_impedance': Definition(
+        _joint_impedance,
+        'torques of springs and dampers at the joints',
+        {'tau': 'with gravity', 'springs': 'without'},
+        internal=True,
+        inputs={
+            **TARGETS,
+            'stiffness': '[N m/rad or N/m]',
+            'damping': '[N m s/rad or N s/m]',
+        },
+    ),
+    'inverse_dynamics_control': Definition(
+        _inverse_dynamics_control,
+        'torques that make every joint a unit mass on a spring',
+        {'result': TORQUES},
+        internal=True,
+        inputs={
+            **TARGETS,
+            'target_a': 'acceleration that is wanted',
+            'stiffness': '[1/s^2]',
+            'damping': '[1/s]',
+        },
+    ),
+    'operational_space': Definition(
+        _operational_space,
+        'Lambda, mu and p of Lambda w-dot + mu + p = F at a frame',
+        {
+            'inertia': 'Lambda, at the origin of the frame in root axes',
+            'mu': 'Coriolis and centrifugal force [N], [N m]',
+            'p': 'force of gravity [N], [N m]',
+            'pivots': PIVOTS,
+        },
+        Options.FRAME_AND_ROWS,
+        internal=True,
+        inputs={},
+    ),
+    'motion_torques': Definition(
+        _motion_torques,
+        'torques that give a frame an acceleration',
+        {'tau': TORQUES, 'pivots': PIVOTS},
+        Options.FRAME_AND_ROWS,
+        internal=True,
+        inputs={'acceleration': f'wanted, of the chosen rows, {AT_TOOL} [m/s^2], [rad/s^2]'},
+    ),
+    'operational_space_torques': Definition(
+        _operational_space_torques,
+        'torques that move a frame in some directions and press in the others',
+        {'tau': TORQUES, 'pivots': PIVOTS},
+        Options.FRAME,
+        internal=True,
+        inputs={
+            'acceleration': f'wanted in the free directions, {AT_TOOL} [m/s^2], [rad/s^2]',
+            'wrench': f'of the environment, wanted in the others, {AT_TOOL} [N], [N m]',
+            'free': '1 of a direction of the axes that moves, 0 of one that presses',
+            'rotation': 'the axes in root axes',
+        },
+    ),
+    'constrained_forward_dynamics': Definition(
+        _constrained_forward_dynamics,
+        'accelerations and forces in contact, all rows independent',
+        {
+            'a': 'an acceleration, as a',
+            'forces': 'of the environment on the robot, stacked, in root axes [N], [N m]',
+            'pivots': PIVOTS,
+        },
+        Options.HELD,
+        internal=True,
+        inputs={'points': 'of each constraint, in its frame and in its other frame [m]'},
+    ),
+    'impedance_step': Definition(
+        _impedance_step,
+        'one step of a Cartesian impedance controller',
+        {
+            'tau': 'torques, within their limits and rates whatever the inputs are',
+            'next_memory': 'for the next step',
+            'flags': f'1 or 0 each: {", ".join(impedance.FLAGS)}',
+        },
+        Options.FRAME,
+        internal=True,
+        inputs={
+            'wrench': f'measured, of the environment, {AT_TOOL} [N], [N m]',
+            'target_pose': 'in the root frame',
+            'target_twist': AT_TOOL,
+            'target_acceleration': AT_TOOL,
+            'target_wrench': f'that the environment shall exert, {AT_TOOL}',
+            'posture': 'for the freedom that the frame leaves, as q',
+            'stiffness': 'in the axes [N/m], [N m/rad]',
+            'damping': 'in the axes [N s/m], [N m s/rad]',
+            'axes': 'their rotation, in root axes or in those of the frame',
+            'force_gains': f'rows: {", ".join(impedance.FORCE_GAINS)}',
+            'joint_gains': f'rows: {", ".join(impedance.JOINT_GAINS)}',
+            'settings': ', '.join(impedance.SETTINGS),
+            'memory': 'next_memory of the step before; NaN before the first',
+            'interval': 'since the step before [s]',
+        },
+    ),
+}
