@@ -24,18 +24,22 @@ SUITES = {
     'ik': 'inverse kinematics: success, time, all branches, targets out of reach, tracking',
     'estimation': 'contact forces beside the truth of a simulator; cost of a step',
     'ros': 'the nodes on the middleware: cost, round trips, rates, services, start',
+    'identification': 'masses and friction from recordings, real and simulated; planned motions',
     'accuracy': 'error of every quantity on every robot of example-robot-data',
 }
 MODULES = {'ik': 'inverse_kinematics'}
 PEERS = (
     *('pin', 'dynibo', 'mujoco'),
     *('optik-py', 'roboticstoolbox-python', 'pytracik', 'ssik', 'eaik'),
+    'figaroh',
 )
 PARTS = (
     *('calls', 'batch', 'python', 'startup', 'chains', 'sweeps'),
     *('numeric', 'analytic', 'unreachable', 'circle'),
     *('cost', 'pushed', 'rates', 'services', 'changes', 'soak', 'start'),
+    *('recordings', 'poor-motion', 'payload', 'excitation', 'coverage'),
 )
+RECORDINGS = Path(__file__).resolve().parents[2] / 'shared' / 'data' / 'recordings'
 
 SuiteFunction = Callable[[argparse.Namespace], Iterator[Record]]
 
@@ -70,7 +74,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    suites = '\n'.join(f'  {name:10} {what}' for name, what in SUITES.items())
+    suites = '\n'.join(f'  {name:14} {what}' for name, what in SUITES.items())
     parser = argparse.ArgumentParser(
         prog='scripts/bench',
         description=__doc__,
@@ -96,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
         action='append',
         choices=PARTS,
         metavar='NAME',
-        help=f'only this part of dynamics, ik or ros; may be given again: {", ".join(PARTS)}',
+        help=f'only this part of a suite; may be given again: {", ".join(PARTS)}',
     )
     group = parser.add_argument_group('dynamics')
     group.add_argument('--plots', type=Path, metavar='FOLDER', help='write plots (PNG) there')
@@ -114,6 +118,14 @@ def _parser() -> argparse.ArgumentParser:
         default=0.0,
         metavar='SECONDS',
         help='only a soak, in which the robot is replaced every so many seconds',
+    )
+    group = parser.add_argument_group('identification')
+    group.add_argument(
+        '--recordings',
+        type=Path,
+        default=RECORDINGS,
+        metavar='FOLDER',
+        help='of real arms; beside the repository by default (%(default)s)',
     )
     group = parser.add_argument_group('accuracy')
     group.add_argument('--backend', default='python', choices=('python', 'llvm'))

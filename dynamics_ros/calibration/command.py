@@ -109,7 +109,7 @@ def _plan(arguments: list[str]) -> None:
     parser.add_argument('--duration', type=float, default=20.0, help='[s]')
     parser.add_argument('--floor', type=float, metavar='HEIGHT', help='links stay above [m]')
     parser.add_argument('--seed', type=int, default=0, help='of the random starts')
-    parser.add_argument('--iterations', type=int, default=40, help='of the improvement')
+    parser.add_argument('--iterations', type=int, default=400, help='of the improvement')
     options = parser.parse_args(arguments)
     print(plan(options, dict(_positions(options.lock))))
 

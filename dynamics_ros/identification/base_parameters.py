@@ -25,8 +25,11 @@ Array = NDArray[np.float64]
 STATES = 160
 """Random states that the combinations are found at."""
 
-TOLERANCE = 1e-8
-"""Of a column that is a combination of others, relative to the largest."""
+TOLERANCE = 1e-4
+"""Of a column that is a combination of others, relative to the largest.
+
+Descriptions that write pi / 2 as 1.5708 turn axes by 4e-6, by which alone nothing is identified.
+"""
 
 NAMES = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
 UNITS = ('kg', *3 * ('kg m',), *6 * ('kg m^2',))

@@ -172,6 +172,25 @@ class Equations:
 
 
 @dataclass(frozen=True, eq=False)
+class Smoothed:
+    """A stretch behind the wide filter, sampled as finely as regressors are computed.
+
+    Attributes:
+        time: (n) stamps [s].
+        period: of the samples [s].
+        q, v, a: (n, nv) positions and their derivatives.
+        effort: (n, nv) scaled [Nm or N].
+    """
+
+    time: Array
+    period: float
+    q: Array
+    v: Array
+    a: Array
+    effort: Array
+
+
+@dataclass(frozen=True, eq=False)
 class EquationMaker:
     """Turns recordings of one robot into equations.
 
@@ -225,28 +244,35 @@ class EquationMaker:
             np.array(counts, dtype=np.int64),
         )
 
-    def _of(self, stretch: Stretch, length: float, origin: float) -> Iterator[Chunk]:
+    def smoothed(self, stretch: Stretch) -> Smoothed:
+        """A stretch behind the wide filter."""
         every = max(1, int(1.0 / (FINE_RATE * stretch.period)))
         wide = LowPass(stretch.period, self.filtering.wide, every)
         q, v, a = (wide(stretch.position, derivative) for derivative in (0, 1, 2))
+        time = stretch.start + stretch.period * wide.centers(len(stretch)).astype(np.float64)
         effort = wide(stretch.effort * self.scale)
-        period = stretch.period * every
-        narrow = LowPass(
-            period, self.filtering.narrow, max(1, int(0.5 / (self.filtering.narrow * period)))
-        )
-        centers_of = wide.centers(len(stretch)).astype(np.float64)
-        times: Array = stretch.start - origin + stretch.period * centers_of
-        total = narrow.count(len(q))
-        step = max(1, round(length / (narrow.every * period)))
+        return Smoothed(time, stretch.period * every, q, v, a, effort)
+
+    def narrow_filter(self, period: float) -> LowPass:
+        """What both sides of the equations pass; one row for half a period of its cutoff."""
+        cutoff = self.filtering.narrow
+        return LowPass(period, cutoff, max(1, int(0.5 / (cutoff * period))))
+
+    def _of(self, stretch: Stretch, length: float, origin: float) -> Iterator[Chunk]:
+        smooth = self.smoothed(stretch)
+        narrow = self.narrow_filter(smooth.period)
+        total = narrow.count(len(smooth.time))
+        step = max(1, round(length / (narrow.every * smooth.period)))
         for first in range(0, total, step):
             last = min(total, first + step)
             taken = slice(first * narrow.every, (last - 1) * narrow.every + 2 * narrow.half + 1)
-            Y = with_rotors(self.robot.regressor(q[taken], v[taken], a[taken]), a[taken])
+            q, v, a = smooth.q[taken], smooth.v[taken], smooth.a[taken]
+            Y = with_rotors(self.robot.regressor(q, v, a), a)
             centers = slice(first * narrow.every + narrow.half, taken.stop - narrow.half)
             yield Chunk(
-                times[centers][:: narrow.every],
-                v[centers][:: narrow.every],
+                smooth.time[centers][:: narrow.every] - origin,
+                smooth.v[centers][:: narrow.every],
                 narrow(Y[..., self.base.chosen]),
-                narrow(friction_columns(v[taken])),
-                narrow(effort[taken]),
+                narrow(friction_columns(v)),
+                narrow(smooth.effort[taken]),
             )

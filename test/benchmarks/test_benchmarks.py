@@ -161,7 +161,7 @@ def test_a_solver_that_cannot_be_started_is_left_out_with_its_reason(capsys):
 def test_an_unknown_suite_or_peer_is_refused_by_name(capsys):
     with pytest.raises(SystemExit, match='2'):
         main(['speed'])
-    assert 'dynamics, ik, estimation, ros, accuracy' in capsys.readouterr().err
+    assert 'dynamics, ik, estimation, ros, identification, accuracy' in capsys.readouterr().err
     with pytest.raises(SystemExit, match='2'):
         main(['dynamics', '--peers', 'kdl'])
     assert 'unknown: kdl' in capsys.readouterr().err
@@ -251,3 +251,11 @@ def test_the_script_knows_its_suites():
     )
     for suite in ('dynamics', 'ik', 'estimation', 'ros', 'accuracy'):
         assert f'\n  {suite} ' in done.stdout
+
+
+def test_recordings_that_are_not_there_are_named_and_left_out(tmp_path, capsys):
+    words = ['identification', '--part', 'recordings', '--recordings', str(tmp_path)]
+    assert main([*words, '--peers', 'none']) == 0
+    shown = capsys.readouterr().out
+    for name in ('panda/panda_exciting_trajectory.db3', 'ur3/id1.bag'):
+        assert f'there is no {tmp_path / name}' in shown

@@ -1,12 +1,14 @@
 """Motions that tell the most of a robot: Fourier series within its limits ([Swevers1997]).
 
-Each joint moves as a sum of sines of one period, at rest at both ends. The determinant of the
-information on base parameters, weighted by what torques of a joint are known to, is made as large
-as positions, velocities, torques and distances of links allow (D-optimal).
+Each joint moves as a sum of sines of one period, at rest at both ends. What a motion tells
+(``objective``) is improved from several random ones, by quasi-Newton steps with analytic
+derivatives; what positions, velocities, accelerations and torques exceed their limits by costs.
+Where links meet, less of the range of positions is used.
 """
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +21,7 @@ from dynamics_ros.identification.base_parameters import BaseParameters, with_rot
 from dynamics_ros.robot import Robot
 
 from .clearance import Clearance
+from .objective import Objective
 
 Array = NDArray[np.float64]
 
@@ -35,8 +38,17 @@ POSITION_MARGIN, VELOCITY_SHARE, EFFORT_SHARE = 0.05, 0.7, 0.7
 FREE_RANGE, FREE_VELOCITY, ACCELERATION = np.pi / 2.0, 1.5, 4.0
 """rad, rad/s in place of limits that are not given; 1/s times the largest velocity."""
 
-WORST = 10.0
-"""Weight of the logarithm of the condition number beside that of the determinant."""
+PENALTY = 300.0
+"""Of the squares of what exceeds a limit, over the limit, at one of the times."""
+
+IMPROVED = 3
+"""Of the random motions: as many are improved, each for a part of the iterations at first."""
+
+RANGES = (1.0, 0.8, 0.6, 0.4, 0.25, 0.15, 0.08)
+"""Shares of the range of positions that are tried until links keep apart."""
+
+LOOKED_AT = 12
+"""Steps on the way to the best motion at which distances of links are looked at, the last first."""
 
 CLEARANCE = 0.04
 """m that links keep apart."""
@@ -103,6 +115,12 @@ class Limits:
         self.acceleration = ACCELERATION * self.velocity
         self.effort = EFFORT_SHARE * robot.effort_limits
 
+    def with_range(self, share: float) -> Limits:
+        """The same with a share of the range of positions."""
+        other = copy(self)
+        other.half = share * self.half
+        return other
+
 
 def plan_excitation(
     robot: Robot,
@@ -113,7 +131,7 @@ def plan_excitation(
     floor: float | None = None,
     seed: int = 0,
     starts: int = 24,
-    iterations: int = 40,
+    iterations: int = 400,
 ) -> Excitation:
     """The best motion that is found.
 
@@ -124,66 +142,38 @@ def plan_excitation(
         clearance: of its links; None does not look at them.
         floor: height in the root frame that links stay above [m]; None for none.
         seed: of the random starts.
-        starts: random motions, of which the best is improved.
+        starts: random motions, of which the best are improved.
         iterations: of the improvement.
 
     Raises:
         InvalidArgumentError: no motion within the limits was found.
     """
     base, limits = BaseParameters.of(robot), Limits(robot)
-    rough = Series(duration, np.linspace(0.0, duration, SAMPLES, endpoint=False))
     rng = np.random.default_rng(seed)
     noise = NOISE * np.where(np.isfinite(robot.effort_limits), robot.effort_limits, 50.0)
-    sizes = _sizes(robot, base, limits, noise, rng)
+    objective = Objective(robot, base, noise, _sizes(robot, base, limits, noise, rng))
 
-    def motion(x: Array, series: Series) -> tuple[Array, Array, Array]:
-        coefficients = x.reshape(robot.nv, series.count + 1)
-        return _within(coefficients, rough, series, limits)
-
-    def cost(x: Array) -> float:
-        q, v, a = motion(x, rough)
-        information = _information(robot, base, q, v, a, noise, sizes)
-        over = np.abs(robot.inverse_dynamics(q, v, a)) / limits.effort - 1.0
-        penalty = float(np.square(np.maximum(over, 0.0)).sum())
-        values = np.linalg.eigvalsh(information)
-        if values[0] <= 0.0:
-            return 1e6
-        # What is known worst counts once more: the determinant alone lets it go.
-        unscaled = np.linalg.eigvalsh(information * np.outer(sizes, sizes))
-        spread = WORST * float(np.log(unscaled[-1] / max(unscaled[0], 1e-300)))
-        return -float(np.log(values).sum()) + spread + 1e3 * penalty
-
-    def free(x: Array) -> bool:
-        q = motion(x, rough)[0]
+    def free(q: Array) -> bool:
         if clearance is None:
             return True
         if floor is not None and clearance.lowest(q) < floor:
             return False
         return clearance.smallest(q) > CLEARANCE
 
-    candidates = [0.6 * rng.normal(size=robot.nv * (rough.count + 1)) for _ in range(starts)]
-    candidates.sort(key=cost)
-    x = next((one for one in candidates if free(one)), None)
-    scale = 1.0
-    while x is None:
-        # Where full motions collide, smaller ones about the middle may not.
-        scale *= 0.7
-        if scale < 0.05:
-            raise InvalidArgumentError(
-                'robot', 'no motion keeps its links apart', 'a start with room around it'
-            )
-        limits.half = limits.half * 0.7
-        x = next((one for one in candidates if free(one)), None)
-    best = x
-
-    def remember(tried: Array) -> None:
-        nonlocal best
-        if cost(tried) < cost(best) and free(tried):
-            best = tried.copy()
-
-    minimize(cost, x, method='L-BFGS-B', callback=remember, options={'maxiter': iterations})
+    rough = Series(duration, np.linspace(0.0, duration, SAMPLES, endpoint=False))
+    for share in RANGES:
+        search = _Search(robot, objective, limits.with_range(share), rough)
+        path = search.improved(rng, starts, iterations)
+        looked_at = path[:: -max(1, len(path) // LOOKED_AT)]
+        best = next((x for x in looked_at if free(search.motion(x, rough)[0])), None)
+        if best is not None:
+            break
+    else:
+        raise InvalidArgumentError(
+            'robot', 'no motion keeps its links apart', 'a start with room around it'
+        )
     time = np.arange(round(duration * rate) + 1) / rate
-    q, v, a = motion(best, Series(duration, time))
+    q, v, a = search.motion(best, Series(duration, time))
     weighted = _information(robot, base, q[::5], v[::5], a[::5], noise, np.ones(len(base)))
     # Points follow at ``rate``, of which every fifth was counted.
     spread = np.sqrt(np.diag(np.linalg.pinv(weighted, hermitian=True)) / 5.0)
@@ -203,13 +193,102 @@ def plan_excitation(
     )
 
 
+class _Search:
+    """Motions of one robot within limits, as numbers: coefficients (nv, count), then places (nv).
+
+    Coefficients are in units that use up one of a joint's limits; places are positions over half
+    the range, from its middle.
+    """
+
+    def __init__(self, robot: Robot, objective: Objective, limits: Limits, rough: Series) -> None:
+        self._robot, self._objective, self._limits = robot, objective, limits
+        self._rough = rough
+        uses = [
+            np.abs(part).max(axis=0)[np.newaxis] / limit[:, np.newaxis]
+            for part, limit in (
+                (rough.q, limits.half),
+                (rough.v, limits.velocity),
+                (rough.a, limits.acceleration),
+            )
+        ]
+        self._units = 1.0 / np.max(uses, axis=0)
+
+    def motion(self, x: Array, series: Series) -> tuple[Array, Array, Array]:
+        """q, v, a (n, nv), shrunk where a limit is still exceeded."""
+        return _states(*_fitted(*self._split(x), self._rough, self._limits), series)
+
+    def improved(self, rng: np.random.Generator, starts: int, iterations: int) -> list[Array]:
+        """The way from the best of random motions to the best that is found."""
+        candidates = [self._joined(*_random(rng, self._rough, self._limits)) for _ in range(starts)]
+        candidates.sort(key=lambda x: self.cost(x)[0])
+        first = max(1, iterations // (3 * IMPROVED))
+        ways = [self._descended(x, first) for x in candidates[:IMPROVED]]
+        way = min(ways, key=lambda found: self.cost(found[-1])[0])
+        return way + self._descended(way[-1], iterations - first * len(ways))
+
+    def cost(self, x: Array) -> tuple[float, Array]:
+        """What is minimized, and its derivative."""
+        limits, series = self._limits, self._rough
+        q, v, a = _states(*self._split(x), series)
+        value, *slopes = self._objective.gradient(q, v, a)
+        if not np.isfinite(value):
+            return 1e9, np.zeros_like(x)
+        bounds = (
+            (0, q - limits.middle, limits.half),
+            (1, v, limits.velocity),
+            (2, a, limits.acceleration),
+        )
+        for k, values, limit in bounds:
+            cost, slope = _excess(values, limit)
+            value += cost
+            slopes[k] = slopes[k] + slope
+        cost, slope = _excess(self._robot.inverse_dynamics(q, v, a), limits.effort)
+        value += cost
+        if cost > 0.0:
+            derivatives = self._robot.inverse_dynamics_derivatives(q, v, a)
+            for k, derivative in enumerate(derivatives):
+                slopes[k] = slopes[k] + np.einsum('ni,nij->nj', slope, derivative)
+        by_c = slopes[0].T @ series.q + slopes[1].T @ series.v + slopes[2].T @ series.a
+        by_place = limits.half * slopes[0].sum(axis=0)
+        return value, np.concatenate([(by_c * self._units).ravel(), by_place])
+
+    def _descended(self, x: Array, iterations: int) -> list[Array]:
+        way = [x]
+        minimize(
+            self.cost,
+            x,
+            jac=True,
+            method='L-BFGS-B',
+            callback=lambda tried: way.append(tried.copy()),
+            options={'maxiter': iterations},
+        )
+        return way
+
+    def _joined(self, c: Array, shift: Array) -> Array:
+        places = (shift - self._limits.middle) / self._limits.half
+        return np.concatenate([(c / self._units).ravel(), places])
+
+    def _split(self, x: Array) -> tuple[Array, Array]:
+        """Coefficients and positions of a motion."""
+        shape = self._units.shape
+        count = shape[0] * shape[1]
+        shift = self._limits.middle + x[count:] * self._limits.half
+        return x[:count].reshape(shape) * self._units, shift
+
+
+def _excess(values: Array, limits: Array) -> tuple[float, Array]:
+    """What values (n, nv) beyond limits (nv) cost, and the derivative."""
+    over = np.maximum(np.abs(values) / limits - 1.0, 0.0)
+    slope: Array = 2.0 * PENALTY * over * np.sign(values) / limits
+    return PENALTY * float(np.square(over).sum()), slope
+
+
 def random_motion(
     robot: Robot, duration: float, time: Array, rng: np.random.Generator
 ) -> tuple[Array, Array, Array]:
     """A random motion within limits, to compare with: q, v, a (n, nv)."""
     rough = Series(duration, np.linspace(0.0, duration, SAMPLES, endpoint=False))
-    coefficients = 0.6 * rng.normal(size=(robot.nv, rough.count + 1))
-    return _within(coefficients, rough, Series(duration, time), Limits(robot))
+    return _states(*_random(rng, rough, Limits(robot)), Series(duration, time))
 
 
 def condition_number(robot: Robot, base: BaseParameters, q: Array, v: Array, a: Array) -> float:
@@ -218,15 +297,14 @@ def condition_number(robot: Robot, base: BaseParameters, q: Array, v: Array, a: 
     return float(np.linalg.cond(Y.reshape(-1, len(base))))
 
 
-def _within(
-    coefficients: Array, rough: Series, series: Series, limits: Limits
-) -> tuple[Array, Array, Array]:
-    """q, v, a of coefficients (nv, count + 1), shrunk and moved until limits hold.
+def _states(c: Array, shift: Array, series: Series) -> tuple[Array, Array, Array]:
+    """q, v, a (n, nv) of coefficients (nv, count) about positions (nv)."""
+    return series.q @ c.T + shift, series.v @ c.T, series.a @ c.T
 
-    The last coefficient of a joint says where in its free room the motion lies.
-    """
-    c, place = coefficients[:, :-1], np.tanh(coefficients[:, -1])
-    q, v, a = (part @ c.T for part in (rough.q, rough.v, rough.a))
+
+def _fitted(c: Array, shift: Array, rough: Series, limits: Limits) -> tuple[Array, Array]:
+    """Coefficients (nv, count) and positions (nv), shrunk and moved until limits hold."""
+    q, v, a = _states(c, np.zeros(len(c)), rough)
     low, high = q.min(axis=0), q.max(axis=0)
     used = np.max(
         [
@@ -238,14 +316,20 @@ def _within(
     )
     # A hundredth for what lies between the times that are judged.
     shrunk = 0.99 / np.maximum(used, 1.0)
-    center = 0.5 * (low + high) * shrunk
-    room = limits.half - 0.5 * (high - low) * shrunk
-    shift = limits.middle - center + place * np.maximum(room, 0.0)
-    return (
-        series.q @ (c * shrunk[:, np.newaxis]).T + shift,
-        series.v @ (c * shrunk[:, np.newaxis]).T,
-        series.a @ (c * shrunk[:, np.newaxis]).T,
-    )
+    lowest = limits.middle - limits.half - low * shrunk
+    highest = limits.middle + limits.half - high * shrunk
+    return c * shrunk[:, np.newaxis], np.clip(shift, lowest, highest)
+
+
+def _random(rng: np.random.Generator, rough: Series, limits: Limits) -> tuple[Array, Array]:
+    """Coefficients and positions of a random motion, anywhere in the room that it has."""
+    nv = len(limits.half)
+    c, _ = _fitted(0.6 * rng.normal(size=(nv, rough.count)), limits.middle, rough, limits)
+    q = rough.q @ c.T
+    low, high = q.min(axis=0), q.max(axis=0)
+    room = limits.half - 0.5 * (high - low)
+    place = np.tanh(0.6 * rng.normal(size=nv))
+    return c, limits.middle - 0.5 * (low + high) + place * np.maximum(room, 0.0)
 
 
 def _information(

@@ -1,0 +1,67 @@
+"""Suite `identification`: real recordings, simulated arms, planned motions.
+
+Each part is a function of the options that yields records; a new part is added to `PARTS`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from benchmarks import identification_recordings
+from benchmarks.identification_arms import SUITE, described_arm, figure
+from benchmarks.identification_simulated import chosen, cost, coverage, payload, poor_motion
+from benchmarks.records import Goal, Record
+from dynamics_ros.identification.base_parameters import BaseParameters
+from dynamics_ros.identification.excitation.fourier import (
+    condition_number,
+    plan_excitation,
+    random_motion,
+)
+
+DURATION, RATE = 20.0, 20.0
+"""s of a planned motion, and Hz at which condition numbers are taken."""
+
+RANDOM = 100
+
+
+def excitation(options: argparse.Namespace) -> Iterator[Record]:
+    """Condition number of the base regressor over a planned motion beside random ones."""
+    for name in chosen(options):
+        robot = described_arm(name)
+        base, rng = BaseParameters.of(robot), np.random.default_rng(1)
+        t = np.linspace(0.0, DURATION, round(DURATION * RATE))
+        usual = [
+            condition_number(robot, base, *random_motion(robot, DURATION, t, rng))
+            for _ in range(10 if options.quick else RANDOM)
+        ]
+        begin = time.perf_counter()
+        planned = plan_excitation(robot, duration=DURATION)
+        seconds = time.perf_counter() - begin
+        median = float(np.median(usual))
+        yield Record(
+            SUITE,
+            *('condition number of a plan', name, planned.condition, ''),
+            *('random', median, Goal(1.0 / 3.0)),
+        )
+        yield figure('planning', name, seconds, 's')
+
+
+PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
+    'recordings': identification_recordings.run,
+    'poor-motion': poor_motion,
+    'payload': payload,
+    'excitation': excitation,
+    'coverage': coverage,
+    'cost': cost,
+}
+
+
+def run(options: argparse.Namespace) -> Iterator[Record]:
+    """All parts, or those that were asked for."""
+    for name, part in PARTS.items():
+        if not options.part or name in options.part:
+            yield from part(options)

@@ -1,0 +1,215 @@
+"""Recordings of real arms: a part that was not used, beside figaroh and plain least squares.
+
+The recordings are no part of this repository; `--recordings` says where they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.identification_arms import SUITE, figure
+from benchmarks.peers import peer_python
+from benchmarks.records import Goal, Record
+from benchmarks.robots import robots_folder
+from dynamics_ros.calibration.subject import Subject, read_subject
+from dynamics_ros.identification import Identified, JointSamples, identify
+from dynamics_ros.identification.clock import Stretch, regular_stretches
+from dynamics_ros.identification.equations import SHAPES
+
+Array = NDArray[np.float64]
+
+PLAIN, FIGAROH = 'least squares', 'figaroh'
+
+
+@dataclass(frozen=True)
+class Split:
+    """A recording that is learned from, and one that is not.
+
+    Attributes:
+        robot: name.
+        description: below the folder of robots.
+        train, test: files; the same one is divided.
+        goal: what may be left over of the efforts [%].
+    """
+
+    robot: str
+    description: str
+    train: str
+    test: str
+    goal: float
+
+
+PANDA, UR10 = 'panda/panda_exciting_trajectory.db3', 'ur10/ur10_exciting_trajectory.db3'
+SPLITS = (
+    Split('panda', 'panda_description/urdf/panda.urdf', PANDA, PANDA, 1.8),
+    Split('ur10', 'ur_description/urdf/ur10_robot.urdf', UR10, UR10, 6.0),
+    Split('ur3', 'ur_description/urdf/ur3_robot.urdf', 'ur3/id1.bag', 'ur3/id2.bag', 10.5),
+)
+SHARE = 0.7
+
+
+def run(options: argparse.Namespace) -> Iterator[Record]:
+    """What is left over of each, in all and by joint, and the time beside the peers'."""
+    for split in SPLITS:
+        if options.robot not in split.robot:
+            continue
+        absent = [f for f in (split.train, split.test) if not (options.recordings / f).exists()]
+        if absent:
+            print(f'{split.robot} is left out: there is no {options.recordings / absent[0]}')
+            continue
+        yield from _measured(split, options)
+
+
+def _measured(split: Split, options: argparse.Namespace) -> Iterator[Record]:
+    files = list(dict.fromkeys((split.train, split.test)))
+    subject = read_subject(
+        str(robots_folder() / split.description), [options.recordings / file for file in files]
+    )
+    whole, other = subject.recordings[0], subject.recordings[-1]
+    train, test = (
+        (whole, other) if len(files) > 1 else (whole.between(0.0, SHARE), whole.between(SHARE, 1.0))
+    )
+    identify(subject.robot, [train])  # Kernels are compiled once for a machine.
+    begin = time.perf_counter()
+    identified = identify(subject.robot, [train])
+    seconds = time.perf_counter() - begin
+    measured, fine = _measured_efforts(identified, test)
+    ours = identified.evaluate(test)
+    assert np.allclose(ours.measured, measured)
+    case = 'id1, tested on id2' if len(files) > 1 else '70 %, tested on 30 %'
+    rms = {PLAIN: _plain(identified, train, test)}
+    theirs = _figaroh(subject, identified, train, fine) if FIGAROH in options.peers else None
+    if theirs is not None:
+        rms[FIGAROH] = _rms(measured - _narrowed(identified, fine, theirs[0]))
+    size = float(np.sqrt((measured**2).sum(axis=1).mean()))
+    own = 100.0 * float(np.linalg.norm(ours.rms)) / size
+    yield figure(f'{case}: left over', split.robot, own, '%', split.goal)
+    for peer, left in rms.items():
+        beside = 100.0 * float(np.linalg.norm(left)) / size
+        yield Record(SUITE, f'{case}: left over', split.robot, own, '%', peer, beside)
+    if theirs is None:
+        return
+    worst = int(np.argmax(ours.rms / rms[FIGAROH]))
+    both = float(ours.rms[worst]), float(rms[FIGAROH][worst])
+    name = f'worst joint, number {worst + 1}'
+    yield Record(SUITE, name, split.robot, both[0], 'Nm', FIGAROH, both[1], Goal(1.1))
+    yield Record(SUITE, 'time', split.robot, seconds, 's', FIGAROH, theirs[1], Goal(0.2))
+
+
+def _rms(left: Array) -> Array:
+    found: Array = np.sqrt((left**2).mean(axis=0))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Fine:
+    """Stretches of a test recording behind the wide filter, one after the other."""
+
+    q: Array
+    v: Array
+    a: Array
+    parts: tuple[tuple[int, int], ...]
+    period: float
+
+
+def _measured_efforts(identified: Identified, test: JointSamples) -> tuple[Array, _Fine]:
+    """Efforts behind both filters, and the states behind the first."""
+    smooth = [identified.maker.smoothed(one) for one in regular_stretches(test)]
+    ends = np.cumsum([0] + [len(one.time) for one in smooth])
+    fine = _Fine(
+        *(np.concatenate([getattr(one, name) for one in smooth]) for name in 'qva'),
+        tuple((int(a), int(b)) for a, b in pairwise(ends)),
+        smooth[0].period,
+    )
+    efforts = np.concatenate([one.effort for one in smooth])
+    return _narrowed(identified, fine, efforts), fine
+
+
+def _narrowed(identified: Identified, fine: _Fine, efforts: Array) -> Array:
+    narrow = identified.maker.narrow_filter(fine.period)
+    return np.concatenate([narrow(efforts[first:last]) for first, last in fine.parts])
+
+
+def _plain(identified: Identified, train: JointSamples, test: JointSamples) -> Array:
+    """What least squares leave over, weighted by joint, with the simplest friction: (nv) RMS."""
+    maker, T = identified.maker, SHAPES[0].unknowns()
+    b, nv = len(maker.base), identified.robot.nv
+
+    def system(samples: JointSamples) -> tuple[Array, Array]:
+        chunks = list(maker.chunks(samples))
+        Y = np.concatenate([chunk.inertial for chunk in chunks]).transpose(1, 0, 2)
+        friction = np.concatenate([chunk.friction @ T for chunk in chunks]).transpose(1, 0, 2)
+        A = np.zeros((*Y.shape[:2], b + nv * T.shape[1]))
+        A[..., :b] = Y
+        for joint in range(nv):
+            own = slice(b + joint * T.shape[1], b + (joint + 1) * T.shape[1])
+            A[joint, :, own] = friction[joint]
+        return A, np.concatenate([chunk.effort for chunk in chunks]).T
+
+    A, y = system(train)
+    weights = np.ones((nv, 1))
+    for _ in range(3):
+        rows = (A * weights[..., np.newaxis]).reshape(-1, A.shape[-1])
+        x, *_ = np.linalg.lstsq(rows, (y * weights).ravel(), rcond=None)
+        weights = 1.0 / np.sqrt(((y - A @ x) ** 2).mean(axis=1, keepdims=True))
+    A, y = system(test)
+    return _rms((y - A @ x).T)
+
+
+def _figaroh(
+    subject: Subject, identified: Identified, train: JointSamples, fine: _Fine
+) -> tuple[Array, float] | None:
+    """Its efforts (n, nv) for the states of a test, and its time [s]; None where it is absent.
+
+    It knows one stretch of one period, so it gets the longest, with the signs of ours.
+    """
+    python = peer_python(FIGAROH)
+    if python is None:
+        return None
+    longest: Stretch = max(regular_stretches(train), key=len)
+    locked = sorted(set(_movable(subject)) - set(identified.robot.joint_names))
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / 'in.npz', Path(folder) / 'out.npz'
+        np.savez(
+            source,
+            urdf=subject.text,
+            locked=np.array(locked, dtype=str),
+            joints=np.array(identified.robot.joint_names),
+            timestamps=longest.start + longest.period * np.arange(len(longest)),
+            positions=longest.position,
+            torques=longest.effort * identified.maker.scale,
+            cutoff=identified.maker.filtering.narrow,
+            rate=1.0 / longest.period,
+            **{'q': fine.q, 'v': fine.v, 'a': fine.a},
+        )
+        script = Path(__file__).with_name('identification_peer.py')
+        environment = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
+        done = subprocess.run(
+            [str(python), str(script), str(source), str(target)],
+            capture_output=True,
+            text=True,
+            env=environment,
+        )
+        if done.returncode != 0:
+            last = (done.stderr.strip().splitlines() or ['no message'])[-1]
+            print(f'{FIGAROH} stopped on {subject.robot.name}: {last}')
+            return None
+        with np.load(target) as found:
+            return found['predicted'], float(found['seconds'])
+
+
+def _movable(subject: Subject) -> list[str]:
+    joints = ElementTree.fromstring(subject.text).findall('joint')
+    return [str(joint.get('name')) for joint in joints if joint.get('type') != 'fixed']

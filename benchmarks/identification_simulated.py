@@ -1,0 +1,161 @@
+"""Simulated arms: poor motion, payloads, stated deviations, and what an identification costs."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.identification_arms import NAMES, RATE, SUITE, Arm, figure, simulated
+from benchmarks.records import Goal, Record
+from dynamics_ros.identification import Identified, identify, identify_with_payload
+from dynamics_ros.identification import fit as fitting
+from dynamics_ros.identification.consistency import Program, solve
+from dynamics_ros.identification.pseudo_inertia import described
+
+Array = NDArray[np.float64]
+
+DURATION = 30.0
+TRIED, TRIED_QUICKLY = 5, 1
+"""Arms of each description."""
+
+MASS, CENTER, INERTIA = 1.0, np.array([0.03, 0.02, 0.06]), np.diag([0.002, 0.003, 0.0015])
+FRAMES = {'panda': 'panda_link8', 'ur5': 'tool0', 'xarm7': 'link_eef'}
+
+LENGTH, FAST_RATE = 60.0, 1000.0
+"""s and Hz of the recording whose identification is timed."""
+
+
+def chosen(options: argparse.Namespace) -> list[str]:
+    """Names of the arms that are measured."""
+    return [name for name in NAMES if options.robot in name]
+
+
+def poor_motion(options: argparse.Namespace) -> Iterator[Record]:
+    """Two joints move in training; other motion of the same two, and of all joints, is tested."""
+    for name in chosen(options):
+        ratios: dict[str, list[float]] = {}
+        impossible, farthest = 0.0, 1.0
+        for seed in range(TRIED_QUICKLY if options.quick else TRIED):
+            arm, rng = simulated(name, seed), np.random.default_rng([1, seed])
+            t, nv = np.arange(0.0, DURATION, 1.0 / RATE), arm.described.nv
+            two = rng.choice(nv, 2, replace=False)
+            found = identify(arm.described, [arm.recorded(t, arm.motion(t, rng, two, 1.0), rng)])
+            factor = found.bodies[:, 0] / described(arm.described)[:, 0]
+            farthest = max(farthest, factor.max(), 1.0 / factor.min())
+            impossible += not found.consistent
+            moving = np.isin(np.arange(nv), two)
+            # What a joint that never moved has of friction and rotor nobody can know.
+            known = replace(
+                arm,
+                viscous=arm.viscous * moving,
+                coulomb=arm.coulomb * moving,
+                rotor=arm.rotor * moving,
+            )
+            same, every = (arm.motion(t, rng, moved, 1.3) for moved in (two, np.arange(nv)))
+            for what, true, motion in (
+                ('the same joints', arm, same),
+                ('all joints', arm, every),
+                ('all, rest unknown', known, every),
+            ):
+                ratio = _over_truth(found, arm, true, t, motion, rng)
+                ratios.setdefault(what, []).append(ratio)
+        for what, values in ratios.items():
+            usual = float(np.median(values))
+            yield figure(f'2 joints: {what}, over truth', name, usual, 'times', 1.5)
+        yield figure('2 joints: mass off by at most', name, farthest, 'times', 1.5)
+        yield figure('2 joints: bodies that cannot be', name, impossible, 'arms', 0.0)
+
+
+def _over_truth(
+    found: Identified, arm: Arm, true: Arm, t: Array, motion: Array, rng: np.random.Generator
+) -> float:
+    """Residual of what was found over that of a true model, on another motion."""
+    samples = arm.recorded(t, motion, rng)
+    left = replace(samples, effort=samples.effort - true.efforts(*motion))
+    rest = np.concatenate([chunk.effort for chunk in found.maker.chunks(left)])
+    own = found.evaluate(samples).residual
+    return float(np.sqrt((own**2).sum() / (rest**2).sum()))
+
+
+def payload(options: argparse.Namespace) -> Iterator[Record]:
+    """A known load, from a run with it and one without of other motion."""
+    for name in chosen(options):
+        masses, centers, stated = [], [], []
+        for seed in range(TRIED_QUICKLY if options.quick else TRIED):
+            arm, rng = simulated(name, seed), np.random.default_rng([2, seed])
+            t, joints = np.arange(0.0, DURATION, 1.0 / RATE), np.arange(arm.described.nv)
+            loaded = arm.loaded(FRAMES[name], MASS, CENTER, INERTIA)
+            runs = [one.recorded(t, one.motion(t, rng, joints, 1.0), rng) for one in (arm, loaded)]
+            _, found = identify_with_payload(arm.described, runs[:1], runs[1:], FRAMES[name])
+            masses.append(found.mass / MASS - 1.0)
+            centers.append(np.linalg.norm(found.center_of_mass - CENTER))
+            stated.append((found.mass - MASS) / found.mass_deviation)
+        yield figure('payload pair: mass off', name, 100.0 * float(np.abs(masses).max()), '%', 2.0)
+        yield figure('payload pair: centre off', name, 1e3 * float(np.max(centers)), 'mm', 5.0)
+        off = float(np.sqrt(np.mean(np.square(stated))))
+        yield figure('payload pair: mass off, stated', name, off, 'dev.')
+
+
+def coverage(options: argparse.Namespace) -> Iterator[Record]:
+    """How often the truth is within 1.96 stated deviations."""
+    within: dict[str, list[bool]] = {}
+    for name in chosen(options):
+        for seed in range(TRIED_QUICKLY if options.quick else 2 * TRIED):
+            arm, rng = simulated(name, seed), np.random.default_rng([3, seed])
+            t, joints = np.arange(0.0, DURATION, 1.0 / RATE), np.arange(arm.described.nv)
+            found = identify(arm.described, [arm.recorded(t, arm.motion(t, rng, joints, 1.0), rng)])
+            for parameter, true in zip(found.parameters, _true(arm, found), strict=False):
+                ok = abs(parameter.value - true) < 1.96 * parameter.deviation
+                kind = parameter.kind if parameter.identifiable else f'{parameter.kind}, not told'
+                within.setdefault(kind, []).append(ok)
+                if parameter.identifiable:
+                    within.setdefault('identified', []).append(ok)
+    for kind, those in sorted(within.items()):
+        share = 100.0 * float(np.mean(those))
+        if kind != 'identified':
+            yield figure(f'truth within 1.96 dev.: {kind}', 'all', share, '%')
+            continue
+        goal = Goal(92.0, of='value', at_least=True)
+        yield Record(SUITE, 'truth within 1.96 dev.: identified', 'all', share, '%', goal=goal)
+        yield figure('the same, not more than', 'all', share, '%', 98.0)
+
+
+def _true(arm: Arm, found: Identified) -> list[float]:
+    """True values in the order of the parameters."""
+    inertial = np.concatenate([arm.bodies.ravel(), arm.rotor])
+    friction = np.column_stack([arm.viscous, arm.offset, arm.coulomb, arm.coulomb])
+    used = found.fit.shape.unknowns().shape[1]
+    return [*found.maker.base.combination @ inertial, *inertial, *friction[:, :used].ravel()]
+
+
+def cost(options: argparse.Namespace) -> Iterator[Record]:
+    """A minute at 1 kHz of seven joints, from samples to parameters, and the program alone."""
+    arm, rng = simulated('panda', 0), np.random.default_rng(4)
+    t = np.arange(0.0, LENGTH, 1.0 / FAST_RATE)
+    samples = arm.recorded(t, arm.motion(t, rng, np.arange(7), 1.0), rng)
+    programs: list[Program] = []
+
+    def kept(program: Program, solver: str = 'auto') -> Array:
+        programs.append(program)
+        return solve(program, solver)
+
+    original = fitting.consistency.solve
+    fitting.consistency.solve = kept
+    try:
+        seconds = []
+        for _ in range(3):
+            begin = time.perf_counter()
+            identify(arm.described, [samples])
+            seconds.append(time.perf_counter() - begin)
+    finally:
+        fitting.consistency.solve = original
+    yield figure('60 s at 1 kHz, first call', 'panda', seconds[0], 's', 5.0)
+    yield figure('60 s at 1 kHz, then', 'panda', min(seconds), 's', 5.0)
+    begin = time.perf_counter()
+    solve(programs[-1])
+    yield figure('semidefinite program', 'panda', time.perf_counter() - begin, 's', 1.0)

@@ -1,0 +1,86 @@
+"""How much a motion tells of a robot, with derivatives by its positions, velocities, accelerations.
+
+    f = -log det M + WORST log cond Y^T Y,   M = sum over times of Y^T S^-2 Y
+
+for the regressor Y of base parameters and deviations S of efforts. Its derivative by a regressor is
+a matrix W of the same shape, and sum_ik W_ik dY_ik is the derivative of inverse dynamics of bodies
+whose inertial parameters are row i of W. The largest and the smallest eigenvalue are taken as
+means of high powers, which are smooth where two eigenvalues meet.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.identification.base_parameters import BaseParameters, with_rotors
+from dynamics_ros.robot import Robot
+
+Array = NDArray[np.float64]
+
+WORST = 30.0
+"""Weight of the condition number: the determinant alone lets go what is known worst."""
+
+POWER = 6
+"""Of the means that stand for extreme eigenvalues."""
+
+
+class Objective:
+    """The f of one robot; the less, the more a motion tells."""
+
+    def __init__(self, robot: Robot, base: BaseParameters, noise: Array, sizes: Array) -> None:
+        """Prepare it.
+
+        Args:
+            robot: fixed base, joints of one coordinate.
+            base: its base parameters (b).
+            noise: (nv) deviation of efforts [Nm or N].
+            sizes: (b) what base parameters are measured in, so that determinants are near one.
+        """
+        self._robot, self._base, self._noise, self._sizes = robot, base, noise, sizes
+        self._derivatives = robot.kernel('inverse_dynamics_derivatives', parameters='inertias')
+
+    def value(self, q: Array, v: Array, a: Array) -> float:
+        """f of a motion (n, nv) each; inf where it leaves parameters unknown."""
+        return self._of(self._regressor(q, v, a))[0]
+
+    def gradient(self, q: Array, v: Array, a: Array) -> tuple[float, Array, Array, Array]:
+        """f and its derivatives by q, v, a, each (n, nv)."""
+        value, W = self._of(self._regressor(q, v, a))
+        n, nv = q.shape
+        bodies = 10 * len(self._robot.body_names)
+        whole = np.zeros((n, nv, bodies + nv))
+        whole[..., self._base.chosen] = W
+        inertias = np.zeros((n, nv + 1, bodies // 10, 10))
+        inertias[:, :nv] = whole[..., :bodies].reshape(n, nv, -1, 10)
+        # Kernels take no negative masses, so all bodies get a mass more, which is taken off again.
+        more = 1.0 - min(0.0, float(inertias[..., 0].min()))
+        inertias[..., 0] += more
+        states = (np.repeat(x[:, np.newaxis], nv + 1, axis=1) for x in (q, v, a))
+        joints = np.arange(nv)
+        # Of the torques of bodies that belong to row i only the i-th counts.
+        slopes = [
+            (d[:, joints, joints] - d[:, nv, joints]).sum(axis=1)
+            for d in self._derivatives(*states, inertias)
+        ]
+        slopes[2] += whole[:, joints, bodies + joints]
+        return value, slopes[0], slopes[1], slopes[2]
+
+    def _regressor(self, q: Array, v: Array, a: Array) -> Array:
+        found: Array = with_rotors(self._robot.regressor(q, v, a), a)[..., self._base.chosen]
+        return found
+
+    def _of(self, Y: Array) -> tuple[float, Array]:
+        """f of a regressor (n, nv, b), and its derivative by it."""
+        Z = Y / self._noise[:, np.newaxis] / self._sizes
+        M, plain = (np.einsum('nib,nic->bc', X, X, optimize=True) for X in (Z, Y))
+        sign, logarithm = np.linalg.slogdet(M)
+        values, vectors = np.linalg.eigh(plain)
+        if sign <= 0.0 or values[0] <= 0.0:
+            return np.inf, np.zeros_like(Y)
+        highs, lows = (values / values[-1]) ** POWER, (values[0] / values) ** POWER
+        spread = np.log(values[-1] / values[0]) + np.log(highs.sum() * lows.sum()) / POWER
+        weights = (highs / highs.sum() - lows / lows.sum()) / values
+        W = -2.0 * (Z @ np.linalg.inv(M)) / self._noise[:, np.newaxis] / self._sizes
+        W += 2.0 * WORST * (Y @ ((vectors * weights) @ vectors.T))
+        return -float(logarithm) + WORST * float(spread), W
