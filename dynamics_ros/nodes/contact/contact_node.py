@@ -145,7 +145,7 @@ class Contact(Component):
     def _changed(self, names: frozenset[str]) -> None:
         self.context.begin_epoch()
         if names - LIVE:
-            self.context.rebuild(NAME)
+            self.context.changes.rebuild(NAME)
 
     # --- topics ---------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -188,7 +188,7 @@ class Dynamics(Component):
         self._commanding.start()
         payload = _payload_of(self.parameters.values.payload)
         if payload.mass:
-            self.context.change_reported('payload', lambda now: replace(now, payload=payload))
+            self.context.changes.change_reported('payload', payload=payload)
 
     def _check(self, values: DynamicsParameters) -> None:
         if len(set(values.command_joints)) != len(values.command_joints):
@@ -208,10 +208,10 @@ class Dynamics(Component):
         self.context.begin_epoch()
         if any(name.startswith('payload.') for name in names):
             payload = _payload_of(self.parameters.values.payload)
-            self.context.change_reported('payload', lambda now: replace(now, payload=payload))
+            self.context.changes.change_reported('payload', payload=payload)
         if 'command_joints' in names:
             self._commanding.offer()
-            self.context.rebuild(NAME)
+            self.context.changes.rebuild(NAME)
 
     # --- topics ---------------------------------------------------------------------------------
 
@@ -346,7 +346,7 @@ class Dynamics(Component):
         await self._put_in_force(payload)
 
     async def _put_in_force(self, payload: PayloadRequest) -> None:
-        await self.context.change_robot('payload', lambda now: replace(now, payload=payload))
+        await self.context.changes.change('payload', payload=payload)
         # The parameters show what is in force; storing them changes nothing any more.
         self.parameters.store(
             {
@@ -360,7 +360,7 @@ class Dynamics(Component):
     async def _set_gravity(self, request: Any, response: Any) -> None:
         self.context.required_robot()
         gravity = gravity_in_root(self.context, request.gravity, 'gravity')
-        await self.context.change_robot('gravity', lambda now: replace(now, gravity=gravity))
+        await self.context.changes.change('gravity', gravity=gravity)
         self.context.parameters.store({'gravity': gravity})
 
 

@@ -204,7 +204,7 @@ class Kinematics(Component):
                 self._tf.close()
             self._tf = self._tf_outputs()
         if names & {'frames', 'twist_reference', 'publish_tf', 'publish_base_tf'}:
-            self.context.rebuild(NAME)
+            self.context.changes.rebuild(NAME)
 
     def _tf_outputs(self) -> TreeOutputs | None:
         wanted = self.parameters.values.publish_tf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -80,9 +80,6 @@ class Built:
     doubts: tuple[str, ...] = ()
 
 
-Edit = Callable[[RobotRequest], RobotRequest]
-
-
 class RobotBuilder:
     """Applies changes to the robot one after another, each in a thread and as a whole.
 
@@ -107,7 +104,9 @@ class RobotBuilder:
         self._prepare = prepare
         self._adopt = adopt
         self._worker = Worker('robot_builder')
-        self._waiting: OrderedDict[str, tuple[Edit, Future[None], bool]] = OrderedDict()
+        self._waiting: OrderedDict[str, tuple[Mapping[str, Any], Future[None], bool]] = (
+            OrderedDict()
+        )
         self._latest: tuple[RobotRequest, Robot, RobotDescription] | None = None
         self._running = False
 
@@ -117,19 +116,24 @@ class RobotBuilder:
         return self._running or bool(self._waiting)
 
     def change(
-        self, executor: Executor, subject: str, edit: Edit, *, always: bool = False
+        self,
+        executor: Executor,
+        subject: str,
+        values: Mapping[str, Any],
+        *,
+        always: bool = False,
     ) -> Future[None]:
         """Change what the robot is made of; the future is done when it is in force or refused.
 
         Args:
             executor: in whose thread this is called and the future completes.
             subject: what the change is about; a newer one about the same replaces it.
-            edit: makes the new request of the one in force.
+            values: of the request that change, by name.
             always: make the parts ready even for a request like the one in force.
         """
         future: Future[None] = Future(executor=executor)
         superseded = self._waiting.pop(subject, None)
-        self._waiting[subject] = (edit, future, always)
+        self._waiting[subject] = (values, future, always)
         if superseded:
             superseded[1].set_exception(SupersededError(f'a newer request for {subject} came in'))
         self._next(executor)
@@ -138,8 +142,8 @@ class RobotBuilder:
     def _next(self, executor: Executor) -> None:
         if self._running or not self._waiting:
             return
-        _, (edit, future, always) = self._waiting.popitem(last=False)
-        request = edit(self._accepted)
+        _, (values, future, always) = self._waiting.popitem(last=False)
+        request = replace(self._accepted, **values)
         if request == self._accepted and not always:
             future.set_result(None)
             self._next(executor)

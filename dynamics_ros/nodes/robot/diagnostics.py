@@ -16,7 +16,6 @@ from dynamics_ros.nodes.output.outputs import RELIABLE
 from dynamics_ros.nodes.output.plan import stale_in_words
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.robot.waiting import stopped
 from dynamics_ros.nodes.wire.conversions import diagnostic_status, header
 
 from .namesakes import Namesakes
@@ -63,10 +62,7 @@ class Diagnostics:
     def report(self) -> None:
         """Report, and log what has lasted."""
         if self._context.components[0] is self._part:
-            context = self._context
-            context.joint_state_rate = context.joint_states.take_rate()
-            if context.robot is not None and context.buffer is not None:
-                context.doubts.look(context.robot, context.buffer, context.state)
+            self._context.inputs.look()
         summary = self._summary()
         self._report(summary)
         self._log(summary)
@@ -88,7 +84,7 @@ class Diagnostics:
         if self._on_its_way():
             return
         # Why something is refused, and what joint states are about, has been logged already.
-        known = self._context.refusal, self._context.doubts.positions
+        known = self._context.changes.refusal, self._context.inputs.doubts.positions
         if summary != self._logged and not any(text and text in message for text in known):
             # Two calls: rclpy wants one severity for each place in the code.
             if level == DiagnosticStatus.OK:
@@ -99,14 +95,14 @@ class Diagnostics:
 
     def _on_its_way(self) -> bool:
         """Whether what is missing may just not have come yet, as at every start."""
-        context = self._context
-        waiting = context.state is None and not (context.refusal or self._part.problem)
+        inputs, changes = self._context.inputs, self._context.changes
+        waiting = inputs.state is None and not (changes.refusal or self._part.problem)
         now = time.monotonic()
         if not waiting:
             self._waiting_since = math.inf
             return False
         self._waiting_since = min(self._waiting_since, now)
-        return context.building or now - self._waiting_since < START
+        return changes.building or now - self._waiting_since < START
 
     def _refused_total(self) -> int:
         buffer = self._context.buffer
@@ -121,42 +117,43 @@ class Diagnostics:
 
     def _of_outputs(self) -> tuple[bytes, str]:
         context, part = self._context, self._part
+        inputs, changes = context.inputs, context.changes
         if context.robot is None:
-            if context.building:
+            if changes.building:
                 return DiagnosticStatus.WARN, 'silent: the robot is being made ready'
-            if context.refusal:
-                return DiagnosticStatus.ERROR, f'silent: {context.refusal}'
-            source = context.publishers.of('robot_description')
+            if changes.refusal:
+                return DiagnosticStatus.ERROR, f'silent: {changes.refusal}'
+            source = inputs.publishers.of('robot_description')
             return DiagnosticStatus.WARN, f'silent: waiting for robot_description: {source}'
-        if context.immobile:
-            return DiagnosticStatus.WARN, f'silent: {context.waiting_for()}'
+        if inputs.immobile:
+            return DiagnosticStatus.WARN, f'silent: {inputs.waiting_for()}'
         if part.problem:
             return DiagnosticStatus.ERROR, f'silent: {part.problem}'
-        if context.state is None:
-            reason = context.waiting_for()
-            if context.joint_states.count == 0 and self._refused_total():
+        if inputs.state is None:
+            reason = inputs.waiting_for()
+            if inputs.joint_states.count == 0 and self._refused_total():
                 reason = f'{reason}; all joint_states so far were refused'
             return DiagnosticStatus.WARN, f'silent: {reason}'
-        if context.joint_states.age() > SILENT_AFTER:
-            return DiagnosticStatus.ERROR, f'silent: {stopped(context)}'
-        if context.doubts.positions:
+        if inputs.joint_states.age() > SILENT_AFTER:
+            return DiagnosticStatus.ERROR, f'silent: {inputs.stopped()}'
+        if inputs.doubts.positions:
             # Whatever else seems to be wrong follows from that.
             doing = 'silent:' if part.silence else 'publishing;'
-            return DiagnosticStatus.WARN, f'{doing} {context.doubts.positions}'
+            return DiagnosticStatus.WARN, f'{doing} {inputs.doubts.positions}'
         if part.silence:
             return DiagnosticStatus.WARN, f'silent: {part.silence}'
         missing = [output.topic for output in part.outputs() if output.missing]
         if missing:
             return DiagnosticStatus.ERROR, f'publishing, but not {"; ".join(missing)}'
-        if context.refusal:
-            return DiagnosticStatus.ERROR, context.refusal
+        if changes.refusal:
+            return DiagnosticStatus.ERROR, changes.refusal
         if self._refused_total() > self._refused:
             return DiagnosticStatus.WARN, 'publishing; some messages were refused'
         if self._jumped_lately():
             assert context.buffer is not None, 'its clock has jumped'
             return DiagnosticStatus.WARN, f'publishing; {CLOCK} {context.buffer.timeline.jumps}'
-        if context.state.stale:
-            return DiagnosticStatus.WARN, f'publishing; {stale_in_words(context.state)}'
+        if inputs.state.stale:
+            return DiagnosticStatus.WARN, f'publishing; {stale_in_words(inputs.state)}'
         if part.caution:
             return DiagnosticStatus.WARN, f'publishing; {part.caution}'
         if part.uses_masses and context.robot.model.doubt:
@@ -172,20 +169,21 @@ class Diagnostics:
         return now - self._jumped < IN_SIGHT
 
     def _values(self) -> dict[str, str]:
-        context = self._context
+        context, inputs = self._context, self._context.inputs
         values = {
-            'joint_states rate [Hz]': f'{context.joint_state_rate:.1f}',
-            'joint_states age [s]': _age(context.joint_states.age()),
-            'joint_states before the robot was ready': str(context.without_model),
-            'joint_states not answered, newer ones waited': str(context.input.superseded),
-            'joint_states lost on the way': str(context.input.lost()),
+            'joint_states rate [Hz]': f'{inputs.rate:.1f}',
+            'joint_states age [s]': _age(inputs.joint_states.age()),
+            'joint_states before the robot was ready': str(inputs.without_robot),
+            'joint_states not answered, newer ones waited': str(inputs.incoming.superseded),
+            'joint_states lost on the way': str(inputs.incoming.lost()),
         }
-        if context.built is not None and context.robot is not None:
-            kernels = context.robot.kernels.values()
+        if context.built is not None:
+            robot = context.built.robot
+            kernels = robot.kernels.values()
             backends = sorted({kernel.backend for kernel in kernels})
             values |= {
-                'robot': context.robot.name,
-                'degrees of freedom': str(context.robot.nv),
+                'robot': robot.name,
+                'degrees of freedom': str(robot.nv),
                 'doubts about the description': '; '.join(context.built.doubts) or 'none',
                 'kernel back end': ', '.join(backends),
                 'kernels': str(len(kernels)),
@@ -200,10 +198,10 @@ class Diagnostics:
                 values[f'refused: {reason}'] = str(count)
             for name, count in buffer.unknown_names.items():
                 values[f'ignored joint: {name}'] = str(count)
-        if context.state is not None:
-            values['stale joints'] = ', '.join(context.state.stale)
-        if context.refusal:
-            values['refused change'] = context.refusal
+        if inputs.state is not None:
+            values['stale joints'] = ', '.join(inputs.state.stale)
+        if context.changes.refusal:
+            values['refused change'] = context.changes.refusal
         for reason, count in getattr(self._node, 'ignored', {}).items():
             values[f'refused: {reason}'] = str(count)
         faults = {**context.faults.counts, **self._part.faults.counts}

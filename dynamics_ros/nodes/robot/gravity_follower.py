@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
 
 import numpy as np
 from rclpy.clock import Clock, ClockType
@@ -76,7 +75,7 @@ class GravityFollower:
         self._told = reason
         since = f'since {self._since * 1e-9:.3f} s' if self._since else 'yet'
         error = SourceLostError(f'gravity follows nothing {since}: {reason}')
-        self._context.report('gravity_source', error)
+        self._context.changes.report('gravity_source', error)
 
     def _find(self) -> None:
         """Follow what has just been told."""
@@ -84,7 +83,7 @@ class GravityFollower:
         self._since = nanoseconds(self._context.now())
         if self._told:
             self._told = ''
-            self._context.report('gravity_source', None)
+            self._context.changes.report('gravity_source', None)
         self._follow()
 
     # --- an IMU ---------------------------------------------------------------------------------
@@ -109,7 +108,7 @@ class GravityFollower:
         if self._context.robot is None:
             self._good = now
         elif now - self._arrived > OLDEST:
-            self._lose(f'no message for {OLDEST:g} s: {self._context.publishers.of("imu")}')
+            self._lose(f'no message for {OLDEST:g} s: {self._context.inputs.publishers.of("imu")}')
         elif now - self._good > OLDEST and not self._refused:
             wanted = f'{self._filter.magnitude:g} m/s^2'
             self._lose(f'the IMU has no orientation, and its acceleration is not about {wanted}')
@@ -167,7 +166,7 @@ class GravityFollower:
         """Put the gravity that was found in force when it differs enough from that in force."""
         context, gravity = self._context, self._filter.gravity
         now = time.monotonic()
-        if gravity is None or context.built is None or context.building:
+        if gravity is None or context.built is None or context.changes.building:
             return
         if now - self._changed < APART:
             return
@@ -177,5 +176,5 @@ class GravityFollower:
             return
         self._changed = now
         found = tuple(gravity.tolist())
-        context.change_reported('gravity', lambda request: replace(request, gravity=found))
+        context.changes.change_reported('gravity', gravity=found)
         context.parameters.store({'gravity': found})

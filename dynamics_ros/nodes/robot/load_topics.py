@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from geometry_msgs.msg import Vector3Stamped
 from rclpy.node import Node
 
@@ -78,20 +76,20 @@ class LoadSubscriber:
         try:
             mass, center, inertia = inertia_arrays(message.inertia, 'payload.inertia')
         except DynamicsRosError as error:
-            context.report('payload', error)
+            context.changes.report('payload', error)
             return
         frame = context.frame_name(message.header.frame_id)
         payload = PayloadRequest.of(frame, mass, center, inertia)
-        context.change_reported('payload', lambda now: replace(now, payload=payload))
+        context.changes.change_reported('payload', payload=payload)
 
     def _on_gravity(self, message: Vector3Stamped) -> None:
         context = self._context
         try:
             gravity = gravity_in_root(context, message, 'gravity')
         except DynamicsRosError as error:
-            context.report('gravity', error)
+            context.changes.report('gravity', error)
             return
-        context.change_reported('gravity', lambda now: replace(now, gravity=gravity))
+        context.changes.change_reported('gravity', gravity=gravity)
         context.parameters.store({'gravity': gravity})
 
 

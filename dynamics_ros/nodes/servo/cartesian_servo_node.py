@@ -177,7 +177,7 @@ class Servo(Component):
         if 'command_type' in names:
             self._end_motion()
         if names - {'command_timeout', 'joint_state_timeout', 'following_tolerance'}:
-            self.context.rebuild(NAME)
+            self.context.changes.rebuild(NAME)
 
     def _end_motion(self) -> None:
         """Follow nothing until all that moves is at rest: it may be of another robot or topic."""
@@ -301,7 +301,7 @@ class Servo(Component):
             refusal = self._managed.refusal
             return f'{self._managed.lifecycle}: {refusal}' if refusal else self._managed.lifecycle
         if self._prepared is None or self._state is None or self.problem:
-            return 'waiting: ' + (self.problem or self.context.waiting_for())
+            return 'waiting: ' + (self.problem or self.context.inputs.waiting_for())
         if self._paused:
             return PAUSED
         problem = self._targets.problem

@@ -143,8 +143,8 @@ def test_a_change_that_cannot_be_made_leaves_the_robot_in_force(rig_of):
     parameter = rclpy.parameter.Parameter('locked_joints.names', value=['nose'])
     positions = rclpy.parameter.Parameter('locked_joints.positions', value=[0.0])
     assert rig.node.set_parameters_atomically([parameter, positions]).successful
-    rig.spin_until(lambda: rig.context.refusal)
-    assert "unknown joint 'nose'" in rig.context.refusal
+    rig.spin_until(lambda: rig.context.changes.refusal)
+    assert "unknown joint 'nose'" in rig.context.changes.refusal
     assert rig.context.robot is before
 
 

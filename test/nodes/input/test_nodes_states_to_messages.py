@@ -272,11 +272,11 @@ class Nodes:
     def take(self, message: JointState | Odometry | str) -> None:
         """What the middleware would hand over."""
         if isinstance(message, Odometry):
-            self.context._on_odometry(message)
+            self.context.inputs._on_odometry(message)
             return
         if isinstance(message, JointState):
-            self.context.input._ended = 0.0
-            self.context.input._on_message(serialize_message(message))
+            self.context.inputs.incoming._ended = 0.0
+            self.context.inputs.incoming._on_message(serialize_message(message))
             return
         contact = self.context.components[2]
         service = next(s for s in contact.node.services if s.srv_name.endswith(f'/{message}'))
@@ -549,7 +549,7 @@ def test_a_node_that_nobody_listens_to_takes_states_all_the_same(alone):
     for _ in range(200):
         nodes.take(stream.state())
         clock.now += 1e-3
-    assert nodes.context.joint_states.count == 200
+    assert nodes.context.inputs.joint_states.count == 200
     assert nodes.heard == []
     latest = nodes.context.latest_state()
     assert latest.time == stream.time
@@ -594,6 +594,6 @@ def test_a_state_that_waited_is_answered_though_a_late_message_came_last(alone, 
     stream = Stream(START)
     late, first, second = (serialize_message(stream.state()) for _ in range(3))
     for data, newest in ((first, False), (second, False), (late, True)):
-        nodes.context.input._pass_on(data, newest)
+        nodes.context.inputs.incoming._pass_on(data, newest)
     ((_, kind, pose),) = nodes.heard
     assert nanoseconds(deserialize_message(pose, kind).header.stamp) == stream.time

@@ -1,18 +1,13 @@
-"""What a node waits for, and whether anybody publishes it."""
+"""Who publishes the topics that a node subscribes to."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Protocol
 
 from rclpy.node import Node
 from rclpy.qos import QoSCompatibility, qos_check_compatible
 from rclpy.topic_endpoint_info import TopicEndpointInfo
-
-from dynamics_ros.nodes.input.joint_state_doubts import unknown_joints
-from dynamics_ros.nodes.input.joint_state_input import JointStateInput
-from dynamics_ros.nodes.input.state import ODOMETRY, StateBuffer
 
 LOOK_PERIOD = 0.2
 """Seconds between two looks at who publishes: whoever sends nonsense must not make it one each."""
@@ -68,45 +63,3 @@ def _obstacle(publisher: TopicEndpointInfo, ours: Sequence[TopicEndpointInfo]) -
             return ''
         obstacle = why.strip(' ;')
     return obstacle
-
-
-class Inputs(Protocol):
-    """What a context has heard, as far as this file asks for it."""
-
-    buffer: StateBuffer | None
-    heard: bool
-    input: JointStateInput
-    publishers: Publishers
-
-    @property
-    def immobile(self) -> bool:
-        """Whether there is a robot that nothing could be told about."""
-
-
-def waiting_for(context: Inputs) -> str:
-    """What is missing for a first state, and who could tell it, in words."""
-    buffer, publishers = context.buffer, context.publishers
-    if buffer is None:
-        return f'no robot_description has been received yet: {publishers.of("robot_description")}'
-    if buffer.unreachable:
-        names = ', '.join(buffer.unreachable)
-        return f'joints of several coordinates do not come by joint_states; lock them: {names}'
-    if context.immobile:
-        return 'the robot has no joint that moves, so that no joint state is about it'
-    missing = buffer.missing()
-    reasons = []
-    if any(name != ODOMETRY for name in missing):
-        told = 'messages so far lack their positions' if context.heard else 'no message so far'
-        if unknown := unknown_joints(buffer.robot, buffer):
-            told = f'{told}; {unknown}'
-        reasons.append(f'{publishers.of(context.input.topic)}, {told}')
-    if ODOMETRY in missing:
-        reasons.append(publishers.of('odom'))
-    return f'waiting for {", ".join(missing)}: {"; ".join(reasons)}'
-
-
-def stopped(context: Inputs) -> str:
-    """What has stopped coming, and who could tell it, in words."""
-    joints = context.buffer is None or context.buffer.joint_names
-    name = context.input.topic if joints else 'odom'
-    return f'{name} have stopped coming: {context.publishers.of(name)}'
