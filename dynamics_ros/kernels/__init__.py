@@ -8,6 +8,7 @@ kernels, batches, threads and the self test. Knows nothing of robots; may import
 
 from dynamics_ros.kernels.autodiff.derivative import derivative
 from dynamics_ros.kernels.autodiff.sweeps import gradient, jacobian
+from dynamics_ros.kernels.compiled_function import compile
 from dynamics_ros.kernels.cpython.named_calls import NamedCalls
 from dynamics_ros.kernels.graph.expression import Condition, Expression, Scalar, select
 from dynamics_ros.kernels.graph.trace import Trace, Variable
@@ -33,6 +34,7 @@ __all__ = [
     'Trace',
     'Variable',
     'c_source',
+    'compile',
     'derivative',
     'gradient',
     'jacobian',

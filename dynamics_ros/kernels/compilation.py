@@ -25,6 +25,7 @@ class Compilation:
 
     Attributes:
         trace: what is computed.
+        backend: that was asked for: 'llvm', 'python' or 'auto'.
         plain: the plain Python function, which computes until there is machine code.
         runner: what computes it.
         seconds: how long the compilation took; 0 until it is finished.
@@ -38,6 +39,7 @@ class Compilation:
             backend, wait: as for ``Kernel``.
         """
         self.trace = trace
+        self.backend = backend
         self.plain = PythonBackend(trace)
         self.runner: LlvmBackend | PythonBackend = self.plain
         self.seconds = 0.0

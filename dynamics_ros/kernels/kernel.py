@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels.autodiff.derivative import derivative
 from dynamics_ros.kernels.compilation import Compilation
 from dynamics_ros.kernels.cpython import arguments
 from dynamics_ros.kernels.cpython.arguments import Array
@@ -80,6 +81,27 @@ class Kernel:
         other: Kernel = object.__new__(type(self))
         other._use(self._compilation, _fixed(np.array(values, dtype=np.float64)))
         return other
+
+    def derivative(self, by: str, of: str = 'result', mode: str = 'auto') -> Kernel:
+        """Return the kernel of the derivative of one output by one input.
+
+        The derivative of that one is the second derivative, such as the Hessian of a cost.
+
+        Args:
+            by: name of an input.
+            of: name of an output.
+            mode: 'forward', 'reverse' or 'auto', as for ``kernels.jacobian``.
+
+        Returns:
+            A kernel of the same inputs; its result has the shape of the output followed by the
+            shape of the input. It is by coordinates: of a quaternion by its four numbers.
+
+        Raises:
+            InvalidArgumentError: no such input or output, or it is computed by what has no
+                derivative, such as a loop.
+        """
+        made = Kernel(derivative(self.trace, by, of, mode), self._compilation.backend)
+        return made if self.bound is None else made.bound_to(self.bound)
 
     @property
     def name(self) -> str:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.errors import InvalidArgumentError, UnknownOptionError
 from dynamics_ros.kernels.cpython.arguments import FLOAT64, broadcast
+from dynamics_ros.kernels.graph.symbols import is_symbolic
 
 FLOAT = np.dtype(np.float64)
 
@@ -94,7 +95,10 @@ def real_array(argument: str, value: ArrayLike, expected: str) -> NDArray[np.flo
     except (TypeError, ValueError):
         array = np.asarray(None)
     if array.dtype.kind not in 'biuf':
-        raise InvalidArgumentError(argument, 'not an array of real numbers', expected)
+        problem = 'not an array of real numbers'
+        if is_symbolic(value):
+            problem += ' (a function that is traced may call methods that have a kernel)'
+        raise InvalidArgumentError(argument, problem, expected)
     return array.astype(np.float64, copy=False)
 
 

@@ -13,12 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.kernels import Kernel, NamedCalls
 from dynamics_ros.kernels.cpython.entry_point import plain_signature
+from dynamics_ros.kernels.graph.symbols import is_symbolic
 from dynamics_ros.kernels.process.forks import FreshLock
 from dynamics_ros.model import Model
 
 from .definitions import DEFINITIONS, Key, define
 from .definitions.definition import DEFAULT_REFERENCE
 from .kernel_set import KernelInfo, KernelSet
+from .of_symbols import of_symbols
 from .parameters import explicit
 
 Array = NDArray[np.float64]
@@ -100,7 +102,12 @@ class KernelMethods:
         return kernels.kernel((name, *options))
 
     def _run(self, key: Key, *arrays: ArrayLike) -> Any:
-        """What the kernel of a key makes of its inputs; compiles it the first time."""
+        """What the kernel of a key makes of its inputs; compiles it the first time.
+
+        Symbols among the inputs make symbols, so that a function that calls methods can be traced.
+        """
+        if any(map(is_symbolic, arrays)):
+            return of_symbols(self.model, key, arrays)
         try:
             call = self._calls.get(key) or self._kernel_set.call(key)
         except TypeError:

@@ -226,7 +226,7 @@ class TestTraces:
         def requirements(x):
             yield Requirement(x, 0.0, 10.0, lambda value: InvalidArgumentError('x', 'far', 'near'))
 
-        def singular():
+        def singular(_):
             return SingularError('x', 'zero')
 
         traced = trace(Expression.sqrt, {'x': ()}, 'root', 'a root', requirements, singular)

@@ -211,7 +211,12 @@ def test_requirements_and_results_may_come_out_of_it(backend, states):
         yield Requirement(root(a)[0], 0.0, 3.0, lambda x: ValueError(f'root {x:.3f}'))
 
     traced = trace(
-        lambda a: 1.0 / (root(a)[0] - 1.0), {'a': ()}, 'f', '', requirement, lambda: ValueError('!')
+        lambda a: 1.0 / (root(a)[0] - 1.0),
+        {'a': ()},
+        'f',
+        '',
+        requirement,
+        lambda _: ValueError('!'),
     )
     kernel = Kernel(traced, backend)
     a = np.full(states, 8.0)

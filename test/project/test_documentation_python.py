@@ -51,6 +51,7 @@ DOCUMENTS = {
     'docs/constraints.md': of_constraints,
     'docs/estimation.md': of_estimation,
     'docs/export.md': dict,
+    'docs/kernels.md': dict,
     'docs/spatial.md': dict,
 }
 

@@ -35,6 +35,7 @@ from dynamics_ros.kernels.graph.operations import (
     SQRT,
     SUBTRACT,
     TAN,
+    TANH,
     Operation,
 )
 
@@ -175,7 +176,7 @@ def _moved_by(
 ) -> dict[Node, int]:
     """Return the nodes between inputs and values, operands first, with their directions as bits."""
     roots = [y for y in ys if isinstance(y, Expression)]
-    if not roots or not xs:
+    if not roots or not len(xs):
         return {}
     graph = roots[0].graph
     if any(node.graph is not graph for node in (*roots, *xs)):
@@ -272,5 +273,6 @@ _SLOPES: dict[Operation, Callable[..., tuple[Scalar, ...]]] = {
     ACOS: lambda _, a: (-1.0 / (1.0 - a * a).sqrt(),),
     EXP: lambda y, a: (y,),
     LOG: lambda _, a: (1.0 / a,),
+    TANH: lambda y, a: (1.0 - y * y,),
     ATAN2: _slopes_of_atan2,
 }

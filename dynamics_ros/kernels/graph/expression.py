@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, NoReturn, Protocol, Union
 
+import numpy as np
+
 from dynamics_ros.kernels.graph.operations import (
     ABSOLUTE,
     ACOS,
@@ -28,8 +30,10 @@ from dynamics_ros.kernels.graph.operations import (
     SIN,
     SQRT,
     TAN,
+    TANH,
     Operation,
 )
+from dynamics_ros.kernels.graph.symbols import Traced
 
 Scalar = Union['Expression', float]
 Operand = Union['Node', float]
@@ -103,7 +107,7 @@ class Arithmetic(Protocol):
         """Return the state after some turns of a loop."""
 
 
-class Node:
+class Node(Traced):
     """One value of a graph: an operation and its operands.
 
     Attributes:
@@ -114,9 +118,6 @@ class Node:
     """
 
     __slots__ = ('graph', 'index', 'operands', 'operation')
-
-    # NumPy scalars and arrays leave mixed operations to this class.
-    __array_ufunc__ = None
 
     def __init__(
         self, graph: Arithmetic, index: int, operation: Operation, operands: tuple[Operand, ...]
@@ -134,12 +135,12 @@ class Node:
 
     def _refuse_branch(self, *_: object) -> NoReturn:
         raise TypeError(
-            'a traced value has no number yet, so a trace cannot branch on it or convert it; '
-            'use less(), less_equal() and select()'
+            'a traced value has no number yet, so a trace cannot branch on it or convert it (if, '
+            'while, and, or, not, ==, min, max, float); where(a < b, x, y), minimum and maximum of '
+            'dynamics_ros.kernels.math choose when it runs'
         )
 
-    __bool__ = __float__ = __int__ = _refuse_branch
-    __lt__ = __le__ = __gt__ = __ge__ = _refuse_branch
+    __bool__ = __float__ = __int__ = __index__ = __iter__ = _refuse_branch
     __eq__ = __ne__ = _refuse_branch
     __hash__ = object.__hash__
 
@@ -148,6 +149,26 @@ class Condition(Node):
     """A truth value that is known when the kernel runs; `select` takes it."""
 
     __slots__ = ()
+
+    def choose(self, a: Scalar, b: Scalar) -> Scalar:
+        """Return a where the condition holds, else b; both are computed."""
+        return select(self, a, b)
+
+    def __and__(self, other: Condition | bool) -> Condition | bool:
+        if not isinstance(other, Condition):
+            return self if other else False
+        return _holds(select(self, select(other, 1.0, 0.0), 0.0))
+
+    def __or__(self, other: Condition | bool) -> Condition | bool:
+        if not isinstance(other, Condition):
+            return True if other else self
+        return _holds(select(self, 1.0, select(other, 1.0, 0.0)))
+
+    def __invert__(self) -> Condition | bool:
+        return _holds(select(self, 0.0, 1.0))
+
+    __rand__ = __and__
+    __ror__ = __or__
 
 
 class Expression(Node):
@@ -158,6 +179,8 @@ class Expression(Node):
     def __add__(self, other: Scalar) -> Scalar:
         if other.__class__ is Expression:
             return self.graph.add(self, other)
+        if isinstance(other, np.ndarray):
+            return NotImplemented
         return self.graph.add_constant(self, constant(other))
 
     __radd__ = __add__
@@ -165,6 +188,8 @@ class Expression(Node):
     def __sub__(self, other: Scalar) -> Scalar:
         if other.__class__ is Expression:
             return self.graph.subtract(self, other)
+        if isinstance(other, np.ndarray):
+            return NotImplemented
         return self.graph.add_constant(self, -constant(other))
 
     def __rsub__(self, other: float) -> Scalar:
@@ -173,6 +198,8 @@ class Expression(Node):
     def __mul__(self, other: Scalar) -> Scalar:
         if other.__class__ is Expression:
             return self.graph.multiply(self, other)
+        if isinstance(other, np.ndarray):
+            return NotImplemented
         return self.graph.scale(self, constant(other))
 
     __rmul__ = __mul__
@@ -182,6 +209,8 @@ class Expression(Node):
             return 1.0
         if isinstance(other, Expression):
             return self * self.graph.reciprocal(other)
+        if isinstance(other, np.ndarray):
+            return NotImplemented
         return self.graph.scale(self, constant(1.0 / constant(other)))
 
     def __rtruediv__(self, other: float) -> Scalar:
@@ -240,6 +269,14 @@ class Expression(Node):
         """Return the arc cosine in rad; NaN outside [-1, 1]."""
         return self.graph.node(ACOS, self)
 
+    def tanh(self) -> Expression:
+        """Return the hyperbolic tangent."""
+        return self.graph.odd(TANH, self)
+
+    def angle_at(self, y: float) -> Expression:
+        """Return the angle in rad of the point (self, y) with a constant y."""
+        return self.graph.node(ATAN2, constant(y), self)
+
     def atan2(self, x: Scalar) -> Expression:
         """Return the angle in rad of the point (x, self)."""
         return self.graph.node(ATAN2, self, self.graph.operand(x))
@@ -263,6 +300,18 @@ class Expression(Node):
     def where_less(self, other: Scalar, then: Scalar, otherwise: Scalar) -> Scalar:
         """Return one value where self < other, else another one; both are computed."""
         return select(self.less(other), then, otherwise)
+
+    def __lt__(self, other: Scalar) -> Condition | bool:
+        return NotImplemented if isinstance(other, np.ndarray) else self.less(other)
+
+    def __le__(self, other: Scalar) -> Condition | bool:
+        return NotImplemented if isinstance(other, np.ndarray) else self.less_equal(other)
+
+    def __gt__(self, other: Scalar) -> Condition | bool:
+        return NotImplemented if isinstance(other, np.ndarray) else (-self).less(-other)
+
+    def __ge__(self, other: Scalar) -> Condition | bool:
+        return NotImplemented if isinstance(other, np.ndarray) else (-self).less_equal(-other)
 
     def less(self, other: Scalar) -> Condition | bool:
         """Return whether self < other, for `select`."""
@@ -299,3 +348,8 @@ def select(condition: Condition | bool, a: Scalar, b: Scalar) -> Scalar:
     if a.__class__ is float and b.__class__ is float and a == b:
         return a
     return graph.node(SELECT, condition, a, b)
+
+
+def _holds(one: Scalar) -> Condition | bool:
+    """Return the condition that a value of 0 or 1 is 1."""
+    return one > 0.5

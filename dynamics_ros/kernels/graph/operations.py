@@ -114,6 +114,7 @@ ASIN = _function('asin', math.asin, 'asin', 'asin{lanes}')
 ACOS = _function('acos', math.acos, 'acos', 'acos{lanes}')
 EXP = _function('exp', math.exp, 'exp', 'exp{lanes}')
 LOG = _function('log', math.log, 'log', 'log{lanes}')
+TANH = _function('tanh', math.tanh, 'tanh', 'tanh{lanes}')
 ATAN2 = _function('atan2', math.atan2, 'atan2', 'atan2{lanes}')
 MINIMUM = _extremum('minimum', 'olt', min)
 MAXIMUM = _extremum('maximum', 'ogt', max)
@@ -146,6 +147,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ACOS,
     EXP,
     LOG,
+    TANH,
     ATAN2,
     MINIMUM,
     MAXIMUM,
@@ -169,6 +171,7 @@ ARRAY_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         'acos': np.arccos,
         'exp': np.exp,
         'log': np.log,
+        'tanh': np.tanh,
         'atan2': np.arctan2,
         'minimum': np.minimum,
         'maximum': np.maximum,

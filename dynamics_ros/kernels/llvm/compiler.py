@@ -16,7 +16,7 @@ from dynamics_ros.kernels.process import compile_queue as background
 from dynamics_ros.kernels.process.forks import FreshLock
 from dynamics_ros.kernels.process.lifetime import token
 
-LIBM_FUNCTIONS = ('sin', 'cos', 'tan', 'asin', 'acos', 'atan2', 'exp', 'log')
+LIBM_FUNCTIONS = ('sin', 'cos', 'tan', 'asin', 'acos', 'atan2', 'exp', 'log', 'tanh')
 
 
 class CompilerUnavailableError(Exception):

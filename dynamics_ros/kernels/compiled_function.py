@@ -1,0 +1,58 @@
+"""A function of NumPy arrays, traced and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels.graph.symbols import symbols
+from dynamics_ros.kernels.graph.trace import Shape
+from dynamics_ros.kernels.graph.tracing import trace
+from dynamics_ros.kernels.kernel import Kernel
+
+
+def compile(
+    function: Callable[..., Any],
+    inputs: Mapping[str, int | Shape],
+    name: str = '',
+    *,
+    backend: str = 'auto',
+    wait: bool | None = None,
+) -> Kernel:
+    """The machine code of a function of arrays.
+
+    The function is called once, with arrays of symbols. It computes with operators, indices,
+    ``@``, sums and NumPy's elementwise functions, or with those of ``dynamics_ros.kernels.math``;
+    methods of a robot that have a kernel may be called, too. It cannot branch on a symbol
+    (``where`` chooses), and what it reads of its surroundings is constant from then on.
+
+    Args:
+        function: called with one argument an input, in their order: a scalar for the shape (),
+            else an array. Returns a scalar, an array or nested lists, or a dict of these by
+            output name.
+        inputs: shape of each input by name; an int n is the shape (n,).
+        name: a Python identifier, for errors and printed code; '' is the function's own.
+        backend, wait: as for ``Kernel``.
+
+    Returns:
+        A function of float64 arrays that broadcasts over leading axes. Its ``derivative`` is
+        another one; ``c_source(kernel.trace)`` prints it as C.
+
+    Raises:
+        TypeError: the function branches on a traced value, or uses what takes none.
+        InvalidArgumentError: a name or shape that cannot be printed, results that are no numbers or
+            ragged.
+        TooLargeError: the function takes more operations than a trace may have.
+    """
+    own = getattr(function, '__name__', '')
+    label = name or (own if own.isidentifier() else 'function')
+
+    def of_symbols(*values: Any) -> Any:
+        result = function(*map(symbols, values))
+        for key in result if isinstance(result, Mapping) else ():
+            if not (isinstance(key, str) and key.isidentifier()):
+                raise InvalidArgumentError('outputs', f'{key!r} given', 'Python identifiers')
+        return result
+
+    return Kernel(trace(of_symbols, inputs, label), backend, wait)

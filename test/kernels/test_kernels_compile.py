@@ -1,0 +1,180 @@
+"""Functions of arrays that users write, traced and compiled: `kernels.compile`, `kernels.math`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from c_library import VECTOR, compiled, needs_compiler
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tolerances import DIFFERENCE, EXACT
+
+from dynamics_ros import kernels
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels import c_source
+from dynamics_ros.kernels import math as km
+
+A = np.array([[2.0, -1.0, 0.5], [0.0, 1.5, -0.25]])
+
+
+def numpy_ufuncs(x):
+    return (
+        np.sin(x) + np.cos(x) * np.tan(0.3 * x) - np.exp(-(x**2))
+        + np.sqrt(1.0 + x * x) + np.log(2.0 + np.abs(x)) + np.tanh(x) - np.arctan(x)
+        + np.arctan2(x, 1.5) + np.arcsin(0.9 * np.sin(x)) + np.arccos(0.9 * np.cos(x))
+    )  # fmt: skip
+
+
+FUNCTIONS = {
+    'ufuncs': numpy_ufuncs,
+    'products': lambda x: A @ x + x[:2] * np.float64(3.0) - np.arange(2.0) / (2.0 + x[0] ** 2),
+    'reductions': lambda x: np.array([x.sum(), x @ x, np.sum(x[1:]), x.mean(), np.prod(x)]),
+    'extremes': lambda x: np.array([x.max(), np.min(x), *np.clip(x, -0.5, 0.5), *np.maximum(x, 0)]),
+    'choices': lambda x: np.where(x < 0.1, -x, x**2) + np.where((x > -0.5) & (x <= 0.5), 1.0, 0.0),
+    'or': lambda x: np.where((x < -0.5) | ~(x < 0.5), np.sign(x), x),
+    'norms': lambda x: np.linalg.norm(x) + np.linalg.norm(x[:2] + 3.0),
+    'rearranged': lambda x: np.stack([x[::-1], np.concatenate([x[1:], x[:1]])]).T @ np.ones(2),
+    'outer': lambda x: np.outer(x, x) + np.eye(3) * x,
+    'scalar first': lambda x: x[0] * np.arange(3.0) + np.arange(3.0) / (3.0 + x[1]) - x[2],
+    'crossed': lambda x: np.cross(x, [1.0, 2.0, 3.0]),
+    'module': lambda x: km.sin(x) + km.where(x > 0.0, km.sqrt(km.absolute(x)), km.tanh(x)),
+    'mixed list': lambda x: km.cos([x[0], 0.5, x[2]]) + km.norm(km.array([x[0], 1.0])) + km.sign(2),
+    'in place': lambda x: incremented(x),
+    'constants': lambda x: km.atan2(-0.5, 2.0 + x) + km.minimum(0.2, x) + np.sin(0.0 * x),
+}  # fmt: skip
+
+
+def incremented(x):
+    total = 2.0 * x
+    total += np.ones(3)
+    total[0] = x[2] * x[1]
+    return total
+
+
+@pytest.fixture(scope='module', params=['python', 'llvm'])
+def kernel_of(request):
+    made = {}
+
+    def one(name):
+        if name not in made:
+            made[name] = kernels.compile(FUNCTIONS[name], {'x': 3}, backend=request.param)
+        return made[name]
+
+    return one
+
+
+STATES = st.lists(st.floats(-2.0, 2.0), min_size=3, max_size=3).map(np.array)
+
+
+@pytest.mark.parametrize('name', FUNCTIONS)
+def test_a_function_answers_as_on_numbers(kernel_of, name):
+    kernel = kernel_of(name)
+
+    @settings(max_examples=25)
+    @given(STATES)
+    def answers(x):
+        np.testing.assert_allclose(kernel(x), FUNCTIONS[name](x), rtol=1e-12, atol=1e-12)
+
+    answers()
+
+
+def test_many_states_are_a_batch(kernel_of):
+    states = np.random.default_rng(0).normal(size=(100, 3))
+    many = kernel_of('choices')(states)
+    np.testing.assert_allclose(many, [FUNCTIONS['choices'](x) for x in states], atol=1e-14)
+
+
+@pytest.mark.parametrize('name', ['ufuncs', 'products', 'reductions', 'module', 'outer', 'norms'])
+@settings(max_examples=20)
+@given(x=STATES.filter(lambda x: np.abs(x).min() > 1e-2))
+def test_derivatives_are_slopes(kernel_of, name, x):
+    slope = kernel_of(name).derivative('x')(x)
+    step = 1e-6
+    for k in range(3):
+        e = step * np.eye(3)[k]
+        difference = (FUNCTIONS[name](x + e) - FUNCTIONS[name](x - e)) / (2.0 * step)
+        np.testing.assert_allclose(slope[..., k], difference, rtol=DIFFERENCE, atol=1e-6)
+
+
+def test_a_hessian_is_the_derivative_of_a_gradient():
+    B = np.array([[2.0, 0.5], [0.5, 1.0]])
+
+    def cost(x, weight):
+        return weight * x @ B @ x + np.exp(x[0] * x[1])
+
+    kernel = kernels.compile(cost, {'x': 2, 'weight': ()})
+    assert kernel.name == 'cost'
+    gradient = kernel.derivative('x')
+    hessian = gradient.derivative('x')
+    x, e = np.array([0.3, -0.2]), np.exp(-0.06)
+    assert kernel(x, 2.0) == pytest.approx(2.0 * x @ B @ x + e, rel=EXACT)
+    np.testing.assert_allclose(gradient(x, 2.0), 4.0 * B @ x + e * x[::-1], rtol=1e-13)
+    mixed = e * (1.0 + x[0] * x[1])
+    expected = 4.0 * B + [[e * x[1] ** 2, mixed], [mixed, e * x[0] ** 2]]
+    np.testing.assert_allclose(hessian(x, 2.0), expected, rtol=1e-13)
+    assert hessian.backend == kernel.backend
+
+
+def test_several_outputs_and_shapes():
+    kernel = kernels.compile(
+        lambda M, s: {'half': 0.5 * M, 'trace': np.trace(M) * s}, {'M': (2, 2), 's': ()}, 'parts'
+    )
+    half, trace = kernel(np.arange(4.0).reshape(2, 2), 2.0)
+    np.testing.assert_array_equal(half, [[0.0, 0.5], [1.0, 1.5]])
+    assert trace == 6.0
+    np.testing.assert_array_equal(
+        kernel.derivative('M', of='trace')(np.zeros((2, 2)), 2.0), 2.0 * np.eye(2)
+    )
+
+
+@needs_compiler
+def test_it_is_a_function_in_c(tmp_path):
+    kernel = kernels.compile(numpy_ufuncs, {'x': 3})
+    library = compiled(c_source(kernel.trace), tmp_path)
+    library.numpy_ufuncs.argtypes = [VECTOR, VECTOR]
+    x, y = np.array([0.3, -0.7, 1.1]), np.zeros(3)
+    library.numpy_ufuncs(x, y)
+    np.testing.assert_allclose(y, numpy_ufuncs(x), rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ('function', 'problem'),
+    [
+        (lambda x: x if x[0] > 0.0 else -x, 'cannot branch'),
+        (lambda x: np.array([max(x[0], 0.0)]), 'cannot branch'),
+        (lambda x: 1.0 if x[0] == 1.0 else 0.0, 'cannot branch'),
+        (lambda x: 1.0 if x[0] > 0.0 and x[1] > 0.0 else 0.0, 'cannot branch'),
+        (lambda x: float(x[0]), 'cannot branch'),
+        (lambda x: A[int(x[0])], 'cannot branch'),
+        (lambda x: [1.0] * x[0], 'takes no|cannot'),
+        (lambda x: np.linalg.inv(np.outer(x, x)), 'inv takes no traced values'),
+        (lambda x: np.floor(x), 'floor takes no traced values; these do: absolute, add'),
+    ],
+)
+def test_what_cannot_be_traced_is_told(function, problem):
+    with pytest.raises(TypeError, match=problem):
+        kernels.compile(function, {'x': 3})
+
+
+@pytest.mark.parametrize(
+    ('function', 'problem'),
+    [
+        (lambda x: x < 0.0, 'condition is no output'),
+        (lambda x: None, 'NoneType'),
+        (lambda x: {0: x}, '0 given; expected Python identifiers'),
+        (lambda x: {'y': [[x[0]], [x[0], x[1]]]}, 'equal rows'),
+    ],
+)
+def test_what_is_no_result_is_told(function, problem):
+    with pytest.raises(InvalidArgumentError, match=problem):
+        kernels.compile(function, {'x': 3})
+
+
+def test_on_numbers_the_functions_are_those_of_numpy():
+    x = np.array([-0.5, 0.0, 2.0])
+    np.testing.assert_array_equal(km.where(x < 0.0, 1.0, x), [1.0, 0.0, 2.0])
+    np.testing.assert_array_equal(km.maximum(x, 0.1), np.maximum(x, 0.1))
+    assert km.norm(x) == np.linalg.norm(x) and km.norm([3.0, 4.0]) == 5.0
+    np.testing.assert_array_equal(km.norm(np.ones((2, 4)), axis=1), [2.0, 2.0])
+    assert km.array([1, 2]).dtype == np.float64
+    assert km.tanh(0.3) == np.tanh(0.3)
