@@ -6,6 +6,7 @@ may break, and what it must violate no later level may make worse.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.multibody.arguments import finite_arrays
+from dynamics_ros.multibody.arguments import check_positive, finite_arrays
 from dynamics_ros.multibody.linear_systems import RANK_TOLERANCE, Array
 
 from .least_squares import constrained_least_squares
@@ -61,14 +62,21 @@ class Level:
         )
 
     def __mul__(self, weight: float) -> Level:
-        """Errors weighted against those of others at the same priority."""
-        w = float(weight)
-        return Level(self.matrix * w, self.target * w, self.bounded * w, self.bound * w)
+        """The weight of the squared errors against those of others at the same priority.
+
+        Of errors e of weight w the sum counts w e^2 ([RD] eq. 2.215).
+
+        Raises:
+            InvalidArgumentError: no positive finite number.
+        """
+        check_positive('weight', weight)
+        root = math.sqrt(weight)
+        return Level(self.matrix * root, self.target * root, self.bounded * root, self.bound * root)
 
     __rmul__ = __mul__
 
     def violation(self, x: Array) -> float:
-        """Norm of what a solution misses."""
+        """Norm of what a solution misses, as weighted."""
         errors = self.matrix @ x - self.target
         excess = np.maximum(self.bounded @ x - self.bound, 0.0)
         return float(np.hypot(np.linalg.norm(errors), np.linalg.norm(excess)))

@@ -9,6 +9,8 @@ from dynamics_ros.multibody.arguments import check_not_negative, check_positive,
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
+from .fixed_base import check_fixed_base
+
 
 def oscillator_gains(frequency: float, damping_ratio: float = 1.0) -> tuple[float, float]:
     """Stiffness and damping of a unit mass ([RD] eq. 3.79, 3.80), for ``inverse_dynamics_control``.
@@ -40,12 +42,15 @@ def joint_impedance(
     """Torques (..., nv) of springs and dampers to a target ([RD] eq. 3.73, 3.75).
 
     Args:
-        robot: what is controlled.
+        robot: what is controlled; its base is fixed.
         q, v: (..., nq), (..., nv) now.
         target_q, target_v: (..., nq), (..., nv) wanted.
         stiffness: [Nm/rad or N/m], one number or (nv).
         damping: [Nms/rad or Ns/m], one number or (nv).
         compensate_gravity: without it the robot sags until the springs carry it ([RD] eq. 3.74).
+
+    Raises:
+        InvalidArgumentError: a base that moves, or another argument is wrong.
     """
     k_p, k_d = _gains(robot, stiffness, damping)
     law = robot.kernel('joint_impedance').call
@@ -69,6 +74,9 @@ def inverse_dynamics_control(
         robot, q, v, target_q, target_v: as for ``joint_impedance``.
         stiffness, damping: [1/s^2], [1/s], one number or (nv); ``oscillator_gains`` gives them.
         target_a: (..., nv) feed-forward acceleration; None is 0.
+
+    Raises:
+        InvalidArgumentError: a base that moves, or another argument is wrong.
     """
     k_p, k_d = _gains(robot, stiffness, damping)
     wanted = np.zeros(robot.nv) if target_a is None else target_a
@@ -77,6 +85,7 @@ def inverse_dynamics_control(
 
 
 def _gains(robot: RigidBodySystem, stiffness: ArrayLike, damping: ArrayLike) -> tuple[Array, Array]:
+    check_fixed_base(robot)
     return (
         per_entry('stiffness', stiffness, robot.nv, least=0.0),
         per_entry('damping', damping, robot.nv, least=0.0),

@@ -13,6 +13,8 @@ from dynamics_ros.multibody.linear_systems import Array, transposed
 from dynamics_ros.multibody.pose_error import pose_error
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
+from .fixed_base import check_fixed_base
+
 
 def tracking_acceleration(
     target: ArrayLike,
@@ -50,7 +52,7 @@ def motion_torques(
     N of ``support_projector``.
 
     Args:
-        robot: what is controlled.
+        robot: what is controlled; its base is fixed.
         q, v: (..., nq), (..., nv).
         frame: the end effector.
         acceleration: (..., m) wanted of the chosen rows, in root axes [m/s^2, rad/s^2].
@@ -58,7 +60,9 @@ def motion_torques(
 
     Raises:
         RankDeficientError: the joints cannot move the frame in all rows.
+        InvalidArgumentError: a base that moves, or another argument is wrong.
     """
+    check_fixed_base(robot)
     kernel = robot.kernel('motion_torques', frame, row_digits(rows))
     tau, pivots = kernel.call(q, v, acceleration)
     check_rank(frame, pivots)
@@ -101,7 +105,9 @@ def operational_space_torques(
 
     Raises:
         RankDeficientError: the joints cannot move the frame in all six directions.
+        InvalidArgumentError: a base that moves, or another argument is wrong.
     """
+    check_fixed_base(robot)
     moving = boolean_mask('free', free, 6).astype(float)
     kernel = robot.kernel('operational_space_torques', frame)
     tau, pivots = kernel.call(q, v, acceleration, wrench, moving, rotation)

@@ -11,7 +11,7 @@ from dynamics_ros.kernels.autodiff.sweeps import gradient, jacobian
 from dynamics_ros.kernels.compiled_function import compile
 from dynamics_ros.kernels.cpython.named_calls import NamedCalls
 from dynamics_ros.kernels.graph.expression import Condition, Expression, Scalar, select
-from dynamics_ros.kernels.graph.trace import Trace, Variable
+from dynamics_ros.kernels.graph.trace import Trace, Unanswered, Variable
 from dynamics_ros.kernels.graph.tracing import Requirement, trace
 from dynamics_ros.kernels.kernel import Kernel
 from dynamics_ros.kernels.llvm.source import llvm_ir
@@ -32,6 +32,7 @@ __all__ = [
     'Scalar',
     'Step',
     'Trace',
+    'Unanswered',
     'Variable',
     'c_source',
     'compile',

@@ -240,7 +240,7 @@ def _refusal(compilation: Compilation, arrays: list[Array], leading: tuple[int, 
     trace = compilation.trace
     error = compilation.plain.unmet(arrays, leading)
     if error is None and trace.finite_results is not None:
-        error = trace.finite_results()
+        error = trace.finite_results(compilation.plain.unanswered(arrays, leading))
     return error or RuntimeError(f'{trace.name} refused what it allows')
 
 

@@ -28,6 +28,9 @@ class Dynamics(KernelMethods):
             q, v, a: configuration, velocity, acceleration.
             external_wrenches: frame name to the wrench (..., 6) of the environment on the robot
                 at that frame, in that frame: force [N], then torque [Nm].
+
+        Raises:
+            InvalidArgumentError: numbers so large that the result overflows.
         """
         if external_wrenches is None:
             return self._run(('inverse_dynamics',), q, v, a)
@@ -46,6 +49,9 @@ class Dynamics(KernelMethods):
 
         Args:
             q, v, a, external_wrenches: as for ``inverse_dynamics``.
+
+        Raises:
+            InvalidArgumentError: numbers so large that the result overflows.
         """
         if external_wrenches is None:
             return self._run(('joint_wrenches',), q, v, a)
@@ -58,7 +64,11 @@ class Dynamics(KernelMethods):
 
     @kernel_method
     def nonlinear_effects(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """C v + g (..., nv)."""
+        """C v + g (..., nv), in the units of torques: N m, or N for a joint that slides.
+
+        Raises:
+            InvalidArgumentError: numbers so large that the result overflows.
+        """
         return self._run(('nonlinear_effects',), q, v)
 
     @kernel_method
@@ -92,6 +102,7 @@ class Dynamics(KernelMethods):
 
         Raises:
             SingularError: a joint moves nothing that has mass or inertia.
+            InvalidArgumentError: numbers so large that the result overflows.
         """
         if external_wrenches is None:
             return self._run(('forward_dynamics',), q, v, tau)
@@ -116,6 +127,7 @@ class Dynamics(KernelMethods):
 
         Raises:
             SingularError: a free joint moves nothing that has mass or inertia.
+            InvalidArgumentError: numbers so large that the result overflows.
         """
         mask = boolean_mask('prescribed', prescribed, self.nv)
         key = ('hybrid_dynamics', *(str(k) for k in np.flatnonzero(mask)))
@@ -132,6 +144,9 @@ class Dynamics(KernelMethods):
         """dtau/dq, dtau/dv, dtau/da (..., nv, nv each) of ``inverse_dynamics`` ([Singh2022]).
 
         Derivatives with respect to q are along velocities, so a floating base has six.
+
+        Raises:
+            InvalidArgumentError: numbers so large that the result overflows.
         """
         dq, dv, da = self._run(('inverse_dynamics_derivatives',), q, v, a)
         return dq, dv, da
@@ -144,6 +159,7 @@ class Dynamics(KernelMethods):
 
         Raises:
             SingularError: a joint moves nothing that has mass or inertia.
+            InvalidArgumentError: numbers so large that the result overflows.
         """
         dq, dv, dtau = self._run(('forward_dynamics_derivatives',), q, v, tau)
         return dq, dv, dtau

@@ -15,7 +15,7 @@ Wrenches = Mapping[str, ArrayLike]
 
 
 def frames_and_wrenches(wrenches: Wrenches) -> tuple[tuple[str, ...], tuple[ArrayLike, ...]]:
-    """The names and the wrenches.
+    """The names in alphabetic order and the wrenches, so that a set of frames is one kernel.
 
     Raises:
         InvalidArgumentError: no mapping.
@@ -25,7 +25,8 @@ def frames_and_wrenches(wrenches: Wrenches) -> tuple[tuple[str, ...], tuple[Arra
         raise InvalidArgumentError(
             'external_wrenches', problem, 'a mapping from frame names to wrenches (..., 6)'
         )
-    return tuple(wrenches), tuple(wrenches.values())
+    frames = sorted(wrenches, key=str)
+    return tuple(frames), tuple(wrenches[frame] for frame in frames)
 
 
 def with_frames(error: InvalidArgumentError, frames: Sequence[str]) -> InvalidArgumentError:

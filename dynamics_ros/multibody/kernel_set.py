@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from dynamics_ros.errors import InvalidArgumentError, SingularError
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Kernel, Requirement, trace
 from dynamics_ros.kernels.kernel import BACKENDS
 from dynamics_ros.kernels.process.forks import FreshLock
 from dynamics_ros.model import Model
 
 from .definitions import DEFINITIONS, Key, define
+from .not_finite import overflow_or_singular
 from .parameters import FOLDED, INPUT, Folded
 
 UNIT_QUATERNION_TOLERANCE = 1e-6
@@ -75,6 +76,7 @@ class CompiledKernels:
 
     def _compile(self, key: Key) -> Kernel:
         formula, parameters = define(self._model, key), self._parameters
+        definition = DEFINITIONS[key[0]]
         function, inputs = formula.function, dict(formula.inputs)
         shape = parameters.shape(self._model)
         if shape is not None:
@@ -85,7 +87,7 @@ class CompiledKernels:
             key[0],
             f'{self._model.name}: {" ".join(key)}',
             requirements=partial(self._requirements, tuple(inputs)),
-            finite_results=_singular if DEFINITIONS[key[0]].may_be_singular else None,
+            finite_results=overflow_or_singular if definition.finite_results else None,
             bound=parameters.bound,
         )
         return Kernel(traced, self._backend)
@@ -203,7 +205,3 @@ def _told(key: Key) -> str:
 def _no_unit_quaternion(name: str, squared: float) -> InvalidArgumentError:
     problem = f'quaternion of length {math.sqrt(squared):.6g}'
     return InvalidArgumentError(name, problem, 'a unit quaternion (x, y, z, w)')
-
-
-def _singular() -> SingularError:
-    return SingularError('mass matrix', 'a joint moves nothing that has mass or inertia')

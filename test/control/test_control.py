@@ -437,3 +437,19 @@ def test_a_virtual_force_on_a_fixed_arm_is_its_jacobian_transposed(panda):
 def test_wrong_arguments_are_named(panda, wrong, said):
     with pytest.raises(InvalidArgumentError, match=said):
         wrong(panda)
+
+
+@pytest.mark.parametrize(
+    'control',
+    [
+        lambda r, q, v: joint_impedance(r, q, v, q, v, 1.0, 1.0),
+        lambda r, q, v: inverse_dynamics_control(r, q, v, q, v, 1.0, 1.0),
+        lambda r, q, v: motion_torques(r, q, v, 'LF_FOOT', np.zeros(3), rows=(0, 1, 2)),
+        lambda r, q, v: operational_space_torques(
+            r, q, v, 'LF_FOOT', np.zeros(6), np.zeros(6), [True] * 6, np.eye(3)
+        ),
+    ],
+)
+def test_a_base_without_motors_is_refused_by_what_would_need_them(anymal, control):
+    with pytest.raises(InvalidArgumentError, match=r'robot: a base with 6 velocities and no motor'):
+        control(anymal, anymal.neutral(), np.zeros(anymal.nv))

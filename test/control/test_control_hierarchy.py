@@ -106,7 +106,10 @@ def test_an_inequality_that_cannot_be_met_is_violated_least_and_no_more_later():
 def test_levels_of_the_same_priority_share_by_weight():
     left, right = Level.equality([[1.0]], [0.0]), Level.equality([[1.0]], [1.0])
     assert solve_hierarchy([left + right]).x == pytest.approx([0.5])
-    assert solve_hierarchy([left + 2.0 * right]).x == pytest.approx([0.8])
+    assert solve_hierarchy([left + 3.0 * right]).x == pytest.approx([0.75])
+    for weight in (0.0, -1.0, np.nan):
+        with pytest.raises(InvalidArgumentError, match='weight'):
+            left * weight
 
 
 def test_a_bound_that_contradicts_itself_is_refused():

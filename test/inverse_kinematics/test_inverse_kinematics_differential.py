@@ -133,9 +133,9 @@ def test_a_task_of_lower_priority_takes_only_what_is_left(arm):
 
 
 def test_tasks_of_one_priority_share_by_weight(arm):
-    pull = [TwistTask(TIP, [s, 0, 0, 0, 0, 0], weight=w) for s, w in ((0.1, 2.0), (-0.1, 1.0))]
+    pull = [TwistTask(TIP, [s, 0, 0, 0, 0, 0], weight=w) for s, w in ((0.1, 4.0), (-0.1, 1.0))]
     v = DifferentialInverseKinematics(arm, pull, **UNDAMPED).velocity(Q, DT).v
-    # Least squares of 2 (x - 0.1) and (x + 0.1).
+    # The least of 4 (x - 0.1)^2 + (x + 0.1)^2.
     assert (arm.jacobian(Q, TIP) @ v)[0] == pytest.approx(0.06, abs=1e-8)
 
 

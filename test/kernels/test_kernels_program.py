@@ -81,7 +81,7 @@ def test_where_a_number_is_none_it_stops_and_can_say_why(backend, bad):
 @pytest.mark.parametrize('backend', BACKENDS)
 def test_results_that_the_kernel_refuses_stop_it_too(backend):
     inverse = kernel(
-        lambda a: [1.0 / a[0]], {'a': 1}, backend, finite_results=lambda: ZeroDivisionError('a')
+        lambda a: [1.0 / a[0]], {'a': 1}, backend, finite_results=lambda _: ZeroDivisionError('a')
     )
     a, b = np.zeros(1), np.zeros(1)
     program = Program([Step(inverse, (a,), (b,))])

@@ -42,7 +42,7 @@ def traced(finite=True):
         {'q': 3, 's': ()},
         'turned',
         requirements=lambda q, s: [*unit_length(q), *small(q, s)],
-        finite_results=(lambda: NoAnswerError('division by zero')) if finite else None,
+        finite_results=(lambda _: NoAnswerError('division by zero')) if finite else None,
     )
 
 
@@ -122,7 +122,12 @@ def test_the_entry_point_hands_on_what_is_not_allowed():
 
 def test_out_is_refused_like_results():
     kernel = Kernel(
-        trace(lambda x: [1.0 / e for e in x], {'x': 2}, 'inverse', finite_results=NoAnswerError),
+        trace(
+            lambda x: [1.0 / e for e in x],
+            {'x': 2},
+            'inverse',
+            finite_results=lambda _: NoAnswerError(),
+        ),
         'llvm',
     )
     out = np.zeros(2)

@@ -13,7 +13,8 @@ import pytest
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
-from dynamics_ros.kernels.cpython.named_calls import CAPACITY
+from dynamics_ros.kernels import Kernel, trace
+from dynamics_ros.kernels.cpython.named_calls import CAPACITY, NamedCalls
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 
@@ -26,6 +27,15 @@ def arm():
 @pytest.fixture(scope='module')
 def plain():
     return Robot.from_urdf(ARM, backend='python')
+
+
+class Slow:
+    def method(self, x, frame, reference=None):
+        return (x, frame) if reference is None else (x, frame, reference)
+
+
+class Text(str):
+    """Could compare in its own way."""
 
 
 def state(robot, seed=0):
@@ -72,6 +82,17 @@ class TestNames:
         np.testing.assert_array_equal(arm.forward_kinematics(q, other_object(frame)), wanted)
         np.testing.assert_array_equal(arm.forward_kinematics(q, frame=frame), wanted)
         np.testing.assert_array_equal(arm.forward_kinematics(frame=frame, q=q), wanted)
+
+    def test_an_equal_name_that_is_another_object_does_not_leave_the_machine_code(self):
+        kernel = Kernel(trace(lambda x: [2.0 * x[0]], {'x': 1}, 'doubled'), 'llvm')
+        calls = NamedCalls(Slow().method)
+        calls.add(1, ('tool',), kernel.call)
+        calls.add(1, ('tööl', 'world'), kernel.call)
+        x = np.array([3.0])
+        assert calls.function(x, other_object('tool')) == 6.0
+        assert calls.function(x, other_object('tööl'), other_object('world')) == 6.0
+        for names in ((other_object('too'),), ('tööl', 'local'), (7,), (None,), (Text('tool'),)):
+            assert calls.function(x, *names) == (x, *names)
 
     def test_wrong_names_are_refused(self, arm):
         q, frame = state(arm), arm.frame_names[-1]

@@ -160,18 +160,18 @@ class DifferentialInverseKinematics:
         )
 
     def _demand(self, i: int, q: Array, dt: float) -> tuple[Array, Array, Array]:
-        """Rows of a task that count, and their weights."""
+        """Rows of a task that count, and the roots of the weights of their squared errors."""
         A, b = self.tasks[i].demand(self.robot, q, dt)
         weight, rows = self.tasks[i].weight, self._rows[i]
         if rows is not None:
             A, b, weight = A[rows], b[rows], weight[rows]
-        return A if self._moving is None else A * self._moving, b, weight
+        return A if self._moving is None else A * self._moving, b, np.sqrt(weight)
 
     def _level(
         self, demands: Sequence[tuple[Array, Array, Array]], members: Sequence[int]
     ) -> tuple[Array, Array]:
         """Weighted rows of the tasks of one priority."""
-        rows = [(A * weight[:, None], b * weight) for A, b, weight in (demands[i] for i in members)]
+        rows = [(A * root[:, None], b * root) for A, b, root in (demands[i] for i in members)]
         if len(rows) == 1:
             return rows[0]
         return np.vstack([A for A, _ in rows]), np.concatenate([b for _, b in rows])

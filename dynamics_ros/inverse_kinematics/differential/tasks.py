@@ -55,7 +55,8 @@ class VelocityTask(ABC):
         name: for messages and results.
         priority: 0 is first. What a task can have no later one may take; tasks of one priority
             share what there is by their weights.
-        weight: (m) or one number, of each row: what a row misses counts that much.
+        weight: (m) or one number, of each row: the square of what it misses counts that much
+            ([RD] eq. 2.215).
     """
 
     def __init__(self, name: str, weight: ArrayLike, priority: int, rows: int) -> None:

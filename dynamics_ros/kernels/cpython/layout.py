@@ -55,6 +55,7 @@ class Addresses:
     array_type: int
     float_type: int
     float64_type: int
+    text_type: int
     float64_dtype: int
     true_object: int
     false_object: int
@@ -67,6 +68,7 @@ class Addresses:
     tuple_set_item: int
     tuple_get_item: int
     tuple_size: int
+    text_compare: int
 
 
 def symbol(name: str) -> str:
@@ -105,6 +107,7 @@ def _collected() -> Addresses:
         array_type=id(np.ndarray),
         float_type=id(float),
         float64_type=id(np.float64),
+        text_type=id(str),
         float64_dtype=id(_FLOAT64),
         true_object=id(True),
         false_object=id(False),
@@ -117,6 +120,7 @@ def _collected() -> Addresses:
         tuple_set_item=_address(python.PyTuple_SetItem),
         tuple_get_item=_address(python.PyTuple_GetItem),
         tuple_size=_address(python.PyTuple_Size),
+        text_compare=_address(python.PyUnicode_Compare),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics_ros.kernels.cpython import entry_source
+from dynamics_ros.kernels.cpython import entry_source, layout
 from dynamics_ros.kernels.cpython.entry_point import like_method
 from dynamics_ros.kernels.cpython.interpreter import provide_interpreter
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
@@ -62,11 +62,11 @@ class NamedCalls:
 
         Args:
             arrays: how many arguments come before the names.
-            names: one or two; later calls have to give these objects.
+            names: one or two texts; later calls give equal ones.
             kernel: the builtin function of the arrays alone.
         """
         row = int(self._table[ROWS])
-        if row == CAPACITY:
+        if row == CAPACITY or not all(isinstance(name, str) for name in names):
             return
         code = ctypes.pythonapi.PyCFunction_GetFunction
         code.restype, code.argtypes = ctypes.c_void_p, [ctypes.py_object]
@@ -96,61 +96,22 @@ def emit(dialect: Dialect) -> str:
     objects = dialect.pointer(byte)
     others = f'{objects} %arguments, i64 %count, {byte} %names'
     types = f'{byte} ({byte}, {objects}, i64, {byte})'
-    function = dialect.pointer(types)
-
-    def field(name: str, row: str, place: int) -> str:
-        return (
-            f'{dialect.element(f"%{name}.p", "i64", row, place)}\n'
-            f'  %{name} = load i64, {number} %{name}.p'
-        )
-
-    def argument(name: str, index: str) -> str:
-        return (
-            f'{dialect.element(f"%{name}.p", byte, "%arguments", index)}\n'
-            f'  %{name}.o = load {byte}, {objects} %{name}.p\n'
-            f'  %{name} = ptrtoint {byte} %{name}.o to i64'
-        )
-
-    return f"""{entry_source.declarations(entry_source.SLOW_PATH_SYMBOLS)}
+    return f"""{entry_source.declarations((*entry_source.SLOW_PATH_SYMBOLS, *_SYMBOLS))}
+{_same_text(dialect)}
 define {byte} @named_entry({byte} %self, {others}) {{
 entry:
 {entry_source.table_pointer(dialect)}
-{field('rows', '%table', ROWS)}
+{_loaded('rows', '%table', ROWS, dialect)}
   %plain = icmp eq {byte} %names, null
-  br i1 %plain, label %head, label %slow
-head:
-  %i = phi i64 [ 0, %entry ], [ %next, %other ]
-  %more = icmp slt i64 %i, %rows
-  br i1 %more, label %body, label %slow
-body:
-  %offset = mul i64 %i, {ROW}
-  %first = add i64 %offset, {FIRST_ROW}
-{dialect.element('%row', 'i64', '%table', '%first')}
-{field('wanted', '%row', COUNT)}
-  %counted = icmp eq i64 %count, %wanted
-  br i1 %counted, label %look, label %other
-look:
-{field('arrays', '%row', ARRAYS)}
-{field('name', '%row', NAME)}
-{argument('given', '%arrays')}
-  %same = icmp eq i64 %given, %name
-  br i1 %same, label %one, label %other
-one:
-{field('name2', '%row', SECOND_NAME)}
-  %only = icmp eq i64 %name2, 0
-  br i1 %only, label %found, label %two
-two:
-  %last = sub i64 %count, 1
-{argument('given2', '%last')}
-  %same2 = icmp eq i64 %given2, %name2
-  br i1 %same2, label %found, label %other
-other:
-  %next = add i64 %i, 1
-  br label %head
+  br i1 %plain, label %same.head, label %slow
+{_search('same', 'entry', 'equal.head', dialect)}
+{_search('equal', 'same.head', 'slow', dialect)}
 found:
-{field('code', '%row', CODE)}
-{field('target', '%row', SELF)}
-  %run = inttoptr i64 %code to {function}
+  %row = phi {number} [ %same.row, %same.found ], [ %equal.row, %equal.found ]
+{_loaded('arrays', '%row', ARRAYS, dialect)}
+{_loaded('code', '%row', CODE, dialect)}
+{_loaded('target', '%row', SELF, dialect)}
+  %run = inttoptr i64 %code to {dialect.pointer(types)}
   %its = inttoptr i64 %target to {byte}
   %answer = tail call {byte} %run({byte} %its, {objects} %arguments, i64 %arrays, {byte} null)
   ret {byte} %answer
@@ -158,3 +119,98 @@ slow:
 {entry_source.slow_path(dialect)}
 }}
 """
+
+
+_SYMBOLS = ('text_type', 'text_compare')
+
+
+def _search(how: str, before: str, otherwise: str, dialect: Dialect) -> str:
+    """Return the blocks that look for the row of a call, and end in ``found``.
+
+    Args:
+        how: 'same' to compare names as objects, 'equal' as texts. The first takes no time, and
+            nearly always finds; the second finds names that were put together.
+        before: the block that comes before.
+        otherwise: the block that comes after if there is no such row.
+        dialect: of LLVM.
+    """
+
+    def field(name: str, place: int) -> str:
+        return _loaded(f'{how}.{name}', f'%{how}.row', place, dialect)
+
+    def compared(flag: str, given: str, name: str) -> str:
+        if how == 'same':
+            return f'  %{flag} = icmp eq i64 %{given}, %{name}'
+        return f'  %{flag} = call i1 @same_text(i64 %{given}, i64 %{name})'
+
+    return f"""{how}.head:
+  %{how}.i = phi i64 [ 0, %{before} ], [ %{how}.next, %{how}.other ]
+  %{how}.more = icmp slt i64 %{how}.i, %rows
+  br i1 %{how}.more, label %{how}.body, label %{otherwise}
+{how}.body:
+  %{how}.offset = mul i64 %{how}.i, {ROW}
+  %{how}.first = add i64 %{how}.offset, {FIRST_ROW}
+{dialect.element(f'%{how}.row', 'i64', '%table', f'%{how}.first')}
+{field('wanted', COUNT)}
+  %{how}.counted = icmp eq i64 %count, %{how}.wanted
+  br i1 %{how}.counted, label %{how}.look, label %{how}.other
+{how}.look:
+{field('arrays', ARRAYS)}
+{field('name', NAME)}
+{_argument(f'{how}.given', f'%{how}.arrays', dialect)}
+{compared(f'{how}.is', f'{how}.given', f'{how}.name')}
+  br i1 %{how}.is, label %{how}.one, label %{how}.other
+{how}.one:
+{field('name2', SECOND_NAME)}
+  %{how}.only = icmp eq i64 %{how}.name2, 0
+  br i1 %{how}.only, label %{how}.found, label %{how}.two
+{how}.two:
+  %{how}.last = sub i64 %count, 1
+{_argument(f'{how}.given2', f'%{how}.last', dialect)}
+{compared(f'{how}.is2', f'{how}.given2', f'{how}.name2')}
+  br i1 %{how}.is2, label %{how}.found, label %{how}.other
+{how}.other:
+  %{how}.next = add i64 %{how}.i, 1
+  br label %{how}.head
+{how}.found:
+  br label %found"""
+
+
+def _loaded(name: str, row: str, place: int, dialect: Dialect) -> str:
+    """Return the instructions that load a number of the table."""
+    return (
+        f'{dialect.element(f"%{name}.p", "i64", row, place)}\n'
+        f'  %{name} = load i64, {dialect.pointer("i64")} %{name}.p'
+    )
+
+
+def _argument(name: str, index: str, dialect: Dialect) -> str:
+    """Return the instructions that load the address of an argument."""
+    byte = dialect.pointer('i8')
+    return (
+        f'{dialect.element(f"%{name}.p", byte, "%arguments", index)}\n'
+        f'  %{name}.o = load {byte}, {dialect.pointer(byte)} %{name}.p\n'
+        f'  %{name} = ptrtoint {byte} %{name}.o to i64'
+    )
+
+
+def _same_text(dialect: Dialect) -> str:
+    """Return the function that tells whether an object is a text equal to a known one."""
+    byte = dialect.pointer('i8')
+    compare = dialect.pointer(f'i32 ({byte}, {byte})')
+    return f"""define internal i1 @same_text(i64 %given, i64 %known) {{
+  %a = inttoptr i64 %given to {byte}
+  %b = inttoptr i64 %known to {byte}
+{dialect.element('%type.b', 'i8', '%a', layout.OBJECT_TYPE)}
+  %type.p = bitcast {byte} %type.b to {dialect.pointer(byte)}
+  %type = load {byte}, {dialect.pointer(byte)} %type.p
+  %is_text = icmp eq {byte} %type, @{layout.symbol('text_type')}
+  br i1 %is_text, label %text, label %no
+text:
+  %compare = bitcast {byte} @{layout.symbol('text_compare')} to {compare}
+  %order = call i32 %compare({byte} %a, {byte} %b)
+  %equal = icmp eq i32 %order, 0
+  ret i1 %equal
+no:
+  ret i1 false
+}}"""

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dynamics_ros.kernels.graph.operations import ELEMENT, INPUT, Operation
 
 Shape = tuple[int, ...]
@@ -49,6 +52,18 @@ class Limits(NamedTuple):
     error: Callable[[float], Exception]
 
 
+class Unanswered(NamedTuple):
+    """A state whose results are not all finite.
+
+    Attributes:
+        inputs: its inputs by name, finite.
+        has_answer: whether the results of other inputs, by name, are finite.
+    """
+
+    inputs: dict[str, NDArray[np.float64]]
+    has_answer: Callable[[dict[str, NDArray[np.float64]]], bool]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace:
     """A straight line of scalar operations: what emitters print and kernels run.
@@ -63,8 +78,8 @@ class Trace:
             computes it (int) or its constant value (float).
         required: the trace of the values that requirements limit; None without requirements.
         requirements: the limits of these values, in order.
-        finite_results: makes the error to raise when a result is NaN or infinite; None where such
-            results are answers.
+        finite_results: makes the error to raise when a result is NaN or infinite, from the state
+            that has it; None where such results are answers.
         bound: whether the last input is bound to an array by the kernel, not passed by its callers.
     """
 
@@ -76,7 +91,7 @@ class Trace:
     results: tuple[int | float, ...]
     required: Trace | None = None
     requirements: tuple[Limits, ...] = ()
-    finite_results: Callable[[], Exception] | None = None
+    finite_results: Callable[[Unanswered], Exception] | None = None
     bound: bool = False
 
     def __repr__(self) -> str:

@@ -13,7 +13,14 @@ from dynamics_ros.kernels.graph.expression import Expression, Operand, Scalar
 from dynamics_ros.kernels.graph.graph import Graph
 from dynamics_ros.kernels.graph.lowering import depends, lower
 from dynamics_ros.kernels.graph.operations import INPUT
-from dynamics_ros.kernels.graph.trace import Instruction, Limits, Shape, Trace, Variable
+from dynamics_ros.kernels.graph.trace import (
+    Instruction,
+    Limits,
+    Shape,
+    Trace,
+    Unanswered,
+    Variable,
+)
 
 
 class Requirement(NamedTuple):
@@ -37,7 +44,7 @@ def trace(
     name: str,
     description: str = '',
     requirements: Callable[..., Iterable[Requirement]] | None = None,
-    finite_results: Callable[[], Exception] | None = None,
+    finite_results: Callable[[Unanswered], Exception] | None = None,
     bound: bool = False,
 ) -> Trace:
     """Run a function once on symbols and keep what it computed.
@@ -51,8 +58,8 @@ def trace(
         description: one line for the header of printed code.
         requirements: called like the function; returns what the inputs must be like. A kernel of
             the trace raises the error of a requirement that is not met.
-        finite_results: makes the error that a kernel raises when a result is NaN or infinite;
-            without it such results are returned.
+        finite_results: makes the error that a kernel raises when a result is NaN or infinite, from
+            the state that has it; without it such results are returned.
         bound: whether the last input is one that a kernel binds to an array (see
             `Kernel.bound_to`); the trace leaves it out where nothing depends on it.
 
@@ -90,7 +97,7 @@ def _traced(
     name: str,
     description: str,
     requirements: Callable[..., Iterable[Requirement]] | None,
-    finite_results: Callable[[], Exception] | None,
+    finite_results: Callable[[Unanswered], Exception] | None,
     bound: bool,
 ) -> Trace:
     graph = Graph(description or name)

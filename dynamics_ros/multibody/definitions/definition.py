@@ -85,6 +85,8 @@ class Definition:
         options: what a key has after the name.
         may_be_singular: whether it divides by pivots of the mass matrix, which a joint that moves
             neither mass nor inertia makes zero.
+        may_overflow: whether finite velocities, accelerations or torques that no robot has make
+            results that are not finite, which are refused. What may be singular may overflow too.
         internal: whether it serves a solver, an estimator, a node or a controller; the others are
             methods of ``RigidBodySystem`` under the same name.
         inputs: the meaning of inputs that are not in ``INPUTS``, of a law of control, which is
@@ -96,8 +98,14 @@ class Definition:
     outputs: Mapping[str, str]
     options: Options = Options.NONE
     may_be_singular: bool = False
+    may_overflow: bool = False
     internal: bool = False
     inputs: Mapping[str, str] | None = None
+
+    @property
+    def finite_results(self) -> bool:
+        """Whether results that are not finite are refused."""
+        return self.may_be_singular or self.may_overflow
 
     @property
     def names_a_frame(self) -> bool:

@@ -34,6 +34,7 @@ DERIVATIVES = {
         _derivatives(inverse_dynamics_derivatives, 'a'),
         'derivatives of inverse_dynamics along velocities, by v and by a',
         {'dq': 'dtau/dq', 'dv': 'dtau/dv', 'da': 'dtau/da, the mass matrix'},
+        may_overflow=True,
     ),
     'forward_dynamics_derivatives': Definition(
         _derivatives(forward_dynamics_derivatives, 'tau'),

@@ -115,6 +115,7 @@ DYNAMICS = {
         'torques of a motion: M a + C v + g - J^T wrenches',
         result(TORQUES),
         Options.WRENCHES,
+        may_overflow=True,
     ),
     'joint_wrenches': Definition(
         _with_wrenches(_joint_wrenches, 'a'),
@@ -123,6 +124,7 @@ DYNAMICS = {
             'rows of bodies: force [N], torque [N m] about its origin, in the frame of the body'
         ),
         Options.WRENCHES,
+        may_overflow=True,
     ),
     'gravity': Definition(
         over(gravity_torques, 'q'), 'torques that hold the robot at rest: g', result(TORQUES)
@@ -138,6 +140,7 @@ DYNAMICS = {
         over(nonlinear_effects, 'q', 'v'),
         'torques without acceleration: C v + g',
         result(TORQUES),
+        may_overflow=True,
     ),
     'coriolis': Definition(
         over(_coriolis, 'q', 'v'),

@@ -1,0 +1,21 @@
+"""Controllers that give every velocity a torque need a motor for each; a moving base has none."""
+
+from __future__ import annotations
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
+
+
+def check_fixed_base(robot: RigidBodySystem) -> None:
+    """Refuse a robot whose base moves.
+
+    Raises:
+        InvalidArgumentError: the first entries of tau would be torques on the base.
+    """
+    count = robot.model.root_joint_nv
+    if count:
+        raise InvalidArgumentError(
+            'robot',
+            f'a base with {count} velocities and no motor',
+            'a fixed base; WholeBodyProblem and virtual_model_torques control what stands on feet',
+        )
