@@ -26,7 +26,7 @@ from benchmarks.robots import robots_folder
 from dynamics_ros.calibration.subject import Subject, read_subject
 from dynamics_ros.identification import Identified, JointSamples, identify
 from dynamics_ros.identification.clock import Stretch, regular_stretches
-from dynamics_ros.identification.equations import SHAPES
+from dynamics_ros.identification.equations import SIMPLEST
 
 Array = NDArray[np.float64]
 
@@ -144,7 +144,7 @@ def _narrowed(identified: Identified, fine: _Fine, efforts: Array) -> Array:
 
 def _plain(identified: Identified, train: JointSamples, test: JointSamples) -> Array:
     """What least squares leave over, weighted by joint, with the simplest friction: (nv) RMS."""
-    maker, T = identified.maker, SHAPES[0].unknowns()
+    maker, T = identified.maker, SIMPLEST.unknowns()
     b, nv = len(maker.base), identified.robot.nv
 
     def system(samples: JointSamples) -> tuple[Array, Array]:

@@ -16,8 +16,9 @@ from dynamics_ros.identification import (
     Evaluation,
     Identified,
     JointSamples,
-    Payload,
+    KnownLoad,
     identify,
+    identify_drive_gains,
     identify_with_payload,
 )
 from dynamics_ros.multibody.rigid_body_system import DEFAULT_GRAVITY
@@ -26,6 +27,7 @@ from .description import calibrated_description
 from .node_parameters import node_parameters
 from .plan import plan
 from .report import report
+from .runs import ToldGains, ToldPayload
 from .subject import Subject, read_subject
 
 NAME = 'calibrate_robot'
@@ -68,12 +70,7 @@ def _calibrate(arguments: list[str]) -> None:
     if options.split is not None:
         test += [samples.between(options.split, 1.0) for samples in train]
         train = [samples.between(0.0, options.split) for samples in train]
-    payload = None
-    if options.load is None:
-        identified = identify(subject.robot, train)
-    else:
-        empty, loaded = _runs(train)
-        identified, payload = identify_with_payload(subject.robot, empty, loaded, options.load)
+    identified, compared = _identified(subject, train, options)
     tested = Evaluation.joined([identified.evaluate(s) for s in test]) if test else None
     sentences = [*subject.assumed, *identified.findings]
     for path, text in (
@@ -84,14 +81,30 @@ def _calibrate(arguments: list[str]) -> None:
         if path is not None:
             path.write_text(text())
     result = as_json(subject, identified, tested)
-    if payload is not None:
-        result['payload'] = _payload(payload)
+    if compared is not None:
+        result.update(compared.as_json())
     result['seconds'] = round(time.perf_counter() - started, 3)
     print(told(subject, identified, tested))
-    if payload is not None:
-        print(_told_payload(payload))
+    if compared is not None:
+        print(compared.told())
     if options.json:
         print(json.dumps(result))
+
+
+def _identified(
+    subject: Subject, train: list[JointSamples], options: argparse.Namespace
+) -> tuple[Identified, ToldPayload | ToldGains | None]:
+    """The robot, and what recordings with and without a load tell, where that is asked for."""
+    if options.load is not None:
+        empty, loaded = _runs(train, '--load')
+        identified, payload = identify_with_payload(subject.robot, empty, loaded, options.load)
+        return identified, ToldPayload(payload)
+    if options.drive_gains is not None:
+        empty, loaded = _runs(train, '--drive-gains')
+        load = _known_load(options.drive_gains)
+        identified, gains = identify_drive_gains(subject.robot, empty, loaded, load)
+        return identified, ToldGains(gains, identified.robot.joint_names)
+    return identify(subject.robot, train), None
 
 
 def _plan(arguments: list[str]) -> None:
@@ -186,34 +199,21 @@ def _errors(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def _runs(train: list[JointSamples]) -> tuple[list[JointSamples], list[JointSamples]]:
-    """The recordings without the payload, and the one with it, which is the last."""
+def _runs(train: list[JointSamples], option: str) -> tuple[list[JointSamples], list[JointSamples]]:
+    """The recordings without a load, and the one with it, which is the last."""
     if len(train) < 2:
         raise InvalidArgumentError(
-            '--load', 'one recording', 'recordings without the payload, and then one with it'
+            option, 'one recording', 'recordings without the payload, and then one with it'
         )
     return train[:-1], train[-1:]
 
 
-def _payload(payload: Payload) -> dict[str, Any]:
-    return {
-        'frame': payload.frame,
-        'mass': payload.mass,
-        'mass_standard_deviation': payload.mass_deviation,
-        'center_of_mass': payload.center_of_mass.tolist(),
-        'center_of_mass_standard_deviation': payload.center_of_mass_deviation.tolist(),
-        'swapped': payload.swapped,
-    }
-
-
-def _told_payload(payload: Payload) -> str:
-    places = zip(payload.center_of_mass, payload.center_of_mass_deviation, strict=True)
-    center = ', '.join(f'{1e3 * x:.1f} +- {1e3 * d:.1f}' for x, d in places)
-    turned = ' The last recording is the one without it.' if payload.swapped else ''
-    return (
-        f'payload at {payload.frame}: {payload.mass:.3f} +- {payload.mass_deviation:.3f} kg, '
-        f'centre of mass at {center} mm.{turned}'
-    )
+def _known_load(words: list[str]) -> KnownLoad:
+    try:
+        mass, x, y, z = (float(word) for word in words[1:])
+    except ValueError as error:
+        raise InvalidArgumentError('--drive-gains', str(error), 'FRAME MASS X Y Z') from error
+    return KnownLoad(words[0], mass, (x, y, z))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -237,10 +237,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--output', type=Path, metavar='URDF', help='the identified description')
     parser.add_argument('--parameters', type=Path, metavar='YAML', help='for contact_node')
     parser.add_argument('--report', type=Path, metavar='HTML', help='a page with pictures')
-    parser.add_argument(
+    runs = parser.add_mutually_exclusive_group()
+    runs.add_argument(
         '--load',
         metavar='FRAME',
         help='the last recording is with a payload fixed to this frame, those before without',
+    )
+    runs.add_argument(
+        '--drive-gains',
+        nargs=5,
+        metavar=('FRAME', 'MASS', 'X', 'Y', 'Z'),
+        help='the last recording is with this load, mass [kg] and centre in the frame [m]: '
+        'how many Nm a unit of effort is',
     )
     parser.add_argument('--json', action='store_true', help='the last line is one JSON object')
     parser.add_argument('--topic', help='of the joint states, where a bag has several')

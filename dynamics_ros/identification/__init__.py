@@ -4,19 +4,23 @@
 them best, and says how well each is known. It knows no files; ``calibration`` does.
 """
 
+from .drive_gains import DriveGains, KnownLoad, identify_drive_gains
 from .evaluation import Evaluation
 from .identify import Identified, NotThisRobotError, for_robot, identify
 from .payload import Payload, identify_with_payload
 from .samples import JointSamples, UnusableRecordingError
 
 __all__ = [
+    'DriveGains',
     'Evaluation',
     'Identified',
     'JointSamples',
+    'KnownLoad',
     'NotThisRobotError',
     'Payload',
     'UnusableRecordingError',
     'for_robot',
     'identify',
+    'identify_drive_gains',
     'identify_with_payload',
 ]

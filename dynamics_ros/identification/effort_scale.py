@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .equations import SHAPES, Equations
+from .equations import SIMPLEST, Equations
 from .normal_equations import Layout
 
 Array = NDArray[np.float64]
@@ -53,7 +53,7 @@ def effort_scale(
     """
     b = len(layout.base)
     inertial = layout.base.combination @ described[: layout.inertial]
-    T = SHAPES[0].unknowns()
+    T = SIMPLEST.unknowns()
     gains, signs = np.full(layout.joints, np.nan), np.ones(layout.joints)
     for joint, rows in enumerate(equations.rows):
         A = np.column_stack([rows[:, :b] @ inertial, rows[:, b:-1] @ T])

@@ -41,7 +41,7 @@ FINE_RATE = 200.0
 MOST_BLOCKS, SHORTEST_BLOCK = 240, 1.0
 """Of a recording; s."""
 
-FRICTION_VELOCITIES = (0.02, 0.005, 0.05)
+FRICTION_VELOCITIES = (0.02, 0.005, 0.008, 0.0125, 0.03, 0.05)
 """rad/s or m/s that are tried for v_f."""
 
 STRIBECK_VELOCITIES = (0.1, 0.2, 0.4, 1.0)
@@ -76,12 +76,7 @@ class FrictionShape:
         return np.column_stack([columns, fading])
 
 
-SHAPES = tuple(
-    FrictionShape(velocity, faded)
-    for faded in (None, *STRIBECK_VELOCITIES)
-    for velocity in FRICTION_VELOCITIES
-)
-"""The simplest first."""
+SIMPLEST = FrictionShape(FRICTION_VELOCITIES[0], None)
 
 
 def friction_columns(v: Array) -> Array:

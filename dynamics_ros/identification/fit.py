@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -22,7 +22,14 @@ from dynamics_ros.estimation import EffortModel
 from dynamics_ros.robot import Robot
 
 from . import consistency, pseudo_inertia
-from .equations import SHAPES, EquationMaker, Equations, FrictionShape
+from .equations import (
+    FRICTION_VELOCITIES,
+    SIMPLEST,
+    STRIBECK_VELOCITIES,
+    EquationMaker,
+    Equations,
+    FrictionShape,
+)
 from .normal_equations import Layout, assembled, grams, predictions
 
 Array = NDArray[np.float64]
@@ -155,7 +162,7 @@ def fit_equations(
     efforts = equations.rows[..., -1]
     sizes = np.sqrt((efforts**2).sum(axis=1) / equations.counts.sum())
     prior = Prior.of(robot, layout, sizes, moving)
-    weights, shape, weight = np.ones((layout.joints, len(equations.counts))), SHAPES[0], 10.0
+    weights, shape, weight = np.ones((layout.joints, len(equations.counts))), SIMPLEST, 10.0
     sigma = 0.1 * sizes + 1e-9
     sigma, weights, departures = _reweighted(
         layout, equations, prior, shape, weight, sigma, weights
@@ -253,7 +260,15 @@ def _validated(
                 found[k] += 0.5 * x @ left_H @ x - left_g @ x + rest
         return list(found)
 
-    shape = _simplest(SHAPES, [error(one, (WEIGHTS[2],))[0] for one in SHAPES])
+    def steepest(faded: float | None) -> FrictionShape:
+        shapes = [FrictionShape(velocity, faded) for velocity in FRICTION_VELOCITIES]
+        return min(shapes, key=lambda one: error(one, WEIGHTS[2:3])[0])
+
+    shape = steepest(None)
+    shapes = [replace(shape, stribeck_velocity=v) for v in (None, *STRIBECK_VELOCITIES)]
+    shape = _simplest(shapes, [error(one, WEIGHTS[2:3])[0] for one in shapes])
+    if shape.stribeck_velocity is not None:
+        shape = steepest(shape.stribeck_velocity)
     return shape, _simplest(WEIGHTS, error(shape, WEIGHTS))
 
 

@@ -111,13 +111,19 @@ def for_robot(
     return chosen, assumed
 
 
-def identify(robot: Robot, recordings: Sequence[JointSamples], solver: str = 'auto') -> Identified:
+def identify(
+    robot: Robot,
+    recordings: Sequence[JointSamples],
+    solver: str = 'auto',
+    scale: Array | None = None,
+) -> Identified:
     """Identify a robot.
 
     Args:
         robot: as described; fixed base, joints of one coordinate.
         recordings: of it, each with the joints of the robot in its order (``for_robot``).
         solver: as in ``consistency.solve``.
+        scale: (nv) torque over reported effort, where it is known; None to judge it.
 
     Raises:
         UnusableRecordingError: a recording that nothing can be told from.
@@ -133,11 +139,13 @@ def identify(robot: Robot, recordings: Sequence[JointSamples], solver: str = 'au
     maker = EquationMaker(robot, base, Filtering.for_motion(stretches), np.ones(robot.nv))
     parts = [maker.equations(samples) for samples in recordings]
     equations = Equations.joined(parts)
-    described = Prior.of(robot, layout, np.ones(robot.nv), span >= STILL).mean
-    scaled = effort_scale(layout, equations, described, robot.joint_names)
-    findings += scaled.doubts
-    if (scaled.scale != 1.0).any():
-        maker = replace(maker, scale=scaled.scale)
+    if scale is None:
+        described = Prior.of(robot, layout, np.ones(robot.nv), span >= STILL).mean
+        judged = effort_scale(layout, equations, described, robot.joint_names)
+        findings += judged.doubts
+        scale = judged.scale
+    if (scale != 1.0).any():
+        maker = replace(maker, scale=scale)
         parts = [maker.equations(samples) for samples in recordings]
         equations = Equations.joined(parts)
     fit = fit_equations(maker, equations, span >= STILL, solver)
@@ -151,12 +159,12 @@ def identify(robot: Robot, recordings: Sequence[JointSamples], solver: str = 'au
         )
     found = parameters(maker, fit, equations, train)
     missing = [p.name.split(' + ')[0].split(' - ')[0] for p in found if _open(p)]
-    noise = _noises(stretches, scaled.scale)
+    noise = _noises(stretches, scale)
     return Identified(
         robot,
         maker,
         fit,
-        _effort_model(robot, fit, scaled.scale),
+        _effort_model(robot, fit, scale),
         train,
         tuple(found),
         tuple(findings),

@@ -82,6 +82,15 @@ def identify_with_payload(
     return first, payload
 
 
+def drift_of_friction(identified: Identified) -> Array:
+    """(nv, 4) by how much friction may differ between two runs [as the friction of a fit]."""
+    friction = np.abs(identified.fit.friction)
+    size = np.sqrt((identified.train.measured**2).mean(axis=0))
+    spread: Array = DRIFT * friction + LEAST_DRIFT * size[:, np.newaxis] + 1e-9
+    spread[:, 1] += DRIFT * friction[:, 2]
+    return spread
+
+
 def _payload(
     identified: Identified,
     empty: Sequence[JointSamples],
@@ -119,10 +128,7 @@ def _payload(
     lift[: layout.inertial, n + drift :] = inverse @ into
     H += lift.T @ H_loaded @ lift
     g += lift.T @ g_loaded
-    friction = np.abs(layout.friction_of(fit.x))
-    size = np.sqrt((identified.train.measured**2).mean(axis=0))
-    spread = DRIFT * friction + LEAST_DRIFT * size[:, np.newaxis] + 1e-9
-    spread[:, 1] += DRIFT * friction[:, 2]
+    spread = drift_of_friction(identified)
     places = np.arange(n, n + drift)
     H[places, places] += 1.0 / spread.ravel() ** 2
     # A payload of a hundred kg is none; it keeps what is not told finite.

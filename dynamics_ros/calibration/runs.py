@@ -1,0 +1,72 @@
+"""What recordings with and without a load tell, for a person and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dynamics_ros.identification import DriveGains, Payload
+
+
+@dataclass(frozen=True)
+class ToldPayload:
+    """What a robot holds."""
+
+    payload: Payload
+
+    def as_json(self) -> dict[str, Any]:
+        """The key that ``--json`` adds."""
+        payload = self.payload
+        return {
+            'payload': {
+                'frame': payload.frame,
+                'mass': payload.mass,
+                'mass_standard_deviation': payload.mass_deviation,
+                'center_of_mass': payload.center_of_mass.tolist(),
+                'center_of_mass_standard_deviation': payload.center_of_mass_deviation.tolist(),
+                'swapped': payload.swapped,
+            }
+        }
+
+    def told(self) -> str:
+        """One line."""
+        payload = self.payload
+        places = zip(payload.center_of_mass, payload.center_of_mass_deviation, strict=True)
+        center = ', '.join(f'{1e3 * x:.1f} +- {1e3 * d:.1f}' for x, d in places)
+        turned = ' The last recording is the one without it.' if payload.swapped else ''
+        return (
+            f'payload at {payload.frame}: {payload.mass:.3f} +- {payload.mass_deviation:.3f} kg, '
+            f'centre of mass at {center} mm.{turned}'
+        )
+
+
+@dataclass(frozen=True)
+class ToldGains:
+    """What a unit of effort is, joint by joint."""
+
+    gains: DriveGains
+    joints: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The key that ``--json`` adds."""
+        gains = self.gains
+        known = zip(gains.deviation, gains.told, strict=True)
+        return {
+            'drive_gains': {
+                'joints': list(self.joints),
+                'gain': gains.gain.tolist(),
+                'standard_deviation': [float(d) if told else None for d, told in known],
+                'told': gains.told.tolist(),
+            }
+        }
+
+    def told(self) -> str:
+        """One line a joint."""
+        gains = self.gains
+        lines = ['Nm for a unit of effort, N where a joint slides:']
+        for name, gain, deviation, told in zip(
+            self.joints, gains.gain, gains.deviation, gains.told, strict=True
+        ):
+            known = f'+- {deviation:.2g}' if told else 'by the description: the load says little'
+            lines.append(f'  {name:24} {gain:9.4g} {known}')
+        return '\n'.join(lines)
