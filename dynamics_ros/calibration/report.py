@@ -23,6 +23,9 @@ td:first-child, th:first-child { text-align: left } tr:nth-child(even) { backgro
 .unknown { color: #999 } img { max-width: 100% }
 """
 
+MOVING = 0.005
+"""rad/s or m/s: a slower joint shows no friction."""
+
 MOST_POINTS = 3000
 """Of a curve; more cannot be told apart on a page."""
 
@@ -43,7 +46,7 @@ def report(identified: Identified, tested: Evaluation | None, told: Sequence[str
     for joint, name in enumerate(identified.robot.joint_names):
         parts.append(f'<h2>{escape(name)}</h2>{_picture(identified, shown, joint)}')
     if identified.missing:
-        parts.append('<h2>What the motion did not tell, and which motion would</h2><ul>')
+        parts.append('<h2>Which motion would tell what this one did not</h2><ul>')
         parts += [f'<li>{escape(sentence)}</li>' for sentence in identified.missing]
         parts.append('</ul>')
     parts += ['<h2>Parameters</h2>', _parameters(identified)]
@@ -107,23 +110,33 @@ def _picture(identified: Identified, shown: Evaluation, joint: int) -> str:
             LOG.warning('no pictures: matplotlib is not installed')
         return ''
     step = slice(None, None, max(1, len(shown.time) // MOST_POINTS))
-    figure = Figure(figsize=(11.0, 2.9), layout='constrained')
+    figure = Figure(figsize=(11.0, 3.4), layout='constrained')
     FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2, width_ratios=(2, 1))
+    cells = figure.add_gridspec(2, 2, width_ratios=(2, 1), height_ratios=(2, 1))
+    torque = figure.add_subplot(cells[0, 0])
+    left = figure.add_subplot(cells[1, 0], sharex=torque)
+    friction = figure.add_subplot(cells[:, 1])
     t = shown.time[step]
-    left.plot(t, shown.measured[step, joint], color='#888', linewidth=1.4, label='measured')
-    left.plot(t, shown.modelled[step, joint], color='#c03030', linewidth=0.9, label='modelled')
-    left.plot(t, shown.residual[step, joint], color='#3060c0', linewidth=0.7, label='left over')
+    torque.plot(t, shown.measured[step, joint], color='#888', linewidth=1.6, label='measured')
+    torque.plot(t, shown.modelled[step, joint], color='#c03030', linewidth=0.9, label='modelled')
+    torque.set_ylabel('torque [Nm, N]')
+    torque.tick_params(labelbottom=False)
+    torque.legend(loc='lower right', bbox_to_anchor=(1.0, 1.0), ncols=2, fontsize='small')
+    left.plot(t, shown.residual[step, joint], color='#3060c0', linewidth=0.7)
+    left.set_ylabel('left over')
     left.set_xlabel('time [s]')
-    left.set_ylabel('torque [Nm, N]')
-    left.legend(loc='upper right', fontsize='small')
     v = shown.v[step, joint]
-    right.plot(v, shown.friction[step, joint], '.', color='#888', markersize=2.0)
-    curve = np.linspace(v.min(), v.max(), 400)
-    right.plot(curve, friction_curve(identified.effort_model, joint, curve), color='#c03030')
-    right.set_xlabel('velocity [rad/s, m/s]')
-    right.set_ylabel('friction [Nm, N]')
-    for axis in (left, right):
+    friction.plot(v, shown.friction[step, joint], '.', color='#888', markersize=2.0, label='data')
+    if np.abs(v).max() > MOVING:
+        curve = np.linspace(v.min(), v.max(), 400)
+        modelled = friction_curve(identified.effort_model, joint, curve)
+        friction.plot(curve, modelled, color='#c03030', label='modelled')
+    else:
+        friction.set_title('did not move: friction as described', fontsize='small')
+    friction.locator_params(axis='x', nbins=5)
+    friction.set_xlabel('velocity [rad/s, m/s]')
+    friction.set_ylabel('friction [Nm, N]')
+    for axis in (torque, left, friction):
         axis.grid(alpha=0.3)
     target = io.BytesIO()
     figure.savefig(target, format='png', dpi=90)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.robot import Robot
 
-from .base_parameters import with_rotors
+from .base_parameters import BaseParameters, with_rotors
 from .equations import EquationMaker, Equations
 from .evaluation import Evaluation
 from .fit import Fit
@@ -19,6 +20,14 @@ Array = NDArray[np.float64]
 
 TOLD = 0.3
 """A parameter is identified when its deviation is below this part of what was open before."""
+
+MATTERS = 0.5
+"""What is open of a parameter matters when it can give this part of what is left over."""
+
+SLIGHT = 'no motion, for they give less torque than what is left over'
+
+LIVELY, HARD = 2.0, 2.0
+"""rad/s or m/s of a lively motion; 1/s: its acceleration over its speed."""
 
 LONGEST_MEMORY = 1.0
 """s over which residuals may hang together."""
@@ -77,8 +86,7 @@ def parameters(
     own = fit.prior.precision[fit.layout.inertial :, fit.layout.inertial :]
     H[len(base) :, len(base) :] += own
     spread = _deviations(H)
-    open_before = np.linalg.inv(_inertial(fit.prior.divergence, fit.layout))
-    reach = np.sqrt(np.einsum('bi,ij,bj->b', base.combination, open_before, base.combination))
+    reach = _reach(fit, base)
     values = base.combination @ fit.x[: fit.layout.inertial]
     found = [
         Parameter(name, 'base', base.units[i], value, deviation, bool(deviation < TOLD * width))
@@ -88,7 +96,7 @@ def parameters(
     ]
     whole, _, _ = assembled(fit.layout, gram, fit.shape)
     posterior = _deviations(whole + fit.prior.precision + fit.prior.divergence)
-    before = np.sqrt(np.diag(open_before))
+    before = np.sqrt(np.diag(np.linalg.inv(_inertial(fit.prior.divergence, fit.layout))))
     for i, name in enumerate(base.names):
         kind = 'body' if i < fit.layout.bodies else 'rotor'
         told = bool(posterior[i] < TOLD * before[i])
@@ -106,32 +114,83 @@ def parameters(
     return found
 
 
-def motions_that_would_tell(robot: Robot, maker: EquationMaker, missing: list[str]) -> list[str]:
-    """For base parameters by their first name: one sentence each on what would show it."""
-    base, nv = maker.base, robot.nv
+def motions_that_would_tell(
+    maker: EquationMaker, fit: Fit, missing: Sequence[int], moved: NDArray[np.bool_], left: Array
+) -> list[str]:
+    """Which motion would tell base parameters, one sentence for each motion.
+
+    Args:
+        maker: of the equations.
+        fit: with what was known before.
+        missing: numbers of base parameters.
+        moved: (nv) which joints did.
+        left: (nv) what the model leaves over of the efforts [Nm or N].
+    """
+    robot, base = maker.robot, maker.base
+    # What is open of a parameter gives so much torque, over what is left over anyway.
+    reach = _reach(fit, base)[:, np.newaxis]
+    postures, motions = ((part * reach / left).max(axis=2) for part in _strengths(maker))
+    by_motion: dict[str, list[str]] = {}
+    for i in missing:
+        by_gravity, by_inertia = postures[:, i], motions[:, i]
+        if max(by_gravity.max(), by_inertia.max()) < MATTERS:
+            motion = SLIGHT
+        elif by_gravity.max() >= MATTERS:
+            motion = f'other postures of {_listed(by_gravity, moved, robot)}'
+        else:
+            motion = f'faster motion and harder starts of {_listed(by_inertia, moved, robot)}'
+        by_motion.setdefault(motion, []).append(base.names[base.chosen[i]])
+    last = by_motion.pop(SLIGHT, None)
+    sentences = [f'{motion}: {", ".join(names)}' for motion, names in by_motion.items()]
+    if last is not None:
+        sentences.append(f'{SLIGHT}: {", ".join(last)}')
+    return sentences
+
+
+def _strengths(maker: EquationMaker) -> tuple[Array, Array]:
+    """RMS torques (joints, b, nv) of a unit of each base parameter, by what one joint does alone.
+
+    First what changes as it takes other postures, at rest; then what is beyond gravity as it moves.
+    """
+    robot, nv = maker.robot, maker.robot.nv
     rng = np.random.default_rng(1)
-    q = np.array([robot.random_configuration(rng) for _ in range(40)])
+    q, others = (np.array([robot.random_configuration(rng) for _ in range(40)]) for _ in range(2))
     zero = np.zeros((len(q), nv))
 
-    def strengths(v: Array, a: Array) -> Array:
-        Y = with_rotors(robot.regressor(q, v, a), a)[..., base.chosen]
-        found: Array = np.sqrt((Y**2).mean(axis=(0, 1)))
-        return found
+    def columns(q: Array, v: Array, a: Array) -> Array:
+        Y: Array = with_rotors(robot.regressor(q, v, a), a)[..., maker.base.chosen]
+        return Y
 
-    still = strengths(zero, zero)
-    alone = np.array([strengths(v := 2.0 * np.eye(nv)[k] + zero, 2.0 * v) for k in range(nv)])
-    sentences = []
-    first = [base.names[i] for i in base.chosen]
-    for name in missing:
-        i = first.index(name)
-        if still[i] > 1e-9:
-            sentences.append(f'{name}: other postures, of the joints below that link above all')
-            continue
-        strongest = np.argsort(-alone[:, i])[:2]
-        joints = ' and '.join(robot.joint_names[k] for k in strongest if alone[k, i] > 1e-9)
-        if joints:
-            sentences.append(f'{name}: faster motion and harder starts of {joints}')
-    return sentences
+    held = columns(q, zero, zero)
+    speeds = np.where(np.isfinite(robot.velocity_limits), robot.velocity_limits, LIVELY)
+    postures, motions = [], []
+    for k in range(nv):
+        turned = q.copy()
+        turned[:, k] = others[:, k]
+        changed = columns(turned, zero, zero) - held
+        postures.append(np.sqrt((changed**2).mean(axis=0)).T)
+        v = zero + min(speeds[k], LIVELY) * np.eye(nv)[k]
+        moving = [columns(q, v, sign * HARD * v) - held for sign in (1.0, -1.0)]
+        motions.append(np.sqrt(np.mean(np.square(moving), axis=(0, 1))).T)
+    return np.array(postures), np.array(motions)
+
+
+def _reach(fit: Fit, base: BaseParameters) -> Array:
+    """(b) deviation of base parameters that is left open by the description."""
+    open_before = np.linalg.inv(_inertial(fit.prior.divergence, fit.layout))
+    found: Array = np.sqrt(
+        np.einsum('bi,ij,bj->b', base.combination, open_before, base.combination)
+    )
+    return found
+
+
+def _listed(strengths: Array, moved: NDArray[np.bool_], robot: Robot) -> str:
+    """Two joints whose strength (nv) matters, those that did not move before others."""
+    enough = [int(k) for k in np.flatnonzero(strengths >= MATTERS)]
+    strongest = sorted(sorted(enough, key=lambda k: (moved[k], -strengths[k]))[:2])
+    words = ('' if m else ' (did not move)' for m in moved[strongest])
+    names = (robot.joint_names[k] for k in strongest)
+    return ' and '.join(name + word for name, word in zip(names, words, strict=True))
 
 
 def _inertial(matrix: Array, layout: Layout) -> Array:

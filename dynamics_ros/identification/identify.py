@@ -50,7 +50,7 @@ class Identified:
         train: how well the recordings are explained.
         parameters: all numbers with their deviations.
         findings: what a user should know, one sentence each.
-        missing: what the motion did not tell, and which motion would, one sentence each.
+        missing: which motion would tell what this one did not, a sentence for each motion.
         effort_noise: (nv) deviation of one reported effort, as a torque [Nm or N].
         velocity_noise: (nv) deviation of one reported velocity in motion [rad/s or m/s].
         model_error: (nv) what the model leaves unexplained [Nm or N].
@@ -158,7 +158,8 @@ def identify(
             'its efforts are no torques'
         )
     found = parameters(maker, fit, equations, train)
-    missing = [p.name.split(' + ')[0].split(' - ')[0] for p in found if _open(p)]
+    # Base parameters come first.
+    missing = [k for k, parameter in enumerate(found) if _open(parameter)]
     noise = _noises(stretches, scale)
     return Identified(
         robot,
@@ -168,7 +169,7 @@ def identify(
         train,
         tuple(found),
         tuple(findings),
-        tuple(motions_that_would_tell(robot, maker, missing)),
+        tuple(motions_that_would_tell(maker, fit, missing, span >= STILL, train.rms)),
         *noise,
         np.sqrt((train.residual**2).mean(axis=0)),
     )
