@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
@@ -11,8 +11,15 @@ from . import constraints
 from .constraints import Constraints
 from .inverse_kinematics import Solutions, solve_all, solve_each
 from .multibody.arguments import check_options
+from .multibody.external_wrenches import Wrenches
 from .multibody.kernel_methods import Array
 from .multibody.rigid_body_system import RigidBodySystem
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .constraints.inverse_dynamics import InverseDynamicsOptions
+    from .inverse_kinematics.solve import SolveAllOptions, SolveOptions
 
 
 class Robot(RigidBodySystem):
@@ -41,17 +48,29 @@ class Robot(RigidBodySystem):
         return constraints.operational_space(self, q, v, frame, rows)
 
     def constrained_forward_dynamics(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, contacts: Constraints
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        contacts: Constraints,
+        external_wrenches: Wrenches | None = None,
     ) -> tuple[Array, Array]:
         """Accelerations (..., nv) and constraint forces (..., rows) ([RD] eq. 3.61, 3.62).
 
         Arguments and errors are those of
         ``dynamics_ros.constraints.constrained_forward_dynamics``.
         """
-        return constraints.constrained_forward_dynamics(self, q, v, tau, contacts)
+        return constraints.constrained_forward_dynamics(
+            self, q, v, tau, contacts, external_wrenches
+        )
 
     def constrained_inverse_dynamics(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, contacts: Constraints, **options: Any
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        contacts: Constraints,
+        **options: Unpack[InverseDynamicsOptions],
     ) -> tuple[Array, Array]:
         """Torques (..., nv) and constraint forces (..., rows) of a motion in contact ([Lie] 3.1).
 
@@ -62,13 +81,18 @@ class Robot(RigidBodySystem):
         return constraints.constrained_inverse_dynamics(self, q, v, a, contacts, **options)
 
     def contact_forces(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, contacts: Constraints
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        contacts: Constraints,
+        external_wrenches: Wrenches | None = None,
     ) -> Array:
         """Forces (..., rows) of the environment on the robot, minus [RD] eq. 3.62.
 
         Arguments and errors are those of ``dynamics_ros.constraints.contact_forces``.
         """
-        return constraints.contact_forces(self, q, v, tau, contacts)
+        return constraints.contact_forces(self, q, v, tau, contacts, external_wrenches)
 
     def impact(
         self, q: ArrayLike, v: ArrayLike, contacts: Constraints, restitution: ArrayLike = 0.0
@@ -86,7 +110,7 @@ class Robot(RigidBodySystem):
         target: ArrayLike,
         frame: str | Sequence[str],
         seed: ArrayLike | None = None,
-        **options: Any,
+        **options: Unpack[SolveOptions],
     ) -> Any:
         """An InverseKinematicsResult: a configuration that brings a frame to a pose, within limits.
 
@@ -104,7 +128,11 @@ class Robot(RigidBodySystem):
         return solve_each(self, target, frame, seed, options)
 
     def all_inverse_kinematics(
-        self, target: ArrayLike, frame: str, seed: ArrayLike | None = None, **options: Any
+        self,
+        target: ArrayLike,
+        frame: str,
+        seed: ArrayLike | None = None,
+        **options: Unpack[SolveAllOptions],
     ) -> Solutions:
         """Distinct solutions, the nearest to the seed first.
 

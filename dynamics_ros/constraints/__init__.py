@@ -3,12 +3,14 @@
 Forces are positive when the environment pushes the robot, the opposite of [RD].
 """
 
+from .configuration_constraint import ConfigurationConstraint
 from .forward_dynamics import (
     constrained_forward_dynamics,
     constrained_hybrid_dynamics,
     contact_forces,
 )
 from .impact import impact, impact_energy_loss
+from .internal_forces import ElasticElement, actuator_torques
 from .inverse_dynamics import consistent_acceleration, constrained_inverse_dynamics
 from .jacobian import (
     ConstraintRanks,
@@ -25,11 +27,14 @@ from .soft_contact import contact_positions, soft_contact_forces
 
 __all__ = [
     'ClosedLoop',
+    'ConfigurationConstraint',
     'Constraint',
     'ConstraintRanks',
     'Constraints',
     'Contact',
+    'ElasticElement',
     'LinearConstraint',
+    'actuator_torques',
     'consistent_acceleration',
     'constrained_forward_dynamics',
     'constrained_hybrid_dynamics',

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.multibody.arguments import boolean_mask, finite_together
+from dynamics_ros.multibody.external_wrenches import Wrenches
 from dynamics_ros.multibody.linear_systems import Array, apply, transposed
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
@@ -26,7 +27,12 @@ sure; below it ranks are decided by singular values."""
 
 
 def constrained_forward_dynamics(
-    robot: RigidBodySystem, q: ArrayLike, v: ArrayLike, tau: ArrayLike, contacts: Constraints
+    robot: RigidBodySystem,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    contacts: Constraints,
+    external_wrenches: Wrenches | None = None,
 ) -> tuple[Array, Array]:
     """Accelerations and constraint forces under given torques ([RD] eq. 3.61, 3.62).
 
@@ -38,6 +44,7 @@ def constrained_forward_dynamics(
         robot: what is constrained.
         q, v, tau: (..., nq), (..., nv), (..., nv).
         contacts: one constraint or several; a name is a point contact at that frame's origin.
+        external_wrenches: as for ``RigidBodySystem.inverse_dynamics``, beside what is constrained.
 
     Returns:
         a (..., nv), and the forces (..., rows) stacked as in ``constraint_jacobian``: of the
@@ -48,6 +55,9 @@ def constrained_forward_dynamics(
         SingularError: a joint moves nothing that has mass or inertia.
     """
     constraints = constraint_list(contacts)
+    if external_wrenches is not None:
+        q, tau = finite_together(q=(q, robot.nq), tau=(tau, robot.nv))
+        tau = tau + robot.wrench_torques(q, external_wrenches)
     # A class derived from one of these may have a Jacobian of its own.
     known = [x for x in constraints if type(x) is Contact or type(x) is ClosedLoop]
     if len(known) == len(constraints):
@@ -67,13 +77,18 @@ def constrained_forward_dynamics(
 
 
 def contact_forces(
-    robot: RigidBodySystem, q: ArrayLike, v: ArrayLike, tau: ArrayLike, contacts: Constraints
+    robot: RigidBodySystem,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    contacts: Constraints,
+    external_wrenches: Wrenches | None = None,
 ) -> Array:
     """Forces (..., rows) of the environment on the robot, minus [RD] eq. 3.62.
 
     Arguments, redundancy and errors are those of ``constrained_forward_dynamics``.
     """
-    return constrained_forward_dynamics(robot, q, v, tau, contacts)[1]
+    return constrained_forward_dynamics(robot, q, v, tau, contacts, external_wrenches)[1]
 
 
 def constrained_hybrid_dynamics(
@@ -84,6 +99,7 @@ def constrained_hybrid_dynamics(
     tau: ArrayLike,
     prescribed: Sequence[bool] | NDArray[np.bool_],
     contacts: Constraints,
+    external_wrenches: Wrenches | None = None,
 ) -> tuple[Array, Array, Array]:
     """All accelerations, torques and constraint forces from one of the first two per joint.
 
@@ -96,6 +112,7 @@ def constrained_hybrid_dynamics(
         a: (..., nv), read where prescribed.
         tau: (..., nv), read where not.
         prescribed: (nv) booleans.
+        external_wrenches: as for ``constrained_forward_dynamics``.
 
     Returns:
         a (..., nv), tau (..., nv), forces (..., rows).
@@ -111,7 +128,7 @@ def constrained_hybrid_dynamics(
     q, v, a, tau = finite_together(q=(q, robot.nq), v=(v, n), a=(a, n), tau=(tau, n))
     known_a, known_tau = np.where(given, a, 0.0), np.where(free, tau, 0.0)
     # Torques of the known part alone: the rest is what the free accelerations and forces add.
-    with_known = robot.inverse_dynamics(q, v, known_a)
+    with_known = robot.inverse_dynamics(q, v, known_a, external_wrenches)
     M = robot.mass_matrix(q)
     J = constraint_jacobian(robot, q, contacts)
     target = -constraint_bias(robot, q, v, contacts) - apply(J, known_a)

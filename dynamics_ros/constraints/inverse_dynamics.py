@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.multibody.arguments import boolean_mask, finite_together
+from dynamics_ros.multibody.arguments import boolean_mask, finite_together, finite_vectors
+from dynamics_ros.multibody.external_wrenches import Wrenches
 from dynamics_ros.multibody.linear_systems import (
     Array,
     apply,
@@ -22,7 +24,17 @@ from .jacobian import constraint_bias, constraint_jacobian
 from .kinds import Constraints
 from .solve import check_feasible, solve_constrained
 
-CRITERIA = ('minimum_torque', 'minimum_constraint_force')
+Criterion = Literal['minimum_torque', 'minimum_constraint_force']
+CRITERIA = get_args(Criterion)
+
+
+class InverseDynamicsOptions(TypedDict, total=False):
+    """Options of ``constrained_inverse_dynamics``, as it explains them."""
+
+    actuated: Sequence[bool] | NDArray[np.bool_] | None
+    criterion: Criterion
+    passive_torques: ArrayLike | None
+    external_wrenches: Wrenches | None
 
 
 def constrained_inverse_dynamics(
@@ -32,12 +44,15 @@ def constrained_inverse_dynamics(
     a: ArrayLike,
     contacts: Constraints,
     actuated: Sequence[bool] | NDArray[np.bool_] | None = None,
-    criterion: str = 'minimum_torque',
+    criterion: Criterion = 'minimum_torque',
+    passive_torques: ArrayLike | None = None,
+    external_wrenches: Wrenches | None = None,
 ) -> tuple[Array, Array]:
     """Torques of the actuated joints, and constraint forces, for a motion that keeps contact.
 
-    M a + C v + g = tau + J^T f, with tau zero where nothing is actuated. With more actuators than
-    the motion has freedom ([Lie] 3.1, redundant actuation) torques and forces can be traded:
+    M a + C v + g = tau + J^T f, with known tau where nothing is actuated ([Lie] eq. 56). With more
+    actuators than the motion has freedom ([Lie] 3.1, redundant actuation) torques and forces can be
+    traded:
 
     - 'minimum_torque': least |tau| ([Lie] eq. 62 to 64, the same as [RD] eq. 3.100), and of those
       least |f|.
@@ -49,9 +64,13 @@ def constrained_inverse_dynamics(
             makes one.
         actuated: (nv) booleans; None is every joint but the root joint of a moving base.
         criterion: what is least.
+        passive_torques: (..., nv) of springs or friction in joints without actuator, read there
+            ([Lie] eq. 57); None is zero.
+        external_wrenches: as for ``constrained_forward_dynamics``.
 
     Returns:
-        tau (..., nv), and forces (..., rows) of the environment on the robot.
+        tau (..., nv), the passive torques among them, and forces (..., rows) of the environment on
+        the robot.
 
     Raises:
         InfeasibleError: a breaks the constraints, or the actuated joints and the constraints
@@ -70,7 +89,13 @@ def constrained_inverse_dynamics(
         'the acceleration breaks the constraints; consistent_acceleration(...) gives one that does'
         ' not',
     )
-    needed = robot.inverse_dynamics(q, v, a)
+    needed = robot.inverse_dynamics(q, v, a, external_wrenches)
+    passive = np.zeros(robot.nv)
+    if passive_torques is not None:
+        passive = np.where(
+            active, 0.0, finite_vectors('passive_torques', passive_torques, robot.nv)
+        )
+    needed = needed - passive
     # The constraints alone carry the rows without an actuator: J_p^T f = needed_p ([Lie] eq. 57).
     A, B = transposed(J[..., ~active]), transposed(J[..., active])
     inverse = pseudo_inverse(A, size)
@@ -85,7 +110,8 @@ def constrained_inverse_dynamics(
         N = np.eye(J.shape[-2]) - inverse @ A
         rest = needed[..., active] - apply(B, forces)
         forces = forces + apply(pseudo_inverse(B @ N, size), rest)
-    tau = np.zeros(np.broadcast_shapes(needed.shape, (*forces.shape[:-1], robot.nv)))
+    leading = np.broadcast_shapes(needed.shape, (*forces.shape[:-1], robot.nv))
+    tau = np.broadcast_to(passive, leading).copy()
     tau[..., active] = needed[..., active] - apply(B, forces)
     return tau, forces
 

@@ -14,7 +14,7 @@ from dynamics_ros.multibody.arguments import check_options, real_array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .result import InverseKinematicsResult
-from .solve import solve
+from .solve import SolveOptions, solve
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ def solve_each(
     target: ArrayLike,
     frame: str | Sequence[str],
     seed: ArrayLike | None,
-    options: dict[str, Any],
+    options: SolveOptions,
 ) -> InverseKinematicsResult | InverseKinematicsResults:
     """The answer of `solve`, or all answers where the target or the seed has leading axes.
 

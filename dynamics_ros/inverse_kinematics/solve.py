@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Collection, Mapping, Sequence
+from typing import TypedDict
 
 from numpy.typing import ArrayLike
 
@@ -40,6 +41,35 @@ SEPARATION = 0.1
 
 SEARCHING = 0.8
 """Share of the time for finding a solution; the rest is for the closest approach."""
+
+
+class SearchOptions(TypedDict, total=False):
+    """Options that ``solve`` and ``solve_all`` share, as ``solve`` explains them."""
+
+    position_tolerance: float
+    rotation_tolerance: float
+    position_only: bool
+    slack: ArrayLike | None
+    joint_weights: Mapping[str, float] | None
+    locked_joints: Collection[str]
+    posture: ArrayLike | str | None
+    timeout: float
+    max_restarts: int
+    random_seed: int
+
+
+class SolveOptions(SearchOptions, total=False):
+    """Options of ``solve``, as it explains them."""
+
+    supports: Mapping[str, str] | None
+    approximate: bool
+
+
+class SolveAllOptions(SearchOptions, total=False):
+    """Options of ``solve_all``, as it explains them."""
+
+    max_solutions: int
+    min_separation: float | None
 
 
 def solve(

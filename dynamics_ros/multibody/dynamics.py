@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels.graph.symbols import is_symbolic
 
 from .arguments import boolean_mask, real_vectors
 from .external_wrenches import Wrenches, frames_and_wrenches, with_frames
@@ -116,6 +117,7 @@ class Dynamics(KernelMethods):
         a: ArrayLike,
         tau: ArrayLike,
         prescribed: Sequence[bool] | NDArray[np.bool_],
+        external_wrenches: Wrenches | None = None,
     ) -> tuple[Array, Array]:
         """All accelerations and torques (..., nv each) from one of the two per joint ([Lie] 2.3).
 
@@ -124,6 +126,7 @@ class Dynamics(KernelMethods):
             a: accelerations, read where prescribed.
             tau: torques, read where not prescribed.
             prescribed: (nv) booleans; one kernel is compiled for each mask that is used.
+            external_wrenches: as for ``inverse_dynamics``.
 
         Raises:
             SingularError: a free joint moves nothing that has mass or inertia.
@@ -131,11 +134,19 @@ class Dynamics(KernelMethods):
         """
         mask = boolean_mask('prescribed', prescribed, self.nv)
         key = ('hybrid_dynamics', *(str(k) for k in np.flatnonzero(mask)))
-        # What is not read may be anything, NaN too.
-        given = np.where(mask, real_vectors('a', a, self.nv), 0.0)
-        known = np.where(mask, 0.0, real_vectors('tau', tau, self.nv))
-        accelerations, torques = self._run(key, q, v, given, known)
-        return accelerations, torques
+        if is_symbolic([a, tau]):
+            given, known = np.asarray(a), np.asarray(tau)
+        else:
+            # What is not read may be anything, NaN too.
+            given = np.where(mask, real_vectors('a', a, self.nv), 0.0)
+            known = np.where(mask, 0.0, real_vectors('tau', tau, self.nv))
+        if external_wrenches is None:
+            accelerations, torques = self._run(key, q, v, given, known)
+            return accelerations, torques
+        # Wrenches push as torques on all joints would: those that are asked for are the rest.
+        push = self.wrench_torques(q, external_wrenches)
+        accelerations, torques = self._run(key, q, v, given, known + push)
+        return accelerations, torques - push
 
     @kernel_method
     def inverse_dynamics_derivatives(
@@ -214,6 +225,17 @@ class Dynamics(KernelMethods):
     def centroidal_map(self, q: ArrayLike) -> Array:
         """A (..., 6, nv) with ``centroidal_momentum`` = A v ([Orin2013])."""
         return self._run(('centroidal_map',), q)
+
+    def wrench_torques(self, q: ArrayLike, external_wrenches: Wrenches) -> Array:
+        """J^T w (..., nv): the torques that push as wrenches do ([RD] eq. 3.49 to 3.51).
+
+        Args:
+            q: (..., nq).
+            external_wrenches: as for ``inverse_dynamics``.
+        """
+        still = np.zeros(self.nv)
+        pushed = self.inverse_dynamics(q, still, still, external_wrenches)
+        return np.asarray(self.gravity(q) - pushed)
 
     def _under_wrenches(self, name: str, external_wrenches: Wrenches, *arrays: ArrayLike) -> Any:
         frames, wrenches = frames_and_wrenches(external_wrenches)

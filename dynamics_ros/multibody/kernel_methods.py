@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import inspect
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import BuiltinFunctionType, MethodType
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Kernel, NamedCalls
 from dynamics_ros.kernels.cpython.entry_point import plain_signature
-from dynamics_ros.kernels.graph.symbols import is_symbolic
+from dynamics_ros.kernels.graph.symbols import is_symbolic, symbols
 from dynamics_ros.kernels.process.forks import FreshLock
 from dynamics_ros.model import Model
 
 from .definitions import DEFINITIONS, Key, define
 from .definitions.definition import DEFAULT_REFERENCE
 from .kernel_set import KernelInfo, KernelSet
-from .of_symbols import of_symbols
 from .parameters import explicit
 
 Array = NDArray[np.float64]
@@ -76,6 +76,11 @@ class KernelMethods:
         self._parametric: dict[str, KernelSet] = {}
 
     @property
+    def backend(self) -> str:
+        """The back end that was asked for: 'llvm', 'python' or 'auto'."""
+        return self._kernel_set.backend
+
+    @property
     def kernels(self) -> dict[str, KernelInfo]:
         """What has been compiled so far: 'name(options)' to how it runs."""
         return self._kernel_set.info()
@@ -107,7 +112,7 @@ class KernelMethods:
         Symbols among the inputs make symbols, so that a function that calls methods can be traced.
         """
         if any(map(is_symbolic, arrays)):
-            return of_symbols(self.model, key, arrays)
+            return _of_symbols(self.model, key, arrays)
         try:
             call = self._calls.get(key) or self._kernel_set.call(key)
         except TypeError:
@@ -183,3 +188,33 @@ def _takes_inputs(method: Callable[..., Any], kernel: Kernel) -> bool:
     rest = parameters[len(inputs) :]
     same = [x.name for x in parameters[: len(inputs)]] == inputs
     return same and all(x.default is not x.empty for x in rest)
+
+
+def _of_symbols(model: Model, key: Key, arrays: Sequence[Any]) -> Any:
+    """What a kernel computes, as expressions of its inputs instead of numbers.
+
+    Args:
+        model: of the robot, all of it constant.
+        key: of the kernel.
+        arrays: its inputs, one state: arrays or nested lists of numbers and traced values.
+
+    Returns:
+        An array of traced values, or a tuple of them.
+
+    Raises:
+        InvalidArgumentError: an input of another shape.
+        UnknownFrameError: as ``define`` raises it.
+    """
+    formula = define(model, key)
+    inputs = []
+    for (name, shape), value in zip(formula.inputs.items(), arrays, strict=True):
+        expected = (shape,) if isinstance(shape, int) else tuple(shape)
+        array = np.array(value, dtype=object)
+        if array.shape != expected:
+            problem = f'traced values of shape {array.shape}'
+            raise InvalidArgumentError(name, problem, f'shape {expected}, of one state')
+        inputs.append(array.tolist())
+    result = formula.function(*inputs)
+    if isinstance(result, Mapping):
+        return tuple(symbols(x) for x in result.values())
+    return symbols(result)

@@ -24,7 +24,7 @@ AFTER_INPUTS = {
         'reference': DEFAULT_REFERENCE,
     },
     Options.WRENCHES: {'external_wrenches': None},
-    Options.PRESCRIBED: {'prescribed': inspect.Parameter.empty},
+    Options.PRESCRIBED: {'prescribed': inspect.Parameter.empty, 'external_wrenches': None},
 }
 """Of a method the parameters after the inputs of its kernel, with their defaults."""
 

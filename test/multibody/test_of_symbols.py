@@ -102,7 +102,7 @@ def test_torques_of_gravity_are_the_slope_of_the_potential(robot, seed):
         (lambda r, q: r.forward_kinematics(q, 'nose'), UnknownFrameError, 'nose'),
         (lambda r, q: r.inverse_kinematics(np.eye(4), 'tool0', q), InvalidArgumentError, 'traced'),
         (
-            lambda r, q: r.constrained_forward_dynamics(q, q, q, 'tool0'),
+            lambda r, q: r.constrained_inverse_dynamics(q, q, q, 'tool0'),
             InvalidArgumentError,
             'may call methods that have a kernel',
         ),
