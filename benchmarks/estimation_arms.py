@@ -24,7 +24,7 @@ from benchmarks.timing import wait_until_compiled
 from dynamics_ros.estimation import ContactState, WrenchEstimator
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.nodes.parameters.contact import ContactParameters
+from dynamics_ros.parameters.contact import ContactParameters
 
 Array = NDArray[np.float64]
 Push = Callable[[float], Array]

@@ -1,10 +1,10 @@
 """Which parameters a section of a parameter file is about."""
 
-from dynamics_ros.nodes.parameters.contact import ContactParameters
-from dynamics_ros.nodes.parameters.dynamics import DynamicsParameters
-from dynamics_ros.nodes.parameters.kinematics import KinematicsParameters
-from dynamics_ros.nodes.parameters.robot import RobotParameters
-from dynamics_ros.nodes.parameters.servo import ServoParameters
+from dynamics_ros.parameters.contact import ContactParameters
+from dynamics_ros.parameters.dynamics import DynamicsParameters
+from dynamics_ros.parameters.kinematics import KinematicsParameters
+from dynamics_ros.parameters.robot import RobotParameters
+from dynamics_ros.parameters.servo import ServoParameters
 
 SECTIONS = {
     '/**': RobotParameters,

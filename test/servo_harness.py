@@ -15,7 +15,7 @@ from tf2_msgs.msg import TFMessage
 from trajectory_msgs.msg import JointTrajectory
 
 from dynamics_ros import Robot
-from dynamics_ros.nodes.wire.conversions import transform_stamped, twist_message
+from dynamics_ros.wire.conversions import transform_stamped, twist_message
 
 SERVO = '/cartesian_servo_node'
 CAMERA = 'camera'

@@ -17,9 +17,8 @@ from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
-from dynamics_ros.nodes.output.outputs import topic_names
-from dynamics_ros.nodes.wire.conversions import (
-    NANOSECONDS,
+from dynamics_ros.estimation.samples.reports import NANOSECONDS
+from dynamics_ros.wire.conversions import (
     duration_message,
     joint_state,
     pose_matrix,
@@ -27,6 +26,7 @@ from dynamics_ros.nodes.wire.conversions import (
     wrench_array,
     wrench_message,
 )
+from dynamics_ros.wire.topic_names import topic_names
 from dynamics_ros_msgs.msg import ContactState, Result
 from dynamics_ros_msgs.srv import ApplyWrench, ComputeInverseDynamics, ComputeInverseKinematics
 

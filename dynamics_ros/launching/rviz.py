@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dynamics_ros.nodes.output.outputs import topic_names
+from dynamics_ros.wire.topic_names import topic_names
 
 from .settings import Settings
 

@@ -1,1 +1,4 @@
-"""The ROS 2 nodes: they convert, call the library and publish, and hold no mathematics."""
+"""The ROS 2 nodes: they convert, call the library and publish, and hold no mathematics.
+
+What is private of rclpy lies here, in one file.
+"""

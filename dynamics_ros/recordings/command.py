@@ -14,12 +14,10 @@ from std_msgs.msg import String
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.model.description_file import read_description_file
-from dynamics_ros.nodes.parameters.contact import ContactParameters
-from dynamics_ros.nodes.parameters.declaration import declared
-from dynamics_ros.nodes.parameters.dynamics import DynamicsParameters
-from dynamics_ros.nodes.parameters.robot import RobotParameters
-from dynamics_ros.nodes.parameters.undeclared import meant, undeclared
-from dynamics_ros.nodes.robot.builder import PayloadRequest
+from dynamics_ros.parameters.contact import ContactParameters
+from dynamics_ros.parameters.dynamics import DynamicsParameters
+from dynamics_ros.parameters.robot import RobotParameters
+from dynamics_ros.settings import declared, meant, undeclared
 
 from .bag import Recording, RecordingError, RecordingWriter
 from .estimates import Estimates, Messages, Summary, Topics
@@ -75,9 +73,7 @@ def estimate(options: argparse.Namespace) -> Summary:
             else _recorded_description(recording)
         )
         factory = EstimatorFactory(source, general, settings)
-        first = factory.make(
-            PayloadRequest(carried.frame, carried.mass, carried.center_of_mass, carried.inertia)
-        )
+        first = factory.make(carried)
         topics = Topics(
             _topic(recording, JOINT_STATE, options.topic),
             _topic(recording, ODOMETRY, options.odometry) if factory.base_moves else None,

@@ -17,19 +17,19 @@ from sensor_msgs.msg import JointState
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.estimation import ContactLocation, ContactState
 from dynamics_ros.estimation.contact_pipeline import ExternalTorques
+from dynamics_ros.estimation.samples.resolution import RefusedMessage
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.nodes.contact.messages import (
+from dynamics_ros.parameters.dynamics import PayloadParameters
+from dynamics_ros.wire.cdr import MalformedMessageError, packed_stamp
+from dynamics_ros.wire.contact_messages import (
     StateTemplates,
     filled_estimate,
     filled_torques,
     filled_wrench,
 )
-from dynamics_ros.nodes.input.resolution import RefusedMessage
-from dynamics_ros.nodes.output.outputs import topic_names
-from dynamics_ros.nodes.robot.builder import PayloadRequest
-from dynamics_ros.nodes.wire.cdr import MalformedMessageError, packed_stamp
-from dynamics_ros.nodes.wire.conversions import inertia_arrays, joint_values
-from dynamics_ros.nodes.wire.templates import MessageTemplate, message_template
+from dynamics_ros.wire.conversions import inertia_arrays, joint_values, odometry_values
+from dynamics_ros.wire.templates import MessageTemplate, message_template
+from dynamics_ros.wire.topic_names import topic_names
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench, Payload
 
@@ -104,7 +104,7 @@ class _Outlet:
     def template(
         self, topic: str, key: Hashable, prototype: Callable[[Any], Any], paths: Sequence[str]
     ) -> MessageTemplate:
-        """As ``nodes.outputs.Output.template`` of the output of a topic."""
+        """As ``Output.template`` of the output of a topic."""
         template = self.templates.get((topic, key))
         if template is None:
             template = self.templates[topic, key] = message_template(prototype(key), paths)
@@ -178,7 +178,7 @@ class Estimates:
         frame = self._factory.frame(message.header.frame_id)
         try:
             mass, center, inertia = inertia_arrays(message.inertia, 'payload.inertia')
-            payload = PayloadRequest.of(frame, mass, center, inertia)
+            payload = PayloadParameters.of(frame, mass, center, inertia)
             if payload != self._now.payload:
                 self._now = self._factory.make(payload, self._now)
                 self.summary.payloads += 1
@@ -190,7 +190,8 @@ class Estimates:
         root = self._root_frame
         try:
             if odometry:
-                self._now.buffer.update_base(deserialize_message(data, Odometry), (root,))
+                message = deserialize_message(data, Odometry)
+                self._now.buffer.update_base(odometry_values(message), (root,))
                 return None
             self.summary.messages += 1
             taken = self._now.buffer.update(joint_values(deserialize_message(data, JointState)))

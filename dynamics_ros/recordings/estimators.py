@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from dynamics_ros.estimation import ContactLocator, ContactPipeline
 from dynamics_ros.estimation.contact.geometry import ContactGeometry
+from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.model import build_model
 from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import read_urdf
-from dynamics_ros.nodes.input.state import StateBuffer
-from dynamics_ros.nodes.parameters.contact import ContactParameters, LocationParameters
-from dynamics_ros.nodes.parameters.robot import RobotParameters
-from dynamics_ros.nodes.robot.builder import PayloadRequest
+from dynamics_ros.parameters.contact import ContactParameters, LocationParameters
+from dynamics_ros.parameters.dynamics import PayloadParameters
+from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.robot import Robot
 
 LOG = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class Estimators(NamedTuple):
         location: how it is found.
     """
 
-    payload: PayloadRequest
+    payload: PayloadParameters
     pipeline: ContactPipeline
     buffer: StateBuffer
     locator: ContactLocator | None
@@ -79,7 +79,7 @@ class EstimatorFactory:
         """What the model calls a frame_id."""
         return frame_id.removeprefix(self._general.frame_prefix)
 
-    def make(self, payload: PayloadRequest, before: Estimators | None = None) -> Estimators:
+    def make(self, payload: PayloadParameters, before: Estimators | None = None) -> Estimators:
         """Estimators that go on where those of another payload have left off.
 
         Raises:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import yaml
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.nodes.parameters.declaration import declared, replaced
+from dynamics_ros.settings import declared, replaced
 
 Settings = TypeVar('Settings')
 

@@ -24,9 +24,9 @@ from dynamics_ros.nodes.app.executor import Application, run
 from dynamics_ros.nodes.app.guarded_node import GuardedNode
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.parameters.undeclared import refuse_undeclared
-from dynamics_ros.nodes.wire.conversions import pose_matrix, pose_numbers, vector_array
 from dynamics_ros.robot import Robot
 from dynamics_ros.settings import parameter
+from dynamics_ros.wire.conversions import pose_matrix, pose_numbers, vector_array
 from dynamics_ros_msgs.msg import ContactState
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from benchmarks.robots import urdf_path
 from dynamics_ros.demo.report import PUSH_TOLERANCE
 from dynamics_ros.demo.subject import Subject
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
-from dynamics_ros.nodes.input.state import JointValues, StateBuffer
-from dynamics_ros.nodes.parameters.contact import ContactParameters
+from dynamics_ros.estimation.samples.reports import JointValues
+from dynamics_ros.estimation.samples.state_buffer import StateBuffer
+from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.recordings.settings import read_parameters, settings_of
 from dynamics_ros.simulation import Actuators, SimulatedRobot, slow_motion
 

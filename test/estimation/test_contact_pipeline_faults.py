@@ -18,9 +18,9 @@ from benchmarks.estimation_arms import NOTHING, PUSH, Setting, constant
 from benchmarks.timing import wait_until_compiled
 from dynamics_ros.estimation import ContactState, EffortVerdict
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
-from dynamics_ros.nodes.input.state import StateBuffer
-from dynamics_ros.nodes.parameters.contact import ContactParameters
-from dynamics_ros.nodes.wire.conversions import JointValues
+from dynamics_ros.estimation.samples.reports import JointValues
+from dynamics_ros.estimation.samples.state_buffer import StateBuffer
+from dynamics_ros.parameters.contact import ContactParameters
 
 MILLISECOND = 10**6
 """ns"""

@@ -19,9 +19,9 @@ from dynamics_ros import Robot
 from dynamics_ros.estimation import ResidualWatch
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.nodes.contact.messages import filled_estimate
-from dynamics_ros.nodes.parameters.contact import ContactParameters
-from dynamics_ros.nodes.wire.templates import ObjectTemplate
+from dynamics_ros.parameters.contact import ContactParameters
+from dynamics_ros.wire.contact_messages import filled_estimate
+from dynamics_ros.wire.templates import ObjectTemplate
 
 HAND = 'tool0'
 STEP = 5_000_000

@@ -21,7 +21,7 @@ from dynamics_ros import Robot
 from dynamics_ros.calibration.command import main
 from dynamics_ros.calibration.reading import read_samples
 from dynamics_ros.estimation.contact_estimators import effort_model
-from dynamics_ros.nodes.parameters.contact import ContactParameters
+from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.recordings.settings import read_parameters, settings_of
 
 ARM = truth(1)

@@ -18,7 +18,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from dynamics_ros import Robot
-from dynamics_ros.nodes.wire.conversions import pose_matrix
+from dynamics_ros.wire.conversions import pose_matrix
 from dynamics_ros_msgs.msg import FootContacts
 
 pytestmark = pytest.mark.ros

@@ -33,13 +33,13 @@ from dynamics_ros.launching.rviz import adapted
 from dynamics_ros.launching.settings import Settings
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.model.urdf import read_urdf
-from dynamics_ros.nodes.parameters.contact import ContactParameters
-from dynamics_ros.nodes.parameters.declaration import declared
-from dynamics_ros.nodes.parameters.dynamics import DynamicsParameters
-from dynamics_ros.nodes.parameters.kinematics import KinematicsParameters
-from dynamics_ros.nodes.parameters.robot import RobotParameters
-from dynamics_ros.nodes.parameters.servo import ServoParameters
-from dynamics_ros.nodes.parameters.simulator import SimulatorParameters
+from dynamics_ros.parameters.contact import ContactParameters
+from dynamics_ros.parameters.dynamics import DynamicsParameters
+from dynamics_ros.parameters.kinematics import KinematicsParameters
+from dynamics_ros.parameters.robot import RobotParameters
+from dynamics_ros.parameters.servo import ServoParameters
+from dynamics_ros.parameters.simulator import SimulatorParameters
+from dynamics_ros.settings import declared
 
 DOMAIN = 71
 ROOT = Path(__file__).parents[2]

@@ -14,8 +14,8 @@ from node_parameters import SECTIONS
 from ros_harness import client, description, running
 from sensor_msgs.msg import JointState
 
-from dynamics_ros.nodes.parameters.declaration import declared
-from dynamics_ros.nodes.parameters.simulator import SimulatorParameters
+from dynamics_ros.parameters.simulator import SimulatorParameters
+from dynamics_ros.settings import declared
 
 DOMAIN = 66
 DOCUMENT = (Path(__file__).parents[2] / 'docs' / 'interfaces.md').read_text()

@@ -17,12 +17,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from dynamics_ros import Robot
-from dynamics_ros.nodes.wire.conversions import inertia_message
 from dynamics_ros.recordings import bag
 from dynamics_ros.recordings.bag import Recording, RecordingError, RecordingWriter
 from dynamics_ros.recordings.command import main
 from dynamics_ros.recordings.settings import read_parameters
 from dynamics_ros.simulation import Actuators, SimulatedRobot, comfortable_posture, slow_motion
+from dynamics_ros.wire.conversions import inertia_message
 from dynamics_ros_msgs.msg import ContactState, Payload
 
 pytestmark = pytest.mark.ros

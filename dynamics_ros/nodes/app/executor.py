@@ -27,8 +27,8 @@ from dynamics_ros.nodes.reporting.middleware_errors import MIDDLEWARE_ERRORS, in
 from dynamics_ros.nodes.reporting.node_log import NodeLog
 from dynamics_ros.nodes.reporting.rate_limits import Burst
 from dynamics_ros.nodes.reporting.results import FaultLog
-from dynamics_ros.nodes.wire import fallbacks
-from dynamics_ros.nodes.wire.fallbacks import Fallback, forced
+from dynamics_ros.wire import fallbacks
+from dynamics_ros.wire.fallbacks import Fallback, forced
 
 from . import command_line
 from .dds_timer_threads import schedule_timers_as_batch

@@ -27,9 +27,9 @@ from rclpy.timer import Timer
 from rosgraph_msgs.msg import Clock
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, printable
+from dynamics_ros.estimation.samples.reports import NANOSECONDS
 from dynamics_ros.nodes.reporting.node_log import NodeLog
 from dynamics_ros.nodes.reporting.results import FaultLog, failure
-from dynamics_ros.nodes.wire.conversions import NANOSECONDS
 
 MAX_BYTES = 1 << 20
 """Size of a request about joints and frames: no robot has that many."""

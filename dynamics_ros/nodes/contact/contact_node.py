@@ -16,20 +16,27 @@ from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation import ContactPipeline, ExternalTorques, WrenchEstimate
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.multibody.large_robots import check_size, is_large
-from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap, topic_names
+from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap
 from dynamics_ros.nodes.output.plan import NOTHING, Group
-from dynamics_ros.nodes.parameters.contact import ContactParameters, ContactRates
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.reporting.results import NoModelError
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.wire.templates import MessageTemplate
+from dynamics_ros.parameters.contact import ContactParameters, ContactRates
 from dynamics_ros.robot import Robot
+from dynamics_ros.wire.contact_messages import (
+    StateTemplates,
+    filled_estimate,
+    filled_feet,
+    filled_torques,
+    filled_wrench,
+)
+from dynamics_ros.wire.templates import MessageTemplate
+from dynamics_ros.wire.topic_names import topic_names
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench, FootContacts
 
 from .markers import ContactMarkers
-from .messages import StateTemplates, filled_estimate, filled_feet, filled_torques, filled_wrench
 from .place import ContactPlace
 
 NAME = 'contact_node'

@@ -18,8 +18,6 @@ from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.output.outputs import Output, cap
 from dynamics_ros.nodes.output.plan import FRESH, Filled, Group
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.parameters.dynamics import DynamicsParameters, PayloadParameters
-from dynamics_ros.nodes.robot.builder import PayloadRequest
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.load_topics import LoadPublisher, gravity_in_root
@@ -33,7 +31,9 @@ from dynamics_ros.nodes.services.request_state import (
     velocity_names,
 )
 from dynamics_ros.nodes.services.serving import serve
-from dynamics_ros.nodes.wire.conversions import (
+from dynamics_ros.parameters.dynamics import NO_PAYLOAD, DynamicsParameters, PayloadParameters
+from dynamics_ros.robot import Robot
+from dynamics_ros.wire.conversions import (
     Array,
     accel_array,
     accel_message,
@@ -43,8 +43,7 @@ from dynamics_ros.nodes.wire.conversions import (
     point_message,
     wrench_message,
 )
-from dynamics_ros.nodes.wire.templates import MessageTemplate
-from dynamics_ros.robot import Robot
+from dynamics_ros.wire.templates import MessageTemplate
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,
     ComputeForwardDynamics,
@@ -186,7 +185,7 @@ class Dynamics(Component):
     def start(self) -> None:
         """Take over the payload of the parameters."""
         self._commanding.start()
-        payload = _payload_of(self.parameters.values.payload)
+        payload = self.parameters.values.payload.or_none()
         if payload.mass:
             self.context.changes.change_reported('payload', payload=payload)
 
@@ -207,7 +206,7 @@ class Dynamics(Component):
     def _changed(self, names: frozenset[str]) -> None:
         self.context.begin_epoch()
         if any(name.startswith('payload.') for name in names):
-            payload = _payload_of(self.parameters.values.payload)
+            payload = self.parameters.values.payload.or_none()
             self.context.changes.change_reported('payload', payload=payload)
         if 'command_joints' in names:
             self._commanding.offer()
@@ -338,14 +337,14 @@ class Dynamics(Component):
     async def _set_payload(self, request: Any, response: Any) -> None:
         robot = self.context.required_robot()
         mass, center, inertia = inertia_arrays(request.payload.inertia, 'payload.inertia')
-        payload = PayloadRequest()
+        payload = NO_PAYLOAD
         if mass != 0.0:
             frame_id = request.payload.header.frame_id
             frame = required_frame(self.context, robot, frame_id, 'payload.header.frame_id')
-            payload = PayloadRequest.of(frame, mass, center, inertia)
+            payload = PayloadParameters.of(frame, mass, center, inertia)
         await self._put_in_force(payload)
 
-    async def _put_in_force(self, payload: PayloadRequest) -> None:
+    async def _put_in_force(self, payload: PayloadParameters) -> None:
         await self.context.changes.change('payload', payload=payload)
         # The parameters show what is in force; storing them changes nothing any more.
         self.parameters.store(
@@ -362,12 +361,6 @@ class Dynamics(Component):
         gravity = gravity_in_root(self.context, request.gravity, 'gravity')
         await self.context.changes.change('gravity', gravity=gravity)
         self.context.parameters.store({'gravity': gravity})
-
-
-def _payload_of(values: PayloadParameters) -> PayloadRequest:
-    if not values.mass:
-        return PayloadRequest()
-    return PayloadRequest(values.frame, values.mass, values.center_of_mass, values.inertia)
 
 
 def _gravity_of(robot: Robot, names: Sequence[str]) -> Kernel:

@@ -11,8 +11,8 @@ from dynamics_ros.kernels import Kernel
 from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.parameters.dynamics import DynamicsParameters
 from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.parameters.dynamics import DynamicsParameters
 
 DELIVERY = 0.2
 """Seconds that the last message has to arrive."""

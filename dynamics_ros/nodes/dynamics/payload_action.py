@@ -18,13 +18,12 @@ from dynamics_ros.estimation import PayloadEstimate, PayloadIdentifier
 from dynamics_ros.estimation.contact_estimators import effort_model, per_velocity
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.multibody.large_robots import check_size
-from dynamics_ros.nodes.parameters.dynamics import IdentificationParameters
 from dynamics_ros.nodes.reporting.results import FaultLog, failure, success
-from dynamics_ros.nodes.robot.builder import PayloadRequest
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.services.request_state import required_frame
-from dynamics_ros.nodes.wire.conversions import header, inertia_message
+from dynamics_ros.parameters.dynamics import IdentificationParameters, PayloadParameters
 from dynamics_ros.robot import Robot
+from dynamics_ros.wire.conversions import header, inertia_message
 from dynamics_ros_msgs.action import IdentifyPayload
 from dynamics_ros_msgs.msg import Payload
 
@@ -73,7 +72,7 @@ class PayloadAction:
         node: Node,
         context: RobotContext,
         settings: Callable[[], IdentificationParameters],
-        apply: Callable[[PayloadRequest], Awaitable[None]],
+        apply: Callable[[PayloadParameters], Awaitable[None]],
         faults: FaultLog,
     ) -> None:
         """Offer the action.
@@ -250,7 +249,7 @@ class PayloadAction:
         result.samples = estimate.samples
 
 
-def _request_of(estimate: PayloadEstimate) -> PayloadRequest:
-    return PayloadRequest.of(
+def _request_of(estimate: PayloadEstimate) -> PayloadParameters:
+    return PayloadParameters.of(
         estimate.frame, estimate.mass, estimate.center_of_mass, estimate.inertia
     )

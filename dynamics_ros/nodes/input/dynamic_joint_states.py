@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.nodes.wire.cdr import MalformedMessageError
-from dynamics_ros.nodes.wire.conversions import JointValues
+from dynamics_ros.estimation.samples.reports import JointValues
+from dynamics_ros.wire.cdr import MalformedMessageError
 
 TOPIC = 'dynamic_joint_states'
 QUANTITIES = ('position', 'velocity', 'effort')

@@ -9,9 +9,8 @@ from rclpy.node import Node
 from dynamics_ros.errors import printable
 from dynamics_ros.estimation.samples.position_check import joints_far_beyond_limits, told_together
 from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.estimation.samples.state_buffer import ODOMETRY, StateBuffer
 from dynamics_ros.robot import Robot
-
-from .state import ODOMETRY, StateBuffer
 
 MAX_NAMED = 8
 

@@ -15,10 +15,11 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
-from dynamics_ros.nodes.wire.cdr import JointStateReader, MalformedMessageError, deserialized
-from dynamics_ros.nodes.wire.conversions import JointValues, joint_values
-from dynamics_ros.nodes.wire.fallbacks import Fallback, forced
-from dynamics_ros.nodes.wire.rclpy_private import lost_messages, take_waiting
+from dynamics_ros.estimation.samples.reports import JointValues
+from dynamics_ros.nodes.rclpy_private import lost_messages, take_waiting
+from dynamics_ros.wire.cdr import JointStateReader, MalformedMessageError, deserialized
+from dynamics_ros.wire.conversions import joint_values
+from dynamics_ros.wire.fallbacks import Fallback, forced
 
 from . import dynamic_joint_states
 from .backlog import Backlog

@@ -13,9 +13,9 @@ from dynamics_ros.kernels import Kernel, Step
 from dynamics_ros.nodes.output.outputs import LATCHED, Output
 from dynamics_ros.nodes.output.plan import Filled
 from dynamics_ros.nodes.robot.names import FrameNames
-from dynamics_ros.nodes.wire.conversions import Array, transform_stamped
-from dynamics_ros.nodes.wire.templates import MessageTemplate
 from dynamics_ros.robot import Robot
+from dynamics_ros.wire.conversions import Array, transform_stamped
+from dynamics_ros.wire.templates import MessageTemplate
 
 Links = tuple[tuple[str, str], ...]
 """Parent and child."""

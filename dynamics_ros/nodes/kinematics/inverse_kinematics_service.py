@@ -16,7 +16,6 @@ from sensor_msgs.msg import JointState
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.nodes.app.worker import Worker
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.parameters.kinematics import KinematicsParameters
 from dynamics_ros.nodes.reporting.results import SearchError, TransformError, success
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.transforms import Transforms
@@ -27,7 +26,9 @@ from dynamics_ros.nodes.services.request_state import (
     required_frame,
     with_positions,
 )
-from dynamics_ros.nodes.wire.conversions import (
+from dynamics_ros.parameters.kinematics import KinematicsParameters
+from dynamics_ros.robot import Robot
+from dynamics_ros.wire.conversions import (
     Array,
     duration_message,
     float_sequence,
@@ -36,7 +37,6 @@ from dynamics_ros.nodes.wire.conversions import (
     quaternion_is_zero,
     seconds,
 )
-from dynamics_ros.robot import Robot
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ComputeInverseKinematics
 

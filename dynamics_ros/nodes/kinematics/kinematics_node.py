@@ -14,14 +14,13 @@ from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.kernels import Kernel, Step
 from dynamics_ros.multibody.manipulability import manipulability
-from dynamics_ros.nodes.input.state import StateBuffer
 from dynamics_ros.nodes.output import markers
-from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap, topic_names
+from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap
 from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Filled, Group
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.parameters.kinematics import KinematicsParameters
 from dynamics_ros.nodes.robot.component import Component, known_frames
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.request_kernels import kernel
@@ -32,8 +31,10 @@ from dynamics_ros.nodes.services.request_state import (
     velocity_names,
 )
 from dynamics_ros.nodes.services.serving import serve
-from dynamics_ros.nodes.wire.conversions import finite_sequence, header, pose_stamped, twist_stamped
+from dynamics_ros.parameters.kinematics import KinematicsParameters
 from dynamics_ros.robot import Robot
+from dynamics_ros.wire.conversions import finite_sequence, header, pose_stamped, twist_stamped
+from dynamics_ros.wire.topic_names import topic_names
 from dynamics_ros_msgs.srv import (
     ComputeForwardKinematics,
     ComputeInverseKinematics,

@@ -14,7 +14,6 @@ from rclpy.node import Node
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, UnknownFrameError
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.parameters.kinematics import KinematicsParameters
 from dynamics_ros.nodes.reporting.results import (
     FaultLog,
     NoStateError,
@@ -31,9 +30,10 @@ from dynamics_ros.nodes.services.request_state import (
     requested_state,
 )
 from dynamics_ros.nodes.services.serving import SERVICE_QOS
-from dynamics_ros.nodes.wire.conversions import pose_stamped, seconds
+from dynamics_ros.parameters.kinematics import KinematicsParameters
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Transform
+from dynamics_ros.wire.conversions import pose_stamped, seconds
 
 from .inverse_kinematics_service import InverseKinematicsService, failed_search, solution
 from .search import Search

@@ -12,8 +12,8 @@ import numpy as np
 
 from dynamics_ros.nodes.reporting.results import SearchError
 from dynamics_ros.nodes.robot.request_kernels import kernel
-from dynamics_ros.nodes.wire.conversions import Array
 from dynamics_ros.robot import Robot
+from dynamics_ros.wire.conversions import Array
 from dynamics_ros_msgs.msg import Result
 
 if TYPE_CHECKING:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from copy import copy
 from typing import Any
 
@@ -16,11 +15,12 @@ from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPo
 from rclpy.qos_overriding_options import QoSOverridingOptions
 
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.nodes.rclpy_private import bytes_publisher
 from dynamics_ros.nodes.reporting.middleware_errors import MIDDLEWARE_ERRORS, in_words
 from dynamics_ros.nodes.reporting.rate_limits import RateLimit
-from dynamics_ros.nodes.wire.bytes_template import BytesTemplate
-from dynamics_ros.nodes.wire.rclpy_private import bytes_publisher
-from dynamics_ros.nodes.wire.templates import MessageTemplate, message_template
+from dynamics_ros.wire.bytes_template import BytesTemplate
+from dynamics_ros.wire.templates import MessageTemplate, message_template
+from dynamics_ros.wire.topic_names import topic_names
 
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(
@@ -183,28 +183,6 @@ def _described(node: Node, name: str) -> str:
     except MIDDLEWARE_ERRORS:
         return name
     return own if own == topic else f'{own} (remapped to {topic})'
-
-
-def topic_names(frames: Iterable[str]) -> dict[str, str]:
-    """Frame name to the name it has within a topic.
-
-    Raises:
-        InvalidArgumentError: two frames would get the same topic, or one is named twice.
-    """
-    names: dict[str, str] = {}
-    for frame in frames:
-        name = re.sub(r'[^A-Za-z0-9_]', '_', frame)
-        if not name or name[0].isdigit():
-            name = f'_{name}'
-        other = next((known for known, taken in names.items() if taken == name), None)
-        if other is not None:
-            raise InvalidArgumentError(
-                'frames',
-                f'{other!r} and {frame!r} would both publish on {name!r}',
-                'distinct names',
-            )
-        names[frame] = name
-    return names
 
 
 class FrameOutputs:

@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.kernels import Program, Step
-from dynamics_ros.nodes.wire.templates import MessageTemplate
+from dynamics_ros.wire.templates import MessageTemplate
 
 from .outputs import LOOK_PERIOD, Output
 

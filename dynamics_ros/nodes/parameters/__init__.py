@@ -1,4 +1,4 @@
-"""Parameters as frozen dataclasses, one file a node, and how they are declared and checked.
+"""Parameters as a node declares and checks them, and those that it does not have.
 
-Imports ``wire``.
+May import ``nodes`` and what is below it.
 """

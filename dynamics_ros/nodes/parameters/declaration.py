@@ -6,14 +6,9 @@ is a group, and its name a prefix: ``observer.gain``.
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import sys
-import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic
 from weakref import WeakKeyDictionary
 
 from rcl_interfaces.msg import (
@@ -26,158 +21,48 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
-from dynamics_ros.settings import Constraint
-
-Settings = TypeVar('Settings')
-Path = tuple[str, ...]
+from dynamics_ros.settings import NUMBERS, Declared, Settings, declared, replaced
 
 MAX_INTEGER = 2**63 - 1
 """Of a parameter of ROS."""
-
-_NUMBERS = tuple[float, ...]
-_LISTS = (_NUMBERS, tuple[str, ...])
 
 ROS_TYPES: dict[Any, Parameter.Type] = {
     bool: Parameter.Type.BOOL,
     int: Parameter.Type.INTEGER,
     float: Parameter.Type.DOUBLE,
     str: Parameter.Type.STRING,
-    _NUMBERS: Parameter.Type.DOUBLE_ARRAY,
+    NUMBERS: Parameter.Type.DOUBLE_ARRAY,
     tuple[str, ...]: Parameter.Type.STRING_ARRAY,
 }
 
 
-@dataclass(frozen=True)
-class Declared:
-    """A parameter as it is found in a dataclass."""
-
-    path: Path
-    type: Any
-    default: Any
-    constraint: Constraint
-
-    @property
-    def name(self) -> str:
-        """Name of the ROS parameter."""
-        return '.'.join(self.path)
-
-    def descriptor(self, read_only: bool) -> ParameterDescriptor:
-        """What `ros2 param describe` shows."""
-        rule = self.constraint
-        notes = []
-        if rule.choices:
-            notes.append('one of ' + ', '.join(map(repr, rule.choices)))
-        if rule.sizes:
-            notes.append('length ' + ' or '.join(map(str, rule.sizes)))
-        bounded = rule.minimum > -sys.float_info.max or rule.maximum < sys.float_info.max
-        # ROS has ranges of numbers only: neither of lists, nor beside infinity.
-        if bounded and (self.type == _NUMBERS or rule.may_be_infinite):
-            each = 'each ' if self.type == _NUMBERS else ''
-            notes.append(each + self._range() + (' or inf' if rule.may_be_infinite else ''))
-        descriptor = ParameterDescriptor(
-            name=self.name,
-            type=ROS_TYPES[self.type].value,
-            description=f'{rule.description} [{rule.unit}]' if rule.unit else rule.description,
-            additional_constraints='; '.join(notes),
-            read_only=read_only,
-        )
-        if self.type is float and bounded and not rule.may_be_infinite:
-            limits = FloatingPointRange(from_value=rule.minimum, to_value=rule.maximum)
-            descriptor.floating_point_range = [limits]
-        if self.type is int and bounded:
-            low, high = max(rule.minimum, -MAX_INTEGER), min(rule.maximum, MAX_INTEGER)
-            descriptor.integer_range = [IntegerRange(from_value=int(low), to_value=int(high))]
-        return descriptor
-
-    def typed(self, value: Any) -> Any:
-        """The value in the declared type, where what it means does not depend on that.
-
-        `ros2 param` guesses types: 1 is an integer, 1e-05 and inf are texts, and so is a list with
-        one of them or with a whole number among others.
-
-        Raises:
-            InvalidArgumentError: it means nothing of that type.
-        """
-        if self.type not in _LISTS:
-            return self._element_typed(value, self.type)
-        element = typing.get_args(self.type)[0]
-        if element is float and isinstance(value, str) and value.startswith('['):
-            value = value.strip('[]').split(',')
-        values = (value,) if isinstance(value, str | float | int) else value
-        return tuple(self._element_typed(item, element) for item in values)
-
-    def _element_typed(self, value: Any, kind: type) -> Any:
-        given = value
-        if not isinstance(value, bool):
-            if kind is float and isinstance(value, int | str):
-                with suppress(ValueError):
-                    value = float(value)
-            elif kind is int and isinstance(value, float) and value.is_integer():
-                value = int(value)
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            problem = f'{given!r} is of type {type(given).__name__}'
-            raise InvalidArgumentError(self.name, problem, kind.__name__)
-        return value
-
-    def checked(self, value: Any) -> Any:
-        """The value as the dataclass holds it.
-
-        Raises:
-            InvalidArgumentError: wrong type, length, range, or not one of the choices.
-        """
-        if value is None:
-            return self.default
-        value = self.typed(value)
-        rule = self.constraint
-        if self.type in _LISTS and rule.sizes and len(value) not in rule.sizes:
-            lengths = ' or '.join(map(str, rule.sizes))
-            raise InvalidArgumentError(
-                self.name, f'has {len(value)} values', f'a length of {lengths}'
-            )
-        for element in value if self.type in _LISTS else (value,):
-            self._check_element(element)
-        return value
-
-    def _check_element(self, value: Any) -> None:
-        rule = self.constraint
-        if isinstance(value, float | int) and not isinstance(value, bool):
-            in_range = rule.minimum <= value <= rule.maximum or (
-                rule.may_be_infinite and value == math.inf
-            )
-            if not in_range:
-                raise InvalidArgumentError(self.name, repr(value), self._range())
-        if rule.choices and value not in rule.choices:
-            raise InvalidArgumentError(self.name, repr(value), f'one of {rule.choices}')
-
-    def _range(self) -> str:
-        rule = self.constraint
-        low = rule.minimum > -sys.float_info.max
-        high = rule.maximum < sys.float_info.max
-        if low and high:
-            return f'{rule.minimum:g} to {rule.maximum:g}'
-        if low:
-            return f'at least {rule.minimum:g}'
-        return f'at most {rule.maximum:g}' if high else 'a finite number'
-
-
-def declared(kind: type, prefix: Path = ()) -> Iterator[Declared]:
-    """Every parameter of a dataclass and of the groups in it."""
-    hints = typing.get_type_hints(kind)
-    for item in dataclasses.fields(kind):
-        path = (*prefix, item.name)
-        constraint = item.metadata.get('constraint')
-        if constraint is None:
-            yield from declared(hints[item.name], path)
-        else:
-            yield Declared(path, hints[item.name], item.default, constraint)
-
-
-def replaced(settings: Settings, path: Path, value: Any) -> Settings:
-    """The settings with one value changed."""
-    name, *rest = path
-    if rest:
-        value = replaced(getattr(settings, name), tuple(rest), value)
-    return dataclasses.replace(settings, **{name: value})  # type: ignore[type-var]
+def descriptor(item: Declared, read_only: bool) -> ParameterDescriptor:
+    """What `ros2 param describe` shows."""
+    rule = item.constraint
+    notes = []
+    if rule.choices:
+        notes.append('one of ' + ', '.join(map(repr, rule.choices)))
+    if rule.sizes:
+        notes.append('length ' + ' or '.join(map(str, rule.sizes)))
+    bounded = rule.minimum > -sys.float_info.max or rule.maximum < sys.float_info.max
+    # ROS has ranges of numbers only: neither of lists, nor beside infinity.
+    if bounded and (item.type == NUMBERS or rule.may_be_infinite):
+        each = 'each ' if item.type == NUMBERS else ''
+        notes.append(each + item.range() + (' or inf' if rule.may_be_infinite else ''))
+    found = ParameterDescriptor(
+        name=item.name,
+        type=ROS_TYPES[item.type].value,
+        description=f'{rule.description} [{rule.unit}]' if rule.unit else rule.description,
+        additional_constraints='; '.join(notes),
+        read_only=read_only,
+    )
+    if item.type is float and bounded and not rule.may_be_infinite:
+        limits = FloatingPointRange(from_value=rule.minimum, to_value=rule.maximum)
+        found.floating_point_range = [limits]
+    if item.type is int and bounded:
+        low, high = max(rule.minimum, -MAX_INTEGER), min(rule.maximum, MAX_INTEGER)
+        found.integer_range = [IntegerRange(from_value=int(low), to_value=int(high))]
+    return found
 
 
 class ParameterSet(Generic[Settings]):
@@ -247,7 +132,7 @@ class ParameterSet(Generic[Settings]):
         given = self._node.declare_parameter(item.name, None, free).value
         value = item.checked(given)
         self._node.set_parameters([self._parameter(item, value)])
-        self._node.set_descriptor(item.name, item.descriptor(item.constraint.read_only))
+        self._node.set_descriptor(item.name, descriptor(item, item.constraint.read_only))
         return value
 
     def _candidate(self, parameters: Sequence[Parameter[Any]]) -> Settings:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -12,7 +11,8 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from dynamics_ros.errors import DynamicsRosError
-from dynamics_ros.nodes.wire.rclpy_private import given_parameters
+from dynamics_ros.nodes.rclpy_private import given_parameters
+from dynamics_ros.settings import meant, undeclared
 
 from .declaration import understood
 
@@ -65,17 +65,6 @@ def refuse_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
         raise DynamicsRosError('; '.join(refused))
     for node in nodes:
         node.add_pre_set_parameters_callback(partial(_declared_ones, node))
-
-
-def undeclared(name: str, known: Iterable[str]) -> str:
-    """What to say of a value for a parameter that is not among those known."""
-    return f'there is no parameter {name!r}: its value is not used{meant(name, known)}'
-
-
-def meant(name: str, known: Iterable[str]) -> str:
-    """The name among those known that may have been meant, as the end of a sentence."""
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f'; was {close[0]!r} meant?' if close else ''
 
 
 def _declared_ones(node: Node, asked: list[Parameter[Any]]) -> list[Parameter[Any]]:

@@ -6,7 +6,7 @@ import re
 
 from rclpy.exceptions import NameValidationException
 
-from dynamics_ros.nodes.wire.rclpy_private import RCL_ERROR
+from dynamics_ros.nodes.rclpy_private import RCL_ERROR
 
 MIDDLEWARE_ERRORS = (RCL_ERROR, NameValidationException)
 """What making a publisher, subscription or service raises where it may not, or cannot, be."""

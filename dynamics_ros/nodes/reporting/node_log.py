@@ -10,7 +10,7 @@ from rclpy.impl.rcutils_logger import RcutilsLogger
 from rclpy.logging import LoggingSeverity
 
 from dynamics_ros.errors import printable
-from dynamics_ros.nodes.wire.rclpy_private import log_for_callers_of
+from dynamics_ros.nodes.rclpy_private import log_for_callers_of
 
 _OWN_FILE = os.path.realpath(__file__)
 

@@ -17,31 +17,9 @@ from dynamics_ros.model.description import RobotDescription
 from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.nodes.app.worker import SupersededError, Worker
-from dynamics_ros.nodes.parameters.robot import LockedJointParameters
-from dynamics_ros.nodes.wire.conversions import Array
+from dynamics_ros.parameters.dynamics import NO_PAYLOAD, PayloadParameters
+from dynamics_ros.parameters.robot import LockedJointParameters
 from dynamics_ros.robot import Robot
-
-
-@dataclass(frozen=True)
-class PayloadRequest:
-    """A rigid body at a frame, inertia about its centre: ixx ixy ixz iyy iyz izz; mass 0: none."""
-
-    frame: str = ''
-    mass: float = 0.0
-    center_of_mass: tuple[float, ...] = (0.0, 0.0, 0.0)
-    inertia: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-
-    def inertia_matrix(self) -> list[list[float]]:
-        """Inertia about the centre of mass."""
-        ixx, ixy, ixz, iyy, iyz, izz = self.inertia
-        return [[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]]
-
-    @classmethod
-    def of(cls, frame: str, mass: float, center: Array, inertia: Array) -> PayloadRequest:
-        """The request of a payload's arrays."""
-        upper = (inertia[i][j] for i in range(3) for j in range(i, 3))
-        values = tuple(float(value) for value in upper)
-        return cls(frame, float(mass), tuple(float(c) for c in center), values)
 
 
 @dataclass(frozen=True)
@@ -54,7 +32,7 @@ class RobotRequest:
     locked_positions: tuple[float, ...] = ()
     gravity: tuple[float, ...] = (0.0, 0.0, -9.81)
     backend: str = 'auto'
-    payload: PayloadRequest = PayloadRequest()
+    payload: PayloadParameters = NO_PAYLOAD
 
 
 @dataclass(frozen=True)
@@ -208,7 +186,7 @@ class RobotBuilder:
 
 
 def _without_load(request: RobotRequest) -> RobotRequest:
-    return replace(request, payload=PayloadRequest(), gravity=RobotRequest.gravity)
+    return replace(request, payload=NO_PAYLOAD, gravity=RobotRequest.gravity)
 
 
 def read_description(text: str) -> RobotDescription:

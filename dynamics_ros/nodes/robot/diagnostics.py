@@ -16,7 +16,7 @@ from dynamics_ros.nodes.output.outputs import RELIABLE
 from dynamics_ros.nodes.output.plan import stale_in_words
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.wire.conversions import diagnostic_status, header
+from dynamics_ros.wire.conversions import diagnostic_status, header
 
 from .namesakes import Namesakes
 

@@ -14,7 +14,7 @@ from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, UnknownF
 from dynamics_ros.estimation import GravityFilter
 from dynamics_ros.model.model import ROOT
 from dynamics_ros.nodes.reporting.refusals import SourceLostError
-from dynamics_ros.nodes.wire.conversions import Array, nanoseconds, rotation_array, vector_array
+from dynamics_ros.wire.conversions import Array, nanoseconds, rotation_array, vector_array
 
 from .context import RobotContext
 from .transforms import Transforms

@@ -9,20 +9,21 @@ from math import isfinite
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 
+from dynamics_ros.estimation.samples.reports import JointValues
+from dynamics_ros.estimation.samples.resolution import RefusedMessage
 from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.estimation.samples.state_buffer import ODOMETRY, StateBuffer
 from dynamics_ros.nodes.input.backlog import CATCH_UP, MOMENT
 from dynamics_ros.nodes.input.joint_state_doubts import JointStateDoubts, unknown_joints
 from dynamics_ros.nodes.input.joint_state_input import ODOMETRY_QOS, OVERRIDABLE, JointStateInput
-from dynamics_ros.nodes.input.resolution import RefusedMessage
-from dynamics_ros.nodes.input.state import ODOMETRY, StateBuffer
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.parameters.robot import RobotParameters
 from dynamics_ros.nodes.reporting.clocks import NodeTime
 from dynamics_ros.nodes.reporting.meter import Meter
 from dynamics_ros.nodes.reporting.rate_limits import RateLimit
 from dynamics_ros.nodes.reporting.results import NoStateError, StaleStateError
-from dynamics_ros.nodes.wire.cdr import MalformedMessageError
-from dynamics_ros.nodes.wire.conversions import JointValues
+from dynamics_ros.parameters.robot import RobotParameters
+from dynamics_ros.wire.cdr import MalformedMessageError
+from dynamics_ros.wire.conversions import odometry_values
 
 from .builder import Built
 from .publishers import Publishers
@@ -143,7 +144,7 @@ class RobotInputs:
             return
         root, prefix = self._root_link, self._parameters.values.frame_prefix
         try:
-            buffer.update_base(message, (root, f'{prefix}{root}'))
+            buffer.update_base(odometry_values(message), (root, f'{prefix}{root}'))
         except RefusedMessage as refusal:
             self._warn_refused('odom', refusal)
             return

@@ -7,7 +7,8 @@ from rclpy.node import Node
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.nodes.output.outputs import LATCHED, Output
-from dynamics_ros.nodes.wire.conversions import (
+from dynamics_ros.parameters.dynamics import PayloadParameters
+from dynamics_ros.wire.conversions import (
     header,
     inertia_arrays,
     inertia_message,
@@ -16,7 +17,7 @@ from dynamics_ros.nodes.wire.conversions import (
 )
 from dynamics_ros_msgs.msg import Payload
 
-from .builder import PayloadRequest, RobotRequest
+from .builder import RobotRequest
 from .context import RobotContext
 
 Gravity = tuple[float, ...]
@@ -35,7 +36,7 @@ class LoadPublisher:
         self._context = context
         self._payload = Output(node, Payload, 'payload', LATCHED)
         self._gravity = Output(node, Vector3Stamped, 'gravity', LATCHED)
-        self._told_payload: PayloadRequest | None = None
+        self._told_payload: PayloadParameters | None = None
         self._told_gravity: tuple[str, Gravity] | None = None
 
     @property
@@ -79,7 +80,7 @@ class LoadSubscriber:
             context.changes.report('payload', error)
             return
         frame = context.frame_name(message.header.frame_id)
-        payload = PayloadRequest.of(frame, mass, center, inertia)
+        payload = PayloadParameters.of(frame, mass, center, inertia)
         context.changes.change_reported('payload', payload=payload)
 
     def _on_gravity(self, message: Vector3Stamped) -> None:

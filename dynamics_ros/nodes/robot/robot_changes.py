@@ -14,9 +14,9 @@ from dynamics_ros.errors import InvalidArgumentError, ModelError
 from dynamics_ros.nodes.app.worker import SupersededError
 from dynamics_ros.nodes.output.outputs import LATCHED
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.parameters.robot import RobotParameters
 from dynamics_ros.nodes.reporting.refusals import Refusals
 from dynamics_ros.nodes.reporting.results import FaultLog
+from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.robot import Robot
 
 from .builder import Built, RobotBuilder, RobotRequest, check_locked_joints

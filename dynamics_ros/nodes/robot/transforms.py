@@ -13,7 +13,7 @@ from rclpy.time import Time
 from dynamics_ros.nodes.reporting.clocks import NodeTime, age
 from dynamics_ros.nodes.reporting.middleware_errors import MIDDLEWARE_ERRORS, in_words
 from dynamics_ros.nodes.reporting.results import TransformError
-from dynamics_ros.nodes.wire.conversions import Array, transform_matrix
+from dynamics_ros.wire.conversions import Array, transform_matrix
 
 
 class Transforms:

@@ -11,19 +11,20 @@ from geometry_msgs.msg import Pose, Twist, WrenchStamped
 from sensor_msgs.msg import JointState
 
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError, UnknownJointError
-from dynamics_ros.nodes.input.state import StateBuffer
+from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.nodes.reporting.results import NoStateError
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.wire.conversions import (
+from dynamics_ros.robot import Robot
+from dynamics_ros.wire.conversions import (
     Array,
     float_array,
+    pose_values,
     quaternion_is_zero,
     time_message,
     twist_array,
     vector_array,
     wrench_array,
 )
-from dynamics_ros.robot import Robot
 
 NOT_GIVEN = Pose()
 """What a client leaves that knows nothing of a moving base."""
@@ -98,7 +99,7 @@ def requested_state(
         effort_known = bool(named) or not latest.effort_missing
     _fill(robot, named, state, q, v, effort)
     if base_given:
-        base = context.buffer.base_coordinates(base_pose, 'base_pose')
+        base = context.buffer.base_coordinates(pose_values(base_pose), 'base_pose')
         q[: len(base)] = base
         twist = twist_array(base_twist, 'base_twist') if base_twist else np.zeros(6)
         base_v = context.buffer.base_velocity(twist)

@@ -24,12 +24,12 @@ from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.nodes.output.plan import stale_in_words
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.parameters.servo import ServoParameters
 from dynamics_ros.nodes.robot.component import Component, known_frames
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.transforms import Transforms
-from dynamics_ros.nodes.wire.conversions import Array
+from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.robot import Robot
+from dynamics_ros.wire.conversions import Array
 
 from .commands import Commands, check_order_is_known, commanded_joints
 from .status import PAUSED, READY, STOPPING, ServoStatus, following

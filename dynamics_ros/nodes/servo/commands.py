@@ -13,8 +13,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from dynamics_ros.control import JointCommand, JointStop
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
 from dynamics_ros.nodes.output.outputs import Output
-from dynamics_ros.nodes.wire.conversions import duration_message, float_sequence
 from dynamics_ros.robot import Robot
+from dynamics_ros.wire.conversions import duration_message, float_sequence
 
 FINISH_PERIOD = 0.02
 """Largest time between two commands of a stop that is waited for [s]."""

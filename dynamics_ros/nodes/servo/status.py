@@ -10,7 +10,7 @@ from rclpy.node import Node
 from dynamics_ros.inverse_kinematics.differential import ServoStep
 from dynamics_ros.nodes.app.managed import FINALIZED, INACTIVE, UNCONFIGURED
 from dynamics_ros.nodes.output.outputs import Output
-from dynamics_ros.nodes.wire.conversions import diagnostic_status
+from dynamics_ros.wire.conversions import diagnostic_status
 
 PERIOD = 0.1
 """Seconds between two messages; a change is told at once."""

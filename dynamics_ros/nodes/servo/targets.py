@@ -16,7 +16,7 @@ from dynamics_ros.inverse_kinematics.differential import CartesianServo, ServoSt
 from dynamics_ros.nodes.reporting.results import TransformError
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.transforms import Transforms
-from dynamics_ros.nodes.wire.conversions import Array, pose_matrix, twist_array
+from dynamics_ros.wire.conversions import Array, pose_matrix, twist_array
 
 LARGEST = 1e6
 """m/s, rad/s or m in a command: no robot means more, and arithmetic overflows somewhere above."""

@@ -21,26 +21,17 @@ from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.estimation.samples.reports import NANOSECONDS
 from dynamics_ros.model import build_model
 from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.nodes.app.executor import Application, run
 from dynamics_ros.nodes.app.guarded_node import GuardedNode
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.parameters.simulator import SimulatorParameters
 from dynamics_ros.nodes.parameters.undeclared import refuse_undeclared
 from dynamics_ros.nodes.robot.names import FrameNames
 from dynamics_ros.nodes.services.serving import serve
-from dynamics_ros.nodes.wire.conversions import (
-    NANOSECONDS,
-    float_array,
-    joint_state,
-    pose_stamped,
-    seconds,
-    vector_array,
-    wrench_array,
-    wrench_stamped,
-)
+from dynamics_ros.parameters.simulator import SimulatorParameters
 from dynamics_ros.robot import Robot
 from dynamics_ros.simulation import (
     TIME_STEP_NS,
@@ -51,6 +42,15 @@ from dynamics_ros.simulation import (
     comfortable_posture,
     require_simulable,
     slow_motion,
+)
+from dynamics_ros.wire.conversions import (
+    float_array,
+    joint_state,
+    pose_stamped,
+    seconds,
+    vector_array,
+    wrench_array,
+    wrench_stamped,
 )
 from dynamics_ros_msgs.srv import ApplyWrench
 

@@ -24,9 +24,11 @@ from ros_harness import client, description, running
 from sensor_msgs.msg import JointState
 
 from dynamics_ros import Robot
-from dynamics_ros.nodes.input.state import RefusedMessage, StateBuffer
-from dynamics_ros.nodes.wire.cdr import JointStateReader, MalformedMessageError
-from dynamics_ros.nodes.wire.conversions import JointValues, joint_values, pose_matrix
+from dynamics_ros.estimation.samples.reports import JointValues
+from dynamics_ros.estimation.samples.resolution import RefusedMessage
+from dynamics_ros.estimation.samples.state_buffer import StateBuffer
+from dynamics_ros.wire.cdr import JointStateReader, MalformedMessageError
+from dynamics_ros.wire.conversions import joint_values, pose_matrix
 
 DOMAIN = 72
 

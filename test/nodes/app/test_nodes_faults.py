@@ -28,7 +28,7 @@ from std_msgs.msg import String
 from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros import Robot
-from dynamics_ros.nodes.wire.conversions import pose_matrix
+from dynamics_ros.wire.conversions import pose_matrix
 from dynamics_ros_msgs.msg import ContactState, Result
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,

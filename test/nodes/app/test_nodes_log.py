@@ -26,11 +26,13 @@ from std_msgs.msg import String
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError, printable
+from dynamics_ros.estimation.samples.resolution import RefusedMessage
+from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.nodes.input.joint_state_input import LossCount
-from dynamics_ros.nodes.input.state import RefusedMessage, StateBuffer
 from dynamics_ros.nodes.reporting.library_log import LIBRARY, LibraryLog
 from dynamics_ros.nodes.reporting.node_log import Block, NodeLog, with_traceback
 from dynamics_ros.nodes.reporting.results import FaultLog
+from dynamics_ros.wire.conversions import odometry_values
 from dynamics_ros_msgs.msg import Payload
 from dynamics_ros_msgs.srv import ComputeJacobian, SetPayload
 
@@ -147,7 +149,7 @@ def test_odometry_in_a_frame_of_a_megabyte_is_refused():
     message.pose.pose.orientation.w = 1.0
     message.header.frame_id = 'o' * 10**6
     with pytest.raises(RefusedMessage, match='1000000 characters; expected at most 256'):
-        buffer.update_base(message, ('base',))
+        buffer.update_base(odometry_values(message), ('base',))
     assert buffer.base_frame_id == ''
     assert buffer.refused['odometry'] == 1
 

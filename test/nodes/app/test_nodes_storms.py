@@ -16,7 +16,7 @@ from rclpy.parameter import Parameter
 from ros_harness import client, running, stamp_of
 from sensor_msgs.msg import JointState
 
-from dynamics_ros.nodes.wire.conversions import pose_matrix
+from dynamics_ros.wire.conversions import pose_matrix
 from dynamics_ros_msgs.msg import ContactState, Result
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,

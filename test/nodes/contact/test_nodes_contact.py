@@ -21,8 +21,8 @@ from dynamics_ros import Robot
 from dynamics_ros.estimation import ContactLocator, sample_surfaces
 from dynamics_ros.estimation.contact_estimators import wrench_estimator
 from dynamics_ros.model.collision_geometry import read_collision_geometry
-from dynamics_ros.nodes.parameters.contact import ContactParameters
-from dynamics_ros.nodes.wire.conversions import wrench_array
+from dynamics_ros.parameters.contact import ContactParameters
+from dynamics_ros.wire.conversions import wrench_array
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
 pytestmark = pytest.mark.ros

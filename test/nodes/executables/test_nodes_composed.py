@@ -20,7 +20,7 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from dynamics_ros import Robot
-from dynamics_ros.nodes.wire.conversions import pose_matrix
+from dynamics_ros.wire.conversions import pose_matrix
 from dynamics_ros_msgs.msg import ContactState, Payload, Result
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,

@@ -21,9 +21,9 @@ from tf2_msgs.msg import TFMessage
 
 from dynamics_ros import Robot
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
-from dynamics_ros.nodes.input.state import StateBuffer
-from dynamics_ros.nodes.parameters.contact import ContactParameters
-from dynamics_ros.nodes.wire.conversions import joint_values, nanoseconds
+from dynamics_ros.estimation.samples.state_buffer import StateBuffer
+from dynamics_ros.parameters.contact import ContactParameters
+from dynamics_ros.wire.conversions import joint_values, nanoseconds
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 

@@ -17,9 +17,11 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from dynamics_ros import Robot
-from dynamics_ros.nodes.input.state import RefusedMessage, StateBuffer
-from dynamics_ros.nodes.wire.cdr import JointStateReader
-from dynamics_ros.nodes.wire.conversions import JointValues, joint_values
+from dynamics_ros.estimation.samples.reports import JointValues
+from dynamics_ros.estimation.samples.resolution import RefusedMessage
+from dynamics_ros.estimation.samples.state_buffer import StateBuffer
+from dynamics_ros.wire.cdr import JointStateReader
+from dynamics_ros.wire.conversions import joint_values, odometry_values
 
 GRIPPER_ARM = """
 <robot name="gripper_arm">
@@ -232,7 +234,7 @@ def test_a_floating_base_waits_for_odometry():
     tell(buffer, whole())
     assert buffer.state() is None
     assert buffer.missing() == ('odom',)
-    buffer.update_base(odometry(), ['base'])
+    buffer.update_base(odometry_values(odometry()), ['base'])
     state = buffer.state()
     assert_allclose(state.q, [1, 0, 0, 0, 0, 0, 1, 0.1, 0.2, 0.3])
     assert_allclose(state.v, [0, 2, 0, 0, 0, 3, 1, 2, 3])
@@ -242,7 +244,7 @@ def test_a_floating_base_waits_for_odometry():
 def test_odometry_of_another_link_is_refused():
     buffer = floating()
     with pytest.raises(RefusedMessage, match='not the root link'):
-        buffer.update_base(odometry('wheel'), ['base'])
+        buffer.update_base(odometry_values(odometry('wheel')), ['base'])
     assert buffer.refused == {'odometry': 1}
 
 
@@ -251,16 +253,16 @@ def test_odometry_that_is_no_pose_is_refused():
     message = odometry()
     message.pose.pose.orientation.w = 0.0
     with pytest.raises(RefusedMessage, match='orientation'):
-        buffer.update_base(message, ['base'])
+        buffer.update_base(odometry_values(message), ['base'])
     message = odometry()
     message.twist.twist.linear.x = math.nan
     with pytest.raises(RefusedMessage, match='twist'):
-        buffer.update_base(message, ['base'])
+        buffer.update_base(odometry_values(message), ['base'])
 
 
 def test_old_odometry_is_stale():
     buffer = floating()
-    buffer.update_base(odometry(), ['base'])
+    buffer.update_base(odometry_values(odometry()), ['base'])
     tell(buffer, whole(5.0))
     assert buffer.state().stale == ('odom',)
 
@@ -268,7 +270,7 @@ def test_old_odometry_is_stale():
 def test_the_base_is_carried_to_the_stamp_of_the_joints_by_its_twist():
     """At 2 m/s to the left while it turns by 3 rad/s it goes along a circle of 2/3 m."""
     buffer = floating()
-    buffer.update_base(odometry(), ['base'])
+    buffer.update_base(odometry_values(odometry()), ['base'])
     for elapsed, carried in ((0.02, 0.02), (0.5, 0.1)):  # no further than 0.1 s
         tell(buffer, whole(1.0 + elapsed))
         state, angle = buffer.due_state(), 3.0 * carried
@@ -282,25 +284,25 @@ def test_the_base_is_carried_to_the_stamp_of_the_joints_by_its_twist():
 
 def test_of_odometry_before_and_after_the_joints_the_twist_is_interpolated():
     buffer = floating()
-    buffer.update_base(odometry(), ['base'])
+    buffer.update_base(odometry_values(odometry()), ['base'])
     later = odometry(stamp=1.02)
     later.twist.twist.linear.y = 4.0
-    buffer.update_base(later, ['base'])
+    buffer.update_base(odometry_values(later), ['base'])
     tell(buffer, whole(1.005))
     assert_allclose(buffer.due_state().v[1], 2.5)
 
 
 def test_odometry_that_is_late_is_dropped_until_its_clock_has_been_set_back():
     buffer = floating()
-    buffer.update_base(odometry(stamp=10.0), ['base'])
+    buffer.update_base(odometry_values(odometry(stamp=10.0)), ['base'])
     tell(buffer, whole(10.0))
     for stamp, dropped in ((9.9, 1), (5.0, 2), (5.1, 3)):
         late = odometry(stamp=stamp)
         late.pose.pose.position.x = 7.0
-        buffer.update_base(late, ['base'])
+        buffer.update_base(odometry_values(late), ['base'])
         assert buffer.timeline.dropped == dropped
         assert_allclose(buffer.state().q[0], 1.0)
-    buffer.update_base(odometry(stamp=5.2), ['base'])
+    buffer.update_base(odometry_values(odometry(stamp=5.2)), ['base'])
     assert buffer.state().time == 10 * 10**9
     assert buffer.state().stale == ('odom',)
     assert buffer.timeline.jumps.count == 1
@@ -315,7 +317,7 @@ def test_a_stamp_with_more_than_a_second_of_nanoseconds_is_refused(buffer):
     base = odometry()
     base.header.stamp.nanosec = 2**32 - 1
     with pytest.raises(RefusedMessage, match='stamp'):
-        floating().update_base(base, ['base'])
+        floating().update_base(odometry_values(base), ['base'])
 
 
 def test_of_a_late_message_the_joints_are_merged_that_are_news(buffer):

@@ -31,15 +31,15 @@ from std_srvs.srv import Trigger
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.estimation import ContactPipeline
+from dynamics_ros.estimation.samples.resolution import RefusedMessage
+from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.nodes.app.executor import Application, dispose, make_executor
 from dynamics_ros.nodes.executables import composed
-from dynamics_ros.nodes.input.resolution import RefusedMessage
-from dynamics_ros.nodes.input.state import StateBuffer
 from dynamics_ros.nodes.kinematics.kinematics_node import Kinematics
 from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.wire.bytes_template import leaves
-from dynamics_ros.nodes.wire.conversions import joint_values, nanoseconds, pose_message
+from dynamics_ros.wire.bytes_template import leaves
+from dynamics_ros.wire.conversions import joint_values, nanoseconds, odometry_values, pose_message
 from dynamics_ros_msgs.msg import ContactState
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
@@ -308,7 +308,7 @@ class Library:
             assert done or self.pipeline.tare.undo()
             return {}
         if isinstance(message, Odometry):
-            self.buffer.update_base(message, (self.robot.root_frame,))
+            self.buffer.update_base(odometry_values(message), (self.robot.root_frame,))
             return {}
         try:
             self.buffer.update(joint_values(message))

@@ -21,7 +21,7 @@ from ros_harness import client, description, running, tf2_for_nodes
 from tf2_msgs.msg import TFMessage
 
 from dynamics_ros import Robot
-from dynamics_ros.nodes.wire.conversions import joint_state, pose_message, transform_stamped
+from dynamics_ros.wire.conversions import joint_state, pose_message, transform_stamped
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ComputeInverseKinematics
 

@@ -16,7 +16,7 @@ from ros_harness import client, description, running
 from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros import Robot
-from dynamics_ros.nodes.wire.conversions import pose_matrix, pose_message, twist_array
+from dynamics_ros.wire.conversions import pose_matrix, pose_message, twist_array
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import (
     ComputeForwardKinematics,

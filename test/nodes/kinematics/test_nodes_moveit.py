@@ -30,7 +30,7 @@ from dynamics_ros.nodes.app.executor import make_executor
 from dynamics_ros.nodes.kinematics.kinematics_node import Kinematics
 from dynamics_ros.nodes.kinematics.moveit_services import Code
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.wire.conversions import pose_matrix, pose_message
+from dynamics_ros.wire.conversions import pose_matrix, pose_message
 
 pytestmark = pytest.mark.ros
 

@@ -15,7 +15,7 @@ from ros_harness import LATCHED, client, description, running
 from tf2_msgs.msg import TFMessage
 
 from dynamics_ros import Robot
-from dynamics_ros.nodes.wire.conversions import transform_matrix
+from dynamics_ros.wire.conversions import transform_matrix
 
 pytestmark = pytest.mark.ros
 

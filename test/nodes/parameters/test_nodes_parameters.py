@@ -16,10 +16,10 @@ from node_parameters import SECTIONS
 from ros_harness import client, description, running
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.nodes.output.outputs import topic_names
-from dynamics_ros.nodes.parameters.declaration import declared
+from dynamics_ros.nodes.parameters.declaration import descriptor
 from dynamics_ros.nodes.reporting.rate_limits import RateLimit
-from dynamics_ros.settings import parameter
+from dynamics_ros.settings import declared, parameter
+from dynamics_ros.wire.topic_names import topic_names
 
 DOMAIN = 51
 CONFIG = Path(__file__).parents[3] / 'config'
@@ -121,10 +121,10 @@ def test_whole_numbers_single_values_and_nothing_are_understood():
 
 def test_what_ros_has_no_range_for_is_described_in_words():
     items = {item.name: item for item in declared(Example)}
-    count = items['count'].descriptor(False).integer_range[0]
+    count = descriptor(items['count'], False).integer_range[0]
     assert (count.from_value, count.to_value) == (1, 10)
-    assert items['rate'].descriptor(False).floating_point_range[0].to_value == 10.0
-    assert items['weights'].descriptor(False).additional_constraints == 'length 1 or 3'
+    assert descriptor(items['rate'], False).floating_point_range[0].to_value == 10.0
+    assert descriptor(items['weights'], False).additional_constraints == 'length 1 or 3'
 
 
 def test_frames_become_names_that_topics_may_have():

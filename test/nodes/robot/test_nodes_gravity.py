@@ -18,7 +18,7 @@ from sensor_msgs.msg import Imu, JointState
 from tf2_msgs.msg import TFMessage
 
 from dynamics_ros import Robot
-from dynamics_ros.nodes.wire.conversions import transform_stamped
+from dynamics_ros.wire.conversions import transform_stamped
 
 pytestmark = pytest.mark.ros
 

@@ -19,8 +19,8 @@ from tolerances import AGAINST_PINOCCHIO
 from benchmarks.pinocchio_peer import PinocchioPeer
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
-from dynamics_ros.nodes.output.outputs import topic_names
-from dynamics_ros.nodes.wire.conversions import pose_matrix, transform_matrix, twist_array
+from dynamics_ros.wire.conversions import pose_matrix, transform_matrix, twist_array
+from dynamics_ros.wire.topic_names import topic_names
 
 pytestmark = pytest.mark.ros
 

@@ -20,7 +20,7 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from dynamics_ros import Robot
-from dynamics_ros.nodes.wire.conversions import pose_message, twist_message
+from dynamics_ros.wire.conversions import pose_message, twist_message
 
 pytestmark = pytest.mark.ros
 

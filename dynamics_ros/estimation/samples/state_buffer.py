@@ -8,27 +8,26 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError, shortened
-from dynamics_ros.estimation.samples.history import NEVER, Stamps
-from dynamics_ros.estimation.samples.moving_base import BaseSample, MovingBase
-from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.estimation.samples.timeline import Timeline
-from dynamics_ros.nodes.wire.conversions import (
+from dynamics_ros.robot import Robot
+
+from .history import NEVER, Stamps
+from .moving_base import BaseSample, MovingBase
+from .reports import (
     NANOSECONDS,
     Array,
     JointValues,
-    floating_base_array,
-    nanoseconds,
-    planar_base_array,
-    quaternion_is_zero,
-    twist_array,
+    OdometryValues,
+    PoseValues,
+    finite_numbers,
+    floating_base,
+    planar_base,
 )
-from dynamics_ros.robot import Robot
-
 from .resolution import RefusedMessage, Resolution, Selection
+from .robot_state import RobotState
+from .timeline import Timeline
 
 ODOMETRY = 'odom'
 
@@ -254,11 +253,11 @@ class StateBuffer:
         if whole is not None:
             self.timeline.add_all(whole.selection.which, whole.values, whole.time)
 
-    def update_base(self, message: Odometry, names: Iterable[str]) -> None:
+    def update_base(self, odometry: OdometryValues, names: Iterable[str]) -> None:
         """Take the pose and twist of a moving base.
 
         Args:
-            message: pose in its frame_id, twist in its child_frame_id (nav_msgs/Odometry).
+            odometry: what it says.
             names: what the root link may be called in child_frame_id.
 
         Raises:
@@ -266,36 +265,35 @@ class StateBuffer:
         """
         allowed = tuple(names)
         try:
-            if message.child_frame_id not in ('', *allowed):
-                problem = f'{message.child_frame_id!r} is not the root link'
+            if odometry.child_frame_id not in ('', *allowed):
+                problem = f'{odometry.child_frame_id!r} is not the root link'
                 raise InvalidArgumentError('child_frame_id', problem, allowed[0])
-            pose, twist = message.pose.pose, twist_array(message.twist.twist, 'odom.twist')
-            if quaternion_is_zero(pose.orientation):
+            twist = np.array(finite_numbers(odometry.twist, 'odom.twist'))
+            if not any(odometry.pose.orientation):
                 raise InvalidArgumentError('odom.pose.orientation', 'zero', 'a unit quaternion')
-            base = self.base_coordinates(pose, 'odom.pose')
-            if len(message.header.frame_id) > LONGEST_FRAME_ID:
+            base = self.base_coordinates(odometry.pose, 'odom.pose')
+            if len(odometry.frame_id) > LONGEST_FRAME_ID:
                 # Every pose would carry it.
-                given = f'{len(message.header.frame_id)} characters'
+                given = f'{len(odometry.frame_id)} characters'
                 raise InvalidArgumentError(
                     'odom.header.frame_id', given, f'at most {LONGEST_FRAME_ID}'
                 )
-            if message.header.stamp.nanosec >= NANOSECONDS:
+            if odometry.nanoseconds >= NANOSECONDS:
                 raise InvalidArgumentError(
-                    'odom.header.stamp', f'{message.header.stamp.nanosec} ns', 'less than a second'
+                    'odom.header.stamp', f'{odometry.nanoseconds} ns', 'less than a second'
                 )
         except InvalidArgumentError as error:
             refusal = RefusedMessage('odometry', str(error))
             self.refused[refusal.kind] += 1
             raise refusal from None
-        stamp = nanoseconds(message.header.stamp)
-        sample = BaseSample(stamp, np.asarray(base), self.base_velocity(twist))
+        stamp = odometry.seconds * NANOSECONDS + odometry.nanoseconds
+        sample = BaseSample(stamp, base, self.base_velocity(twist))
         if self.timeline.add_base(sample, alone=not self.joint_names):
-            self.base_frame_id = message.header.frame_id
+            self.base_frame_id = odometry.frame_id
 
-    def base_coordinates(self, pose: object, name: str) -> Array:
+    def base_coordinates(self, pose: PoseValues, name: str) -> Array:
         """Coordinates of the root joint for a pose of the root link."""
-        planar = self._base_nq == 3
-        return planar_base_array(pose, name) if planar else floating_base_array(pose, name)
+        return planar_base(pose, name) if self._base_nq == 3 else floating_base(pose, name)
 
     def base_velocity(self, twist: Array) -> Array:
         """Velocity of the root joint for a twist (6) of the root link, in the root link."""

@@ -14,16 +14,16 @@ from sensor_msgs.msg import JointState
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.nodes.wire import fallbacks
-from dynamics_ros.nodes.wire.bytes_template import BytesTemplate, LayoutError
-from dynamics_ros.nodes.wire.fallbacks import VARIABLE, Fallback, forced
-from dynamics_ros.nodes.wire.rclpy_private import (
+from dynamics_ros.nodes.rclpy_private import (
     bytes_publisher,
     given_parameters,
     log_for_callers_of,
     lost_messages,
     take_waiting,
 )
+from dynamics_ros.wire import fallbacks
+from dynamics_ros.wire.bytes_template import BytesTemplate, LayoutError
+from dynamics_ros.wire.fallbacks import VARIABLE, Fallback, forced
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ComputeInverseDynamics
 

@@ -18,11 +18,12 @@ from dynamics_ros.estimation import (
     WrenchEstimate,
 )
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.nodes.wire.conversions import empty_efforts, header, wrench_stamped
-from dynamics_ros.nodes.wire.templates import MessageTemplate, fill
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench
 from dynamics_ros_msgs.msg import FootContacts as FootContactsMessage
+
+from .conversions import empty_efforts, header, wrench_stamped
+from .templates import MessageTemplate, fill
 
 STATE_NUMBERS = (
     *('external_torques', 'contact_thresholds', 'collision_thresholds'),

@@ -14,7 +14,8 @@ from geometry_msgs.msg import Inertia, Pose, Quaternion, Twist, Vector3
 from numpy.testing import assert_allclose
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.nodes.wire import conversions as convert
+from dynamics_ros.estimation.samples.reports import planar_base
+from dynamics_ros.wire import conversions as convert
 
 # A rotation goes through one square root and a dozen products: a few roundings of 1.1e-16.
 ROUNDING = 1e-14
@@ -113,11 +114,11 @@ def test_a_joint_state_leaves_empty_what_is_not_given():
 def test_a_planar_base_is_its_place_and_heading():
     pose = Pose(orientation=Quaternion(z=math.sin(0.6), w=math.cos(0.6)))
     pose.position.x, pose.position.y = 1.0, 2.0
-    assert_allclose(convert.planar_base_array(pose, 'pose'), [1.0, 2.0, 1.2], atol=ROUNDING)
+    assert_allclose(planar_base(convert.pose_values(pose), 'pose'), [1.0, 2.0, 1.2], atol=ROUNDING)
 
 
 def test_a_planar_base_that_leaves_its_plane_is_refused():
     pose = Pose()
     pose.position.z = 0.5
     with pytest.raises(InvalidArgumentError, match='plane'):
-        convert.planar_base_array(pose, 'pose')
+        planar_base(convert.pose_values(pose), 'pose')

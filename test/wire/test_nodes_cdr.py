@@ -20,7 +20,11 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from tf2_msgs.msg import TFMessage
 
-from dynamics_ros.nodes.contact.messages import (
+from dynamics_ros.nodes.input.joint_state_input import can_read_bytes
+from dynamics_ros.wire import bytes_template, cdr, templates
+from dynamics_ros.wire.bytes_template import BytesTemplate, LayoutError
+from dynamics_ros.wire.cdr import JointStateReader, MalformedMessageError
+from dynamics_ros.wire.contact_messages import (
     ESTIMATE_NUMBERS,
     STATE_NUMBERS,
     EstimateKey,
@@ -28,11 +32,7 @@ from dynamics_ros.nodes.contact.messages import (
     empty_estimate,
     empty_state,
 )
-from dynamics_ros.nodes.input.joint_state_input import can_read_bytes
-from dynamics_ros.nodes.wire import bytes_template, cdr, templates
-from dynamics_ros.nodes.wire.bytes_template import BytesTemplate, LayoutError
-from dynamics_ros.nodes.wire.cdr import JointStateReader, MalformedMessageError
-from dynamics_ros.nodes.wire.conversions import (
+from dynamics_ros.wire.conversions import (
     empty_efforts,
     joint_values,
     pose_stamped,
@@ -40,7 +40,7 @@ from dynamics_ros.nodes.wire.conversions import (
     twist_stamped,
     wrench_stamped,
 )
-from dynamics_ros.nodes.wire.templates import ObjectTemplate, fill, message_template
+from dynamics_ros.wire.templates import ObjectTemplate, fill, message_template
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
 RNG = np.random.default_rng(3)

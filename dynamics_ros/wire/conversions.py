@@ -7,11 +7,9 @@ InvalidArgumentError with the name of the field.
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
@@ -31,25 +29,28 @@ from geometry_msgs.msg import (
     Wrench,
     WrenchStamped,
 )
+from nav_msgs.msg import Odometry
 from numpy.typing import ArrayLike, NDArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
 from dynamics_ros.errors import InvalidArgumentError, printable
+from dynamics_ros.estimation.samples.reports import (
+    NANOSECONDS,
+    JointValues,
+    OdometryValues,
+    PoseValues,
+    finite_numbers,
+    unit_quaternion,
+)
 from dynamics_ros.kernels import Kernel, trace
 from dynamics_ros.spatial import (
     Scalar,
-    quaternion_normalized,
     quaternion_to_matrix,
     transform_of_rows,
 )
 
 Array = NDArray[np.float64]
-
-NANOSECONDS = 1_000_000_000
-
-UNIT_LENGTH_TOLERANCE = 1e-3
-"""Quaternions written by hand with three digits pass; anything further off is a mistake."""
 
 
 # --- time ---------------------------------------------------------------------------------------
@@ -121,18 +122,12 @@ def float_array(values: Sequence[float]) -> Array:
     return np.asarray(values, dtype=np.float64)
 
 
-def _finite(values: Sequence[float], name: str) -> list[float]:
-    if not all(map(math.isfinite, values)):
-        raise InvalidArgumentError(name, f'{list(values)} is not finite', 'finite numbers')
-    return list(values)
-
-
 # --- points, vectors, six-vectors ---------------------------------------------------------------
 
 
 def vector_array(message: Vector3 | Point, name: str) -> Array:
     """(3) of a vector or a point."""
-    return np.array(_finite((message.x, message.y, message.z), name))
+    return np.array(finite_numbers((message.x, message.y, message.z), name))
 
 
 def vector_message(values: Iterable[float]) -> Vector3:
@@ -149,7 +144,7 @@ def point_message(values: Iterable[float]) -> Point:
 
 def _six(linear: Vector3, angular: Vector3, name: str) -> Array:
     values = (linear.x, linear.y, linear.z, angular.x, angular.y, angular.z)
-    return np.array(_finite(values, name))
+    return np.array(finite_numbers(values, name))
 
 
 def twist_array(message: Twist, name: str) -> Array:
@@ -200,37 +195,20 @@ def quaternion_is_zero(message: Quaternion) -> bool:
     return not (message.x or message.y or message.z or message.w)
 
 
-def unit_quaternion(message: Quaternion, name: str) -> tuple[float, float, float, float]:
-    """(x, y, z, w), scaled to unit length; one that is not close to it is refused."""
-    values = _finite((message.x, message.y, message.z, message.w), name)
-    length = math.sqrt(sum(value * value for value in values))
-    if abs(length - 1.0) > UNIT_LENGTH_TOLERANCE:
-        raise InvalidArgumentError(
-            name, f'the quaternion has length {length:.6g}', 'a unit quaternion (x, y, z, w)'
-        )
-    x, y, z, w = values
-    return quaternion_normalized((x, y, z, w))
+def _quaternion(message: Quaternion) -> tuple[float, float, float, float]:
+    return message.x, message.y, message.z, message.w
+
+
+def pose_values(message: Pose) -> PoseValues:
+    """A pose as it is told, unchecked."""
+    place = message.position
+    return PoseValues((place.x, place.y, place.z), _quaternion(message.orientation))
 
 
 def rotation_array(message: Quaternion, name: str) -> Array:
     """(3, 3) of a quaternion."""
-    rotation: Array = quaternion_to_matrix(unit_quaternion(message, name)).array()
+    rotation: Array = quaternion_to_matrix(unit_quaternion(_quaternion(message), name)).array()
     return rotation
-
-
-def floating_base_array(message: Pose, name: str) -> Array:
-    """(7) coordinates of a floating base: position, quaternion."""
-    position = vector_array(message.position, f'{name}.position')
-    return np.concatenate((position, unit_quaternion(message.orientation, f'{name}.orientation')))
-
-
-def planar_base_array(message: Pose, name: str) -> Array:
-    """(3) coordinates of a planar base: x, y, angle about z. A pose out of the plane is refused."""
-    x, y, z, w = unit_quaternion(message.orientation, f'{name}.orientation')
-    position = vector_array(message.position, f'{name}.position')
-    if abs(position[2]) > UNIT_LENGTH_TOLERANCE or math.hypot(x, y) > UNIT_LENGTH_TOLERANCE:
-        raise InvalidArgumentError(name, 'the pose leaves the x-y plane', 'a pose of a planar base')
-    return np.array([position[0], position[1], 2.0 * math.atan2(z, w)])
 
 
 def pose_matrix(message: Pose, name: str) -> Array:
@@ -303,31 +281,6 @@ def transform_matrix(message: Transform, name: str) -> Array:
 # --- joints, inertias ---------------------------------------------------------------------------
 
 
-class JointValues(NamedTuple):
-    """What a joint state says; the arrays may share its memory.
-
-    Attributes:
-        seconds, nanoseconds: the stamp.
-        names: the joints.
-        position, velocity, effort: of each joint, or empty; lengths are not checked.
-        block: all three together, with one number in between that means nothing; None where they
-            are not as long as each other, or somewhere else.
-    """
-
-    seconds: int
-    nanoseconds: int
-    names: tuple[str, ...]
-    position: Array
-    velocity: Array
-    effort: Array
-    block: Array | None = None
-
-    @property
-    def time(self) -> int:
-        """The stamp [ns]."""
-        return self.seconds * NANOSECONDS + self.nanoseconds
-
-
 def joint_values(message: JointState) -> JointValues:
     """What a joint state says."""
     stamp = message.header.stamp
@@ -338,6 +291,20 @@ def joint_values(message: JointState) -> JointValues:
         float_array(message.position),
         float_array(message.velocity),
         float_array(message.effort),
+    )
+
+
+def odometry_values(message: Odometry) -> OdometryValues:
+    """What odometry says, unchecked."""
+    stamp, twist = message.header.stamp, message.twist.twist
+    v, w = twist.linear, twist.angular
+    return OdometryValues(
+        stamp.sec,
+        stamp.nanosec,
+        message.header.frame_id,
+        message.child_frame_id,
+        pose_values(message.pose.pose),
+        (v.x, v.y, v.z, w.x, w.y, w.z),
     )
 
 
@@ -367,8 +334,8 @@ def empty_efforts(names: Sequence[str]) -> JointState:
 
 def inertia_arrays(message: Inertia, name: str) -> tuple[float, Array, Array]:
     """Mass, centre of mass (3) and inertia about it (3, 3) of an inertia message."""
-    mass = _finite((message.m,), f'{name}.m')[0]
-    ixx, ixy, ixz, iyy, iyz, izz = _finite(
+    mass = finite_numbers((message.m,), f'{name}.m')[0]
+    ixx, ixy, ixz, iyy, iyz, izz = finite_numbers(
         (message.ixx, message.ixy, message.ixz, message.iyy, message.iyz, message.izz),
         f'{name}.ixx .. izz',
     )

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from dynamics_ros.errors import shortened
-from dynamics_ros.estimation.samples.history import Indices
-from dynamics_ros.nodes.wire.conversions import NANOSECONDS, Array, JointValues
+
+from .history import Indices
+from .reports import NANOSECONDS, Array, JointValues
 
 
 class RefusedMessage(Exception):  # noqa: N818 - an outcome, not a fault of ours

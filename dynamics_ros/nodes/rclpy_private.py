@@ -16,7 +16,7 @@ from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
 from rclpy.subscription import Subscription
 
-from .fallbacks import Fallback, forced
+from dynamics_ros.wire.fallbacks import Fallback, forced
 
 _rclpy: Any = getattr(implementation_singleton, 'rclpy_implementation', None)
 

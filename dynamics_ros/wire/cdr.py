@@ -17,8 +17,9 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.estimation.samples.reports import NANOSECONDS, JointValues
 
-from .conversions import NANOSECONDS, JointValues, joint_values
+from .conversions import joint_values
 
 ENCAPSULATION = 4
 """Bytes in front of the body; alignment is counted from there."""

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dynamics_ros.estimation.contact_settings import EffortSettings, FrictionSettings
 from dynamics_ros.settings import parameter
 
 from .shared import AUTOSTART, PUBLISH_RATE, output_rate
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,25 @@ class PayloadParameters:
         unit='kg m^2',
         sizes=(6,),
     )
+
+    def or_none(self) -> PayloadParameters:
+        """The payload; the default where it has no mass, whatever else is set."""
+        return self if self.mass else NO_PAYLOAD
+
+    def inertia_matrix(self) -> list[list[float]]:
+        """Inertia about the centre of mass."""
+        ixx, ixy, ixz, iyy, iyz, izz = self.inertia
+        return [[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]]
+
+    @classmethod
+    def of(cls, frame: str, mass: float, center: Array, inertia: Array) -> PayloadParameters:
+        """That of arrays: centre (3), inertia about it (3, 3)."""
+        upper = (inertia[i][j] for i in range(3) for j in range(i, 3))
+        values = tuple(float(value) for value in upper)
+        return cls(frame, float(mass), tuple(float(c) for c in center), values)
+
+
+NO_PAYLOAD = PayloadParameters()
 
 
 @dataclass(frozen=True)

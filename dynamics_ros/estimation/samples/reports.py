@@ -1,0 +1,119 @@
+"""What joint states and odometry say, as numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.spatial import quaternion_normalized
+
+Array = NDArray[np.float64]
+
+NANOSECONDS = 1_000_000_000
+
+UNIT_LENGTH_TOLERANCE = 1e-3
+"""Quaternions written by hand with three digits pass; anything further off is a mistake."""
+
+
+class JointValues(NamedTuple):
+    """What a joint state says; the arrays may share its memory.
+
+    Attributes:
+        seconds, nanoseconds: the stamp.
+        names: the joints.
+        position, velocity, effort: of each joint, or empty; lengths are not checked.
+        block: all three together, with one number in between that means nothing; None where they
+            are not as long as each other, or somewhere else.
+    """
+
+    seconds: int
+    nanoseconds: int
+    names: tuple[str, ...]
+    position: Array
+    velocity: Array
+    effort: Array
+    block: Array | None = None
+
+    @property
+    def time(self) -> int:
+        """The stamp [ns]."""
+        return self.seconds * NANOSECONDS + self.nanoseconds
+
+
+class PoseValues(NamedTuple):
+    """A pose as it is told, unchecked: position [m] and quaternion (x, y, z, w)."""
+
+    position: tuple[float, float, float]
+    orientation: tuple[float, float, float, float]
+
+
+class OdometryValues(NamedTuple):
+    """What odometry says, unchecked.
+
+    Attributes:
+        seconds, nanoseconds: the stamp.
+        frame_id, child_frame_id: the frames of pose and twist.
+        pose: of the root link in ``frame_id``.
+        twist: (6) of the root link in ``child_frame_id``, linear first.
+    """
+
+    seconds: int
+    nanoseconds: int
+    frame_id: str
+    child_frame_id: str
+    pose: PoseValues
+    twist: tuple[float, ...]
+
+
+def finite_numbers(values: Sequence[float], name: str) -> list[float]:
+    """The numbers.
+
+    Raises:
+        InvalidArgumentError: one of them is not finite.
+    """
+    if not all(map(math.isfinite, values)):
+        raise InvalidArgumentError(name, f'{list(values)} is not finite', 'finite numbers')
+    return list(values)
+
+
+def unit_quaternion(quaternion: Sequence[float], name: str) -> tuple[float, float, float, float]:
+    """(x, y, z, w), scaled to unit length.
+
+    Raises:
+        InvalidArgumentError: it is not close to that, or not finite.
+    """
+    x, y, z, w = finite_numbers(quaternion, name)
+    length = math.sqrt(x * x + y * y + z * z + w * w)
+    if abs(length - 1.0) > UNIT_LENGTH_TOLERANCE:
+        raise InvalidArgumentError(
+            name, f'the quaternion has length {length:.6g}', 'a unit quaternion (x, y, z, w)'
+        )
+    return quaternion_normalized((x, y, z, w))
+
+
+def floating_base(pose: PoseValues, name: str) -> Array:
+    """(7) coordinates of a floating base: position, quaternion.
+
+    Raises:
+        InvalidArgumentError: the pose is none.
+    """
+    position = finite_numbers(pose.position, f'{name}.position')
+    return np.array([*position, *unit_quaternion(pose.orientation, f'{name}.orientation')])
+
+
+def planar_base(pose: PoseValues, name: str) -> Array:
+    """(3) coordinates of a planar base: x, y, angle about z.
+
+    Raises:
+        InvalidArgumentError: the pose is none, or not in the plane.
+    """
+    x, y, z, w = unit_quaternion(pose.orientation, f'{name}.orientation')
+    position = finite_numbers(pose.position, f'{name}.position')
+    if abs(position[2]) > UNIT_LENGTH_TOLERANCE or math.hypot(x, y) > UNIT_LENGTH_TOLERANCE:
+        raise InvalidArgumentError(name, 'the pose leaves the x-y plane', 'a pose of a planar base')
+    return np.array([position[0], position[1], 2.0 * math.atan2(z, w)])
