@@ -14,7 +14,7 @@ from .base_parameters import BaseParameters, with_rotors
 from .equations import EquationMaker, Equations
 from .evaluation import Evaluation
 from .fit import Fit
-from .normal_equations import FRICTION, Layout, assembled, grams
+from .normal_equations import FRICTION, Layout, Sums, grams
 
 Array = NDArray[np.float64]
 
@@ -82,7 +82,7 @@ def parameters(
     gram = grams(equations, weights, everything)
     base = maker.base
     small = Layout(replace(base, combination=np.eye(len(base))), fit.layout.joints)
-    H, _, _ = assembled(small, gram, fit.shape)
+    H, _, _ = Sums.of(small, gram).assembled(fit.shape)
     own = fit.prior.precision[fit.layout.inertial :, fit.layout.inertial :]
     H[len(base) :, len(base) :] += own
     spread = _deviations(H)
@@ -94,7 +94,7 @@ def parameters(
             base.expressions, base.chosen, values, spread, reach, strict=False
         )
     ]
-    whole, _, _ = assembled(fit.layout, gram, fit.shape)
+    whole, _, _ = Sums.of(fit.layout, gram).assembled(fit.shape)
     posterior = _deviations(whole + fit.prior.precision + fit.prior.divergence)
     before = np.sqrt(np.diag(np.linalg.inv(_inertial(fit.prior.divergence, fit.layout))))
     for i, name in enumerate(base.names):

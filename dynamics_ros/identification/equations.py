@@ -15,7 +15,7 @@ factorization, so that an hour takes no more memory than a minute.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,9 @@ FINE_RATE = 200.0
 
 MOST_BLOCKS, SHORTEST_BLOCK = 240, 1.0
 """Of a recording; s."""
+
+BLOCKS_AT_ONCE = 8
+"""Blocks whose regressors are held at a time."""
 
 FRICTION_VELOCITIES = (0.02, 0.005, 0.008, 0.0125, 0.03, 0.05)
 """rad/s or m/s that are tried for v_f."""
@@ -154,6 +157,12 @@ class Equations:
     begins: Array
     counts: NDArray[np.int64]
 
+    def scaled(self, scale: Array) -> Equations:
+        """With efforts times a scale (nv)."""
+        rows = self.rows.copy()
+        rows[..., -1] *= scale[:, np.newaxis]
+        return replace(self, rows=rows)
+
     @classmethod
     def joined(cls, parts: Sequence[Equations]) -> Equations:
         """One after the other."""
@@ -258,16 +267,19 @@ class EquationMaker:
         narrow = self.narrow_filter(smooth.period)
         total = narrow.count(len(smooth.time))
         step = max(1, round(length / (narrow.every * smooth.period)))
-        for first in range(0, total, step):
-            last = min(total, first + step)
+        # Windows reach beyond a block, so several blocks are filtered at once.
+        for first in range(0, total, BLOCKS_AT_ONCE * step):
+            last = min(total, first + BLOCKS_AT_ONCE * step)
             taken = slice(first * narrow.every, (last - 1) * narrow.every + 2 * narrow.half + 1)
             q, v, a = smooth.q[taken], smooth.v[taken], smooth.a[taken]
             Y = with_rotors(self.robot.regressor(q, v, a), a)
             centers = slice(first * narrow.every + narrow.half, taken.stop - narrow.half)
-            yield Chunk(
+            whole = (
                 smooth.time[centers][:: narrow.every] - origin,
                 smooth.v[centers][:: narrow.every],
                 narrow(Y[..., self.base.chosen]),
                 narrow(friction_columns(v)),
                 narrow(smooth.effort[taken]),
             )
+            for begin in range(0, last - first, step):
+                yield Chunk(*(part[begin : begin + step] for part in whole))

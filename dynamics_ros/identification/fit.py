@@ -30,7 +30,7 @@ from .equations import (
     Equations,
     FrictionShape,
 )
-from .normal_equations import Layout, assembled, grams, predictions
+from .normal_equations import Layout, Sums, grams, predictions
 
 Array = NDArray[np.float64]
 Choice = TypeVar('Choice')
@@ -197,7 +197,7 @@ def _all(
 ) -> tuple[Array, Array, float]:
     everything = np.ones(len(equations.counts), dtype=bool)
     gram = grams(equations, weights / sigma[:, np.newaxis] ** 2, everything)
-    return assembled(layout, gram, shape)
+    return Sums.of(layout, gram).assembled(shape)
 
 
 def _ridge(H: Array, g: Array, prior: Prior, weight: float) -> Array:
@@ -248,11 +248,11 @@ def _validated(
     folds = max(2, min(FOLDS, blocks // 2))
     number = np.arange(blocks) * folds // blocks
     scaled = weights / sigma[:, np.newaxis] ** 2
-    parts = [grams(equations, scaled, number == fold) for fold in range(folds)]
+    parts = [Sums.of(layout, grams(equations, scaled, number == fold)) for fold in range(folds)]
 
     def error(shape: FrictionShape, tried: Sequence[float]) -> list[float]:
         found = np.zeros(len(tried))
-        systems = [assembled(layout, part, shape) for part in parts]
+        systems = [part.assembled(shape) for part in parts]
         whole_H, whole_g = (sum(system[k] for system in systems) for k in range(2))
         for left_H, left_g, rest in systems:
             for k, weight in enumerate(tried):

@@ -145,9 +145,7 @@ def identify(
         findings += judged.doubts
         scale = judged.scale
     if (scale != 1.0).any():
-        maker = replace(maker, scale=scale)
-        parts = [maker.equations(samples) for samples in recordings]
-        equations = Equations.joined(parts)
+        maker, equations = replace(maker, scale=scale), equations.scaled(scale)
     fit = fit_equations(maker, equations, span >= STILL, solver)
     findings += _pushes(robot, recordings, parts, fit)
     train = Evaluation.joined([evaluate(maker, fit, samples) for samples in recordings])

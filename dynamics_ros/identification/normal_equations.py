@@ -71,22 +71,45 @@ def grams(equations: Equations, weights: Array, blocks: NDArray[np.bool_]) -> Ar
     return found
 
 
-def assembled(layout: Layout, gram: Array, shape: FrictionShape) -> tuple[Array, Array, float]:
-    """H, g and the constant of x^T H x / 2 - g^T x + c, half the weighted squares of all rows."""
-    b, K = len(layout.base), layout.base.combination
-    H, g = np.zeros((layout.count, layout.count)), np.zeros(layout.count)
-    inertial = slice(0, layout.inertial)
-    H[inertial, inertial] = K.T @ gram[:, :b, :b].sum(axis=0) @ K
-    g[inertial] = K.T @ gram[:, :b, -1].sum(axis=0)
-    T = shape.unknowns()
-    for joint in range(layout.joints):
-        own = np.arange(layout.count)[layout.friction(joint)][: T.shape[1]]
-        cross = K.T @ (gram[joint, :b, b:-1] @ T)
-        H[inertial, own] += cross
-        H[own, inertial] += cross.T
-        H[np.ix_(own, own)] += T.T @ gram[joint, b:-1, b:-1] @ T
-        g[own] += T.T @ gram[joint, b:-1, -1]
-    return H, g, 0.5 * float(gram[:, -1, -1].sum())
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Products of all columns over some blocks, whatever the shape of friction is.
+
+    Attributes:
+        layout: of the unknowns.
+        gram: (nv, c, c) as of ``grams``.
+        H: (inertial, inertial), g: (inertial): of bodies and rotors, all joints together.
+    """
+
+    layout: Layout
+    gram: Array
+    H: Array
+    g: Array
+
+    @classmethod
+    def of(cls, layout: Layout, gram: Array) -> Sums:
+        """Those of products."""
+        b, K = len(layout.base), layout.base.combination
+        H = K.T @ gram[:, :b, :b].sum(axis=0) @ K
+        return cls(layout, gram, H, K.T @ gram[:, :b, -1].sum(axis=0))
+
+    def assembled(self, shape: FrictionShape) -> tuple[Array, Array, float]:
+        """H, g, c of x^T H x / 2 - g^T x + c, half the weighted squares of all rows."""
+        layout, gram = self.layout, self.gram
+        b, K = len(layout.base), layout.base.combination
+        H, g = np.zeros((layout.count, layout.count)), np.zeros(layout.count)
+        inertial = slice(0, layout.inertial)
+        H[inertial, inertial], g[inertial] = self.H, self.g
+        T = shape.unknowns()
+        for joint in range(layout.joints):
+            first = layout.friction(joint).start
+            own = slice(first, first + T.shape[1])
+            cross = K.T @ (gram[joint, :b, b:-1] @ T)
+            H[inertial, own] = cross
+            H[own, inertial] = cross.T
+            H[own, own] = T.T @ gram[joint, b:-1, b:-1] @ T
+            g[own] = T.T @ gram[joint, b:-1, -1]
+        return H, g, 0.5 * float(gram[:, -1, -1].sum())
 
 
 def predictions(layout: Layout, rows: Array, x: Array, shape: FrictionShape) -> Array:

@@ -21,7 +21,7 @@ from dynamics_ros.spatial import Inertia
 from .deviations import correlation_factors
 from .equations import Equations
 from .identify import Identified, identify
-from .normal_equations import assembled, grams
+from .normal_equations import Sums, grams
 from .samples import JointSamples, UnusableRecordingError
 
 Array = NDArray[np.float64]
@@ -111,7 +111,7 @@ def _payload(
     for equations in runs:
         weights = np.ones((layout.joints, len(equations.counts))) / noise[:, np.newaxis]
         gram = grams(equations, weights, np.ones(len(equations.counts), dtype=bool))
-        systems.append(assembled(layout, gram, fit.shape))
+        systems.append(Sums.of(layout, gram).assembled(fit.shape))
     (H_empty, g_empty, _), (H_loaded, g_loaded, _) = systems
     # Unknowns: those of the robot, what friction is off by in the loaded run, the payload.
     drift, own = n - layout.inertial, slice(layout.inertial, n)
