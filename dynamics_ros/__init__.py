@@ -7,7 +7,9 @@ if TYPE_CHECKING:
     from .export import export_kernels
     from .robot import Robot
 
-__all__ = ['Robot', 'export_kernels']
+__all__ = ['Robot', '__version__', 'export_kernels']
+
+__version__ = '0.1.0'
 
 _HOMES = {'Robot': 'robot', 'export_kernels': 'export'}
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from html import escape
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.model import ROOT, Joint, Model, build_model
+from dynamics_ros.errors import InvalidArgumentError, printable
+from dynamics_ros.model import ROOT, Frame, Joint, Model, build_model
 from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import read_urdf
+from dynamics_ros.model.xacro_file import expanded_xacro
 from dynamics_ros.spatial import Inertia, Matrix3, Vector3
 
 from .arguments import check_not_negative, finite_matrix, finite_vector
@@ -88,22 +90,28 @@ class RigidBodySystem(Kinematics, Dynamics):
         locked_joints: Mapping[str, float] | None = None,
         backend: str = 'auto',
         adjustable: bool = False,
+        xacro_arguments: Mapping[str, object] | None = None,
     ) -> _Kind:
         """Read a robot from URDF.
 
         Args:
-            source: URDF XML text, or a path to a file.
+            source: URDF XML text, or a path to a file; that of a file whose name ends in .xacro is
+                expanded by the package xacro. Expanding runs expressions of the file: take no
+                file that you would not run.
             root_joint: how the root link moves in the world: 'fixed', 'floating' or 'planar'.
             gravity: in the root frame [m/s^2].
             locked_joints: joint name to the constant position it is kept at.
             backend: 'llvm', 'python' or 'auto'.
             adjustable: whether gravity, and a payload at the tool, may change without compiling
                 anything: see ``adjustable``. The tool is the link that ``tool_frame`` finds.
+            xacro_arguments: values of the arguments (``<xacro:arg>``) of a xacro file by name.
 
         Raises:
             ModelError: the description is not a robot; the error names element and reason.
             InvalidArgumentError: another argument is wrong.
         """
+        if str(source).endswith('.xacro'):
+            source = expanded_xacro(source, xacro_arguments or {})
         description = read_urdf(source)
         robot = cls(build_model(description, root_joint, gravity, locked_joints), backend)
         return robot.adjustable(tool_frame(description)) if adjustable else robot
@@ -125,6 +133,51 @@ class RigidBodySystem(Kinematics, Dynamics):
         bodies = {self.model.frame(frame).body for frame in frames} - {ROOT}
         parameters = Adjustable(tuple(sorted(bodies)))
         return self._remade(self.model, self._without_payload, parameters)
+
+    def __repr__(self) -> str:
+        base = self.model.root_joint
+        counts = f'{len(self.joint_names)} joints, {len(self.frame_names)} links'
+        told = f'{counts}, {base} base, {self.total_mass:.4g} kg'
+        return f'<{type(self).__name__} {printable(self.name)!r}: {told}>'
+
+    def _repr_html_(self) -> str:
+        """The robot as a notebook shows it: what it is, and its joints with their limits."""
+        head = ('joint', 'kind', 'lower', 'upper', 'velocity', 'effort')
+        rows = [
+            (
+                printable(joint.name),
+                type(joint.kind).__name__.lower(),
+                *(
+                    f'{limit:.4g}'
+                    for limit in (
+                        *(joint.limits.lower, joint.limits.upper),
+                        *(joint.limits.velocity, joint.limits.effort),
+                    )
+                ),
+            )
+            for joint in self.model.actuated
+        ]
+        lines = ''.join(
+            '<tr>' + ''.join(f'<td>{escape(cell)}</td>' for cell in row) + '</tr>' for row in rows
+        )
+        heads = ''.join(f'<th>{cell}</th>' for cell in head)
+        return f'<p>{escape(repr(self))}</p><table><tr>{heads}</tr>{lines}</table>'
+
+    def tree(self) -> str:
+        """The links as an indented text, each below its parent with the joint that moves it."""
+        model = self.model
+        children: dict[str, list[Frame]] = {}
+        for frame in model.frames:
+            children.setdefault(frame.parent, []).append(frame)
+        lines: list[str] = []
+        waiting = [(frame, 0) for frame in reversed(children.get('', []))]
+        while waiting:
+            frame, depth = waiting.pop()
+            moved = frame.body != ROOT and model.body_names[frame.body] == frame.name
+            told = f'  {_joint_told(model.joints[frame.body])}' if moved else ''
+            lines.append(f'{"  " * depth}{printable(frame.name)}{told}')
+            waiting += [(child, depth + 1) for child in reversed(children.get(frame.name, []))]
+        return '\n'.join(lines)
 
     def shares_kernels_with(self, other: RigidBodySystem) -> bool:
         """Whether both run the same machine code, which takes gravity and payload as inputs."""
@@ -205,6 +258,16 @@ class RigidBodySystem(Kinematics, Dynamics):
         kernels = self._kernel_set
         own = (type(self), self.model, kernels.backend, kernels.parameters, self._without_payload)
         return _copied, own, self._added()
+
+
+def _joint_told(joint: Joint) -> str:
+    """A joint in a few words: its name, kind, and its coordinates or whom it follows."""
+    kind = type(joint.kind).__name__.lower()
+    if joint.leader is not None:
+        return f'({printable(joint.name)}: {kind}, follows {printable(joint.leader)})'
+    first, last = joint.q_indices[0], joint.q_indices[-1]
+    place = f'{first}' if first == last else f'{first}:{last + 1}'
+    return f'({printable(joint.name)}: {kind}, q[{place}])'
 
 
 def _per_coordinate(joints: Sequence[Joint], value: Callable[[Joint], float]) -> Array:

@@ -19,6 +19,8 @@ from std_msgs.msg import String
 from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.model import build_model
+from dynamics_ros.model.urdf import parse_urdf
 from dynamics_ros.model.visual_geometry import read_visual_geometry
 from dynamics_ros.nodes.app.executor import Application, run
 from dynamics_ros.nodes.app.guarded_node import GuardedNode
@@ -143,7 +145,8 @@ class Viewer:
             self.node.get_logger().warning(self._problem)
 
     def _show(self, urdf: str) -> None:
-        robot = Robot.from_urdf(urdf)
+        # Text alone: what a topic says must not name a file to read or expand.
+        robot = Robot(build_model(parse_urdf(urdf)))
         visuals, missing = read_visual_geometry(urdf)
         for problem in missing:
             self.node.get_logger().warning(f'not shown: {problem}')

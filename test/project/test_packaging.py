@@ -45,6 +45,7 @@ OPTIONAL = {
     'rosbags': 'estimate_bag ends with the reason, calibrate_robot refuses bags with it',
     'tf2_ros': 'targets in frames of tf are refused with the reason',
     'trimesh': 'meshes other than STL are left out with the reason',
+    'typing_extensions': 'type checkers alone import it',
     'viser': 'dynamics_ros_viewer ends with the reason',
 }
 """What the package does without, and what happens where it is missing."""
