@@ -215,9 +215,7 @@ class ContactPipeline:
         if not self.feet.ready:
             self.caution = self.caution or NO_KERNEL.format('foot contacts')
             return None
-        robot, model = self.robot, self.observer.effort_model
-        tau = model.joint_torque(state.effort, state.v, robot.gravity(state.q))
-        tau[: robot.model.root_joint_nv] = 0.0
+        tau = self.observer.torque_on_bodies(state.q, state.v, state.effort)
         return self.feet.update(state.q, state.v, external, state.stale_mask, tau)
 
     def reset(self) -> None:
@@ -237,6 +235,7 @@ class ContactPipeline:
         self._estimator.compile(wait=wait)
         if self.feet is not None:
             self.feet.compile(wait=wait)
+            robot.kernel('torque_on_bodies')
         self._reckon_with_noise()
 
     def _consistent(self, first: RobotState, second: RobotState) -> bool:

@@ -243,6 +243,15 @@ class TorqueObserver:
         self._updated += 1
         return estimate
 
+    def torque_on_bodies(self, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
+        """The torques (nv) of the joints that reported efforts mean; zero for a moving base.
+
+        Args:
+            q, v, effort: as of ``update``.
+        """
+        tau: Vector = self.robot.kernel('torque_on_bodies').call(q, v, effort, self._settings)
+        return tau
+
     def preview(self, samples: Sequence[Sample]) -> Vector:
         """The estimate (nv) after some more samples, which are not taken in."""
         estimate, stamp, model = self._estimate, self._stamp, self._models[-1]

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
-from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
@@ -27,7 +26,8 @@ from dynamics_ros.wire.contact_messages import (
     filled_torques,
     filled_wrench,
 )
-from dynamics_ros.wire.conversions import inertia_arrays, joint_values, odometry_values
+from dynamics_ros.wire.conversions import inertia_arrays, joint_values
+from dynamics_ros.wire.odometry import OdometryReader
 from dynamics_ros.wire.templates import MessageTemplate, message_template
 from dynamics_ros.wire.topic_names import topic_names
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
@@ -128,6 +128,7 @@ class Estimates:
         """
         self._factory, self._now = factory, first
         self._root_frame = factory.root_link
+        self._odometry = OdometryReader()
         pipeline = first.pipeline
         self._topics = topic_names(pipeline.frames)
         self._place: ContactLocation | None = None
@@ -190,8 +191,7 @@ class Estimates:
         root = self._root_frame
         try:
             if odometry:
-                message = deserialize_message(data, Odometry)
-                self._now.buffer.update_base(odometry_values(message), (root,))
+                self._now.buffer.update_base(self._odometry.read(data), (root,))
                 return None
             self.summary.messages += 1
             taken = self._now.buffer.update(joint_values(deserialize_message(data, JointState)))

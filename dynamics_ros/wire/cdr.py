@@ -157,7 +157,7 @@ class JointStateReader:
             values = layout.read(data)
             if values is not None:
                 return values
-        scanner = _Scanner.of(data)
+        scanner = Scanner.of(data)
         if scanner is None:
             return joint_values(deserialized(data, JointState))
         layout = _scanned(scanner)
@@ -171,7 +171,7 @@ class JointStateReader:
         return values
 
 
-class _Scanner:
+class Scanner:
     """Goes through the bytes of a message once, and never beyond their end."""
 
     def __init__(self, data: bytes, order: str) -> None:
@@ -184,7 +184,7 @@ class _Scanner:
         self._length = struct.Struct(f'{order}I')
 
     @classmethod
-    def of(cls, data: bytes) -> _Scanner | None:
+    def of(cls, data: bytes) -> Scanner | None:
         """A scanner for plain XCDR1 of either byte order; None for another encapsulation.
 
         Raises:
@@ -234,7 +234,7 @@ class _Scanner:
         return begin, count
 
 
-def _scanned(scanner: _Scanner) -> Layout:
+def _scanned(scanner: Scanner) -> Layout:
     data = scanner.data
     scanner.skip(STAMP_END - ENCAPSULATION)
     scanner.format.append('iI')

@@ -81,7 +81,7 @@ def observer_step(
         The external torques (nv), environment on robot positive, and the memory for the next step.
     """
     values = dict(zip(SETTINGS, settings, strict=True))
-    held = [s * u + o for s, u, o in zip(values['scale'], effort, values['offset'], strict=True)]
+    held = _scaled(values, effort)
     before, first, momentum_before, sampled_before = memory
     instant = sampling == 'instant'
 
@@ -137,6 +137,22 @@ def observer_step(
             stage.append(0.0)
             estimate.append(e + exp(-(gain * interval)) * (r - e))
     return estimate, [estimate, stage, keep, list(sampled)]
+
+
+def torque_on_bodies(
+    model: Model, q: Values, v: Values, effort: Values, settings: Sequence[Values]
+) -> list[Scalar]:
+    """tau (nv) of reported efforts: what a dynamics algorithm takes; arguments as above."""
+    values = dict(zip(SETTINGS, settings, strict=True))
+    terms = (
+        *(_scaled(values, effort), _friction(values, v)),
+        *(values['gravity_share'], gravity_torques(model, q)),
+    )
+    return [held - lost + share * g for held, lost, share, g in zip(*terms, strict=True)]
+
+
+def _scaled(values: dict[str, Values], effort: Values) -> list[Scalar]:
+    return [s * u + o for s, u, o in zip(values['scale'], effort, values['offset'], strict=True)]
 
 
 def _friction(values: dict[str, Values], v: Values) -> list[Scalar]:

@@ -22,6 +22,7 @@ class Lateness:
         self._heard = np.zeros(size, dtype=np.int64)
         self._usual = np.zeros(size)
         self._last = 0
+        self._all_heard = False
         # The interval while all came at once; 0 while they do not.
         self._whole = 0
 
@@ -35,9 +36,15 @@ class Lateness:
         if state.ages is None:
             if stamp > self._last:
                 self._whole = stamp - self._last
-            self._last = stamp
+            self._last, self._all_heard = stamp, False
             return None
-        self._last = stamp
+        before, self._last = self._last, stamp
+        if self._all_heard and stamp > before and not state.ages.any():
+            # Usual for publishers in step: news of all joints.
+            self._usual += stamp - self._heard
+            self._usual *= 0.5
+            self._heard[:] = stamp
+            return None
         if self._whole:
             # This partial message is measured by what was usual while all came at once.
             self._heard[:] = 0
@@ -48,7 +55,7 @@ class Lateness:
         news = (since > 0) & (self._heard > 0)
         # An interval counts half: a lost message does not make the next one less late.
         self._usual = np.where(news, 0.5 * (self._usual + since), self._usual)
-        self._heard = heard
+        self._heard, self._all_heard = heard, bool((heard > 0).all())
         late = (state.ages > PATIENCE * self._usual) & (self._usual > 0.0)
         late &= np.abs(state.v) > AT_REST
         return late if late.any() else None

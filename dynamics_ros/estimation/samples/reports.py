@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.spatial import quaternion_normalized
 
 Array = NDArray[np.float64]
 
 NANOSECONDS = 1_000_000_000
+
+LONGEST_FRAME_ID = 256
+"""Characters of the frame that odometry may be given in: every pose carries it."""
 
 UNIT_LENGTH_TOLERANCE = 1e-3
 """Quaternions written by hand with three digits pass; anything further off is a mistake."""
@@ -93,7 +95,31 @@ def unit_quaternion(quaternion: Sequence[float], name: str) -> tuple[float, floa
         raise InvalidArgumentError(
             name, f'the quaternion has length {length:.6g}', 'a unit quaternion (x, y, z, w)'
         )
-    return quaternion_normalized((x, y, z, w))
+    return (x / length, y / length, z / length, w / length)
+
+
+def check_odometry(odometry: OdometryValues, names: Sequence[str]) -> None:
+    """Refuse odometry of another link, and what cannot be right, but for a pose that is given.
+
+    Args:
+        odometry: what it says.
+        names: what the root link may be called.
+
+    Raises:
+        InvalidArgumentError: naming the field.
+    """
+    if odometry.child_frame_id not in ('', *names):
+        problem = f'{odometry.child_frame_id!r} is not the root link'
+        raise InvalidArgumentError('child_frame_id', problem, names[0])
+    finite_numbers(odometry.twist, 'odom.twist')
+    if not any(odometry.pose.orientation):
+        raise InvalidArgumentError('odom.pose.orientation', 'zero', 'a unit quaternion')
+    if len(odometry.frame_id) > LONGEST_FRAME_ID:
+        given = f'{len(odometry.frame_id)} characters'
+        raise InvalidArgumentError('odom.header.frame_id', given, f'at most {LONGEST_FRAME_ID}')
+    if odometry.nanoseconds >= NANOSECONDS:
+        given = f'{odometry.nanoseconds} ns'
+        raise InvalidArgumentError('odom.header.stamp', given, 'less than a second')
 
 
 def floating_base(pose: PoseValues, name: str) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from dynamics_ros.errors import shortened
 
 from .history import Indices
 from .reports import NANOSECONDS, Array, JointValues
+
+NO_NUMBERS = np.zeros(0)
 
 
 class RefusedMessage(Exception):  # noqa: N818 - an outcome, not a fault of ours
@@ -26,27 +29,39 @@ class RefusedMessage(Exception):  # noqa: N818 - an outcome, not a fault of ours
 
 
 class Selection:
-    """Where the numbers of all joints are in messages of some lengths.
+    """Where the numbers of the robot's joints are in messages of some names and lengths.
 
     Attributes:
+        key: tells publishers apart.
         quantities: whether positions, velocities, efforts are told.
         which: what is told: slots, one number of slots further on for each quantity.
+        told: the same as a set.
         places: of these among all numbers of a state.
     """
 
-    def __init__(self, order: Indices, sizes: tuple[int, ...], places: Indices) -> None:
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        known: Sequence[tuple[int, int]],
+        sizes: tuple[int, ...],
+        places: Indices,
+    ) -> None:
         """Find them.
 
         Args:
-            order: (slots) indices into each quantity.
+            names: in the messages.
+            known: slot of each joint, in their order, and where it is among the names.
             sizes: how many positions, velocities, efforts there are.
             places: of all quantities.
         """
-        count = len(order)
-        self._order = order
+        slots = np.array([slot for slot, _ in known], dtype=np.intp)
+        self._order = order = np.array([source for _, source in known], dtype=np.intp)
         self.quantities = tuple(size > 0 for size in sizes)
+        self.key = names, self.quantities
+        count = len(places) // 3
         told = [i for i, size in enumerate(sizes) if size]
-        self.which = np.concatenate([order[:0], *(np.arange(count) + i * count for i in told)])
+        self.which = np.concatenate([slots[:0], *(slots + i * count for i in told)])
+        self.told = frozenset(self.which.tolist())
         every = places[self.which]
         in_a_row = np.array_equal(every, np.arange(len(every)))
         self.places: Indices | slice = slice(len(every)) if in_a_row else every
@@ -60,7 +75,21 @@ class Selection:
             values: Array = message.block.take(self._together)
             return values
         fields = message.position, message.velocity, message.effort
-        return np.concatenate([field[self._order] for field in fields if field.size])
+        return np.concatenate([NO_NUMBERS, *(x[self._order] for x in fields if x.size)])
+
+
+class Whole(NamedTuple):
+    """What a message said that told all that is known.
+
+    Attributes:
+        time: its stamp [ns].
+        selection: which quantities it told.
+        values: of them.
+    """
+
+    time: int
+    selection: Selection
+    values: Array
 
 
 class Resolution:
@@ -86,18 +115,13 @@ class Resolution:
         self.size = len(names)
         repeated = [name for name, count in Counter(names).items() if count > 1]
         self.repeated = ', '.join(repeated)
-        known = [(source, slots[name]) for source, name in enumerate(names) if name in slots]
-        self.source = np.array([source for source, _ in known], dtype=np.intp)
-        self.slots = np.array([slot for _, slot in known], dtype=np.intp)
+        self._known = sorted((slots[name], i) for i, name in enumerate(names) if name in slots)
         self.unknown = tuple(
             name for name in dict.fromkeys(names) if name not in slots and name not in ignored
         )
-        self.all_joints = not self.repeated and len(known) == len(slots) > 0
+        self.all_joints = not self.repeated and len(self._known) == len(slots) > 0
         """Whether a message with these names is of all joints, whatever else it names."""
-        self._order = self.source[np.argsort(self.slots)]
         self._selections: dict[tuple[int, ...], Selection | None] = {}
-        self._slot_count = len(slots)
-        self._told: dict[tuple[bool, ...], tuple[frozenset[int], Indices]] = {}
 
     def check(self, message: JointValues) -> None:
         """Raise ``RefusedMessage`` for a message that cannot be right."""
@@ -111,29 +135,18 @@ class Resolution:
                 detail = f'{length} values for {self.size} names'
                 raise RefusedMessage(f'wrong length of {name}', detail)
         if message.position.size:
-            finite = np.isfinite(message.position[self.source])
-            if not finite.all():
-                bad = (self.names[i] for i in self.source[~finite])
+            finite = np.isfinite(message.position)
+            bad = [self.names[i] for _, i in self._known if not finite[i]]
+            if bad:
                 raise RefusedMessage('position not finite', ', '.join(bad))
 
     def selection(self, message: JointValues) -> Selection | None:
-        """Where to find the numbers of all joints in a message; None in one that is refused."""
+        """Where to find the numbers of joints in a message; None in one that is refused."""
         sizes = message.position.size, message.velocity.size, message.effort.size
         if sizes not in self._selections:
-            fits = all(size in (0, self.size) for size in sizes)
+            fits = not self.repeated and all(size in (0, self.size) for size in sizes)
             self._selections.clear()
-            self._selections[sizes] = Selection(self._order, sizes, self._places) if fits else None
+            self._selections[sizes] = (
+                Selection(self.names, self._known, sizes, self._places) if fits else None
+            )
         return self._selections[sizes]
-
-    def told(self, quantities: tuple[bool, ...]) -> tuple[frozenset[int], Indices]:
-        """What a publisher tells: slots, one number of slots further on for each quantity.
-
-        Args:
-            quantities: whether it tells positions, velocities, efforts.
-        """
-        known = self._told.get(quantities)
-        if known is None:
-            shifts = [i * self._slot_count for i, told in enumerate(quantities) if told]
-            which = np.concatenate([self.slots[:0], *(self.slots + shift for shift in shifts)])
-            known = self._told[quantities] = frozenset(which.tolist()), which
-        return known

@@ -21,18 +21,15 @@ from .reports import (
     JointValues,
     OdometryValues,
     PoseValues,
-    finite_numbers,
+    check_odometry,
     floating_base,
     planar_base,
 )
-from .resolution import RefusedMessage, Resolution, Selection
+from .resolution import RefusedMessage, Resolution, Selection, Whole
 from .robot_state import RobotState
 from .timeline import Timeline
 
 ODOMETRY = 'odom'
-
-LONGEST_FRAME_ID = 256
-"""Characters of the frame that odometry may be given in."""
 
 QUANTITIES = ('position', 'velocity', 'effort')
 
@@ -42,18 +39,21 @@ MAX_RESOLUTIONS = 16
 """Lists of names that are remembered: one for each publisher on the topic."""
 
 
-class Whole(NamedTuple):
-    """What a message said that told all that is known.
+class Known(NamedTuple):
+    """Of which joints something is known.
 
     Attributes:
-        time: its stamp [ns].
-        selection: which quantities it told.
-        values: of them.
+        changes: count of the history that this is of.
+        quantities: whether positions, velocities, efforts are known of some joint.
+        complete: whether positions are known of all.
+        velocity_missing, effort_missing: joints of which they are not.
     """
 
-    time: int
-    selection: Selection
-    values: Array
+    changes: int
+    quantities: tuple[bool, ...]
+    complete: bool
+    velocity_missing: tuple[str, ...]
+    effort_missing: tuple[str, ...]
 
 
 class StateBuffer:
@@ -101,7 +101,7 @@ class StateBuffer:
         self.timeline = Timeline(3 * size, MovingBase(self._carried))
         # The latest message when it told all that is known: not yet in the history, see _settle.
         self._whole: Whole | None = None
-        self._know()
+        self._known = Known(-1, (), False, (), ())
         self._nothing_stale = np.zeros(robot.nv, dtype=bool)
         self._nothing_stale.flags.writeable = False
         self.base_frame_id = ''
@@ -141,7 +141,6 @@ class StateBuffer:
             size, their_size = len(self.joint_names), len(other.joint_names)
             for i in range(3):
                 history.adopt(mine + i * size, before, theirs + i * their_size)
-        self._know()
         if self._base_nq == other._base_nq:
             self.timeline.base.adopt(other.timeline.base)
             self.base_frame_id = other.base_frame_id
@@ -156,8 +155,15 @@ class StateBuffer:
         target = self._resolution
         if message.names is not target.names:
             target = self._resolved(message.names)
-        if target.all_joints and self._take_whole(message, target):
-            return True
+        selection = target.selection(message)
+        if selection is not None and message.nanoseconds < NANOSECONDS:
+            values = selection.values(message)
+            # A length is finite only if all numbers are; where it overflows, they are looked at one
+            # by one. NumPy's would warn of that.
+            if math.isfinite(math.hypot(*values.tolist())):
+                for name in target.unknown:
+                    self._count_unknown(name)
+                return self._take(message.time, target, selection, values)
         self._settle()
         for name in target.unknown:
             self._count_unknown(name)
@@ -166,10 +172,8 @@ class StateBuffer:
         except RefusedMessage as refusal:
             self.refused[refusal.kind] += 1
             raise
-        if not target.slots.size:
-            return False
-        self._take_part(message, target)
-        return True
+        assert selection is not None, 'else it is refused'
+        return self._take_finite(message.time, target, selection, selection.values(message))
 
     def due_state(self) -> RobotState | None:
         """The state that the last message completes; None where it completes none.
@@ -198,54 +202,49 @@ class StateBuffer:
         self._resolution = target
         return target
 
-    def _take_whole(self, message: JointValues, target: Resolution) -> bool:
-        """Take a message that tells all that is known, all of it finite; else do nothing.
+    def _take(self, time: int, target: Resolution, selection: Selection, values: Array) -> bool:
+        """Merge what a message tells, all of it finite; whether it was about this robot."""
+        if target.all_joints and self._take_whole(time, selection, values):
+            return True
+        self._settle()
+        if not selection.which.size:
+            return False
+        timeline = self.timeline
+        timeline.add(selection.key, selection.told, selection.which, values, time)
+        return True
+
+    def _take_whole(self, time: int, selection: Selection, values: Array) -> bool:
+        """Take a message that tells all that is known; else do nothing.
 
         The history, which is for messages that come late and for joints that others tell, is
         given it only once such a message comes.
         """
-        time = message.time
-        if time < self.timeline.newest or message.nanoseconds >= NANOSECONDS:
+        if time < self.timeline.newest:
             return False
-        selection = target.selection(message)
-        if selection is None:
-            return False
-        told, known = selection.quantities, self._known
+        told, known = selection.quantities, self._now_known().quantities
         # Without positions there is no state, whatever else is told.
         if not told[0] or any(k > t for t, k in zip(told, known)):
             return False
-        values = selection.values(message)
-        # A length is finite only if all numbers are; where it overflows, the longer way decides.
-        # NumPy's would warn of that.
-        if not math.isfinite(math.hypot(*values.tolist())):
-            return False
-        for name in target.unknown:
-            self._count_unknown(name)
         self.timeline.skip_to(time)
         self._whole = Whole(time, selection, values)
         if told != known:
-            self._know(told)
+            # What is missing is asked of the history, once that has been given this.
+            self._known = self._known._replace(quantities=told)
         return True
 
-    def _take_part(self, message: JointValues, target: Resolution) -> None:
+    def _take_finite(
+        self, time: int, target: Resolution, selection: Selection, values: Array
+    ) -> bool:
         """Merge what a message tells; what is no number is not known from then on."""
-        fields = message.position, message.velocity, message.effort
-        quantities = tuple(field.size > 0 for field in fields)
-        told, which = target.told(quantities)
-        if not which.size:
-            return
-        values = np.concatenate([field[target.source] for field in fields if field.size])
-        finite = np.isfinite(values)
-        known = finite.all() and all(k >= t for t, k in zip(quantities, self._known))
-        if not finite.all():
-            lost, history = which[~finite], self.timeline.history
-            for i in np.unique(lost // len(self.joint_names)).tolist():
-                self.refused[f'{QUANTITIES[i]} not finite'] += 1
-            history.forget(lost[message.time >= history.newest[lost]])
-            which, values = which[finite], values[finite]
-        self.timeline.add((target.names, quantities), told, which, values, message.time)
-        if not known:
-            self._know()
+        which, finite = selection.which, np.isfinite(values)
+        if finite.all():
+            return self._take(time, target, selection, values)
+        lost, history = which[~finite], self.timeline.history
+        for i in np.unique(lost // len(self.joint_names)).tolist():
+            self.refused[f'{QUANTITIES[i]} not finite'] += 1
+        history.forget(lost[time >= history.newest[lost]])
+        self.timeline.add(selection.key, selection.told, which[finite], values[finite], time)
+        return True
 
     def _settle(self) -> None:
         """Merge the latest message if that has been put off."""
@@ -263,31 +262,15 @@ class StateBuffer:
         Raises:
             RefusedMessage: nothing of it was taken.
         """
-        allowed = tuple(names)
         try:
-            if odometry.child_frame_id not in ('', *allowed):
-                problem = f'{odometry.child_frame_id!r} is not the root link'
-                raise InvalidArgumentError('child_frame_id', problem, allowed[0])
-            twist = np.array(finite_numbers(odometry.twist, 'odom.twist'))
-            if not any(odometry.pose.orientation):
-                raise InvalidArgumentError('odom.pose.orientation', 'zero', 'a unit quaternion')
+            check_odometry(odometry, tuple(names))
             base = self.base_coordinates(odometry.pose, 'odom.pose')
-            if len(odometry.frame_id) > LONGEST_FRAME_ID:
-                # Every pose would carry it.
-                given = f'{len(odometry.frame_id)} characters'
-                raise InvalidArgumentError(
-                    'odom.header.frame_id', given, f'at most {LONGEST_FRAME_ID}'
-                )
-            if odometry.nanoseconds >= NANOSECONDS:
-                raise InvalidArgumentError(
-                    'odom.header.stamp', f'{odometry.nanoseconds} ns', 'less than a second'
-                )
         except InvalidArgumentError as error:
             refusal = RefusedMessage('odometry', str(error))
             self.refused[refusal.kind] += 1
             raise refusal from None
         stamp = odometry.seconds * NANOSECONDS + odometry.nanoseconds
-        sample = BaseSample(stamp, base, self.base_velocity(twist))
+        sample = BaseSample(stamp, base, self.base_velocity(np.array(odometry.twist)))
         if self.timeline.add_base(sample, alone=not self.joint_names):
             self.base_frame_id = odometry.frame_id
 
@@ -322,26 +305,31 @@ class StateBuffer:
         now, whole = self._moment, self._whole
         mask, ages = self._nothing_stale, None
         stale: tuple[str, ...] = ()
-        if whole is not None and len(whole.values) == len(self._blank):
-            numbers = whole.values  # of a robot without a base, whose joints have these places
-            velocity_missing, effort_missing = self._never_told
-        elif whole is not None:
-            numbers = self._blank.copy()
-            numbers[whole.selection.places] = whole.values
-            velocity_missing, effort_missing = self._never_told
+        names = self.joint_names
+        if whole is not None:
+            _, *more = whole.selection.quantities
+            velocity_missing, effort_missing = (() if told else names for told in more)
+            if len(whole.values) == len(self._blank):
+                numbers = whole.values  # of a robot without a base, whose joints have these places
+            else:
+                numbers = self._blank.copy()
+                numbers[whole.selection.places] = whole.values
         else:
-            numbers = self._blank.copy()
-            positions, velocities, efforts = np.split(self.timeline.history.newest, 3)
-            if (positions == NEVER).any():
+            known, history = self._now_known(), self.timeline.history
+            if not known.complete:
                 return None
-            numbers[self._places] = self.timeline.history.at(now)
-            old = self._too_old(positions)
-            mask, stale = np.zeros(self.robot.nv, dtype=bool), self._named(old)
-            mask[self._v_index] = old
+            numbers = self._blank.copy()
+            numbers[self._places] = history.at(now)
+            positions, velocities, efforts = history.newest.reshape(3, -1)
             ages = np.zeros(self.robot.nv, dtype=np.int64)
             ages[self._v_index] = np.maximum(now - positions, 0)
-            velocity_missing = self._named(self._lacking(velocities, old))
-            effort_missing = self._named(self._lacking(efforts, old))
+            velocity_missing, effort_missing = known.velocity_missing, known.effort_missing
+            if any(self._is_too_old(stamp) for stamp in history.spread()):
+                old = self._too_old(positions)
+                mask, stale = np.zeros(self.robot.nv, dtype=bool), self._named(old)
+                mask[self._v_index] = old
+                velocity_missing = self._named(self._lacking(velocities, old))
+                effort_missing = self._named(self._lacking(efforts, old))
         nq, nv = self.robot.nq, self.robot.nv
         q, v, effort = numbers[:nq], numbers[nq : nq + nv], numbers[nq + nv :]
         if self.base_known:
@@ -350,7 +338,7 @@ class StateBuffer:
             if ages is None:
                 ages = np.zeros(nv, dtype=np.int64)
             ages[: self._base_nv] = max(now - base.stamp, 0)
-            if self._too_old(np.array([base.stamp])).any():
+            if self._is_too_old(base.stamp):
                 stale, mask = (ODOMETRY, *stale), mask.copy()
                 mask[: self._base_nv] = True
         return RobotState(now, q, v, effort, velocity_missing, effort_missing, stale, mask, ages)
@@ -360,6 +348,12 @@ class StateBuffer:
         """Of the state [ns]; zero where nothing has told a time."""
         moment = self.timeline.moment
         return 0 if moment == NEVER else moment
+
+    def _is_too_old(self, stamp: int) -> bool:
+        """Whether a stamp is further from the state's than joint_timeout."""
+        limit = self.joint_timeout * NANOSECONDS
+        # Stamps of another clock may be of the future: as stale as those of the past.
+        return 0.0 < int(limit) < abs(stamp - self._moment)
 
     def _too_old(self, stamps: Stamps) -> NDArray[np.bool_]:
         """Which stamps are further from the state's than joint_timeout."""
@@ -379,12 +373,18 @@ class StateBuffer:
         few = name in self.unknown_names or len(self.unknown_names) < MAX_UNKNOWN_NAMES
         self.unknown_names[name if few else 'others'] += 1
 
-    def _know(self, quantities: tuple[bool, ...] = ()) -> None:
-        """Take note of the quantities that are known of some joint: these, or of the history."""
-        newest = self.timeline.history.newest
-        self._known = quantities or tuple(bool((x != NEVER).any()) for x in np.split(newest, 3))
-        names = self.joint_names
-        self._never_told = tuple(() if known else names for known in self._known[1:])
+    def _now_known(self) -> Known:
+        """What is known; worked out anew when a quantity was told for the first time, or lost."""
+        history = self.timeline.history
+        if self._known.changes != history.changes:
+            told = history.newest.reshape(3, -1) != NEVER
+            self._known = Known(
+                history.changes,
+                tuple(told.any(axis=1).tolist()),
+                bool(told[0].all()),
+                *(self._named(~row) for row in told[1:]),
+            )
+        return self._known
 
     def _named(self, mask: NDArray[np.bool_]) -> tuple[str, ...]:
         if not mask.any():

@@ -100,7 +100,7 @@ class Turns:
         """
         known = self._publishers
         speaker = known.get(key)
-        if speaker is None or speaker.told != told:
+        if speaker is None or (speaker.told is not told and speaker.told != told):
             if len(known) >= MAX_PUBLISHERS:
                 known.clear()
             known[key] = speaker = Publisher(told, stamp)

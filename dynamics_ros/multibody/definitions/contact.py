@@ -42,6 +42,14 @@ def _observer_step(model: Model, kind: str, sampling: str) -> Formula:
     return Formula(inputs, function)
 
 
+def _torque_on_bodies(model: Model) -> Formula:
+    def function(*arguments: Any) -> dict[str, Any]:
+        return {'tau': torque_observer.torque_on_bodies(model, *arguments)}
+
+    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'effort': model.nv}
+    return Formula(inputs | {'settings': (len(torque_observer.SETTINGS), model.nv)}, function)
+
+
 def _contact_excess(model: Model) -> Formula:
     def function(*arguments: Values) -> dict[str, Any]:
         added, above, excess = contact_excess(*arguments)
@@ -143,6 +151,12 @@ CONTACT = {
             'memory': 'for the next step',
         },
         Options.OTHER,
+        internal=True,
+    ),
+    'torque_on_bodies': Definition(
+        _torque_on_bodies,
+        'the torques of the joints on the rigid bodies that reported efforts mean',
+        {'tau': 'zero for a moving base'},
         internal=True,
     ),
     'contact_excess': Definition(

@@ -20,7 +20,7 @@ from rcl_interfaces.srv import (
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.serialization import serialize_message
 from rclpy.service import Service
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
@@ -30,6 +30,7 @@ from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, printabl
 from dynamics_ros.estimation.samples.reports import NANOSECONDS
 from dynamics_ros.nodes.reporting.node_log import NodeLog
 from dynamics_ros.nodes.reporting.results import FaultLog, failure
+from dynamics_ros.wire.cdr import MalformedMessageError, deserialized
 
 MAX_BYTES = 1 << 20
 """Size of a request about joints and frames: no robot has that many."""
@@ -81,13 +82,13 @@ class GuardedNode(Node):
     ) -> Subscription[Any]:
         """Subscribe; arguments as of ``rclpy.node.Node``.
 
-        Messages are taken as bytes and read here: what is malformed is counted, where rclpy would
-        print what the middleware says of it.
+        Messages are taken as bytes and read here, or by the callback where it is to have them
+        ``raw``: what is malformed is counted, where rclpy would print what the middleware says.
         """
         if msg_type is Clock:
             callback = self._sane_clock(callback)
         if not options.pop('raw', False):
-            callback = self._reading(msg_type, topic, callback)
+            callback = self._reading(msg_type, callback)
         guarded = self._guarded(callback, topic)
         return super().create_subscription(msg_type, topic, guarded, *rest, raw=True, **options)
 
@@ -181,22 +182,18 @@ class GuardedNode(Node):
         def guarded(*arguments: Any) -> None:
             try:
                 callback(*arguments)
+            except MalformedMessageError:
+                told = f'message on {where} refused: {len(arguments[0])} malformed bytes'
+                self._ignore(f'malformed bytes on {where}', told)
             except Exception as error:
                 self.faults.report(where, error)
 
         return guarded
 
-    def _reading(
-        self, kind: Any, topic: str, callback: Callable[[Any], Any]
-    ) -> Callable[[bytes], None]:
+    @staticmethod
+    def _reading(kind: Any, callback: Callable[[Any], Any]) -> Callable[[bytes], None]:
         def read(data: bytes) -> None:
-            try:
-                message = deserialize_message(data, kind)
-            except Exception:  # of no type that rclpy promises
-                reason = f'malformed bytes on {topic}'
-                self._ignore(reason, f'message on {topic} refused: {len(data)} malformed bytes')
-            else:
-                callback(message)
+            callback(deserialized(data, kind))
 
         return read
 

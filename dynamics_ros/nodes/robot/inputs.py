@@ -23,7 +23,7 @@ from dynamics_ros.nodes.reporting.rate_limits import RateLimit
 from dynamics_ros.nodes.reporting.results import NoStateError, StaleStateError
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.wire.cdr import MalformedMessageError
-from dynamics_ros.wire.conversions import odometry_values
+from dynamics_ros.wire.odometry import OdometryReader
 
 from .builder import Built
 from .publishers import Publishers
@@ -80,12 +80,14 @@ class RobotInputs:
         self.incoming = JointStateInput(
             node, self._on_joint_state, self._refuse_bytes, parameters.values.joint_state_topic
         )
+        self._odometry = OdometryReader()
         node.create_subscription(
             Odometry,
             'odom',
             self._on_odometry,
             ODOMETRY_QOS,
             qos_overriding_options=OVERRIDABLE,
+            raw=True,
         )
 
     def adopt(self, built: Built) -> None:
@@ -138,13 +140,13 @@ class RobotInputs:
             self.doubts.look(self.buffer.robot, self.buffer, state)
             self._tell()
 
-    def _on_odometry(self, message: Odometry) -> None:
-        buffer = self.buffer
+    def _on_odometry(self, data: bytes) -> None:
+        values, buffer = self._odometry.read(data), self.buffer
         if buffer is None or not buffer.has_base:
             return
         root, prefix = self._root_link, self._parameters.values.frame_prefix
         try:
-            buffer.update_base(odometry_values(message), (root, f'{prefix}{root}'))
+            buffer.update_base(values, (root, f'{prefix}{root}'))
         except RefusedMessage as refusal:
             self._warn_refused('odom', refusal)
             return

@@ -272,7 +272,7 @@ class Nodes:
     def take(self, message: JointState | Odometry | str) -> None:
         """What the middleware would hand over."""
         if isinstance(message, Odometry):
-            self.context.inputs._on_odometry(message)
+            self.context.inputs._on_odometry(serialize_message(message))
             return
         if isinstance(message, JointState):
             self.context.inputs.incoming._ended = 0.0
