@@ -23,6 +23,7 @@ SUITES = {
     'dynamics': 'time of every call of kinematics and dynamics; start-up, memory, growth',
     'ik': 'inverse kinematics: success, time, all branches, targets out of reach, tracking',
     'estimation': 'contact forces beside the truth of a simulator; cost of a step',
+    'control': 'laws of control: cost in C and Python; stiffness, limits and energy in MuJoCo',
     'ros': 'the nodes on the middleware: cost, round trips, rates, services, start',
     'identification': 'masses and friction from recordings, real and simulated; planned motions',
     'accuracy': 'error of every quantity on every robot of example-robot-data',
@@ -36,7 +37,7 @@ PEERS = (
 PARTS = (
     *('calls', 'batch', 'python', 'startup', 'chains', 'sweeps'),
     *('numeric', 'analytic', 'unreachable', 'circle'),
-    *('cost', 'pushed', 'rates', 'services', 'changes', 'soak', 'start'),
+    *('cost', 'plant', 'pushed', 'rates', 'services', 'changes', 'soak', 'start'),
     *('recordings', 'poor-motion', 'payload', 'excitation', 'coverage'),
 )
 RECORDINGS = Path(__file__).resolve().parents[2] / 'shared' / 'data' / 'recordings'

@@ -9,6 +9,7 @@ from .impedance import (
     ImpedanceState,
     ImpedanceStep,
     ImpedanceTarget,
+    damping_of_ratio,
     joint_ranges,
 )
 from .joint_space import inverse_dynamics_control, joint_impedance, oscillator_gains
@@ -48,6 +49,7 @@ __all__ = [
     'WholeBodyProblem',
     'constrained_least_squares',
     'damped_pseudo_inverse',
+    'damping_of_ratio',
     'inverse_dynamics_control',
     'joint_impedance',
     'joint_ranges',

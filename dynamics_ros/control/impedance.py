@@ -19,6 +19,7 @@ from dynamics_ros.algorithms.control.impedance import (
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import (
     ORTHOGONALITY,
+    check_not_negative,
     check_positive,
     finite_matrix,
     finite_vector,
@@ -89,6 +90,7 @@ class ImpedanceGains:
         force: (4, 6), rows as in ``FORCE_GAINS``.
         joints: (14, nv), rows as in ``JOINT_GAINS``.
         settings: (5), as in ``SETTINGS``.
+        arrays: all of these, in the order in which the kernel takes them.
     """
 
     def __init__(
@@ -173,6 +175,10 @@ class ImpedanceGains:
             'energy_horizon': energy_horizon,
         }
         self.settings = np.array([numbers[name] for name in SETTINGS])
+        self.arrays = (
+            *(self.stiffness, self.damping, self.axes),
+            *(self.force, self.joints, self.settings),
+        )
 
 
 class ImpedanceStep(NamedTuple):
@@ -255,8 +261,7 @@ class ImpedanceController:
         """
         arrays = (
             *(state.q, state.v, state.wrench, target.pose, target.twist, target.acceleration),
-            *(target.wrench, target.posture, gains.stiffness, gains.damping, gains.axes),
-            *(gains.force, gains.joints, gains.settings, memory, state.interval),
+            *(target.wrench, target.posture, *gains.arrays, memory, state.interval),
         )
         try:
             return ImpedanceStep(*self.kernel.call(*arrays))
@@ -270,6 +275,31 @@ class ImpedanceController:
     def energy(self, memory: Array) -> float:
         """What is in the tank [J]."""
         return float(memory[-7])
+
+
+def damping_of_ratio(inertia: ArrayLike, stiffness: ArrayLike, ratio: float = 1.0) -> Array:
+    """The damping (6, 6) with which every direction of a tool decays alike ([AlbuSchaeffer2003]).
+
+    With Lambda = Q Q^T and K = Q diag(k) Q^T it is D = 2 ratio Q diag(sqrt(k)) Q^T.
+
+    Args:
+        inertia: Lambda (6, 6) of the tool, as of ``Robot.operational_space``, in the axes of K.
+        stiffness: K (6, 6), or its diagonal (6).
+        ratio: 1 is critical.
+
+    Raises:
+        InvalidArgumentError: no symmetric matrices, a negative ratio, or a Lambda that is singular.
+    """
+    check_not_negative('ratio', ratio)
+    K, Lambda = _stiffness_matrix('stiffness', stiffness), _stiffness_matrix('inertia', inertia)
+    try:
+        L = np.linalg.cholesky(Lambda)
+    except np.linalg.LinAlgError:
+        raise InvalidArgumentError('inertia', 'a singular matrix', 'a regular one') from None
+    inverse = np.linalg.inv(L)
+    values, vectors = np.linalg.eigh(inverse @ K @ inverse.T)
+    Q = L @ vectors
+    return np.asarray(2.0 * ratio * (Q * np.sqrt(np.maximum(values, 0.0))) @ Q.T)
 
 
 def joint_ranges(robot: RigidBodySystem) -> tuple[Array, Array]:

@@ -36,6 +36,11 @@ def of_constraints():
     }
 
 
+def of_control():
+    """An arm at rest."""
+    return {'q': np.array([0.1, 0.5, -0.2, 1.1, 0.3, -0.4, 0.2]), 'v': np.zeros(7)}
+
+
 def of_estimation():
     """An arm that holds still in one posture, then in others."""
     robot = Robot.from_urdf(ARM)
@@ -49,6 +54,7 @@ def of_estimation():
 DOCUMENTS = {
     'docs/library.md': of_library,
     'docs/constraints.md': of_constraints,
+    'docs/control.md': of_control,
     'docs/estimation.md': of_estimation,
     'docs/export.md': dict,
     'docs/kernels.md': dict,

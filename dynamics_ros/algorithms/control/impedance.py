@@ -26,7 +26,12 @@ from dynamics_ros.algorithms.gravity import gravity_torques
 from dynamics_ros.algorithms.inverse_dynamics import nonlinear_effects
 from dynamics_ros.algorithms.joint_friction import friction_torque
 from dynamics_ros.algorithms.linear_algebra.matrices import transposed
-from dynamics_ros.algorithms.linear_algebra.solve import dot, factorize, solve_factorized
+from dynamics_ros.algorithms.linear_algebra.solve import (
+    dot,
+    factorize,
+    inverse_of,
+    solve_factorized,
+)
 from dynamics_ros.algorithms.mass_matrix import mass_matrix
 from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Matrix3, Scalar, log_matrix, transform_of_rows
@@ -264,7 +269,12 @@ def impedance_step(
     allowed = guarded(model, q, v, a, joints['lower'], joints['upper'], joints['guard_rate'], dt)
     allowed = if_valid(bad_input, allowed, a)
     change = _less(allowed, a)
-    guarding = [x + dot(row, change) for x, row in zip(available, M, strict=True)]
+    # Each joint brakes by itself, against what it feels of all inertia: that takes energy away,
+    # which M times the change, pushing other joints along, might not.
+    inverse = inverse_of(factors)
+    guarding = [
+        x + c / inverse[k][k] for k, (x, c) in enumerate(zip(available, change, strict=True))
+    ]
 
     # What is sent: a state that is none is answered by what last carried the weight. Limits that
     # have shrunk since the last step count more than the rate.

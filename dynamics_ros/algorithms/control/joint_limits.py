@@ -53,10 +53,13 @@ def guarded(
     rate: Values,
     interval: Scalar,
 ) -> list[Scalar]:
-    """Accelerations with which no joint passes an end of its range, if it could still brake.
+    """Accelerations with which no joint passes an end of its range where it can brake.
 
     The distance h to an end must not decay faster than a critically damped oscillator comes to
     rest there: h-ddot >= -2 rate h-dot - rate^2 h, an exponential control barrier ([Ames2019]).
+    Loads are not known to it: of a joint that moves next to no inertia it limits even torques that
+    only balance one, from rate^2 h times that inertia on. A steeper barrier would not, but it would
+    oscillate with torques that are limited in size and rate.
 
     Args:
         model: the robot.

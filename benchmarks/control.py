@@ -1,0 +1,21 @@
+"""Suite `control`: what a step of a controller costs, and what it does to a robot in MuJoCo."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+
+from benchmarks import control_cost, control_plant
+from benchmarks.records import Record
+
+PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
+    'cost': control_cost.run,
+    'plant': control_plant.run,
+}
+
+
+def run(options: argparse.Namespace) -> Iterator[Record]:
+    """The parts that are asked for, one after the other."""
+    for name, part in PARTS.items():
+        if not options.part or name in options.part:
+            yield from part(options)

@@ -1,0 +1,141 @@
+"""An exported kernel on its own: a C program that calls it a million times and counts."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros import Robot, export_kernels
+
+Array = NDArray[np.float64]
+
+COMPILER = shutil.which('cc') or shutil.which('gcc') or shutil.which('clang')
+FLAGS = ('-std=gnu99', '-O2', '-march=native', '-fno-math-errno')
+
+PROGRAM = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "timed_kernels.h"
+
+extern void *__libc_malloc(size_t);
+static long allocations = 0;
+void *malloc(size_t size) {{ ++allocations; return __libc_malloc(size); }}
+
+{arrays}
+
+static double seconds(void)
+{{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec + 1e-9 * t.tv_nsec;
+}}
+
+static int compare(const void *a, const void *b)
+{{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}}
+
+int main(void)
+{{
+    static double batches[{batches}];
+    double worst = 0.0, total = 0.0;
+    for (int i = 0; i < 1000; ++i) {{ {call} }}
+    const long before = allocations;
+    const double start = seconds();
+    double last = start, begun = start;
+    for (long i = 0; i < {calls}L; ++i) {{
+        {call}
+        const double now = seconds();
+        if (now - last > worst) worst = now - last;
+        last = now;
+        if ((i + 1) % 100 == 0) {{
+            batches[i / 100] = now - begun;
+            begun = now;
+        }}
+    }}
+    total = seconds() - start;
+    const long made = allocations - before;
+    qsort(batches, {batches}, sizeof *batches, compare);
+    const double median = batches[{batches} / 2] / 100.0;
+    printf("%.9g %.9g %.9g %ld %.17g\\n", total / {calls}L, median, worst, made, {result}[0]);
+    return 0;
+}}
+"""
+
+
+class Timed(NamedTuple):
+    """What was counted.
+
+    Attributes:
+        mean: of all calls [s].
+        median: of means of a hundred calls, which says what a quiet core does [s].
+        worst: of all calls [s].
+        allocations: in all calls.
+        first: the first number of the first output.
+    """
+
+    mean: float
+    median: float
+    worst: float
+    allocations: int
+    first: float
+
+
+def timed(
+    robot: Robot,
+    kernel: str,
+    inputs: Sequence[Array | float],
+    outputs: Sequence[int],
+    calls: int,
+) -> Timed | None:
+    """Time an exported kernel.
+
+    Args:
+        robot, kernel: as for ``export_kernels``.
+        inputs: what it is called with.
+        outputs: how many numbers each output has.
+        calls: how often, a multiple of 100.
+
+    Returns:
+        None where there is no C compiler.
+    """
+    if COMPILER is None:
+        return None
+    names, lines = [], []
+    for i, x in enumerate(inputs):
+        if isinstance(x, float):
+            names.append(repr(x))
+            continue
+        numbers = ', '.join(repr(float(number)) for number in np.ravel(x))
+        lines.append(f'static double in_{i}[{np.size(x)}] = {{{numbers}}};')
+        names.append(f'in_{i}')
+    for i, size in enumerate(outputs):
+        lines.append(f'static double out_{i}[{size}];')
+        names.append(f'out_{i}')
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        code, _ = export_kernels(robot, [kernel], folder, 'timed')
+        function = 'timed_' + kernel.replace(':', '_')
+        program = folder / 'main.c'
+        program.write_text(
+            PROGRAM.format(
+                arrays='\n'.join(lines), call=f'{function}({", ".join(names)});',
+                calls=calls, batches=calls // 100, result='out_0',
+            )
+        )  # fmt: skip
+        made = folder / 'timed'
+        command = [COMPILER, *FLAGS, str(program), str(code), '-o', str(made), '-lm']
+        subprocess.run(command, check=True, timeout=300)
+        told = subprocess.run([made], check=True, timeout=300, capture_output=True, text=True)
+    mean, median, worst, allocations, first = told.stdout.split()
+    return Timed(float(mean), float(median), float(worst), int(allocations), float(first))

@@ -1,0 +1,155 @@
+"""Laws of control as one would write them with Pinocchio and NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from dynamics_ros.algorithms.control.impedance import JOINT_GAINS
+from dynamics_ros.algorithms.control.joint_limits import GUARD_SHARE
+from dynamics_ros.control import ImpedanceGains, ImpedanceTarget
+
+Array = NDArray[np.float64]
+
+ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+
+
+class PinocchioController:
+    """An arm without mimic joints: Pinocchio's coordinates are ours."""
+
+    def __init__(self, urdf: str, frame: str) -> None:
+        self.model = pin.buildModelFromXML(urdf)
+        self.data = self.model.createData()
+        self.frame = self.model.getFrameId(frame)
+        self.efforts = self.model.upperEffortLimit
+
+    def dynamics(self, q: Array, v: Array) -> tuple[Array, Array, Array, Array]:
+        """M, C v + g, J and J-dot v, from one pass where that is possible."""
+        model, data = self.model, self.data
+        pin.forwardKinematics(model, data, q, v, np.zeros(model.nv))
+        pin.updateFramePlacement(model, data, self.frame)
+        bias = pin.getFrameClassicalAcceleration(model, data, self.frame, ALIGNED).vector
+        M = pin.crba(model, data, q, pin.Convention.WORLD)
+        h = pin.nonLinearEffects(model, data, q, v)
+        J = pin.computeFrameJacobian(model, data, q, self.frame, ALIGNED)
+        return np.triu(M) + np.triu(M, 1).T, h, J, bias
+
+    def motion_torques(self, q: Array, v: Array, acceleration: Array) -> Array:
+        """J^T (Lambda w-dot + mu + p)."""
+        M, h, J, bias = self.dynamics(q, v)
+        solved = np.linalg.solve(M, np.column_stack([J.T, h]))
+        force = np.linalg.solve(J @ solved[:, :6], acceleration - bias + J @ solved[:, 6])
+        return np.asarray(J.T @ force)
+
+    def impedance_law(
+        self, q: Array, v: Array, target: ImpedanceTarget, gains: ImpedanceGains
+    ) -> Array:
+        """What many controllers are: J^T (K e - D w) + C v + g, without null space and limits."""
+        pin.computeJointJacobians(self.model, self.data, q)
+        pin.updateFramePlacement(self.model, self.data, self.frame)
+        J = pin.getFrameJacobian(self.model, self.data, self.frame, ALIGNED)
+        pose = self.data.oMf[self.frame]
+        error = np.empty(6)
+        error[:3] = target.pose[:3, 3] - pose.translation
+        error[3:] = pin.log3(target.pose[:3, :3] @ pose.rotation.T)
+        force = gains.stiffness @ error - gains.damping @ (J @ v)
+        return np.asarray(J.T @ force + pin.nonLinearEffects(self.model, self.data, q, v))
+
+    def impedance_step(
+        self,
+        q: Array,
+        v: Array,
+        target: ImpedanceTarget,
+        gains: ImpedanceGains,
+        memory: tuple[Array, Array, Array, float],
+        interval: float,
+    ) -> tuple[Array, tuple[Array, Array, Array, float]]:
+        """The whole step of ours, but for closed-loop force and what it does with bad numbers.
+
+        Args:
+            q, v, target, gains, interval: as for ``ImpedanceController.step``.
+            memory: configuration, torques and working torques of the step before, and the tank.
+        """
+        model, data = self.model, self.data
+        joints = dict(zip(JOINT_GAINS, gains.joints, strict=True))
+        _, length, largest, capacity, horizon = gains.settings
+        M, h, J, bias = self.dynamics(q, v)
+        g = pin.computeGeneralizedGravity(model, data, q)
+        pose = data.oMf[self.frame]
+        error, rate = np.empty(6), target.twist - J @ v
+        error[:3] = target.pose[:3, 3] - pose.translation
+        error[3:] = pin.log3(target.pose[:3, :3] @ pose.rotation.T)
+        turn = np.kron(np.eye(2), gains.axes)
+        force = turn @ (gains.stiffness @ (turn.T @ error) + gains.damping @ (turn.T @ rate))
+        force -= target.wrench
+        tau_0 = joints['posture_stiffness'] * (target.posture - q) - joints['posture_damping'] * v
+        solved = np.linalg.solve(M, np.column_stack([J.T, tau_0]))
+        scales = np.repeat([1.0, 1.0 / length], 3)
+        A = (J @ solved[:, :6]) * scales * scales[:, None]
+        smallest = np.linalg.eigvalsh(A)[0]
+        A += np.eye(6) * max(1.0 / largest - smallest, 0.0)
+        wanted = target.acceleration - bias - J @ solved[:, 6]
+        force += scales * np.linalg.solve(A, scales * wanted)
+        below = np.maximum(joints['lower'] + joints['margin'] - q, 0.0)
+        above = np.maximum(q - joints['upper'] + joints['margin'], 0.0)
+        working = J.T @ force + tau_0 + joints['limit_stiffness'] * (below - above) + h - g
+
+        before, last, worked, energy = memory
+        energy = min(energy - float(worked @ (q - before)), capacity)
+        a = np.linalg.solve(M, working)
+        share = _share(max(energy, 0.0), horizon, working, v, a)
+        dry = joints['coulomb'] + joints['stribeck'] * np.exp(
+            -((v / joints['stribeck_velocity']) ** 2)
+        )
+        friction = joints['viscous'] * v + dry * np.tanh(v / joints['friction_velocity'])
+        carried = g + friction
+        most = np.minimum(joints['max_torque'], self.efforts)
+        feasible = np.clip(share * working + carried, -most, most) - carried
+        a = np.linalg.solve(M, feasible)
+        guard = np.minimum(joints['guard_rate'], GUARD_SHARE / interval)
+        braking = 2.0 * guard * v
+        allowed = np.maximum(a, guard**2 * (joints['lower'] - q) - braking)
+        allowed = np.minimum(allowed, guard**2 * (joints['upper'] - q) - braking)
+        tau = feasible + (allowed - a) / np.diag(np.linalg.inv(M)) + carried
+        tau = np.clip(tau, -most, most)
+        step = joints['max_torque_rate'] * interval
+        tau = np.clip(np.clip(tau, last - step, last + step), -most, most)
+        return tau, (q, tau, tau - carried, energy)
+
+
+def _share(energy: float, horizon: float, working: Array, v: Array, a: Array) -> float:
+    A = 0.5 * horizon**2 * float(working @ a) + 1e-12
+    B = horizon * float(working @ v)
+    root = (B * B + 4.0 * A * energy) ** 0.5
+    return min(1.0, 2.0 * energy / (B + root + 1e-12) if B >= 0.0 else (root - B) / (2.0 * A))
+
+
+class PinocchioContacts:
+    """A robot whose feet are held, by Pinocchio's proximal solver of constrained dynamics."""
+
+    def __init__(self, urdf: str, feet: tuple[str, ...], kind: str) -> None:
+        self.model = pin.buildModelFromXML(urdf, pin.JointModelFreeFlyer())
+        self.data = self.model.createData()
+        contact = pin.ContactType.CONTACT_6D if kind == 'surface' else pin.ContactType.CONTACT_3D
+        self.constraints = pin.StdVec_RigidConstraintModel()
+        for foot in feet:
+            frame = self.model.frames[self.model.getFrameId(foot)]
+            made = pin.RigidConstraintModel(
+                contact, self.model, frame.parentJoint, frame.placement,
+                pin.ReferenceFrame.LOCAL_WORLD_ALIGNED,
+            )  # fmt: skip
+            self.constraints.append(made)
+        self.states = pin.StdVec_RigidConstraintData()
+        for made in self.constraints:
+            self.states.append(made.createData())
+        self.solver = pin.ProximalSettings(1e-12, 0.0, 1)
+        pin.initConstraintDynamics(self.model, self.data, self.constraints, self.states)
+
+    def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
+        """Accelerations, in Pinocchio's coordinates."""
+        return np.asarray(
+            pin.constraintDynamics(
+                self.model, self.data, q, v, tau, self.constraints, self.states, self.solver
+            )
+        )

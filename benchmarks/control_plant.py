@@ -1,0 +1,297 @@
+"""What an impedance controller does to an arm in MuJoCo: stiffness, freedom, rates, energy, faults.
+
+Without MuJoCo this part is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.descriptions import bare, for_mujoco, without_friction
+from benchmarks.records import Goal, Record
+from benchmarks.robots import SUBJECTS, Subject, urdf_path
+from dynamics_ros import Robot
+from dynamics_ros.algorithms.control.impedance import FLAGS
+from dynamics_ros.control import (
+    ImpedanceController,
+    ImpedanceGains,
+    ImpedanceState,
+    ImpedanceTarget,
+    damping_of_ratio,
+)
+
+try:
+    import mujoco
+except ImportError:
+    mujoco = None
+
+Array = NDArray[np.float64]
+
+PERIOD, SUBSTEPS = 1e-3, 4
+
+STIFFNESS = np.array([1500.0, 1000.0, 2000.0, 20.0, 15.0, 10.0])
+"""Without rotors a wrist has 1e-4 kg m^2: at 1 kHz it bears no stiffer springs against turning."""
+
+POSTURE = {
+    'panda': (0.1, -0.5, 0.2, -2.0, 0.3, 1.8, 0.4),
+    'xarm7': (0.1, 0.3, 0.2, 1.2, 0.3, 0.9, 0.4),
+}
+
+RATE = 1000.0
+"""Nm/s."""
+
+TANK = 2.0
+"""J."""
+
+Push = Callable[['Plant', float], Array]
+
+
+class Plant:
+    """An arm in MuJoCo, moved by torques that are held for a millisecond.
+
+    Attributes:
+        robot: ours.
+        q, v: state.
+        given: work of the torques beside those of gravity [J].
+        steepest: largest torque rate [Nm/s].
+        acting: flags that were set since the last reset of this set.
+        largest: largest torque over its limit.
+    """
+
+    def __init__(self, subject: Subject, energy: float = np.inf) -> None:
+        urdf = without_friction(bare(urdf_path(subject.name), subject.locked))
+        self.robot = Robot.from_urdf(urdf)
+        self.frame = subject.frame
+        self.controller = ImpedanceController(self.robot, subject.frame)
+        spec = mujoco.MjSpec.from_string(for_mujoco(urdf))
+        for joint in spec.joints:
+            joint.armature = 0.0
+        spec.option.timestep = PERIOD / SUBSTEPS
+        spec.option.integrator = mujoco.mjtIntegrator.mjINT_RK4
+        self.model = spec.compile()
+        self.data = mujoco.MjData(self.model)
+        names = [self.model.joint(i).name for i in range(self.model.njnt)]
+        self._order = np.array([self.robot.joint_names.index(name) for name in names])
+        self.home = np.array(POSTURE[subject.name])
+        self.place(self.home, energy)
+
+    def place(self, q: Array, energy: float = np.inf) -> None:
+        """Rest at a configuration, held by gravity torques."""
+        mujoco.mj_resetData(self.model, self.data)
+        self.data.qpos = q[self._order]
+        self.q, self.v = q.copy(), np.zeros(self.robot.nv)
+        self.tau = self.robot.gravity(q)
+        self.memory = self.controller.start(q, energy=energy)
+        self.given, self.steepest, self.largest = 0.0, 0.0, 0.0
+        self.acting: set[str] = set()
+
+    def run(
+        self,
+        target: ImpedanceTarget,
+        gains: ImpedanceGains,
+        seconds: float,
+        push: Array | Push | None = None,
+        seen: Callable[[Array], Array] | None = None,
+    ) -> Iterator[Plant]:
+        """Step by step; ``push`` is a wrench (6) on the tool, ``seen`` what is told of q and v."""
+        robot = self.robot
+        for k in range(round(seconds / PERIOD)):
+            applied = np.zeros(robot.nv)
+            if push is not None:
+                wrench = push(self, k * PERIOD) if callable(push) else push
+                applied = robot.jacobian(self.q, self.frame).T @ wrench
+            q, v = (self.q, self.v) if seen is None else (seen(self.q), seen(self.v))
+            said = self.controller.step(ImpedanceState(q, v, PERIOD), target, gains, self.memory)
+            self.steepest = max(self.steepest, float(np.abs(said.tau - self.tau).max()) / PERIOD)
+            share = np.abs(said.tau) / robot.effort_limits
+            self.largest = max(self.largest, float(share.max()))
+            self.tau, self.memory = said.tau, said.memory
+            self.acting |= set(said.acting)
+            carried, before = robot.gravity(self.q), self.q
+            self.data.qfrc_applied[:] = (said.tau + applied)[self._order]
+            for _ in range(SUBSTEPS):
+                mujoco.mj_step(self.model, self.data)
+            self.q, self.v = np.empty(robot.nq), np.empty(robot.nv)
+            self.q[self._order], self.v[self._order] = self.data.qpos, self.data.qvel
+            self.given += float((said.tau - carried) @ (self.q - before))
+            yield self
+
+    def settle(self, *arguments: Any, **options: Any) -> None:
+        """Run to the end."""
+        for _ in self.run(*arguments, **options):
+            pass
+
+    @property
+    def pose(self) -> Array:
+        """Pose of the tool (4, 4)."""
+        return self.robot.forward_kinematics(self.q, self.frame)
+
+    @property
+    def twist(self) -> Array:
+        """Twist of the tool (6)."""
+        return self.robot.frame_velocity(self.q, self.v, self.frame)
+
+
+def run(options: argparse.Namespace) -> Iterator[Record]:
+    """All measures on each arm with a posture."""
+    if mujoco is None:
+        print('plant is left out: MuJoCo is not installed')
+        return
+    for subject in SUBJECTS:
+        if subject.name not in POSTURE or options.robot not in subject.name:
+            continue
+        plant = Plant(subject)
+        for case, value, unit, goal in _measures(plant, options.quick):
+            yield Record('control', case, subject.name, value, unit, goal=goal)
+
+
+def _gains(plant: Plant, scale: float = 1.0, damping: float = 0.9, **options: Any) -> Any:
+    joints = {'posture_stiffness': 3.0, 'posture_damping': 3.0, 'max_torque_rate': RATE}
+    joints |= options.pop('joints', {})
+    inertia, _, _ = plant.robot.operational_space(plant.home, 0.0 * plant.home, plant.frame)
+    D = damping_of_ratio(inertia, STIFFNESS, damping)
+    return ImpedanceGains(plant.robot, scale * STIFFNESS, D, joints=joints, **options)
+
+
+Measure = tuple[str, float, str, Goal | None]
+
+
+def _measures(plant: Plant, quick: bool) -> Iterator[Measure]:
+    yield from _stiffness(plant)
+    yield from _freedom(plant)
+    yield from _rates(plant)
+    yield from _energy(plant, 6.0 if quick else 60.0)
+    yield from _faults(plant)
+
+
+def _stiffness(plant: Plant) -> Iterator[Measure]:
+    """Displacements under a push along each axis: the compliance, column by column."""
+    gains, target = _gains(plant), plant.controller.target_at(plant.home)
+    forces = np.repeat([5.0, 0.2], 3)
+    compliance = np.empty((6, 6))
+    for i in range(6):
+        plant.place(plant.home)
+        wrench = forces[i] * np.eye(6)[i]
+        # A step of torque on a wrist without rotor is more than rate limits let it answer.
+        plant.settle(target, gains, 4.0, lambda _, t, wrench=wrench: min(1.0, 2.0 * t) * wrench)
+        moved = plant.pose[:3, 3] - target.pose[:3, 3]
+        turn = plant.pose[:3, :3] @ target.pose[:3, :3].T
+        turned = [turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]]
+        compliance[:, i] = np.concatenate([moved, 0.5 * np.array(turned)]) / forces[i]
+    # In units in which K is the identity.
+    roots = np.sqrt(STIFFNESS)
+    unit = compliance * roots * roots[:, None]
+    diagonal = 100.0 * float(np.abs(1.0 / np.diag(unit) - 1.0).max())
+    beside = 100.0 * float(np.abs(unit - np.diag(np.diag(unit))).max())
+    yield 'stiffness, error', diagonal, '%', Goal(1.0, of='value')
+    yield 'cross-coupling', beside, '%', Goal(1.0, of='value')
+
+
+def _freedom(plant: Plant) -> Iterator[Measure]:
+    """The elbow goes to another posture; the tool stays."""
+    target = plant.controller.target_at(plant.home)
+    free = np.linalg.svd(plant.robot.jacobian(plant.home, plant.frame))[2][-1]
+    plant.place(plant.home)
+    other = ImpedanceTarget(target.pose, plant.home + 0.5 * free)
+    farthest = 0.0
+    for now in plant.run(other, _gains(plant), 3.0):
+        farthest = max(farthest, float(np.linalg.norm(now.pose[:3, 3] - target.pose[:3, 3])))
+    yield 'posture moves', float(np.abs(plant.q - plant.home).max()), 'rad', None
+    yield 'and the tool', 1e3 * farthest, 'mm', Goal(0.1, of='value')
+
+
+def _rates(plant: Plant) -> Iterator[Measure]:
+    target, gains = plant.controller.target_at(plant.home), _gains(plant)
+    plant.place(plant.home)
+    plant.settle(target, gains, 0.5)
+    moved = float(np.linalg.norm(plant.pose[:3, 3] - target.pose[:3, 3]))
+    yield 'activation at rest moves the tool', 1e3 * moved, 'mm', Goal(0.1, of='value')
+    # Rounding of a difference of two torques is all that may be above the limit.
+    most = Goal(1.0 + 1e-9, of='value')
+    yield 'torque rate over limit: activation', plant.steepest / RATE, '', most
+    plant.settle(target, gains, 0.5, np.array([10.0, 5.0, -5.0, 0.0, 0.0, 0.0]))
+    plant.steepest = 0.0
+    plant.settle(target, _gains(plant, 4.0, 2.0), 0.5, np.array([10.0, 5.0, -5.0, 0.0, 0.0, 0.0]))
+    yield 'torque rate over limit: gains x 4', plant.steepest / RATE, '', most
+    away = target.pose.copy()
+    away[:3, 3] += [-0.7, 0.5, -0.5]
+    plant.steepest = 0.0
+    plant.settle(ImpedanceTarget(away, plant.home), gains, 0.5)
+    yield 'torque rate over limit: jump of 1 m', plant.steepest / RATE, '', most
+    yield 'torque over limit', plant.largest, '', Goal(1.0, of='value')
+
+
+def _energy(plant: Plant, seconds: float) -> Iterator[Measure]:
+    """Walls that come and go and gains that change at the worst moments, with and without tank."""
+    goal = Goal(1.0, of='value')
+    yield 'energy taken out over tank', _taken(plant, TANK, seconds) / TANK, '', goal
+    without = _taken(plant, np.inf, seconds) / TANK
+    yield 'the same without the tank', without, '', Goal(1.0, of='value', at_least=True)
+
+
+def _taken(plant: Plant, tank: float, seconds: float) -> float:
+    rng = np.random.default_rng(0)
+    target = plant.controller.target_at(plant.home)
+    options = {'energy_capacity': tank, 'joints': {'max_torque_rate': 5.0 * RATE}}
+    soft, stiff = (_gains(plant, scale, 0.03, **options) for scale in (0.1, 2.0))
+    plant.place(plant.home, tank)
+    most = 0.0
+    wall, normal = 0.0, np.eye(3)[0]
+
+    def push(now: Plant, _: float) -> Array:
+        """A wall of 5 kN/m, honey everywhere else, and a hand."""
+        depth = wall - float(normal @ (now.pose[:3, 3] - target.pose[:3, 3]))
+        speed = now.twist[:3]
+        force = -8.0 * speed + hand
+        if depth > 0.0:
+            force = force + normal * max(0.0, 5000.0 * depth - 20.0 * float(normal @ speed))
+        return np.append(force, np.zeros(3))
+
+    hand = np.zeros(3)
+    for k in range(round(seconds / PERIOD)):
+        if k % 250 == 0:
+            normal = rng.normal(size=3)
+            normal /= np.linalg.norm(normal)
+            wall = float(rng.uniform(-0.08, -0.01))
+            hand = 6.0 * rng.normal(size=3)
+        away = plant.pose[:3, 3] - target.pose[:3, 3]
+        gains = soft if float(away @ plant.twist[:3]) > 0.0 else stiff
+        plant.settle(target, gains, PERIOD, push)
+        most = max(most, plant.given)
+    return most
+
+
+def _faults(plant: Plant) -> Iterator[Measure]:
+    """Each fault while the arm moves: the flag that tells, and the largest torque of its limit."""
+    home = plant.controller.target_at(plant.home)
+    away = home.pose.copy()
+    away[:3, 3] += [0.1, 0.1, -0.1]
+    moving = ImpedanceTarget(away, plant.home)
+    no_pose = ImpedanceTarget(away, plant.home)
+    object.__setattr__(no_pose, 'pose', away * np.nan)
+    far = home.pose.copy()
+    far[:3, 3] += [2.0, 0.0, 1.0]
+    stretched = ImpedanceTarget(far, plant.home)
+    beyond = ImpedanceTarget(home.pose, np.full(7, 10.0))
+    loose = _gains(plant, 0.0, 0.02, joints={'posture_stiffness': 20.0})
+    gains = _gains(plant)
+    faults: dict[str, tuple[str, ImpedanceTarget, Any, Any]] = {
+        'lost state': ('state', moving, gains, lambda x: x * np.nan),
+        'target of NaN': ('input', no_pose, gains, None),
+        'target out of reach': ('torque_rate', stretched, gains, None),
+        'range of joints': ('guard', beyond, loose, None),
+    }
+    for name, (flag, target, given, seen) in faults.items():
+        assert flag in FLAGS
+        plant.place(plant.home)
+        plant.settle(moving, gains, 0.1)
+        plant.acting, plant.largest = set(), 0.0
+        plant.settle(target, given, 0.3 if seen else 1.5, seen=seen)
+        told = float(flag in plant.acting)
+        yield f'{name}: told', told, '', Goal(1.0, of='value', at_least=True)
+        yield f'{name}: torque over limit', plant.largest, '', Goal(1.0, of='value')
