@@ -34,27 +34,27 @@ def _open_streams() -> None:
             setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
-def _run(module: str) -> NoReturn:
+def _run(module: str, function: str = 'main') -> NoReturn:
     _open_streams()
     for number in ending():
         signal.signal(number, _end_at_once)
-    import_module(f'dynamics_ros.{module}').main()
-    raise AssertionError('main ends the process')
+    getattr(import_module(f'dynamics_ros.{module}'), function)()
+    raise AssertionError('that ends the process')
 
 
 def cartesian_servo_node() -> NoReturn:
     """Run the node."""
-    _run('nodes.executables.cartesian_servo_node')
+    _run('nodes.executables.alone', 'cartesian_servo_node')
 
 
 def contact_node() -> NoReturn:
     """Run the node."""
-    _run('nodes.executables.contact_node')
+    _run('nodes.executables.alone', 'contact_node')
 
 
 def dynamics_node() -> NoReturn:
     """Run the node."""
-    _run('nodes.executables.dynamics_node')
+    _run('nodes.executables.alone', 'dynamics_node')
 
 
 def composed() -> NoReturn:
@@ -64,7 +64,7 @@ def composed() -> NoReturn:
 
 def kinematics_node() -> NoReturn:
     """Run the node."""
-    _run('nodes.executables.kinematics_node')
+    _run('nodes.executables.alone', 'kinematics_node')
 
 
 def robot_simulator() -> NoReturn:

@@ -1,4 +1,4 @@
-"""One part in a process of its own."""
+"""Executables of one node each, in a process of its own. Each imports no more than its node."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from dynamics_ros.nodes.robot.load_topics import LoadSubscriber
 AnyNode = TypeVar('AnyNode', bound=GuardedNode)
 
 
-def run_alone(
+def _run(
     name: str,
     make: Callable[[AnyNode, RobotContext], Component],
-    arguments: list[str] | None,
     *,
     subscribe_payload: bool,
     node: Callable[[str], AnyNode] = GuardedNode,
@@ -30,7 +29,6 @@ def run_alone(
     Args:
         name: of the node.
         make: makes the part.
-        arguments: of the command line; None for those of the process.
         subscribe_payload: whether payload and gravity come from the topics of these names: not so
             in the process that decides them.
         node: makes the node of a name.
@@ -48,4 +46,34 @@ def run_alone(
         refuse_undeclared([host])
         return Application([host], context)
 
-    run(build, arguments)
+    run(build, None)
+
+
+def kinematics_node() -> NoReturn:
+    """Run the node."""
+    from dynamics_ros.nodes.kinematics.kinematics_node import NAME, Kinematics
+
+    _run(NAME, Kinematics, subscribe_payload=True)
+
+
+def dynamics_node() -> NoReturn:
+    """Run the node."""
+    from dynamics_ros.nodes.app.managed import ManagedNode
+    from dynamics_ros.nodes.dynamics.dynamics_node import NAME, Dynamics
+
+    _run(NAME, Dynamics, subscribe_payload=False, node=ManagedNode)
+
+
+def contact_node() -> NoReturn:
+    """Run the node."""
+    from dynamics_ros.nodes.contact.contact_node import NAME, Contact
+
+    _run(NAME, Contact, subscribe_payload=True)
+
+
+def cartesian_servo_node() -> NoReturn:
+    """Run the node."""
+    from dynamics_ros.nodes.app.managed import ManagedNode
+    from dynamics_ros.nodes.servo.cartesian_servo_node import NAME, Servo
+
+    _run(NAME, Servo, subscribe_payload=True, node=ManagedNode)
