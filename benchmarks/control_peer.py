@@ -7,7 +7,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.control.impedance import JOINT_GAINS
-from dynamics_ros.algorithms.control.joint_limits import GUARD_SHARE
+from dynamics_ros.algorithms.control.joint_limits import GUARD_SHARE, SWEEPS
 from dynamics_ros.control import ImpedanceGains, ImpedanceTarget
 
 Array = NDArray[np.float64]
@@ -106,12 +106,16 @@ class PinocchioController:
         carried = g + friction
         most = np.minimum(joints['max_torque'], self.efforts)
         feasible = np.clip(share * working + carried, -most, most) - carried
-        a = np.linalg.solve(M, feasible)
+        inverse = np.linalg.inv(M)
+        a = inverse @ feasible
         guard = np.minimum(joints['guard_rate'], GUARD_SHARE / interval)
-        braking = 2.0 * guard * v
-        allowed = np.maximum(a, guard**2 * (joints['lower'] - q) - braking)
-        allowed = np.minimum(allowed, guard**2 * (joints['upper'] - q) - braking)
-        tau = feasible + (allowed - a) / np.diag(np.linalg.inv(M)) + carried
+        lowest = guard**2 * (joints['lower'] - q) - 2.0 * guard * v
+        highest = guard**2 * (joints['upper'] - q) - 2.0 * guard * v
+        tau = feasible + carried
+        for k in [*range(len(q))] * SWEEPS:
+            torque = (min(max(a[k], lowest[k]), highest[k]) - a[k]) / inverse[k, k]
+            tau[k] += torque
+            a = a + torque * inverse[:, k]
         tau = np.clip(tau, -most, most)
         step = joints['max_torque_rate'] * interval
         tau = np.clip(np.clip(tau, last - step, last + step), -most, most)

@@ -38,7 +38,7 @@ from dynamics_ros.spatial import Matrix3, Scalar, log_matrix, transform_of_rows
 from dynamics_ros.spatial.scalar import where_less
 
 from .energy_tank import level_after, valve
-from .joint_limits import guarded, limit_torques
+from .joint_limits import braked, limit_torques
 from .task_inertia import BoundedInertia
 from .task_space import Rows, frame_rows, turned, turned_back
 from .torque_limits import largest_torques, limited_rates, within
@@ -266,15 +266,10 @@ def impedance_step(
 
     # The ends of the joints' ranges.
     a = solve_factorized(factors, available)
-    allowed = guarded(model, q, v, a, joints['lower'], joints['upper'], joints['guard_rate'], dt)
-    allowed = if_valid(bad_input, allowed, a)
-    change = _less(allowed, a)
-    # Each joint brakes by itself, against what it feels of all inertia: that takes energy away,
-    # which M times the change, pushing other joints along, might not.
-    inverse = inverse_of(factors)
-    guarding = [
-        x + c / inverse[k][k] for k, (x, c) in enumerate(zip(available, change, strict=True))
-    ]
+    rates = (joints['lower'], joints['upper'], joints['guard_rate'])
+    change = braked(model, q, v, a, inverse_of(factors), rates, dt)
+    change = if_valid(bad_input, change, [0.0] * model.nv)
+    guarding = _sum(available, change)
 
     # What is sent: a state that is none is answered by what last carried the weight. Limits that
     # have shrunk since the last step count more than the rate.

@@ -11,6 +11,9 @@ from .validity import at_least, at_most
 
 Values = Sequence[Scalar]
 
+SWEEPS = 3
+"""Over all joints, each of which brakes against what the others have done."""
+
 GUARD_SHARE = 0.25
 """Most of its rate times the interval: the guard is a critically damped spring, which a step of
 half its time constant would make unstable."""
@@ -43,17 +46,16 @@ def limit_torques(
     return tau
 
 
-def guarded(
+def braked(
     model: Model,
     q: Values,
     v: Values,
     a: Values,
-    lower: Values,
-    upper: Values,
-    rate: Values,
+    M_inverse: Sequence[Values],
+    range_of: tuple[Values, Values, Values],
     interval: Scalar,
 ) -> list[Scalar]:
-    """Accelerations with which no joint passes an end of its range where it can brake.
+    """Torques (nv) to add so that no joint passes an end of its range where it can brake.
 
     The distance h to an end must not decay faster than a critically damped oscillator comes to
     rest there: h-ddot >= -2 rate h-dot - rate^2 h, an exponential control barrier ([Ames2019]).
@@ -61,17 +63,25 @@ def guarded(
     only balance one, from rate^2 h times that inertia on. A steeper barrier would not, but it would
     oscillate with torques that are limited in size and rate.
 
+    Each joint brakes with its own motor, one after the other, as joints lean on each other.
+
     Args:
         model: the robot.
         q, v: its state.
         a: accelerations that are wanted.
-        lower, upper, rate: (nv) [rad or m], [1/s].
+        M_inverse: (nv, nv) what torques do to them.
+        range_of: lower end, upper end [rad or m] and rate [1/s], (nv) each.
         interval: between two steps [s].
     """
-    allowed = list(a)
-    for k, place in ranged(model):
+    lower, upper, rate = range_of
+    reached = list(a)
+    added: list[Scalar] = [0.0] * model.nv
+    for k, place in ranged(model) * SWEEPS:
         gain = at_most(at_least(rate[k], 0.0), GUARD_SHARE / interval)
         damping = 2.0 * gain * v[k]
-        allowed[k] = at_least(allowed[k], gain * gain * (lower[k] - q[place]) - damping)
-        allowed[k] = at_most(allowed[k], gain * gain * (upper[k] - q[place]) - damping)
-    return allowed
+        allowed = at_least(reached[k], gain * gain * (lower[k] - q[place]) - damping)
+        allowed = at_most(allowed, gain * gain * (upper[k] - q[place]) - damping)
+        torque = (allowed - reached[k]) / M_inverse[k][k]
+        added[k] = added[k] + torque
+        reached = [x + torque * row[k] for x, row in zip(reached, M_inverse, strict=True)]
+    return added
