@@ -70,7 +70,7 @@ def _arm(subject: Subject, options: argparse.Namespace) -> Iterator[Record]:
         **{'controller': controller, 'state': state, 'target': target, 'gains': gains},
         **{'memory': memory, 'robot': robot, 'frame': subject.frame, 'q': q, 'v': v},
         **{'acceleration': acceleration, 'motion_torques': motion_torques},
-        'kernel': robot.kernel('motion_torques', subject.frame, '012345').call,
+        'kernel': _compiled(robot, 'motion_torques', subject.frame, '012345'),
     }
     statements = {
         'impedance': 'controller.step(state, target, gains, memory)',
@@ -142,7 +142,7 @@ def _feet(subject: Subject, options: argparse.Namespace) -> Iterator[Record]:
     a, _ = robot.constrained_forward_dynamics(q, v, tau, contacts)
     key = [name for contact in contacts for name in contact.key]
     names: dict[str, Any] = {
-        'kernel': robot.kernel('constrained_forward_dynamics', *key).call,
+        'kernel': _compiled(robot, 'constrained_forward_dynamics', *key),
         **{'robot': robot, 'q': q, 'v': v, 'tau': tau, 'contacts': contacts},
         'points': np.zeros((len(feet), 2, 3)),
     }
@@ -168,6 +168,13 @@ def _feet(subject: Subject, options: argparse.Namespace) -> Iterator[Record]:
                 'control', case, subject.name, value, 'us', 'pin', 1e6 * times['theirs'],
                 Goal(SHARE),
             )  # fmt: skip
+
+
+def _compiled(robot: Robot, *key: str) -> Any:
+    """The function of a kernel once it is machine code."""
+    kernel = robot.kernel(*key)
+    kernel.wait()
+    return kernel.call
 
 
 def _agree(ours: Array, theirs: Array) -> None:
