@@ -161,7 +161,8 @@ def test_a_solver_that_cannot_be_started_is_left_out_with_its_reason(capsys):
 def test_an_unknown_suite_or_peer_is_refused_by_name(capsys):
     with pytest.raises(SystemExit, match='2'):
         main(['speed'])
-    assert 'dynamics, ik, estimation, ros, identification, accuracy' in capsys.readouterr().err
+    suites = 'dynamics, ik, estimation, control, ros, identification, accuracy'
+    assert suites in capsys.readouterr().err
     with pytest.raises(SystemExit, match='2'):
         main(['dynamics', '--peers', 'kdl'])
     assert 'unknown: kdl' in capsys.readouterr().err
