@@ -99,9 +99,10 @@ class RobotContext:
     def start(self, executor: Executor) -> None:
         """Begin to build the robot that the parameters describe, once the executor is there."""
         self.executor = executor
+        self.changes.start(executor)
         for component in self.components:
             component.start()
-        self.changes.start(executor)
+        self.changes.build_first()
         self._warm_up.replace(executor, self._slices())
 
     def end(self) -> None:

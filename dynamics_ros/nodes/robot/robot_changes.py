@@ -37,7 +37,7 @@ class RobotChanges:
         busy: Callable[[bool], None],
         tell: Callable[[], None],
     ) -> None:
-        """Listen to the parameters and the topic; nothing is built before ``start``.
+        """Listen to the parameters and the topic; nothing is built before ``build_first``.
 
         Args:
             node: has the topic.
@@ -60,8 +60,11 @@ class RobotChanges:
         node.create_subscription(String, 'robot_description', self._on_description, LATCHED)
 
     def start(self, executor: Executor) -> None:
-        """Begin to build the robot that the parameters describe."""
+        """Take changes from now on: they count for the first robot too."""
         self._executor = executor
+
+    def build_first(self) -> None:
+        """Begin to build the robot that the parameters describe."""
         if self._description():
             self._use_description(self._description())
 

@@ -116,14 +116,14 @@ def test_transitions_that_do_not_exist_change_nothing():
 
 
 BROKEN = """#!/usr/bin/env python3
-from dynamics_ros.nodes.executables import cartesian_servo_node
+from dynamics_ros.nodes.executables.alone import cartesian_servo_node
 from dynamics_ros.nodes.servo.commands import Commands
 
 def broken(self, period):
     raise ZeroDivisionError('a fault of the program')
 
 Commands.finish = broken
-cartesian_servo_node.main()
+cartesian_servo_node()
 """
 
 

@@ -228,7 +228,7 @@ import sys
 from pathlib import Path
 from dynamics_ros.inverse_kinematics.differential import CartesianServo
 from dynamics_ros.nodes.app import signals
-from dynamics_ros.nodes.executables import cartesian_servo_node
+from dynamics_ros.nodes.executables.alone import cartesian_servo_node
 
 follow = CartesianServo.follow_twist
 
@@ -238,7 +238,7 @@ def broken(self, *arguments):
     return follow(self, *arguments)
 
 CartesianServo.follow_twist = broken
-cartesian_servo_node.main()
+cartesian_servo_node()
 """
 
 
