@@ -140,7 +140,7 @@ class Node(Traced):
             'dynamics_ros.kernels.math choose when it runs'
         )
 
-    __bool__ = __float__ = __int__ = __index__ = __iter__ = _refuse_branch
+    __bool__ = __float__ = __int__ = __index__ = _refuse_branch
     __eq__ = __ne__ = _refuse_branch
     __hash__ = object.__hash__
 
