@@ -34,11 +34,19 @@ ROOT_JOINTS: dict[str, Callable[[], Any]] = {
 class PinocchioPeer:
     """Pinocchio's answers for one of our robots."""
 
-    def __init__(self, urdf: str, robot: Robot) -> None:
-        """Build Pinocchio's model of the same description and match its joints by name."""
+    def __init__(self, urdf: str, robot: Robot, model: Any = None) -> None:
+        """Build Pinocchio's model of the same description and match its joints by name.
+
+        Args:
+            urdf: the description.
+            robot: ours.
+            model: Pinocchio's, where that is not of the description alone.
+        """
         self.robot = robot
         root_joint = robot.model.root_joint
-        if root_joint == 'fixed':
+        if model is not None:
+            self.model = model
+        elif root_joint == 'fixed':
             self.model = pin.buildModelFromXML(urdf)
         else:
             self.model = pin.buildModelFromXML(urdf, ROOT_JOINTS[root_joint]())

@@ -64,6 +64,23 @@ class Robot(RigidBodySystem):
             self, q, v, tau, contacts, external_wrenches
         )
 
+    def constrained_forward_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        contacts: Constraints,
+        external_wrenches: Wrenches | None = None,
+    ) -> constraints.ConstrainedDerivatives:
+        """Derivatives of accelerations and constraint forces by q, v and tau ([Lie] 4).
+
+        Arguments and errors are those of
+        ``dynamics_ros.constraints.constrained_forward_dynamics_derivatives``.
+        """
+        return constraints.constrained_forward_dynamics_derivatives(
+            self, q, v, tau, contacts, external_wrenches
+        )
+
     def constrained_inverse_dynamics(
         self,
         q: ArrayLike,

@@ -1,4 +1,4 @@
-"""Analytic derivatives of inverse and forward dynamics ([Singh2022], [Lie] 4).
+"""Analytic derivatives of inverse, forward and hybrid dynamics ([Singh2022], [Lie] 4).
 
 Derivatives with respect to q are along velocities: of f(q exp(t e_k)) at t = 0, so that a floating
 base has six.
@@ -6,10 +6,11 @@ base has six.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from dynamics_ros.algorithms.linear_algebra.solve import (
+    dot,
     factorize,
     inverse_of,
     solve_columns,
@@ -19,7 +20,8 @@ from dynamics_ros.model import Model
 from dynamics_ros.spatial import Force, Motion, Scalar
 
 from .coriolis import composite_bodies
-from .inverse_dynamics import nonlinear_effects
+from .forward_dynamics import hybrid_dynamics
+from .inverse_dynamics import inverse_dynamics
 from .mass_matrix import mass_matrix
 from .recursion import (
     BodyMotions,
@@ -52,9 +54,15 @@ class _Column:
 
 
 def inverse_dynamics_derivatives(
-    model: Model, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
+    model: Model,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    a: Sequence[Scalar],
+    external: Mapping[int, Force] | None = None,
 ) -> tuple[Rows, Rows, Rows]:
     """d tau/dq, d tau/dv and d tau/da = M, each nv by nv.
+
+    External forces are constant in the frames of their bodies: they turn with them, as f does.
 
     With Y and B of the composite body i and f the force that it takes, for j below i
     ([Singh2022] table I):
@@ -65,7 +73,7 @@ def inverse_dynamics_derivatives(
     """
     tree = composite_bodies(model, q, v)
     transforms = tree.motions.transforms
-    columns, forces = _columns_and_forces(model, tree.motions, v, a)
+    columns, forces = _columns_and_forces(model, tree.motions, v, a, external or {})
     dq, dv, da = ([[0.0] * model.nv for _ in range(model.nv)] for _ in range(3))
     for i in range(len(model.joints)):
         Y, B = tree.inertias[i], tree.coriolis[i]
@@ -102,7 +110,11 @@ def inverse_dynamics_derivatives(
 
 
 def forward_dynamics_derivatives(
-    model: Model, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]
+    model: Model,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    external: Mapping[int, Force] | None = None,
 ) -> tuple[Rows, Rows, Rows]:
     """da/dq, da/dv and da/dtau = M^-1, each nv by nv.
 
@@ -110,15 +122,70 @@ def forward_dynamics_derivatives(
     """
     # The factors of M are needed anyway, so that a costs less with them than by its own recursion.
     factors = factorize(mass_matrix(model, q))
-    bias = nonlinear_effects(model, q, v)
+    bias = inverse_dynamics(model, q, v, [0.0] * model.nv, external)
     a = solve_factorized(factors, [x - y for x, y in zip(tau, bias, strict=True)])
-    dq, dv, _ = inverse_dynamics_derivatives(model, q, v, a)
-    minus = [[-entry for entry in row] for row in dq], [[-entry for entry in row] for row in dv]
-    return solve_columns(factors, minus[0]), solve_columns(factors, minus[1]), inverse_of(factors)
+    dq, dv, _ = inverse_dynamics_derivatives(model, q, v, a, external)
+    by_q, by_v = (solve_columns(factors, _minus(rows)) for rows in (dq, dv))
+    return by_q, by_v, inverse_of(factors)
+
+
+def hybrid_dynamics_derivatives(
+    model: Model,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    a: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    prescribed: Collection[int],
+) -> tuple[list[Rows], list[Rows]]:
+    """Derivatives of all accelerations and of all torques by q, v, a and tau, each nv by nv.
+
+    With ID the inverse dynamics at the accelerations of hybrid dynamics, f the free velocities and
+    g the prescribed ones, tau = ID(q, v, a) differentiated has the rows
+
+        M_ff da_f = dtau_f - dID_f - M_fg da_g,   dtau_g = dID_g + M_gf da_f + M_gg da_g.
+
+    Columns by what is not read, an acceleration of f or a torque of g, are zero.
+
+    Args:
+        model, q, v, a, tau, prescribed: as for `hybrid_dynamics`.
+    """
+    n = range(model.nv)
+    all_a, _ = hybrid_dynamics(model, q, v, a, tau, prescribed)
+    dq, dv, M = inverse_dynamics_derivatives(model, q, v, all_a)
+    unit = [[1.0 if i == j else 0.0 for j in n] for i in n]
+    free = [k for k in n if k not in prescribed]
+    factors = factorize([[M[i][j] for j in free] for i in free])
+    given = [[M[i][j] if j in prescribed else 0.0 for j in n] for i in n]
+    known = [[unit[i][j] if j in prescribed else 0.0 for j in n] for i in n]
+    torques = [[unit[i][j] if j not in prescribed else 0.0 for j in n] for i in n]
+    of_a: list[Rows] = []
+    of_tau: list[Rows] = []
+    # What inverse dynamics changes by while the free accelerations stay, and what is given of a.
+    for changed, of_known in ((dq, None), (dv, None), (given, known), (_minus(torques), None)):
+        solved = solve_columns(factors, _minus([changed[i] for i in free])) if free else []
+        rows = [list(row) for row in of_known or [[0.0] * model.nv for _ in n]]
+        for i, row in zip(free, solved, strict=True):
+            rows[i] = row
+        of_a.append(rows)
+        of_tau.append([[0.0] * model.nv for _ in n])
+        for k in prescribed:
+            for j in n:
+                pulled = dot([M[k][i] for i in free], [row[j] for row in solved])
+                of_tau[-1][k][j] = changed[k][j] + pulled
+    of_tau[-1] = [of_tau[-1][i] if i in prescribed else torques[i] for i in n]
+    return of_a, of_tau
+
+
+def _minus(rows: Rows) -> Rows:
+    return [[-entry for entry in row] for row in rows]
 
 
 def _columns_and_forces(
-    model: Model, motions: BodyMotions, v: Sequence[Scalar], a: Sequence[Scalar]
+    model: Model,
+    motions: BodyMotions,
+    v: Sequence[Scalar],
+    a: Sequence[Scalar],
+    external: Mapping[int, Force],
 ) -> tuple[list[list[_Column]], dict[int, Force]]:
     """How each column moves, and the force that each body takes with all that it carries."""
     accelerations = accelerations_of_bodies(model, motions, v, a, upward_acceleration(model))
@@ -126,7 +193,8 @@ def _columns_and_forces(
     needed: list[Force] = []
     for i, joint in enumerate(model.joints):
         Y, v_B = model.inertias[i], motions.velocities[i]
-        needed.append(Y @ accelerations[i] + Y.bias_force(v_B))
+        f_B = Y @ accelerations[i] + Y.bias_force(v_B)
+        needed.append(f_B - external[i] if i in external else f_B)
         v_P = motions.transforms[i].inverse_act(motions.velocities[joint.parent])
         a_P = motions.transforms[i].inverse_act(accelerations[joint.parent])
         columns.append([])

@@ -3,7 +3,9 @@
 Forces are positive when the environment pushes the robot, the opposite of [RD].
 """
 
+from .closing import Stabilized, closed_state
 from .configuration_constraint import ConfigurationConstraint
+from .derivatives import ConstrainedDerivatives, constrained_forward_dynamics_derivatives
 from .forward_dynamics import (
     constrained_forward_dynamics,
     constrained_hybrid_dynamics,
@@ -28,15 +30,19 @@ from .soft_contact import contact_positions, soft_contact_forces
 __all__ = [
     'ClosedLoop',
     'ConfigurationConstraint',
+    'ConstrainedDerivatives',
     'Constraint',
     'ConstraintRanks',
     'Constraints',
     'Contact',
     'ElasticElement',
     'LinearConstraint',
+    'Stabilized',
     'actuator_torques',
+    'closed_state',
     'consistent_acceleration',
     'constrained_forward_dynamics',
+    'constrained_forward_dynamics_derivatives',
     'constrained_hybrid_dynamics',
     'constrained_inverse_dynamics',
     'constraint_bias',

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynamics_ros.algorithms.control.constrained import DIRECTED
 from dynamics_ros.multibody.arguments import boolean_mask, finite_together
 from dynamics_ros.multibody.external_wrenches import Wrenches
 from dynamics_ros.multibody.linear_systems import Array, apply, transposed
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .jacobian import constraint_bias, constraint_jacobian
-from .kinds import ClosedLoop, Constraints, Contact, constraint_list
+from .kinds import ClosedLoop, Constraint, Constraints, Contact, constraint_list
 from .solve import solve_constrained
 
 CONTRADICTION = (
@@ -58,22 +59,37 @@ def constrained_forward_dynamics(
     if external_wrenches is not None:
         q, tau = finite_together(q=(q, robot.nq), tau=(tau, robot.nv))
         tau = tau + robot.wrench_torques(q, external_wrenches)
-    # A class derived from one of these may have a Jacobian of its own.
-    known = [x for x in constraints if type(x) is Contact or type(x) is ClosedLoop]
-    if len(known) == len(constraints):
-        names = [name for x in known for name in x.key]
-        points = np.array([x.points for x in known]).reshape(-1, 2, 3)
-        a, forces, pivots = robot.kernel('constrained_forward_dynamics', *names).call(
-            q, v, tau, points
-        )
-        largest = pivots.max(axis=-1, initial=0.0, keepdims=True)
-        if (pivots > INDEPENDENT * largest).all():
+    known = known_kinds(constraints)
+    if known is not None:
+        names, places = known
+        kernel = robot.kernel('constrained_forward_dynamics', *names)
+        a, forces, pivots = kernel.call(q, v, tau, *places)
+        if independent(pivots):
             return a, forces
     q, v, tau = finite_together(q=(q, robot.nq), v=(v, robot.nv), tau=(tau, robot.nv))
     force = tau - robot.nonlinear_effects(q, v)
     J = constraint_jacobian(robot, q, constraints)
     target = -constraint_bias(robot, q, v, constraints)
     return solve_constrained(robot.mass_matrix(q), J, force, target, CONTRADICTION)
+
+
+def known_kinds(constraints: Sequence[Constraint]) -> tuple[list[str], list[Array]] | None:
+    """Options and inputs of the kernels of constraints; None where there is one of another kind."""
+    # A class derived from one of these may have a Jacobian of its own.
+    known = [x for x in constraints if type(x) is Contact or type(x) is ClosedLoop]
+    if len(known) < len(constraints):
+        return None
+    names = [name for x in known for name in x.key]
+    places = [np.array([x.points for x in known]).reshape(-1, 2, 3)]
+    if any(x.kind in DIRECTED for x in known):
+        places.append(np.array([x.directions for x in known]))
+    return names, places
+
+
+def independent(pivots: Array) -> bool:
+    """Whether rows are, by the lengths (..., rows) of what is left of each after those before."""
+    largest = pivots.max(axis=-1, initial=0.0, keepdims=True)
+    return bool((pivots > INDEPENDENT * largest).all())
 
 
 def contact_forces(

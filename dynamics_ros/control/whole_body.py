@@ -178,7 +178,8 @@ class WholeBodyProblem:
 
         The cone is replaced by the pyramid inside it, so that every force allowed is one that
         friction holds. It binds the force of a surface, not its torque: several points on a foot
-        keep the centre of pressure within it.
+        keep the centre of pressure within it. Contacts of the kind 'normal' have no friction and a
+        normal of their own; they only push.
 
         Args:
             friction: coefficient.
@@ -190,21 +191,24 @@ class WholeBodyProblem:
         check_not_negative('friction', friction)
         check_count('facets', facets, 3)
         ends = np.cumsum([constraint.rows for constraint in self.contacts])
-        starts = [
-            int(end) - constraint.rows
+        contacts = [
+            (constraint, int(end) - constraint.rows)
             for constraint, end in zip(self.contacts, ends, strict=True)
             if isinstance(constraint, Contact)
         ]
-        normals = np.broadcast_to(np.asarray(normal, dtype=float), (len(starts), 3))
+        normals = np.broadcast_to(np.asarray(normal, dtype=float), (len(contacts), 3))
         angles = 2.0 * np.pi * np.arange(facets) / facets
         inside = friction * np.cos(np.pi / facets)
-        C = np.zeros((len(starts), facets + 1, len(self._bias)))
-        for block, start, n in zip(C, starts, normals, strict=True):
+        C = np.zeros((len(contacts), facets + 1, len(self._bias)))
+        for block, (contact, start), n in zip(C, contacts, normals, strict=True):
+            if contact.kind == 'normal':
+                block[facets, start] = -1.0
+                continue
             first, second = _tangents(n)
             sideways = np.outer(np.cos(angles), first) + np.outer(np.sin(angles), second)
             block[:facets, start : start + 3] = sideways - inside * n
             block[facets, start : start + 3] = -n
-        bound = np.tile(np.append(np.zeros(facets), -least_normal_force), len(starts))
+        bound = np.tile(np.append(np.zeros(facets), -least_normal_force), len(contacts))
         return Level.inequality(self._columns(C.reshape(-1, len(self._bias)), 1), bound)
 
     def _columns(self, block: Array, part: int) -> Array:

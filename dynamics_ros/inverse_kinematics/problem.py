@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.constraints.kinds import CONTACT_ROWS
+from dynamics_ros.algorithms.control.constrained import HELD_ROWS
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
 from dynamics_ros.multibody.arguments import check_positive, finite_vector, per_entry
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
@@ -25,6 +25,9 @@ from .search import INSIDE, Deadline, End, Search
 Vector = NDArray[np.float64]
 
 POSTURES = ('seed', 'centre')
+
+SUPPORTS = ('point', 'surface')
+"""Kinds of contacts that a support can be."""
 
 NO_SLACK = np.zeros(6)
 
@@ -271,11 +274,9 @@ def _checked_targets(
 def _checked_supports(supports: Mapping[str, str]) -> Supports:
     """The name and the number of rows of each support, checked."""
     for name, kind in supports.items():
-        if kind not in CONTACT_ROWS:
-            raise InvalidArgumentError(
-                'supports', f'{kind!r} of {name!r}', f'{tuple(CONTACT_ROWS)}'
-            )
-    return tuple((name, CONTACT_ROWS[kind]) for name, kind in supports.items())
+        if kind not in SUPPORTS:
+            raise InvalidArgumentError('supports', f'{kind!r} of {name!r}', f'{SUPPORTS}')
+    return tuple((name, HELD_ROWS[kind]) for name, kind in supports.items())
 
 
 def _checked_slack(slack: ArrayLike) -> Vector:

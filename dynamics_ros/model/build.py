@@ -6,12 +6,13 @@ and remain as frames.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownJointError
+from dynamics_ros.errors import InvalidArgumentError, ModelError
 from dynamics_ros.spatial import Inertia, Matrix3, Transform, Vector3
 
+from .composition import with_locked
 from .description import Inertial, JointDescription, Origin, RobotDescription
 from .doubts import LOG
 from .joints import JOINT_KINDS, ONE_COORDINATE, JointKind
@@ -45,8 +46,7 @@ def build_model(
     """
     if root_joint not in ROOT_JOINTS:
         raise InvalidArgumentError('root_joint', repr(root_joint), f'one of {ROOT_JOINTS}')
-    locked = _checked_locks(description, locked_joints or {})
-    builder = _Builder(description, root_joint, locked)
+    builder = _Builder(description, root_joint)
     model = Model(
         name=description.name,
         joints=tuple(builder.joints),
@@ -62,6 +62,8 @@ def build_model(
             builder.frames[link.name].body for link in description.links if link.has_geometry
         ),
     )
+    if locked_joints:
+        model, _ = with_locked(model, locked_joints)
     if model.doubt:
         LOG.warning('%s', model.doubt)
     return model
@@ -70,20 +72,17 @@ def build_model(
 class _Builder:
     """Walks a description once and collects joints, bodies and frames."""
 
-    def __init__(
-        self, description: RobotDescription, root_joint: str, locked: Mapping[str, float]
-    ) -> None:
+    def __init__(self, description: RobotDescription, root_joint: str) -> None:
         self.joints: list[Joint] = []
         self.inertias: list[Inertia] = []
         self.body_names: list[str] = []
         self.frames: dict[str, Frame] = {}
         self.nq = 0
         self.nv = 0
-        self._locked = locked
         self._inertials = {link.name: link.inertial for link in description.links}
         self._by_name = {joint.name: joint for joint in description.joints}
         if root_joint == 'fixed':
-            self.frames[description.root] = Frame(description.root, ROOT, Transform.identity())
+            self._merge(Frame(description.root, ROOT, Transform.identity()))
         else:
             kind = JOINT_KINDS[root_joint]()
             self.nq, self.nv = kind.nq, kind.nv
@@ -109,7 +108,7 @@ class _Builder:
         q: dict[str, tuple[int, ...]] = {}
         v: dict[str, tuple[int, ...]] = {}
         for joint in description.joints:
-            if joint.type == 'fixed' or joint.mimic or joint.name in self._locked:
+            if joint.type == 'fixed' or joint.mimic:
                 continue
             kind = _kind(joint)
             q[joint.name] = tuple(range(self.nq, self.nq + kind.nq))
@@ -122,10 +121,7 @@ class _Builder:
         carrier = self.frames[joint.parent]
         origin = _transform(joint.origin)
         leader = joint.mimic.joint if joint.mimic else None
-        position = self._constant_position(joint)
-        if position is not None:
-            if joint.type != 'fixed':
-                origin = origin @ _kind(joint).transform([position])
+        if joint.type == 'fixed':
             placement = carrier.placement @ origin
             self._merge(Frame(joint.child, carrier.body, placement, joint.parent, origin))
             return
@@ -152,31 +148,21 @@ class _Builder:
             origin,
         )
 
-    def _constant_position(self, joint: JointDescription) -> float | None:
-        """The position of a fixed or locked joint, or of the follower of a locked one."""
-        if joint.type == 'fixed':
-            return 0.0
-        if joint.name in self._locked:
-            return self._locked[joint.name]
-        if joint.mimic and joint.mimic.joint in self._locked:
-            leader = self._locked[joint.mimic.joint]
-            return joint.mimic.multiplier * leader + joint.mimic.offset
-        return None
-
     def _add_body(
         self, joint: Joint, link: str, parent: str = '', origin: Transform = NOWHERE_ELSE
     ) -> None:
+        inertia = _inertia(self._inertials[link])
         self.joints.append(joint)
-        self.inertias.append(_inertia(self._inertials[link]))
+        self.inertias.append(inertia)
         self.body_names.append(link)
         body = len(self.joints) - 1
-        self.frames[link] = Frame(link, body, Transform.identity(), parent, origin)
+        self.frames[link] = Frame(link, body, Transform.identity(), parent, origin, inertia)
 
     def _merge(self, frame: Frame) -> None:
-        self.frames[frame.name] = frame
+        inertia = _inertia(self._inertials[frame.name])
+        self.frames[frame.name] = replace(frame, inertia=inertia)
         if frame.body != ROOT:
-            inertia = frame.placement.act(_inertia(self._inertials[frame.name]))
-            self.inertias[frame.body] = self.inertias[frame.body] + inertia
+            self.inertias[frame.body] = self.inertias[frame.body] + frame.placement.act(inertia)
 
 
 def _kind(joint: JointDescription) -> JointKind:
@@ -189,31 +175,3 @@ def _transform(origin: Origin) -> Transform:
 
 def _inertia(inertial: Inertial) -> Inertia:
     return Inertia(inertial.mass, Vector3(*inertial.center_of_mass), Matrix3(inertial.inertia))
-
-
-def _checked_locks(
-    description: RobotDescription, locked_joints: Mapping[str, float]
-) -> dict[str, float]:
-    if not isinstance(locked_joints, Mapping):
-        raise InvalidArgumentError(
-            'locked_joints', repr(locked_joints), 'a mapping from joint names to positions'
-        )
-    joints = {joint.name: joint for joint in description.joints}
-    locked: dict[str, float] = {}
-    for name, position in locked_joints.items():
-        if name not in joints:
-            raise UnknownJointError('locked_joints', name, joints)
-        if joints[name].type not in ONE_COORDINATE or joints[name].mimic:
-            problem = f'joint {name!r} is {joints[name].type}'
-            raise InvalidArgumentError(
-                'locked_joints', problem, 'a joint with one coordinate of its own'
-            )
-        try:
-            value = float(position)
-        except (TypeError, ValueError):
-            value = math.nan
-        if not math.isfinite(value):
-            problem = f'{name!r} at {position!r}'
-            raise InvalidArgumentError('locked_joints', problem, 'a finite position')
-        locked[name] = value
-    return locked

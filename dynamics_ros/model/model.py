@@ -22,6 +22,7 @@ ROOT = -1
 
 UNLIMITED = Limits()
 NOWHERE_ELSE = Transform.identity()
+WITHOUT_MASS = Inertia.zero()
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,7 @@ class Frame:
         placement: X_BF, its constant pose in the body frame.
         parent: the link that its joint hangs it on; '' for the root link.
         origin: its pose in that link, without what its joint moves it by.
+        inertia: of the link alone, in its frame; the body has it with that of its other links.
     """
 
     name: str
@@ -105,6 +107,7 @@ class Frame:
     placement: Transform
     parent: str = ''
     origin: Transform = NOWHERE_ELSE
+    inertia: Inertia = WITHOUT_MASS
 
 
 @dataclass(frozen=True)

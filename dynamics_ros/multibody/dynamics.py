@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,8 +12,26 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels.graph.symbols import is_symbolic
 
 from .arguments import boolean_mask, real_vectors
+from .definitions import Key
 from .external_wrenches import Wrenches, frames_and_wrenches, with_frames
 from .kernel_methods import Array, KernelMethods, kernel_method
+
+
+class HybridDerivatives(NamedTuple):
+    """Derivatives (..., nv, nv each) of what ``hybrid_dynamics`` returns.
+
+    By q they are along velocities. Columns by what is not given, an acceleration of a free joint or
+    a torque of a prescribed one, are zero.
+    """
+
+    a_dq: Array
+    a_dv: Array
+    a_da: Array
+    a_dtau: Array
+    tau_dq: Array
+    tau_dv: Array
+    tau_da: Array
+    tau_dtau: Array
 
 
 class Dynamics(KernelMethods):
@@ -132,14 +150,7 @@ class Dynamics(KernelMethods):
             SingularError: a free joint moves nothing that has mass or inertia.
             InvalidArgumentError: numbers so large that the result overflows.
         """
-        mask = boolean_mask('prescribed', prescribed, self.nv)
-        key = ('hybrid_dynamics', *(str(k) for k in np.flatnonzero(mask)))
-        if is_symbolic([a, tau]):
-            given, known = np.asarray(a), np.asarray(tau)
-        else:
-            # What is not read may be anything, NaN too.
-            given = np.where(mask, real_vectors('a', a, self.nv), 0.0)
-            known = np.where(mask, 0.0, real_vectors('tau', tau, self.nv))
+        key, given, known = self._given('hybrid_dynamics', a, tau, prescribed)
         if external_wrenches is None:
             accelerations, torques = self._run(key, q, v, given, known)
             return accelerations, torques
@@ -150,30 +161,78 @@ class Dynamics(KernelMethods):
 
     @kernel_method
     def inverse_dynamics_derivatives(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external_wrenches: Wrenches | None = None
     ) -> tuple[Array, Array, Array]:
         """dtau/dq, dtau/dv, dtau/da (..., nv, nv each) of ``inverse_dynamics`` ([Singh2022]).
 
-        Derivatives with respect to q are along velocities, so a floating base has six.
+        Derivatives with respect to q are along velocities, so a floating base has six. By a wrench
+        the derivative is minus the transposed ``jacobian(q, frame, 'local')``.
+
+        Args:
+            q, v, a, external_wrenches: as for ``inverse_dynamics``; wrenches do not change in the
+                frames that they act on.
 
         Raises:
             InvalidArgumentError: numbers so large that the result overflows.
         """
-        dq, dv, da = self._run(('inverse_dynamics_derivatives',), q, v, a)
+        if external_wrenches is None:
+            dq, dv, da = self._run(('inverse_dynamics_derivatives',), q, v, a)
+            return dq, dv, da
+        name = 'inverse_dynamics_derivatives'
+        dq, dv, da = self._under_wrenches(name, external_wrenches, q, v, a)
         return dq, dv, da
 
     @kernel_method
     def forward_dynamics_derivatives(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external_wrenches: Wrenches | None = None
     ) -> tuple[Array, Array, Array]:
         """da/dq, da/dv, da/dtau (..., nv, nv each) of ``forward_dynamics`` ([Lie] 4).
+
+        Args:
+            q, v, tau: as for ``forward_dynamics``.
+            external_wrenches: as for ``inverse_dynamics_derivatives``.
 
         Raises:
             SingularError: a joint moves nothing that has mass or inertia.
             InvalidArgumentError: numbers so large that the result overflows.
         """
-        dq, dv, dtau = self._run(('forward_dynamics_derivatives',), q, v, tau)
+        if external_wrenches is None:
+            dq, dv, dtau = self._run(('forward_dynamics_derivatives',), q, v, tau)
+            return dq, dv, dtau
+        name = 'forward_dynamics_derivatives'
+        dq, dv, dtau = self._under_wrenches(name, external_wrenches, q, v, tau)
         return dq, dv, dtau
+
+    @kernel_method
+    def hybrid_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        tau: ArrayLike,
+        prescribed: Sequence[bool] | NDArray[np.bool_],
+        external_wrenches: Wrenches | None = None,
+    ) -> HybridDerivatives:
+        """Derivatives of all accelerations and torques of ``hybrid_dynamics`` ([Lie] 4).
+
+        Args:
+            q, v, a, tau, prescribed: as for ``hybrid_dynamics``.
+            external_wrenches: as for ``inverse_dynamics_derivatives``.
+
+        Raises:
+            SingularError: a free joint moves nothing that has mass or inertia.
+            InvalidArgumentError: numbers so large that the result overflows.
+        """
+        key, given, known = self._given('hybrid_dynamics_derivatives', a, tau, prescribed)
+        if external_wrenches is None:
+            return HybridDerivatives(*self._run(key, q, v, given, known))
+        push = self.wrench_torques(q, external_wrenches)
+        found = HybridDerivatives(*self._run(key, q, v, given, known + push))
+        turned = self.wrench_torques_derivative(q, external_wrenches)
+        return found._replace(
+            a_dq=found.a_dq + found.a_dtau @ turned,
+            tau_dq=found.tau_dq + found.tau_dtau @ turned - turned,
+        )
 
     @kernel_method
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
@@ -236,6 +295,34 @@ class Dynamics(KernelMethods):
         still = np.zeros(self.nv)
         pushed = self.inverse_dynamics(q, still, still, external_wrenches)
         return np.asarray(self.gravity(q) - pushed)
+
+    def wrench_torques_derivative(self, q: ArrayLike, external_wrenches: Wrenches) -> Array:
+        """d(J^T w)/dq (..., nv, nv) along velocities of ``wrench_torques``.
+
+        Args:
+            q, external_wrenches: as for ``wrench_torques``; wrenches do not change in their frames.
+        """
+        still = np.zeros(self.nv)
+        pushed, _, _ = self.inverse_dynamics_derivatives(q, still, still, external_wrenches)
+        return np.asarray(self.inverse_dynamics_derivatives(q, still, still)[0] - pushed)
+
+    def _given(
+        self,
+        name: str,
+        a: ArrayLike,
+        tau: ArrayLike,
+        prescribed: Sequence[bool] | NDArray[np.bool_],
+    ) -> tuple[Key, Any, Any]:
+        """The kernel of hybrid dynamics for a mask, and what it reads of a and tau."""
+        mask = boolean_mask('prescribed', prescribed, self.nv)
+        key = (name, *(str(k) for k in np.flatnonzero(mask)))
+        if is_symbolic([a, tau]):
+            given, known = np.asarray(a), np.asarray(tau)
+        else:
+            # What is not read may be anything, NaN too.
+            given = np.where(mask, real_vectors('a', a, self.nv), 0.0)
+            known = np.where(mask, 0.0, real_vectors('tau', tau, self.nv))
+        return key, given, known
 
     def _under_wrenches(self, name: str, external_wrenches: Wrenches, *arrays: ArrayLike) -> Any:
         frames, wrenches = frames_and_wrenches(external_wrenches)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,6 +43,10 @@ class Folded:
     def fits(self, model: Model, other: Model) -> bool:
         """Whether kernels of one model compute the other one, with its numbers for parameters."""
         return False
+
+    def moved(self, places: Mapping[int, int]) -> Folded:
+        """The same parameters of a model whose bodies have become others; some have gone."""
+        return self
 
 
 FOLDED = Folded()
@@ -93,6 +97,11 @@ class Adjustable(Folded):
             return False
         pairs = enumerate(zip(model.inertias, other.inertias, strict=True))
         return all(a is b for i, (a, b) in pairs if i not in self.bodies)
+
+    def moved(self, places: Mapping[int, int]) -> Adjustable:
+        """The same parameters of a model whose bodies have become others; some have gone."""
+        bodies = {places[body] for body in self.bodies if body in places}
+        return Adjustable(tuple(sorted(bodies - {ROOT})))
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from typing import Any, ClassVar, TypeVar
 
@@ -11,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_ros.errors import InvalidArgumentError, printable
-from dynamics_ros.model import ROOT, Frame, Joint, Model, build_model
+from dynamics_ros.model import ROOT, Frame, Joint, Model, build_model, composition
 from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.model.xacro_file import expanded_xacro
-from dynamics_ros.spatial import Inertia, Matrix3, Vector3
+from dynamics_ros.spatial import Inertia, Matrix3, Transform, Vector3
 
-from .arguments import check_not_negative, finite_matrix, finite_vector
+from .arguments import check_not_negative, finite_matrix, finite_vector, rigid_pose
 from .dynamics import Dynamics
 from .kernel_methods import Array
 from .kernel_set import KernelSet
@@ -222,6 +223,92 @@ class RigidBodySystem(Kinematics, Dynamics):
             parameters = parameters.including(body)
         return self._remade(bare.with_added_inertia(frame, payload), bare, parameters)
 
+    def with_frame(self: _Kind, name: str, parent: str, pose: ArrayLike) -> _Kind:
+        """The robot with one more frame, such as a point of a tool.
+
+        Args:
+            name: of the new frame.
+            parent: the frame that it is fixed to.
+            pose: (4, 4) of the new frame in that one.
+
+        Raises:
+            UnknownFrameError: no such parent.
+            InvalidArgumentError: a name that is taken, or no rigid pose.
+        """
+        X = _transform(pose)
+        return self._composed(lambda model: composition.with_frame(model, name, parent, X))
+
+    def with_tool(
+        self: _Kind,
+        tool: RigidBodySystem,
+        at: str,
+        pose: ArrayLike | None = None,
+        prefix: str = '',
+    ) -> _Kind:
+        """The robot with another one fixed to one of its frames: a gripper, or a second arm.
+
+        Coordinates of the tool follow those of this robot, its frames and bodies likewise. Gravity,
+        root and payload are those of this robot; a payload of the tool is left out.
+
+        Args:
+            tool: a robot with a fixed base, whose mass counts from now on.
+            at: the frame that carries it.
+            pose: (4, 4) of its root link in that frame; None is the identity.
+            prefix: before all names of the tool, where both have the same ones.
+
+        Raises:
+            UnknownFrameError: no such frame.
+            InvalidArgumentError: a tool whose base moves, names that both have, or no rigid pose.
+        """
+        X = Transform.identity() if pose is None else _transform(pose)
+        if not isinstance(tool, RigidBodySystem):
+            raise InvalidArgumentError('tool', f'a {type(tool).__name__}', 'a robot')
+        added = tool._without_payload
+        return self._composed(lambda model: composition.with_tool(model, added, at, X, prefix))
+
+    def without(self: _Kind, *names: str) -> _Kind:
+        """The robot without some branches, each with its mass and all that hangs on it.
+
+        A payload goes with the body that carries it.
+
+        Args:
+            names: of links, or of joints that move.
+
+        Raises:
+            UnknownNameError: neither a link nor a joint that moves.
+            InvalidArgumentError: the root link, or a joint that another one follows.
+        """
+        _, places = composition.without(self.model, names)
+        return self._composed(lambda model: composition.without(model, names)[0], places)
+
+    def with_locked(self: _Kind, positions: Mapping[str, float]) -> _Kind:
+        """The robot with joints kept at a position, as by ``locked_joints`` of ``from_urdf``.
+
+        Args:
+            positions: name to position [rad or m]; joints that follow one are locked with it.
+
+        Raises:
+            UnknownJointError: no such joint.
+            InvalidArgumentError: a joint without one coordinate of its own, or no finite position.
+        """
+        _, places = composition.with_locked(self.model, positions)
+        return self._composed(lambda model: composition.with_locked(model, positions)[0], places)
+
+    def _composed(
+        self: _Kind, change: Callable[[Model], Model], places: Mapping[int, int] | None = None
+    ) -> _Kind:
+        """The robot of another model, made of that with the payload and that without alike.
+
+        Args:
+            change: makes it.
+            places: new index of each body that is left; None where all stay.
+        """
+        model, before = change(self.model), self._kernel_set.parameters
+        bare = model
+        if self._without_payload is not self.model:
+            bare = replace(model, inertias=change(self._without_payload).inertias)
+        return self._remade(model, bare, before if places is None else before.moved(places))
+
     def _remade(
         self: _Kind, model: Model, without_payload: Model, parameters: Folded | None = None
     ) -> _Kind:
@@ -258,6 +345,10 @@ class RigidBodySystem(Kinematics, Dynamics):
         kernels = self._kernel_set
         own = (type(self), self.model, kernels.backend, kernels.parameters, self._without_payload)
         return _copied, own, self._added()
+
+
+def _transform(pose: ArrayLike) -> Transform:
+    return Transform.from_array(rigid_pose('pose', pose))
 
 
 def _joint_told(joint: Joint) -> str:

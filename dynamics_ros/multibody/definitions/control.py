@@ -5,18 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dynamics_ros.algorithms.configuration import rate_map
 from dynamics_ros.algorithms.control import impedance, joint_space, task_space
-from dynamics_ros.algorithms.control.constrained import Held, constrained_forward_dynamics
+from dynamics_ros.algorithms.control.constrained import (
+    DIRECTED,
+    HELD_ROWS,
+    HELD_TOGETHER,
+    Held,
+    Places,
+    constrained_dynamics_derivatives,
+    constrained_forward_dynamics,
+)
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels.autodiff.sweeps import jacobian
 from dynamics_ros.model import Model
 
-from .definition import TORQUES, Definition, Formula, Options, Shape, Values
-
-HELD_ROWS = {'point': 3, 'surface': 6, 'position': 3, 'pose': 6}
-"""Rows of a constraint by its kind: the first two hold a frame in the world, the others to another
-frame."""
+from .definition import (
+    TORQUES,
+    Definition,
+    Formula,
+    Options,
+    Shape,
+    Values,
+    shaped,
+    square,
+)
 
 ALL_ROWS = '012345'
+
+BY = ('q', 'v', 'tau')
+"""What constrained dynamics is differentiated by."""
 
 PIVOTS = 'lengths of the orthogonalized rows of J: zero of one that depends on those before it'
 
@@ -78,24 +96,63 @@ def _constrained_forward_dynamics(model: Model, *names: str) -> Formula:
     """The options are a kind of ``HELD_ROWS`` and its frame, or its two frames, for each."""
     constraints = list(_held(model, names))
 
-    def function(q: Values, v: Values, tau: Values, points: Any) -> dict[str, Any]:
-        a, forces, pivots = constrained_forward_dynamics(model, constraints, q, v, tau, points)
+    def function(q: Values, v: Values, tau: Values, *places: Any) -> dict[str, Any]:
+        where = _places(*places)
+        a, forces, pivots = constrained_forward_dynamics(model, constraints, q, v, tau, where)
         return {'a': a, 'forces': forces, 'pivots': pivots}
 
     inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'tau': model.nv}
-    return Formula(inputs | {'points': (len(constraints), 2, 3)}, function)
+    return Formula(inputs | _inputs_of_places(constraints), function)
+
+
+def _constrained_dynamics_derivatives(model: Model, *names: str) -> Formula:
+    """The options are those of ``constrained_forward_dynamics``."""
+    constraints = list(_held(model, names))
+    count = sum(HELD_ROWS[held.kind] for held in constraints)
+
+    def function(q: Values, v: Values, a: Values, forces: Values, *places: Any) -> dict[str, Any]:
+        def differentiate(values: Values, by: Any) -> list[list[Any]]:
+            return jacobian(values, by, along=rate_map(model, q) if by is q else None)
+
+        of_a, of_forces, pivots = constrained_dynamics_derivatives(
+            model, constraints, q, v, a, forces, _places(*places), differentiate
+        )
+        return {
+            **{f'a_d{x}': square(model, rows) for x, rows in zip(BY, of_a, strict=True)},
+            **{
+                f'forces_d{x}': shaped(rows, count, model.nv)
+                for x, rows in zip(BY, of_forces, strict=True)
+            },
+            'pivots': pivots,
+        }
+
+    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'a': model.nv, 'forces': count}
+    return Formula(inputs | _inputs_of_places(constraints), function)
+
+
+def _inputs_of_places(constraints: Sequence[Held]) -> dict[str, Shape]:
+    inputs: dict[str, Shape] = {'points': (len(constraints), 2, 3)}
+    if any(held.kind in DIRECTED for held in constraints):
+        inputs['directions'] = (len(constraints), 2, 3)
+    return inputs
+
+
+def _places(points: Any, directions: Any = None) -> list[Places]:
+    if directions is None:
+        return [Places(x) for x in points]
+    return [Places(*x) for x in zip(points, directions, strict=True)]
 
 
 def _held(model: Model, names: Sequence[str]) -> Any:
     rest = list(names)
     while rest:
         kind = rest.pop(0)
-        count = 2 if kind in ('position', 'pose') else 1
+        count = 2 if kind in HELD_TOGETHER else 1
         if kind not in HELD_ROWS or len(rest) < count:
             expected = f'a kind of {tuple(HELD_ROWS)}, then its frame or its two frames'
             raise InvalidArgumentError('contacts', ':'.join(names), expected)
         frame, *others = [model.frame(rest.pop(0)) for _ in range(count)]
-        yield Held(frame, others[0] if others else None, HELD_ROWS[kind])
+        yield Held(kind, frame, others[0] if others else None)
 
 
 def _impedance_step(model: Model, frame: str) -> Formula:
@@ -121,6 +178,12 @@ def _impedance_step(model: Model, frame: str) -> Formula:
 TARGETS = {
     'target_q': 'configuration that is wanted, as q',
     'target_v': 'velocity that is wanted',
+}
+
+PLACES = {
+    'points': 'of each constraint, in its frame and in its other frame [m]',
+    'directions': 'of each constraint: a normal in root axes, or two directions of the other frame '
+    'perpendicular to the axis; only where a kind needs them',
 }
 
 CONTROL = {
@@ -191,7 +254,19 @@ CONTROL = {
         },
         Options.HELD,
         internal=True,
-        inputs={'points': 'of each constraint, in its frame and in its other frame [m]'},
+        inputs=PLACES,
+    ),
+    'constrained_dynamics_derivatives': Definition(
+        _constrained_dynamics_derivatives,
+        'derivatives of constrained_forward_dynamics along velocities, by v and by tau',
+        {
+            **{f'a_d{x}': f'da/d{x}' for x in BY},
+            **{f'forces_d{x}': f'd forces/d{x}' for x in BY},
+            'pivots': PIVOTS,
+        },
+        Options.HELD,
+        internal=True,
+        inputs={'forces': 'as constrained_forward_dynamics returns them, with a', **PLACES},
     ),
     'impedance_step': Definition(
         _impedance_step,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.jacobian import REFERENCES
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.model import Model
+from dynamics_ros.model import ROOT, Model
 from dynamics_ros.spatial import Force, Motion, Scalar
 
 Key = tuple[str, ...]
@@ -60,7 +60,8 @@ class Options(Enum):
     FRAME_AND_ROWS = ':FRAME[:ROWS]'
     """A frame, then the digits of the rows of its Jacobian that count, 0 to 5."""
     HELD = ':KIND:FRAME[:FRAME]...'
-    """Constraints: 'point' or 'surface' and a frame, 'position' or 'pose' and two frames."""
+    """Constraints: 'point', 'surface' or 'normal' and a frame; 'position', 'pose' or 'revolute' and
+    two frames."""
     OTHER = '[:OPTION...]'
     """Options that the function that makes the formula explains."""
 
@@ -125,6 +126,30 @@ def over(algorithm: Callable[..., Any], *inputs: str) -> Callable[[Model], Formu
         sizes = {'t': ()}
         shapes = {x: sizes.get(x, model.nq if x.startswith('q') else model.nv) for x in inputs}
         return Formula(shapes, lambda *values: algorithm(model, *values))
+
+    return make
+
+
+def with_wrenches(algorithm: Callable[..., Any], third: str) -> Callable[..., Formula]:
+    """The formula of an algorithm of (model, q, v, third, external); options are wrenches' frames.
+
+    The algorithm takes forces by body, each in the frame of its body.
+    """
+
+    def make(model: Model, *frames: str) -> Formula:
+        targets = [model.frame(frame) for frame in frames]
+
+        def function(q: Values, v: Values, x: Values, *wrenches: Values) -> Any:
+            external: dict[int, Force] = {}
+            for target, wrench in zip(targets, wrenches, strict=True):
+                if target.body != ROOT:
+                    force = target.placement.act(Force.of(wrench))
+                    external[target.body] = external.get(target.body, Force.zero()) + force
+            return algorithm(model, q, v, x, external)
+
+        inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, third: model.nv}
+        inputs |= {f'{WRENCH_INPUT}{i}': 6 for i in range(len(frames))}
+        return Formula(inputs, function)
 
     return make
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from dynamics_ros.algorithms.coriolis import coriolis_matrix
@@ -17,47 +16,25 @@ from dynamics_ros.algorithms.linear_algebra.solve import factorize, inverse_of
 from dynamics_ros.algorithms.mass_matrix import mass_matrix
 from dynamics_ros.algorithms.momentum import momentum_observer_terms
 from dynamics_ros.algorithms.regressor import regressor
-from dynamics_ros.model import ROOT, Model
-from dynamics_ros.spatial import Force, Scalar
+from dynamics_ros.model import Model
+from dynamics_ros.spatial import Scalar
 
 from .definition import (
     TORQUES,
-    WRENCH_INPUT,
     Definition,
     Elements,
     Formula,
     Options,
-    Shape,
     Values,
     of_bodies,
     over,
     result,
     shaped,
     square,
+    with_wrenches,
 )
 
 MATRIX = 'rows as tau, columns as v; for prismatic joints m in place of rad'
-
-
-def _with_wrenches(algorithm: Callable[..., Any], third: str) -> Callable[..., Formula]:
-    """An algorithm of (model, q, v, third, external): the options are the frames of wrenches."""
-
-    def make(model: Model, *frames: str) -> Formula:
-        targets = [model.frame(frame) for frame in frames]
-
-        def function(q: Values, v: Values, x: Values, *wrenches: Values) -> Any:
-            external: dict[int, Force] = {}
-            for target, wrench in zip(targets, wrenches, strict=True):
-                if target.body != ROOT:
-                    force = target.placement.act(Force.of(wrench))
-                    external[target.body] = external.get(target.body, Force.zero()) + force
-            return algorithm(model, q, v, x, external)
-
-        inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, third: model.nv}
-        inputs |= {f'{WRENCH_INPUT}{i}': 6 for i in range(len(frames))}
-        return Formula(inputs, function)
-
-    return make
 
 
 def _joint_wrenches(model: Model, *arguments: Any) -> Elements:
@@ -111,14 +88,14 @@ def _regressor(model: Model, q: Values, v: Values, a: Values) -> Elements:
 
 DYNAMICS = {
     'inverse_dynamics': Definition(
-        _with_wrenches(inverse_dynamics, 'a'),
+        with_wrenches(inverse_dynamics, 'a'),
         'torques of a motion: M a + C v + g - J^T wrenches',
         result(TORQUES),
         Options.WRENCHES,
         may_overflow=True,
     ),
     'joint_wrenches': Definition(
-        _with_wrenches(_joint_wrenches, 'a'),
+        with_wrenches(_joint_wrenches, 'a'),
         'what each moving body takes from its parent through its joint',
         result(
             'rows of bodies: force [N], torque [N m] about its origin, in the frame of the body'
@@ -155,7 +132,7 @@ DYNAMICS = {
         may_be_singular=True,
     ),
     'forward_dynamics': Definition(
-        _with_wrenches(forward_dynamics, 'tau'),
+        with_wrenches(forward_dynamics, 'tau'),
         'acceleration under torques: M^-1 (tau - C v - g + J^T wrenches)',
         result('an acceleration, as a'),
         Options.WRENCHES,

@@ -1,0 +1,146 @@
+"""Closed loops that stay closed while equations of motion are integrated.
+
+A constraint of accelerations alone lets rounding and the error of each step add up ([RD] eq. 3.61
+holds J a + J-dot v = 0, not the gap). Either the state is put back between steps, or the constraint
+pulls its gap together as a spring with a damper would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics_ros.errors import InfeasibleError, InvalidArgumentError
+from dynamics_ros.multibody.arguments import check_count, check_positive, finite_together
+from dynamics_ros.multibody.linear_systems import Array, apply, pseudo_inverse, transposed
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
+
+from .jacobian import constraint_jacobian
+from .kinds import Constraint
+from .solve import whitened
+
+
+class Closable(Constraint, Protocol):
+    """A constraint that tells how far it is from being met: a loop, or one of a function of q."""
+
+    def residual(self, robot: RigidBodySystem, q: Array) -> Array:
+        """f (..., rows), whose rate is J v, and ``drift`` where it depends on time."""
+
+
+@dataclass(frozen=True)
+class Stabilized:
+    """A constraint that pulls its gap together: J a + J-dot v = -2 k (J v + drift) - k^2 f.
+
+    This is Baumgarte's stabilization, critically damped: an error dies away as exp(-k t). A rate
+    much above that of the steps makes these unstable: k times the step should be below 0.5.
+
+    Attributes:
+        constraint: ``ClosedLoop`` or ``ConfigurationConstraint``.
+        rate: k [1/s].
+    """
+
+    constraint: Closable
+    rate: float
+
+    def __post_init__(self) -> None:
+        _check_closable(self.constraint)
+        check_positive('rate', self.rate)
+
+    @property
+    def rows(self) -> int:
+        """Those of the constraint."""
+        return self.constraint.rows
+
+    def jacobian(self, robot: RigidBodySystem, q: Array) -> Array:
+        """J (..., rows, nv)."""
+        return self.constraint.jacobian(robot, q)
+
+    def bias(self, robot: RigidBodySystem, q: Array, v: Array) -> Array:
+        """J-dot v + 2 k (J v + drift) + k^2 f (..., rows)."""
+        constraint, k = self.constraint, self.rate
+        rate = apply(constraint.jacobian(robot, q), v) + _drift(constraint, robot, q)
+        own = constraint.bias(robot, q, v)
+        return np.asarray(own + 2.0 * k * rate + k * k * constraint.residual(robot, q))
+
+
+def closed_state(
+    robot: RigidBodySystem,
+    q: ArrayLike,
+    v: ArrayLike,
+    constraints: Closable | Sequence[Closable],
+    tolerance: float = 1e-10,
+    max_iterations: int = 20,
+) -> tuple[Array, Array]:
+    """The configuration near q that closes all gaps, and the velocity near v that keeps them so.
+
+    Near means least kinetic energy: each Newton step is the smallest one in the metric of M.
+
+    Args:
+        robot: what is constrained.
+        q, v: (..., nq), (..., nv), of a state that is nearly closed.
+        constraints: loops, or constraints of functions of q.
+        tolerance: gap that counts as none [m or rad].
+        max_iterations: Newton steps.
+
+    Returns:
+        q (..., nq) and v (..., nv).
+
+    Raises:
+        InfeasibleError: gaps are left after so many steps.
+        SingularError: a joint moves nothing that has mass or inertia.
+    """
+    several = list(constraints) if isinstance(constraints, Sequence) else [constraints]
+    for constraint in several:
+        _check_closable(constraint)
+    check_count('max_iterations', max_iterations, 0)
+    check_positive('tolerance', tolerance)
+    q, v = finite_together(q=(q, robot.nq), v=(v, robot.nv))
+    gap = _stacked([x.residual(robot, q) for x in several])
+    for _ in range(max_iterations):
+        if np.abs(gap).max(initial=0.0) <= tolerance:
+            break
+        q = robot.integrate(q, _nearest(robot, q, several, np.zeros(robot.nv), -gap))
+        gap = _stacked([x.residual(robot, q) for x in several])
+    left = float(np.abs(gap).max(initial=0.0))
+    if not left <= tolerance:
+        raise InfeasibleError('no configuration near q closes the loops', left)
+    drift = _stacked([_drift(x, robot, q) for x in several])
+    return q, _nearest(robot, q, several, v, -drift)
+
+
+def _nearest(
+    robot: RigidBodySystem, q: Array, constraints: Sequence[Closable], v: Array, target: Array
+) -> Array:
+    """The velocity (..., nv) nearest to v, in kinetic energy, with J v = target.
+
+    What no velocity changes, as a gap across a plane mechanism, is left.
+    """
+    M = robot.mass_matrix(q)
+    J = constraint_jacobian(robot, q, list(constraints))
+    L, W = whitened(M, J)
+    missing = target - apply(J, v)
+    step = apply(transposed(pseudo_inverse(W)), missing)
+    return np.asarray(v + np.linalg.solve(transposed(L), step[..., None])[..., 0])
+
+
+def _stacked(parts: Sequence[Array]) -> Array:
+    leading = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
+    return np.concatenate(
+        [np.broadcast_to(part, leading + part.shape[-1:]) for part in parts], axis=-1
+    )
+
+
+def _drift(constraint: Closable, robot: RigidBodySystem, q: Array) -> Array:
+    """The rate of the residual at rest, of a constraint that depends on time; else zeros."""
+    drift = getattr(constraint, 'drift', None)
+    return np.zeros(constraint.rows) if drift is None else np.asarray(drift(robot, q))
+
+
+def _check_closable(constraint: object) -> None:
+    if not hasattr(constraint, 'residual'):
+        expected = 'ClosedLoop or ConfigurationConstraint, which tell a gap'
+        raise InvalidArgumentError('constraint', repr(constraint), expected)

@@ -1,0 +1,76 @@
+"""Derivatives of forward dynamics in contact ([Lie] 4, with [RD] 3.7)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics_ros.errors import InvalidArgumentError, RankDeficientError
+from dynamics_ros.multibody.external_wrenches import Wrenches
+from dynamics_ros.multibody.linear_systems import Array, rank
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
+
+from .forward_dynamics import constrained_forward_dynamics, independent, known_kinds
+from .jacobian import constraint_jacobian
+from .kinds import Constraints, constraint_list
+
+
+class ConstrainedDerivatives(NamedTuple):
+    """Derivatives of accelerations (..., nv, nv) and of forces (..., rows, nv).
+
+    By q they are along velocities, so a floating base has six.
+    """
+
+    a_dq: Array
+    a_dv: Array
+    a_dtau: Array
+    forces_dq: Array
+    forces_dv: Array
+    forces_dtau: Array
+
+
+def constrained_forward_dynamics_derivatives(
+    robot: RigidBodySystem,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    contacts: Constraints,
+    external_wrenches: Wrenches | None = None,
+) -> ConstrainedDerivatives:
+    """Derivatives of ``constrained_forward_dynamics`` by q, v and tau.
+
+    Contacts stay where they are held in their frames, normals where they are in root axes. Off
+    the constraints, where v breaks them, the derivatives are those of the same equations.
+
+    Args:
+        robot, q, v, tau, contacts: as for ``constrained_forward_dynamics``; contacts and loops.
+        external_wrenches: as for ``RigidBodySystem.inverse_dynamics_derivatives``.
+
+    Raises:
+        InvalidArgumentError: a constraint that is neither ``Contact`` nor ``ClosedLoop``.
+        RankDeficientError: rows that depend on each other, whose forces are not unique.
+    """
+    constraints = constraint_list(contacts)
+    known = known_kinds(constraints)
+    if known is None:
+        expected = 'Contact or ClosedLoop, whose derivatives are known'
+        raise InvalidArgumentError('contacts', repr(contacts), expected)
+    names, places = known
+    a, forces = constrained_forward_dynamics(robot, q, v, tau, constraints, external_wrenches)
+    kernel = robot.kernel('constrained_dynamics_derivatives', *names)
+    *matrices, pivots = kernel.call(q, v, a, forces, *places)
+    if not independent(pivots):
+        J = constraint_jacobian(robot, q, constraints)
+        advice = 'leave out the rows that repeat others'
+        raise RankDeficientError('J M^-1 J^T', int(np.min(rank(J))), J.shape[-2], advice)
+    found = ConstrainedDerivatives(*matrices)
+    if external_wrenches is None:
+        return found
+    # Wrenches push as torques would that turn with the robot.
+    turned = robot.wrench_torques_derivative(q, external_wrenches)
+    return found._replace(
+        a_dq=found.a_dq + found.a_dtau @ turned,
+        forces_dq=found.forces_dq + found.forces_dtau @ turned,
+    )

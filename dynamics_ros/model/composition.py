@@ -1,0 +1,294 @@
+"""Models made from models: frames added, robots attached, branches taken away, joints locked.
+
+Bodies keep their order and coordinates theirs; what is attached comes after what was there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from itertools import chain
+from operator import add
+
+from dynamics_ros.errors import InvalidArgumentError, UnknownJointError, UnknownNameError
+from dynamics_ros.spatial import Inertia, Transform
+
+from .joints import OneCoordinate
+from .model import ROOT, Frame, Joint, Model
+
+NOTHING_MORE = 1e-12
+"""A difference of inertias that is a smaller share of them is rounding."""
+
+Carrier = tuple[int, Transform]
+"""A body, and the pose of another one in it that has become part of it."""
+
+
+def with_frame(model: Model, name: str, parent: str, pose: Transform) -> Model:
+    """The model with one more frame.
+
+    Args:
+        model: the robot.
+        name: of the new frame.
+        parent: the frame that it is fixed to.
+        pose: its pose in that one.
+
+    Raises:
+        UnknownFrameError: no such parent.
+        InvalidArgumentError: the name is taken.
+    """
+    carrier = model.frame(parent)
+    if not isinstance(name, str) or not name:
+        raise InvalidArgumentError('name', repr(name), 'a name that is not empty')
+    if name in model.frame_indices:
+        raise InvalidArgumentError('name', f'{name!r} is taken', 'a name that no frame has')
+    frame = Frame(name, carrier.body, carrier.placement @ pose, parent, pose)
+    return replace(model, frames=(*model.frames, frame))
+
+
+def with_tool(model: Model, tool: Model, at: str, pose: Transform, prefix: str = '') -> Model:
+    """The model with another one fixed to one of its frames.
+
+    Gravity, root and name are those of the first model.
+
+    Args:
+        model: the robot.
+        tool: what is attached; its root joint is fixed.
+        at: the frame that carries it.
+        pose: of the root link of the tool in that frame.
+        prefix: before all names of the tool.
+
+    Raises:
+        UnknownFrameError: no such frame.
+        InvalidArgumentError: a tool whose base moves, or names that both have.
+    """
+    carrier = model.frame(at)
+    if tool.root_joint != 'fixed':
+        expected = "one with root_joint 'fixed', which the frame carries"
+        raise InvalidArgumentError('tool', f'its base is {tool.root_joint}', expected)
+    _check_names('links', (x.name for x in model.frames), (x.name for x in tool.frames), prefix)
+    _check_names('joints', (x.name for x in model.joints), (x.name for x in tool.joints), prefix)
+    bodies, base = len(model.joints), carrier.placement @ pose
+
+    def body(index: int) -> int:
+        return carrier.body if index == ROOT else bodies + index
+
+    def placed(index: int, placement: Transform) -> Transform:
+        return base @ placement if index == ROOT else placement
+
+    joints = [
+        replace(
+            joint,
+            name=prefix + joint.name,
+            parent=body(joint.parent),
+            placement=placed(joint.parent, joint.placement),
+            q_indices=tuple(model.nq + i for i in joint.q_indices),
+            v_indices=tuple(model.nv + i for i in joint.v_indices),
+            leader=None if joint.leader is None else prefix + joint.leader,
+        )
+        for joint in tool.joints
+    ]
+    frames = [
+        replace(
+            frame,
+            name=prefix + frame.name,
+            body=body(frame.body),
+            placement=placed(frame.body, frame.placement),
+            parent=prefix + frame.parent if frame.parent else at,
+            origin=frame.origin if frame.parent else pose,
+        )
+        for frame in tool.frames
+    ]
+    inertias = list(model.inertias)
+    if carrier.body != ROOT:
+        # The base of the tool, which did not move before.
+        inertias[carrier.body] = inertias[carrier.body] + base.act(_of_links(tool, ROOT))
+    return replace(
+        model,
+        joints=(*model.joints, *joints),
+        inertias=(*inertias, *tool.inertias),
+        body_names=(*model.body_names, *(prefix + name for name in tool.body_names)),
+        frames=(*model.frames, *frames),
+        nq=model.nq + tool.nq,
+        nv=model.nv + tool.nv,
+        with_geometry=(model.with_geometry | {body(i) for i in tool.with_geometry}),
+    )
+
+
+def without(model: Model, names: Collection[str]) -> tuple[Model, dict[int, int]]:
+    """The model without some branches, and the new index of each body that is left.
+
+    What has been added to a body beside its links, such as a payload, stays with it.
+
+    Args:
+        model: the robot.
+        names: of links, or of joints that move; each goes with all that hangs on it.
+
+    Raises:
+        UnknownNameError: neither a link nor a joint that moves.
+        InvalidArgumentError: the root link, or the leader of a joint that would stay.
+    """
+    links = dict(zip((joint.name for joint in model.joints), model.body_names, strict=True))
+    removed: set[str] = set()
+    for name in names:
+        if name not in model.frame_indices and name not in links:
+            raise UnknownNameError('names', name, {**model.frame_indices, **links})
+        removed.add(name if name in model.frame_indices else links[name])
+    children: dict[str, list[str]] = {}
+    for frame in model.frames:
+        children.setdefault(frame.parent, []).append(frame.name)
+    if not removed.isdisjoint(children['']):
+        raise InvalidArgumentError('names', 'the root link is among them', 'a branch of the robot')
+    waiting = list(removed)
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        removed.update(below)
+        waiting += below
+    kept = [i for i, name in enumerate(model.body_names) if name not in removed]
+    frames = [frame for frame in model.frames if frame.name not in removed]
+    places = {old: new for new, old in enumerate(kept)}
+    carriers = {old: (new, Transform.identity()) for old, new in places.items()}
+    lighter = {frame.body for frame in model.frames if frame.name in removed}
+    rest = replace(model, frames=tuple(frames))
+    inertias = [
+        _of_links(rest, i) + _added(model, i) if i in lighter else model.inertias[i] for i in kept
+    ]
+    return _renumbered(rest, kept, inertias, carriers), places
+
+
+def with_locked(model: Model, positions: Mapping[str, float]) -> tuple[Model, dict[int, int]]:
+    """The model with joints kept at a position, and the body that each body is then part of.
+
+    The followers of a locked joint are locked with it.
+
+    Args:
+        model: the robot.
+        positions: of joints with one coordinate of their own, by name.
+
+    Raises:
+        UnknownJointError: no such joint.
+        InvalidArgumentError: a joint that cannot be locked, or a position that is not finite.
+    """
+    locked = _checked_positions(model, positions)
+    carriers: dict[int, Carrier] = {ROOT: (ROOT, Transform.identity())}
+    inertias: list[Inertia] = []
+    kept: list[int] = []
+    turned: dict[str, Transform] = {}
+    for i, joint in enumerate(model.joints):
+        body, X = carriers[joint.parent]
+        position = locked.get(joint.leader or joint.name)
+        if position is None:
+            carriers[i] = len(kept), Transform.identity()
+            kept.append(i)
+            inertias.append(model.inertias[i])
+            continue
+        moved = joint.kind.transform([joint.multiplier * position + joint.offset])
+        turned[model.body_names[i]] = moved
+        X = X @ joint.placement @ moved
+        carriers[i] = body, X
+        if body != ROOT:
+            inertias[body] = inertias[body] + X.act(model.inertias[i])
+    frames = [
+        replace(frame, origin=frame.origin @ turned[frame.name]) if frame.name in turned else frame
+        for frame in model.frames
+    ]
+    places = {old: body for old, (body, _) in carriers.items()}
+    return _renumbered(replace(model, frames=tuple(frames)), kept, inertias, carriers), places
+
+
+def _renumbered(
+    model: Model, kept: Sequence[int], inertias: Sequence[Inertia], carriers: Mapping[int, Carrier]
+) -> Model:
+    """The model of some of its bodies, coordinates counted anew in their order.
+
+    Args:
+        model: with the frames that are left.
+        kept: indices of bodies.
+        inertias: of these.
+        carriers: of each body the one of the new model that it is part of, and its pose in it.
+    """
+    carriers = {ROOT: (ROOT, Transform.identity()), **carriers}
+    joints = [model.joints[i] for i in kept]
+    owners = sorted((x for x in joints if x.leader is None), key=lambda joint: joint.q_indices)
+    names = {joint.name for joint in owners}
+    for joint in joints:
+        if joint.leader is not None and joint.leader not in names:
+            problem = f'joint {joint.name!r} follows {joint.leader!r}, which would go'
+            raise InvalidArgumentError('names', problem, 'both of them, or neither')
+    q = dict(zip(chain(*(x.q_indices for x in owners)), range(model.nq)))
+    v = dict(zip(chain(*(x.v_indices for x in owners)), range(model.nv)))
+
+    def carried(joint: Joint) -> Joint:
+        body, X = carriers[joint.parent]
+        return replace(
+            joint,
+            parent=body,
+            placement=X @ joint.placement,
+            q_indices=tuple(q[i] for i in joint.q_indices),
+            v_indices=tuple(v[i] for i in joint.v_indices),
+        )
+
+    def placed(frame: Frame) -> Frame:
+        body, X = carriers[frame.body]
+        return replace(frame, body=body, placement=X @ frame.placement)
+
+    return replace(
+        model,
+        joints=tuple(carried(joint) for joint in joints),
+        inertias=tuple(inertias),
+        body_names=tuple(model.body_names[i] for i in kept),
+        frames=tuple(placed(frame) for frame in model.frames),
+        nq=len(q),
+        nv=len(v),
+        with_geometry=frozenset(carriers[i][0] for i in model.with_geometry if i in carriers),
+    )
+
+
+def _of_links(model: Model, body: int) -> Inertia:
+    """What the links of a body have together, in its frame."""
+    own = [frame.placement.act(frame.inertia) for frame in model.frames if frame.body == body]
+    return reduce(add, own) if own else Inertia.zero()
+
+
+def _added(model: Model, body: int) -> Inertia:
+    """What a body has beside its links, such as a payload, in its frame."""
+    whole, links = model.inertias[body].parameters(), _of_links(model, body).parameters()
+    rest = [x - y for x, y in zip(whole, links, strict=True)]
+    largest = max(map(abs, (*whole, *links)))
+    if max(map(abs, rest)) <= NOTHING_MORE * largest:
+        return Inertia.zero()
+    return Inertia.of_parameters(rest)
+
+
+def _check_names(what: str, of_model: Iterable[str], of_tool: Iterable[str], prefix: str) -> None:
+    both = sorted({prefix + name for name in of_tool}.intersection(of_model))
+    if both:
+        told = ', '.join(map(repr, both[:8])) + (', ...' if len(both) > 8 else '')
+        problem = f'both have {what} called {told}'
+        raise InvalidArgumentError('prefix', problem, 'one that makes the names of the tool others')
+
+
+def _checked_positions(model: Model, positions: Mapping[str, float]) -> dict[str, float]:
+    if not isinstance(positions, Mapping):
+        expected = 'a mapping from joint names to positions'
+        raise InvalidArgumentError('locked_joints', repr(positions), expected)
+    joints = {joint.name: joint for joint in model.joints}
+    checked: dict[str, float] = {}
+    for name, position in positions.items():
+        joint = joints.get(name)
+        if joint is None:
+            raise UnknownJointError('locked_joints', name, joints)
+        if joint.leader is not None or not isinstance(joint.kind, OneCoordinate):
+            kind = f'follows {joint.leader!r}' if joint.leader else f'is {joint.kind.name}'
+            expected = 'a joint with one coordinate of its own'
+            raise InvalidArgumentError('locked_joints', f'joint {name!r} {kind}', expected)
+        try:
+            value = float(position)
+        except (TypeError, ValueError):
+            value = math.nan
+        if not math.isfinite(value):
+            problem = f'{name!r} at {position!r}'
+            raise InvalidArgumentError('locked_joints', problem, 'a finite position')
+        checked[name] = value
+    return checked

@@ -1,0 +1,205 @@
+"""Derivatives with wrenches, of hybrid dynamics and in contact: sweeps, differences, Pinocchio."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from laws import assert_close
+from random_robots import SEEDS, random_state, robots
+from tolerances import AGAINST_PINOCCHIO, DIFFERENCE, DIFFERENCE_STEP, LAW
+
+from benchmarks.pinocchio_peer import PinocchioPeer
+from benchmarks.robots import urdf_path
+from dynamics_ros import Robot
+from dynamics_ros.constraints import (
+    ClosedLoop,
+    Contact,
+    LinearConstraint,
+    constrained_forward_dynamics,
+    support_projector,
+)
+from dynamics_ros.errors import InvalidArgumentError, RankDeficientError
+
+FEW = settings(max_examples=8, deadline=None)
+
+
+def differences(robot, function, q, *others):
+    """Central differences of a function by q, along velocities, and by each of the others."""
+
+    def columns(step):
+        pairs = [(step(h * unit), step(-h * unit)) for unit in np.eye(robot.nv)]
+        return np.stack([(ahead - behind) / (2.0 * h) for ahead, behind in pairs], axis=-1)
+
+    h = DIFFERENCE_STEP
+    yield columns(lambda dx: function(robot.integrate(q, dx), *others))
+    for i in range(len(others)):
+        before, x, after = others[:i], others[i], others[i + 1 :]
+        yield columns(lambda dx, a=before, x=x, b=after: function(q, *a, x + dx, *b))
+
+
+def wrenches_on(robot, seed):
+    rng = np.random.default_rng(seed)
+    names = {robot.frame_names[0], robot.frame_names[-1], str(rng.choice(robot.frame_names))}
+    return {name: rng.normal(size=6) for name in sorted(names)}
+
+
+@FEW
+@given(robots(), SEEDS)
+def test_inverse_dynamics_under_wrenches(robot, seed):
+    s, wrenches = random_state(robot, seed), wrenches_on(robot, seed)
+    found = robot.inverse_dynamics_derivatives(s.q, s.v, s.a, wrenches)
+    expected = differences(
+        robot, lambda q, v, a: robot.inverse_dynamics(q, v, a, wrenches), s.q, s.v, s.a
+    )
+    for ours, theirs in zip(found, expected, strict=True):
+        assert_close(ours, theirs, DIFFERENCE, 10.0)
+
+
+@FEW
+@given(robots(), SEEDS)
+def test_forward_dynamics_under_wrenches(robot, seed):
+    """da/dx = -M^-1 dtau/dx at the acceleration that the wrenches give too."""
+    s, wrenches = random_state(robot, seed), wrenches_on(robot, seed)
+    a = robot.forward_dynamics(s.q, s.v, s.tau, wrenches)
+    dq, dv, M = robot.inverse_dynamics_derivatives(s.q, s.v, a, wrenches)
+    a_dq, a_dv, a_dtau = robot.forward_dynamics_derivatives(s.q, s.v, s.tau, wrenches)
+    assert_close(M @ a_dq, -dq, LAW, 10.0)
+    assert_close(M @ a_dv, -dv, LAW, 10.0)
+    assert_close(M @ a_dtau, np.eye(robot.nv))
+    turned = robot.wrench_torques_derivative(s.q, wrenches)
+    by_q = next(differences(robot, lambda q: robot.wrench_torques(q, wrenches), s.q))
+    assert_close(turned, by_q, DIFFERENCE, 10.0)
+
+
+@pytest.mark.parametrize('under_wrenches', [False, True])
+@FEW
+@given(robots(joints=(1, 4)), SEEDS, st.randoms(use_true_random=False))
+def test_hybrid_dynamics(under_wrenches, robot, seed, random):
+    s = random_state(robot, seed)
+    wrenches = wrenches_on(robot, seed) if under_wrenches else None
+    mask = np.array([random.random() < 0.5 for _ in range(robot.nv)])
+
+    def both(*state):
+        return np.concatenate(robot.hybrid_dynamics(*state, mask, wrenches))
+
+    found = robot.hybrid_dynamics_derivatives(s.q, s.v, s.a, s.tau, mask, wrenches)
+    expected = differences(robot, both, s.q, s.v, s.a, s.tau)
+    # Accelerations of light branches are large: their differences are off by as much.
+    size = 1.0 + np.abs(both(s.q, s.v, s.a, s.tau)).max()
+    for of_a, of_tau, theirs in zip(found[:4], found[4:], expected, strict=True):
+        assert_close(np.concatenate([of_a, of_tau]), theirs, DIFFERENCE, 10.0 * size)
+    nothing, everything = np.zeros(robot.nv, bool), np.ones(robot.nv, bool)
+    free = robot.hybrid_dynamics_derivatives(s.q, s.v, s.a, s.tau, nothing)
+    for ours, theirs in zip(
+        (free.a_dq, free.a_dv, free.a_dtau), robot.forward_dynamics_derivatives(s.q, s.v, s.tau)
+    ):
+        assert_close(ours, theirs, LAW * 10, 10.0)
+    led = robot.hybrid_dynamics_derivatives(s.q, s.v, s.a, s.tau, everything)
+    for ours, theirs in zip(
+        (led.tau_dq, led.tau_dv, led.tau_da), robot.inverse_dynamics_derivatives(s.q, s.v, s.a)
+    ):
+        assert_close(ours, theirs)
+
+
+HELD = ['point', 'normal', 'surface', 'position', 'revolute', 'pose']
+
+
+FREE = Robot.from_urdf(
+    """<robot name="free"><link name="place"/><link name="body"><inertial>
+    <origin xyz="0.1 0.05 -0.1"/><mass value="1.3"/><inertia ixx="0.02" iyy="0.03" izz="0.025"
+    ixy="0.001" ixz="0" iyz="0"/></inertial></link><joint name="j" type="floating">
+    <parent link="place"/><child link="body"/></joint></robot>""",
+    backend='python',
+)
+"""A body that nothing holds: a loop to it has rows that are independent."""
+
+
+def held_by(robot, seed, kind):
+    """A constraint of a random robot, to which a free body belongs where that closes a loop."""
+    rng = np.random.default_rng(seed)
+    point, direction = (tuple(map(float, x)) for x in rng.normal(size=(2, 3)))
+    last = robot.frame_names[-1]
+    if kind in ('point', 'normal', 'surface'):
+        return robot, Contact(last, kind, point, direction)
+    both = robot.with_tool(FREE, robot.frame_names[0], prefix='free_')
+    q = random_state(both, seed).q
+    return both, ClosedLoop.closed_at(both, q, 'free_body', last, kind, point, direction)
+
+
+@pytest.mark.parametrize('kind', HELD)
+@settings(max_examples=5, deadline=None)
+@given(robots(['floating'], (1, 3)), SEEDS)
+def test_dynamics_in_contact(kind, robot, seed):
+    robot, held = held_by(robot, seed, kind)
+    s = random_state(robot, seed)
+    wrenches = wrenches_on(robot, seed) if seed % 2 else None
+
+    def both(*state):
+        return np.concatenate(constrained_forward_dynamics(robot, *state, held, wrenches))
+
+    found = robot.constrained_forward_dynamics_derivatives(s.q, s.v, s.tau, held, wrenches)
+    expected = differences(robot, both, s.q, s.v, s.tau)
+    size = 1.0 + np.abs(both(s.q, s.v, s.tau)).max()
+    for of_a, of_forces, theirs in zip(found[:3], found[3:], expected, strict=True):
+        assert_close(np.concatenate([of_a, of_forces]), theirs, DIFFERENCE, 10.0 * size)
+
+
+QUADRUPED = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
+
+
+@pytest.mark.parametrize(('kind', 'feet'), [('point', QUADRUPED), ('surface', QUADRUPED[:1])])
+def test_a_quadruped_in_contact_agrees_with_pinocchio(kind, feet):
+    """By forces too: theirs are in the axes of the root frame, as ours are."""
+    text = urdf_path('anymal').read_text()
+    robot = Robot.from_urdf(text, 'floating', backend='python')
+    peer = PinocchioPeer(text, robot)
+    contacts = [Contact(foot, kind, (0.02, 0.01, -0.03)) for foot in feet]
+    s = random_state(robot, 4)
+    v = support_projector(robot, s.q, contacts) @ s.v
+    found = robot.constrained_forward_dynamics_derivatives(s.q, v, s.tau, contacts)
+    theirs = pinocchio_derivatives(peer, contacts, s.q, v, s.tau)
+    for ours, expected in zip(found, theirs, strict=True):
+        assert_close(ours, expected, AGAINST_PINOCCHIO * 10)
+
+
+def pinocchio_derivatives(peer, contacts, q, v, tau):
+    """Derivatives of accelerations and of forces, each by q, v and tau, as Pinocchio has them."""
+    models, data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    types = {'point': pin.ContactType.CONTACT_3D, 'surface': pin.ContactType.CONTACT_6D}
+    for contact in contacts:
+        frame = peer.model.frames[peer.frame_id(contact.frame)]
+        placement = frame.placement * pin.SE3(np.eye(3), np.array(contact.point))
+        joint, reference = frame.parentJoint, pin.LOCAL_WORLD_ALIGNED
+        kind = types[contact.kind]
+        models.append(pin.RigidConstraintModel(kind, peer.model, joint, placement, reference))
+        data.append(models[-1].createData())
+    pin.initConstraintDynamics(peer.model, peer.data, models, data)
+    state = peer.configuration(q), peer.velocity(v), peer.G @ tau
+    pin.constraintDynamics(peer.model, peer.data, *state, models, data)
+    pin.computeConstraintDynamicsDerivatives(peer.model, peer.data, models, data)
+    of_a = (peer.data.ddq_dq, peer.data.ddq_dv, peer.data.ddq_dtau)
+    of_forces = (peer.data.dlambda_dq, peer.data.dlambda_dv, peer.data.dlambda_dtau)
+    return [*(peer.G.T @ x @ peer.G for x in of_a), *(x @ peer.G for x in of_forces)]
+
+
+@pytest.fixture(scope='module')
+def anymal():
+    return Robot.from_urdf(urdf_path('anymal'), 'floating', backend='python')
+
+
+def test_rows_that_repeat_others_have_no_derivatives(anymal):
+    s = random_state(anymal, 0)
+    twice = ['LF_FOOT', 'LF_FOOT']
+    with pytest.raises(RankDeficientError, match='rank 3 where 6'):
+        anymal.constrained_forward_dynamics_derivatives(s.q, 0.0 * s.v, s.tau, twice)
+
+
+def test_a_constraint_of_unknown_derivatives_is_refused(anymal):
+    s = random_state(anymal, 0)
+    with pytest.raises(InvalidArgumentError, match='ClosedLoop'):
+        anymal.constrained_forward_dynamics_derivatives(
+            s.q, s.v, s.tau, LinearConstraint.constant(np.ones((1, anymal.nv)))
+        )

@@ -1,0 +1,320 @@
+"""Revolute cuts, normal contacts, loops kept closed: identities, worked examples, random trees."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from laws import assert_close
+from random_robots import MOVING, SEEDS, random_robot, random_state
+from tolerances import DIFFERENCE, DIFFERENCE_STEP, LAW
+
+from dynamics_ros import Robot
+from dynamics_ros.constraints import (
+    ClosedLoop,
+    ConfigurationConstraint,
+    Contact,
+    LinearConstraint,
+    Stabilized,
+    closed_state,
+    constrained_forward_dynamics,
+    constraint_jacobian,
+    constraint_ranks,
+    support_projector,
+)
+from dynamics_ros.control import WholeBodyProblem
+from dynamics_ros.errors import InfeasibleError, InvalidArgumentError
+
+FEW = settings(max_examples=15, deadline=None)
+
+CRANK, COUPLER, CRANK_MASS, COUPLER_MASS, GRAVITY = 0.3, 0.8, 0.4, 0.7, 9.81
+
+
+def bar(name, length, mass):
+    """A uniform thin rod along x."""
+    inertia = mass * length**2 / 12.0
+    return (
+        f'<link name="{name}"><inertial><origin xyz="{length / 2} 0 0"/><mass value="{mass}"/>'
+        f'<inertia ixx="1e-6" iyy="{inertia}" izz="{inertia}" ixy="0" ixz="0" iyz="0"/>'
+        '</inertial></link>'
+    )
+
+
+def hinge(name, parent, child, xyz):
+    return (
+        f'<joint name="{name}" type="continuous"><parent link="{parent}"/><child link="{child}"/>'
+        f'<origin xyz="{xyz}"/><axis xyz="0 -1 0"/></joint>'
+    )
+
+
+PARALLELOGRAM = f"""<robot name="parallelogram"><link name="base"/>
+  {bar('left', CRANK, CRANK_MASS)}{bar('top', COUPLER, COUPLER_MASS)}
+  {bar('right', CRANK, CRANK_MASS)}
+  {hinge('a', 'base', 'left', '0 0 0')}{hinge('b', 'left', 'top', f'{CRANK} 0 0')}
+  {hinge('c', 'base', 'right', f'{COUPLER} 0 0')}</robot>"""
+"""Two cranks and a coupler in the plane y = 0; the joint of coupler and second crank is cut."""
+
+PIN = {'point': (COUPLER, 0.0, 0.0), 'other_point': (CRANK, 0.0, 0.0)}
+AXES = {'axis': (0.0, -1.0, 0.0), 'other_axis': (0.0, -1.0, 0.0)}
+
+LOOPS = {
+    'position': ClosedLoop('top', 'right', **PIN),
+    'revolute': ClosedLoop('top', 'right', 'revolute', **PIN, **AXES),
+}
+
+
+@pytest.fixture(scope='module')
+def linkage():
+    return Robot.from_urdf(PARALLELOGRAM)
+
+
+def folded(angle, rate=0.0):
+    """The parallelogram at an angle of its cranks above the horizontal."""
+    return np.array([angle, -angle, angle]), np.array([rate, -rate, rate])
+
+
+@pytest.mark.parametrize('kind', LOOPS)
+def test_a_parallelogram_falls_as_its_one_equation_says(linkage, kind):
+    """Cranks turn about their ends, the coupler moves without turning: one degree of freedom."""
+    inertia = 2.0 * CRANK_MASS * CRANK**2 / 3.0 + COUPLER_MASS * CRANK**2
+    weight = (CRANK_MASS + COUPLER_MASS) * GRAVITY * CRANK
+    for angle, rate in ((0.3, 0.0), (1.1, 2.0), (-0.7, -1.0)):
+        q, v = folded(angle, rate)
+        loop = LOOPS[kind]
+        assert_close(loop.gap(linkage, q), np.zeros(3 if kind == 'position' else 5))
+        assert_close(constraint_jacobian(linkage, q, loop) @ v, np.zeros(loop.rows))
+        a, _ = constrained_forward_dynamics(linkage, q, v, np.zeros(3), loop)
+        expected = -weight * np.cos(angle) / inertia
+        assert_close(a, np.array([expected, -expected, expected]))
+
+
+def loop_of(robot, seed, kind):
+    """A cut between two frames of a random tree that is closed in its random configuration."""
+    rng = np.random.default_rng(seed)
+    first, second = rng.choice(len(robot.frame_names), 2, replace=False)
+    frames = robot.frame_names[first], robot.frame_names[second]
+    point, axis = (tuple(map(float, x)) for x in rng.normal(size=(2, 3)))
+    return ClosedLoop.closed_at(robot, random_state(robot, seed).q, *frames, kind, point, axis)
+
+
+@st.composite
+def trees_with(draw, kinds):
+    robot = random_robot(draw(SEEDS), draw(st.integers(3, 6)), draw(ROOTS))
+    return robot, draw(SEEDS), draw(st.sampled_from(kinds))
+
+
+ROOTS = st.sampled_from(['fixed', 'floating', 'planar'])
+
+
+@FEW
+@given(trees_with(['position', 'revolute', 'pose']))
+def test_the_rate_of_the_gap_is_the_jacobian_and_that_of_the_jacobian_the_bias(case):
+    robot, seed, kind = case
+    loop, s, h = loop_of(robot, seed, kind), random_state(robot, seed), DIFFERENCE_STEP
+    assert_close(loop.gap(robot, s.q), np.zeros(loop.rows))
+    ahead, behind = (robot.integrate(s.q, t * s.v) for t in (h, -h))
+    J = loop.jacobian(robot, s.q)
+    gap_rate = (loop.gap(robot, ahead) - loop.gap(robot, behind)) / (2.0 * h)
+    assert_close(J @ s.v, gap_rate, DIFFERENCE)
+    J_rate = (loop.jacobian(robot, ahead) - loop.jacobian(robot, behind)) / (2.0 * h)
+    assert_close(loop.bias(robot, s.q, s.v), J_rate @ s.v, DIFFERENCE, 10.0)
+
+
+@FEW
+@given(trees_with(['normal']))
+def test_a_normal_contact_is_the_normal_row_of_a_point(case):
+    robot, seed, _ = case
+    s, rng = random_state(robot, seed), np.random.default_rng(seed)
+    n = rng.normal(size=3)
+    n /= np.linalg.norm(n)
+    frame, place = robot.frame_names[-1], tuple(map(float, rng.normal(size=3)))
+    point = Contact(frame, point=place)
+    normal = Contact(frame, 'normal', place, tuple(2.0 * n))
+    assert_close(normal.jacobian(robot, s.q), n[None] @ point.jacobian(robot, s.q))
+    assert_close(normal.bias(robot, s.q, s.v), n[None] @ point.bias(robot, s.q, s.v))
+
+
+@FEW
+@given(trees_with(['revolute', 'normal', 'position', 'point']))
+def test_the_kernel_and_the_equations_of_all_constraints_agree(case):
+    robot, seed, kind = case
+    s = random_state(robot, seed)
+    if kind in ('revolute', 'position'):
+        held = loop_of(robot, seed, kind)
+    else:
+        held = Contact(robot.frame_names[-1], kind, (0.1, 0.2, 0.3), (0.6, 0.0, 0.8))
+    by_hand = LinearConstraint(
+        held.rows, lambda q: held.jacobian(robot, q), lambda q, v: held.bias(robot, q, v)
+    )
+    v = support_projector(robot, s.q, held) @ s.v
+    a, forces = constrained_forward_dynamics(robot, s.q, v, s.tau, held)
+    expected = constrained_forward_dynamics(robot, s.q, v, s.tau, by_hand)
+    assert_close(a, expected[0], LAW * 100)
+    J = constraint_jacobian(robot, s.q, held)
+    assert_close(J.T @ forces, J.T @ expected[1], LAW * 100, 10.0)
+    assert_close(J @ a + held.bias(robot, s.q, v), np.zeros(held.rows), LAW * 100, 10.0)
+
+
+@FEW
+@given(SEEDS, SEEDS)
+def test_a_cut_joint_moves_as_the_joint_that_was_cut(one, two):
+    """A free link held by a revolute cut to a chain is that chain with the joint."""
+    chain = random_robot(one, 3, kinds=MOVING)
+    at = chain.frame_names[-1]
+    robot = Robot(chain.model, 'python')
+    free = Robot.from_urdf(FREE_LINK, backend='python')
+    hinged = robot.with_tool(Robot.from_urdf(HINGED_LINK, backend='python'), at, prefix='t_')
+    loose = robot.with_tool(free, at, prefix='t_')
+    rng = np.random.default_rng(two)
+    q, v, tau = rng.normal(size=(3, hinged.nv))
+    turn = hinged.nv - 1
+    pose = np.linalg.solve(
+        hinged.forward_kinematics(q, 't_base'), hinged.forward_kinematics(q, 't_link')
+    )
+    rotation = np.array([0.0, 0.0, np.sin(q[turn] / 2.0), np.cos(q[turn] / 2.0)])
+    q_free = np.concatenate([q[:turn], pose[:3, 3], rotation])
+    v_free = np.concatenate([v[:turn], [0.0] * 5, [v[turn]]])
+    tau_free = np.concatenate([tau[:turn], [0.0] * 5, [tau[turn]]])
+    cut = ClosedLoop.closed_at(loose, q_free, 't_link', 't_base', 'revolute', axis=(0.0, 0.0, 1.0))
+    a, _ = constrained_forward_dynamics(loose, q_free, v_free, tau_free, cut)
+    expected = hinged.forward_dynamics(q, v, tau)
+    assert_close(a[:turn], expected[:turn], LAW * 100)
+    assert_close(a[turn:], np.array([0.0] * 5 + [expected[turn]]), LAW * 100, 10.0)
+
+
+LINK = """<link name="base"/><link name="link"><inertial><origin xyz="0.1 0.05 -0.1"/>
+<mass value="1.3"/><inertia ixx="0.02" iyy="0.03" izz="0.025" ixy="0.001" ixz="0" iyz="0"/>
+</inertial></link>"""
+ENDS = '<parent link="base"/><child link="link"/><origin xyz="0 0 0"/><axis xyz="0 0 1"/>'
+FREE_LINK = f'<robot name="free">{LINK}<joint name="j" type="floating">{ENDS}</joint></robot>'
+HINGED_LINK = f'<robot name="hinged">{LINK}<joint name="j" type="continuous">{ENDS}</joint></robot>'
+
+
+def swinging(linkage, q, v, loop, seconds, step, put_back=None):
+    """The state after a while without torques, by Runge and Kutta's fourth order."""
+
+    def slope(v, q):
+        return constrained_forward_dynamics(linkage, q, v, np.zeros(3), loop)[0]
+
+    for _ in range(round(seconds / step)):
+        k1 = slope(v, q)
+        k2 = slope(v + 0.5 * step * k1, q + 0.5 * step * v)
+        k3 = slope(v + 0.5 * step * k2, q + 0.5 * step * (v + 0.5 * step * k1))
+        k4 = slope(v + step * k3, q + step * (v + 0.5 * step * k2))
+        q = q + step * v + step**2 / 6.0 * (k1 + k2 + k3)
+        v = v + step / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
+        if put_back is not None:
+            q, v = put_back(q, v)
+    return q, v
+
+
+FOUR_BAR = Robot.from_urdf(
+    PARALLELOGRAM.replace(f'xyz="{COUPLER} 0 0"/><axis', 'xyz="0.65 0 0.1"/><axis')
+)
+"""The same bars on a shorter ground link: no angle stays another's negative."""
+
+
+@pytest.fixture(scope='module')
+def swing():
+    """A four-bar linkage that swings freely: its loop, its state, its energy."""
+    loop = ClosedLoop('top', 'right', **PIN)
+    q, v = closed_state(FOUR_BAR, np.array([0.9, -0.9, 0.7]), np.zeros(3), loop)
+    return loop, q, v
+
+
+def energy(q, v):
+    return float(FOUR_BAR.kinetic_energy(q, v) + FOUR_BAR.potential_energy(q))
+
+
+def drift_of(swing, how, step=0.02):
+    """Gap [m] and change of energy [J] after ten seconds."""
+    loop, q, v = swing
+    held = Stabilized(loop, 20.0) if how == 'stabilized' else loop
+    back = (lambda q, v: closed_state(FOUR_BAR, q, v, loop)) if how == 'put back' else None
+    end = swinging(FOUR_BAR, q, v, held, 10.0, step, back)
+    return float(np.linalg.norm(loop.gap(FOUR_BAR, end[0]))), abs(energy(*end) - energy(q, v))
+
+
+@pytest.mark.slow
+def test_a_four_bar_linkage_stays_closed_for_ten_seconds(swing):
+    """Steps of 20 ms leave a gap of 16 mm; Baumgarte's term 4 um; put back, rounding."""
+    (left, _), (pulled, lost), (none, changed) = (
+        drift_of(swing, how) for how in ('left alone', 'stabilized', 'put back')
+    )
+    assert none < 1e-9
+    assert pulled < 1e-2 * left
+    assert max(lost, changed) < 1e-2 * CRANK_MASS * GRAVITY * CRANK
+
+
+def test_a_state_is_closed_by_the_least_change(swing):
+    loop, q, _ = swing
+    rng = np.random.default_rng(0)
+    off, v = q + 1e-3 * rng.normal(size=3), rng.normal(size=3)
+    closed, kept = closed_state(FOUR_BAR, off, v, loop)
+    assert np.abs(loop.gap(FOUR_BAR, closed)).max() < 1e-9
+    assert np.abs(closed - off).max() < 1e-2
+    assert_close(kept, support_projector(FOUR_BAR, closed, loop) @ v)
+    many = closed_state(FOUR_BAR, np.stack([q, off]), v, loop)[0]
+    assert_close(many[1], closed)
+
+
+def test_a_driven_constraint_is_met_with_its_velocity():
+    driven = ConfigurationConstraint(1, lambda q, t: q[0] - 0.2 - 0.5 * t, time=1.0)
+    q, v = closed_state(FOUR_BAR, np.array([0.69, -0.9, 0.7]), np.zeros(3), driven)
+    assert q[0] == pytest.approx(0.7)
+    assert v[0] == pytest.approx(0.5)
+
+
+def test_a_weld_is_closed_in_orientation_too():
+    robot = random_robot(3, 6, 'floating')
+    s = random_state(robot, 1)
+    frames = robot.frame_names[0], robot.frame_names[-1]
+    weld = ClosedLoop.closed_at(robot, s.q, *frames, 'pose', (0.1, 0.0, 0.0))
+    rank = constraint_ranks(robot, s.q, weld).total
+    off = robot.integrate(s.q, 1e-2 * s.v)
+    assert np.abs(weld.gap(robot, off)).max() > 1e-4
+    closed, v = closed_state(robot, off, s.v, weld)
+    assert np.abs(weld.gap(robot, closed)).max() < 1e-9
+    assert_close(constraint_jacobian(robot, closed, weld) @ v, np.zeros(6), LAW, 10.0)
+    assert rank == constraint_ranks(robot, closed, weld).total
+
+
+def test_a_loop_that_cannot_be_closed_is_told():
+    far = ClosedLoop('top', 'right', point=(5.0, 0.0, 0.0))
+    with pytest.raises(InfeasibleError, match='closes'):
+        closed_state(FOUR_BAR, np.zeros(3), np.zeros(3), far)
+
+
+def test_a_normal_contact_only_pushes_in_a_whole_body_problem():
+    robot = Robot.from_urdf(FREE_LINK.replace('type="floating"', 'type="fixed"'), 'floating')
+    q, still = robot.neutral(), np.zeros(6)
+    on_ground, at_ceiling = (Contact('link', 'normal', normal=(0, 0, z)) for z in (1, -1))
+    weight = robot.contact_forces(q, still, still, on_ground)[0]
+    assert weight > 1.0
+    for contact, violation in ((on_ground, 0.0), (at_ceiling, weight)):
+        problem = WholeBodyProblem(robot, q, still, [contact])
+        motion = problem.solve([problem.friction_cones(0.5)])
+        assert motion.violations[0] == pytest.approx(violation, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ('make', 'told'),
+    [
+        (lambda: Contact('x', 'normal', normal=(0.0, 0.0, 0.0)), 'length 0'),
+        (lambda: ClosedLoop('x', 'y', 'revolute', axis=(0.0, 0.0, np.nan)), 'axis'),
+        (lambda: ClosedLoop('x', 'y', 'pose', rotation=2.0 * np.eye(3)), 'rotation'),
+        (lambda: ClosedLoop('x', 'y', 'hinge'), 'revolute'),
+        (lambda: Stabilized(Contact('x'), 1.0), 'gap'),
+        (lambda: Stabilized(ClosedLoop('x', 'y'), 0.0), 'rate'),
+    ],
+)
+def test_what_is_no_constraint_is_refused_with_a_reason(make, told):
+    with pytest.raises(InvalidArgumentError, match=told):
+        make()
+
+
+def test_a_weld_without_rotation_does_not_know_when_it_is_met(linkage):
+    weld = ClosedLoop('top', 'right', 'pose')
+    with pytest.raises(InvalidArgumentError, match='closed_at'):
+        closed_state(linkage, np.zeros(3), np.zeros(3), weld)

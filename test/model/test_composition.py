@@ -1,0 +1,278 @@
+"""Robots made from robots: what a description written by hand, or Pinocchio, makes of the same."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from laws import assert_close
+from random_robots import MOVING, SEEDS, random_robot, random_state, random_urdf
+from tolerances import AGAINST_PINOCCHIO
+
+from benchmarks.pinocchio_peer import PinocchioPeer
+from benchmarks.robots import urdf_path
+from dynamics_ros import Robot
+from dynamics_ros.errors import (
+    InvalidArgumentError,
+    UnknownFrameError,
+    UnknownJointError,
+    UnknownNameError,
+)
+
+FEW = settings(max_examples=25, deadline=None)
+ROOTS = st.sampled_from(['fixed', 'floating', 'planar'])
+
+
+def pose(xyz, rpy=(0.0, 0.0, 0.0)):
+    placement = np.eye(4)
+    placement[:3, :3] = pin.rpy.rpyToMatrix(*map(float, rpy))
+    placement[:3, 3] = xyz
+    return placement
+
+
+def read(text, root='fixed', **options):
+    return Robot.from_urdf(text, root, backend='python', **options)
+
+
+def renamed(text, prefix):
+    """A random description with a prefix before all names."""
+    return re.sub(r'"((?:link|joint)_\d+)"', rf'"{prefix}\1"', text)
+
+
+def inner(text):
+    """What stands between the tags of the robot."""
+    return re.fullmatch(r'<robot name="\w+">(.*)</robot>', text)[1]
+
+
+def by_name(robot, other, q):
+    """The coordinates of a robot with those of another one of the same joints."""
+    moved = np.array(q)
+    base = robot.nq - len(robot.joint_names)
+    for i, name in enumerate(robot.joint_names):
+        moved[base + i] = q[other.joint_q_indices[name]]
+    return moved
+
+
+def assert_same(ours, expected, seed):
+    """All masses, poses, torques and matrices of two robots that may order joints otherwise."""
+    s = random_state(expected, seed)
+    q = by_name(ours, expected, s.q)
+    base = ours.nv - len(ours.joint_names)
+    order = [*range(base), *(expected.joint_v_indices[name] for name in ours.joint_names)]
+    assert set(ours.frame_names) == set(expected.frame_names)
+    assert sorted(ours.body_names) == sorted(expected.body_names)
+    assert ours.total_mass == pytest.approx(expected.total_mass)
+    for frame in expected.frame_names:
+        assert_close(ours.forward_kinematics(q, frame), expected.forward_kinematics(s.q, frame))
+        assert ours.model.frame(frame).parent == expected.model.frame(frame).parent
+        mine, theirs = (x.model.frame(frame).origin.array() for x in (ours, expected))
+        assert_close(mine, theirs)
+    M = expected.mass_matrix(s.q)
+    assert_close(ours.mass_matrix(q), M[np.ix_(order, order)])
+    tau = expected.inverse_dynamics(s.q, s.v, s.a)
+    assert_close(ours.inverse_dynamics(q, s.v[order], s.a[order]), tau[order])
+    np.testing.assert_array_equal(ours.lower_limits, expected.lower_limits[_after(order, base)])
+
+
+def _after(order, base):
+    return [k - base for k in order[base:]]
+
+
+@FEW
+@given(SEEDS, SEEDS, ROOTS, st.integers(1, 4), st.integers(1, 4))
+def test_a_robot_with_a_tool_is_the_description_of_both(one, two, root, size, tool_size):
+    robot, tool = read(random_urdf(one, size), root), read(random_urdf(two, tool_size))
+    rng = np.random.default_rng(one)
+    at = str(rng.choice(robot.frame_names))
+    xyz, rpy = rng.normal(size=(2, 3))
+    joint = (
+        f'<joint name="flange" type="fixed"><parent link="{at}"/><child link="tool_link_0"/>'
+        f'<origin xyz="{" ".join(map(repr, map(float, xyz)))}" '
+        f'rpy="{" ".join(map(repr, map(float, rpy)))}"/></joint>'
+    )
+    both = inner(random_urdf(one, size)) + inner(renamed(random_urdf(two, tool_size), 'tool_'))
+    expected = read(f'<robot name="both">{both}{joint}</robot>', root)
+    ours = robot.with_tool(tool, at, pose(xyz, rpy), 'tool_')
+    assert ours.joint_names == (
+        *robot.joint_names,
+        *('tool_' + name for name in tool.joint_names),
+    )
+    assert_same(ours, expected, two)
+
+
+@FEW
+@given(SEEDS, SEEDS, st.integers(1, 4))
+def test_pinocchio_appends_a_model_likewise(one, two, size):
+    """Without mimic joints, of which its appendModel knows nothing."""
+    kinds = (*MOVING, 'fixed')
+    texts = random_urdf(one, 4, kinds), renamed(random_urdf(two, size, kinds), 'tool_')
+    robot, tool = read(texts[0], 'floating'), read(texts[1])
+    at = robot.frame_names[one % len(robot.frame_names)]
+    first, second = (
+        pin.buildModelFromXML(texts[0], pin.JointModelFreeFlyer()),
+        pin.buildModelFromXML(texts[1]),
+    )
+    X = pose(*np.random.default_rng(two).normal(size=(2, 3)))
+    joined = pin.appendModel(first, second, first.getFrameId(at), pin.SE3(X))
+    ours = robot.with_tool(tool, at, X)
+    peer = PinocchioPeer(texts[0], ours, model=joined)
+    s = random_state(ours, one)
+    assert_close(ours.mass_matrix(s.q), peer.mass_matrix(s.q), AGAINST_PINOCCHIO)
+    assert_close(ours.gravity(s.q), peer.gravity(s.q), AGAINST_PINOCCHIO)
+    for frame in tool.frame_names:
+        placement = ours.forward_kinematics(s.q, frame)
+        assert_close(placement, peer.forward_kinematics(s.q, frame), AGAINST_PINOCCHIO)
+
+
+@FEW
+@given(SEEDS, ROOTS, st.integers(2, 6))
+def test_a_branch_that_is_taken_away_was_never_described(seed, root, size):
+    text = random_urdf(seed, size, (*MOVING, 'fixed'))
+    robot = read(text, root)
+    name = f'link_{1 + seed % size}'
+    gone, before = {name}, set()
+    joints = re.findall(r'<joint .*?</joint>', text)
+    ends = {x: re.findall(r'link="(\w+)"', x) for x in joints}
+    while gone != before:
+        before = set(gone)
+        gone |= {child for parent, child in ends.values() if parent in gone}
+    rest = text
+    for joint, (_, child) in ends.items():
+        if child in gone:
+            rest = rest.replace(joint, '')
+    for link in gone:
+        rest = re.sub(rf'<link name="{link}"/>|<link name="{link}">.*?</link>', '', rest)
+    assert_same(robot.without(name), read(rest, root), seed)
+
+
+@FEW
+@given(SEEDS, ROOTS, st.integers(1, 6))
+def test_locked_joints_are_constants(seed, root, size):
+    robot = random_robot(seed, size, root)
+    s = random_state(robot, seed)
+    names = robot.joint_names[:: 1 + seed % 2]
+    locked = robot.with_locked({name: s.q[robot.joint_q_indices[name]] for name in names})
+    free = [i for i in range(robot.nv) if i not in [robot.joint_v_indices[x] for x in names]]
+    q = np.delete(s.q, [robot.joint_q_indices[x] for x in names])
+    assert locked.joint_names == tuple(x for x in robot.joint_names if x not in names)
+    for frame in robot.frame_names:
+        expected = robot.forward_kinematics(s.q, frame)
+        assert_close(locked.forward_kinematics(q, frame), expected)
+    assert_close(locked.mass_matrix(q), robot.mass_matrix(s.q)[np.ix_(free, free)])
+    v, a = (np.where(np.isin(np.arange(robot.nv), free), x, 0.0) for x in (s.v, s.a))
+    tau = robot.inverse_dynamics(s.q, v, a)
+    assert_close(locked.inverse_dynamics(q, v[free], a[free]), tau[free])
+
+
+def test_a_frame_is_where_it_was_put_and_weighs_nothing():
+    robot = random_robot(3, 4, 'floating')
+    X = pose((0.1, -0.2, 0.3), (0.5, -1.0, 2.0))
+    marked = robot.with_frame('tip', 'link_4', X)
+    s = random_state(robot, 0)
+    expected = robot.forward_kinematics(s.q, 'link_4') @ X
+    assert_close(marked.forward_kinematics(s.q, 'tip'), expected)
+    assert marked.total_mass == robot.total_mass
+    tau = marked.inverse_dynamics(s.q, s.v, s.a)
+    np.testing.assert_array_equal(tau, robot.inverse_dynamics(s.q, s.v, s.a))
+    assert marked.without('tip').frame_names == robot.frame_names
+
+
+def test_two_arms_stand_on_one_root():
+    """A worked example: what one arm does, the other feels nothing of."""
+    arm = random_robot(5, 4)
+    both = arm.with_tool(arm, 'link_0', pose((0.0, 1.0, 0.0)), 'right_')
+    s = random_state(both, 1)
+    n = arm.nv
+    M = both.mass_matrix(s.q)
+    assert not M[:n, n:].any()
+    assert_close(M[:n, :n], arm.mass_matrix(s.q[:n]))
+    assert_close(M[n:, n:], arm.mass_matrix(s.q[n:]))
+
+
+def test_what_was_attached_can_be_taken_away():
+    robot, tool = random_robot(7, 4, 'floating'), random_robot(8, 3)
+    at = robot.frame_names[-1]
+    back = robot.with_tool(tool, at, pose((0.1, 0.2, 0.3)), 'tool_').without('tool_link_0')
+    assert_same(back, robot, 0)
+
+
+def test_the_payload_stays_and_that_of_the_tool_does_not():
+    robot, tool = random_robot(9, 3), random_robot(10, 2)
+    last = robot.body_names[-1]
+    loaded = robot.with_payload(last, 2.0, (0.1, 0.0, 0.0))
+    both = loaded.with_tool(tool.with_payload(tool.frame_names[-1], 1.0), last, prefix='tool_')
+    bare = robot.with_tool(tool, last, prefix='tool_')
+    assert both.total_mass == pytest.approx(bare.total_mass + 2.0)
+    assert both.with_payload(None).total_mass == pytest.approx(bare.total_mass)
+    lighter = both.without('tool_link_0')
+    assert lighter.total_mass == pytest.approx(loaded.total_mass)
+    s = random_state(robot, 2)
+    assert_close(lighter.mass_matrix(s.q), loaded.mass_matrix(s.q))
+
+
+def test_an_adjustable_robot_stays_adjustable():
+    robot = random_robot(11, 4, kinds=MOVING).adjustable('link_1', 'link_4')
+    shorter = robot.without('link_3')
+    locked = robot.with_locked({'joint_1': 0.3})
+    for changed in (shorter, locked, robot.with_tool(random_robot(12, 2), 'link_1', prefix='t_')):
+        moon = changed.with_gravity((0.0, 0.0, -1.62))
+        assert moon.shares_kernels_with(changed)
+        q = random_state(changed, 0).q
+        assert_close(moon.gravity(q), changed.gravity(q) * (1.62 / 9.81))
+
+
+def test_a_subclass_keeps_what_it_has_added():
+    class Named(Robot):
+        def __init__(self, model, owner):
+            super().__init__(model, 'python')
+            self.owner = owner
+
+    robot = Named(random_robot(1, 3).model, 'us')
+    changed = robot.with_frame('tip', 'link_1', np.eye(4)).with_locked({})
+    assert isinstance(changed, Named)
+    assert changed.owner == 'us'
+
+
+def test_panda_without_its_fingers_is_lighter_by_their_mass():
+    panda = Robot.from_urdf(urdf_path('panda'), backend='python')
+    arm = panda.without('panda_leftfinger', 'panda_finger_joint2')
+    assert arm.joint_names == panda.joint_names[:7]
+    fingers = [panda.model.frame(f'panda_{side}finger').inertia.mass for side in ('left', 'right')]
+    assert arm.total_mass == pytest.approx(panda.total_mass - sum(fingers))
+
+
+@pytest.mark.parametrize(
+    ('change', 'error', 'told'),
+    [
+        (lambda r: r.with_frame('link_1', 'link_0', np.eye(4)), InvalidArgumentError, 'taken'),
+        (lambda r: r.with_frame('', 'link_0', np.eye(4)), InvalidArgumentError, 'empty'),
+        (lambda r: r.with_frame('x', 'nose', np.eye(4)), UnknownFrameError, 'nose'),
+        (lambda r: r.with_frame('x', 'link_0', 2 * np.eye(4)), InvalidArgumentError, 'rigid pose'),
+        (lambda r: r.with_tool(r, 'link_1'), InvalidArgumentError, "links called 'link_0'"),
+        (lambda r: r.with_tool(r, 'nose', prefix='x'), UnknownFrameError, 'nose'),
+        (lambda r: r.with_tool('gripper.urdf', 'link_1'), InvalidArgumentError, 'a robot'),
+        (
+            lambda r: r.with_tool(random_robot(2, 2, 'floating'), 'link_1', prefix='x'),
+            InvalidArgumentError,
+            'floating',
+        ),
+        (lambda r: r.without('nose'), UnknownNameError, 'nose'),
+        (lambda r: r.without('link_0'), InvalidArgumentError, 'root link'),
+        (lambda r: r.with_locked({'nose': 0.0}), UnknownJointError, 'nose'),
+        (lambda r: r.with_locked({'joint_1': np.nan}), InvalidArgumentError, 'finite'),
+        (lambda r: r.with_locked(['joint_1']), InvalidArgumentError, 'mapping'),
+    ],
+)
+def test_what_makes_no_robot_is_refused_with_a_reason(change, error, told):
+    with pytest.raises(error, match=told):
+        change(random_robot(2, 4, kinds=MOVING))
+
+
+def test_a_leader_does_not_go_without_its_follower():
+    panda = Robot.from_urdf(urdf_path('panda'), backend='python')
+    with pytest.raises(InvalidArgumentError, match="'panda_finger_joint2' follows"):
+        panda.without('panda_finger_joint1')
