@@ -13,6 +13,7 @@ from benchmarks import (
     estimation_contacts,
     estimation_cost,
     estimation_feet,
+    estimation_observers,
     estimation_payload,
 )
 from benchmarks.records import Record
@@ -20,6 +21,7 @@ from benchmarks.records import Record
 PARTS: tuple[Callable[[argparse.Namespace], Iterator[Record]], ...] = (
     estimation_arms.run,
     estimation_contacts.run,
+    estimation_observers.run,
     estimation_payload.run,
     estimation_feet.run,
     estimation_cost.run,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from benchmarks import identification_recordings
+from benchmarks import identification_estimates, identification_recordings
 from benchmarks.identification_arms import SUITE, described_arm, figure
 from benchmarks.identification_simulated import chosen, cost, coverage, payload, poor_motion
 from benchmarks.records import Goal, Record
@@ -56,6 +56,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
     'payload': payload,
     'excitation': excitation,
     'coverage': coverage,
+    'estimates': identification_estimates.run,
     'cost': cost,
 }
 

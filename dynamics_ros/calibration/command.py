@@ -21,6 +21,7 @@ from dynamics_ros.identification import (
     identify_drive_gains,
     identify_with_payload,
 )
+from dynamics_ros.identification.uncertainty import Learned, learn
 from dynamics_ros.multibody.rigid_body_system import DEFAULT_GRAVITY
 
 from .description import calibrated_description
@@ -70,21 +71,22 @@ def _calibrate(arguments: list[str]) -> None:
     if options.split is not None:
         test += [samples.between(options.split, 1.0) for samples in train]
         train = [samples.between(0.0, options.split) for samples in train]
-    identified, compared = _identified(subject, train, options)
+    identified, compared, free = _identified(subject, train, options)
     tested = Evaluation.joined([identified.evaluate(s) for s in test]) if test else None
-    sentences = [*subject.assumed, *identified.findings]
+    learned = learn(identified, free)
+    sentences = [*subject.assumed, *identified.findings, *learned.findings]
     for path, text in (
         (options.output, lambda: calibrated_description(subject.text, identified)),
-        (options.parameters, lambda: node_parameters(identified)),
+        (options.parameters, lambda: node_parameters(identified, learned)),
         (options.report, lambda: report(identified, tested, sentences)),
     ):
         if path is not None:
             path.write_text(text())
-    result = as_json(subject, identified, tested)
+    result = as_json(subject, identified, learned, tested)
     if compared is not None:
         result.update(compared.as_json())
     result['seconds'] = round(time.perf_counter() - started, 3)
-    print(told(subject, identified, tested))
+    print(told(sentences, identified, tested))
     if compared is not None:
         print(compared.told())
     if options.json:
@@ -93,18 +95,18 @@ def _calibrate(arguments: list[str]) -> None:
 
 def _identified(
     subject: Subject, train: list[JointSamples], options: argparse.Namespace
-) -> tuple[Identified, ToldPayload | ToldGains | None]:
-    """The robot, and what recordings with and without a load tell, where that is asked for."""
+) -> tuple[Identified, ToldPayload | ToldGains | None, list[JointSamples]]:
+    """The robot, what runs with and without a load tell of it, and those without."""
     if options.load is not None:
         empty, loaded = _runs(train, '--load')
         identified, payload = identify_with_payload(subject.robot, empty, loaded, options.load)
-        return identified, ToldPayload(payload)
+        return identified, ToldPayload(payload), loaded if payload.swapped else empty
     if options.drive_gains is not None:
         empty, loaded = _runs(train, '--drive-gains')
         load = _known_load(options.drive_gains)
         identified, gains = identify_drive_gains(subject.robot, empty, loaded, load)
-        return identified, ToldGains(gains, identified.robot.joint_names)
-    return identify(subject.robot, train), None
+        return identified, ToldGains(gains, identified.robot.joint_names), empty
+    return identify(subject.robot, train), None, train
 
 
 def _plan(arguments: list[str]) -> None:
@@ -127,7 +129,9 @@ def _plan(arguments: list[str]) -> None:
     print(plan(options, dict(_positions(options.lock))))
 
 
-def as_json(subject: Subject, identified: Identified, tested: Evaluation | None) -> dict[str, Any]:
+def as_json(
+    subject: Subject, identified: Identified, learned: Learned, tested: Evaluation | None
+) -> dict[str, Any]:
     """What ``--json`` prints, without the time it took."""
     filtering, fit = identified.maker.filtering, identified.fit
     model = identified.effort_model
@@ -157,17 +161,18 @@ def as_json(subject: Subject, identified: Identified, tested: Evaluation | None)
             'velocity_noise': identified.velocity_noise.tolist(),
             'model_error': identified.model_error.tolist(),
         },
+        'unexplained': {name: value.tolist() for name, value in vars(learned.unexplained).items()},
         'consistent': identified.consistent,
         'prior_weight': fit.prior_weight,
         'cutoff_hz': filtering.narrow,
-        'findings': [*subject.assumed, *identified.findings],
+        'findings': [*subject.assumed, *identified.findings, *learned.findings],
         'not_identifiable': list(identified.missing),
     }
 
 
-def told(subject: Subject, identified: Identified, tested: Evaluation | None) -> str:
+def told(sentences: list[str], identified: Identified, tested: Evaluation | None) -> str:
     """The result for a person."""
-    lines = [*subject.assumed, *identified.findings]
+    lines = [*sentences]
     lines.append(
         f'{"joint":24} {"left over":>10} {"":>7} '
         + (f'{"on the test":>12} {"":>7} ' if tested else '')

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import yaml
 from numpy.typing import NDArray
 
 from dynamics_ros.identification import Identified
+from dynamics_ros.identification.uncertainty import Learned
 
 HEADER = """\
 # What calibrate_robot found; for contact_node, with the description that it wrote beside:
@@ -15,20 +18,37 @@ HEADER = """\
 """
 
 
-def node_parameters(identified: Identified) -> str:
-    """The YAML text."""
+FALSE_ALARMS = 1.0
+"""An hour, in free motion."""
+
+
+def node_parameters(identified: Identified, learned: Learned) -> str:
+    """The YAML text.
+
+    Args:
+        identified: the robot.
+        learned: what it leaves unexplained, from ``identification.uncertainty.learn``.
+    """
+    content = {'/**/contact_node': {'ros__parameters': parameter_values(identified, learned)}}
+    header = HEADER.format(joints=', '.join(identified.robot.joint_names))
+    return header + yaml.safe_dump(content, sort_keys=False, default_flow_style=None)
+
+
+def parameter_values(identified: Identified, learned: Learned) -> dict[str, dict[str, Any]]:
+    """Values of the parameters of contact_node, in groups."""
     model, digits = identified.effort_model, _rounded
+    unexplained = learned.unexplained
     coulomb = digits(model.coulomb)
     # Rounded apart, their sum could become negative.
     stribeck = np.maximum(digits(model.stribeck), -np.array(coulomb)).tolist()
-    parameters = {
+    return {
         'effort': {
             'scale': digits(model.scale),
             'offset': digits(model.offset),
             'rotor_inertia': digits(model.rotor_inertia),
             'noise': digits(identified.effort_noise),
             'velocity_noise': digits(identified.velocity_noise),
-            'model_error': digits(np.maximum(identified.model_error, 1e-4)),
+            'model_error': digits(np.maximum(unexplained.constant, 1e-4)),
         },
         'friction': {
             'viscous': digits(model.viscous),
@@ -37,10 +57,12 @@ def node_parameters(identified: Identified) -> str:
             'stribeck': stribeck,
             'stribeck_velocity': float(model.stribeck_velocity),
         },
+        'unexplained': {
+            name: digits(getattr(unexplained, name))
+            for name in ('speed', 'load', 'reversal', 'standing', 'tail')
+        },
+        'thresholds': {'false_alarms_per_hour': FALSE_ALARMS},
     }
-    content = {'/**/contact_node': {'ros__parameters': parameters}}
-    header = HEADER.format(joints=', '.join(identified.robot.joint_names))
-    return header + yaml.safe_dump(content, sort_keys=False, default_flow_style=None)
 
 
 def _rounded(values: NDArray[np.float64]) -> list[float]:

@@ -12,10 +12,9 @@ from .effort_check import EffortCheck, EffortReport, EffortVerdict
 from .effort_model import EffortModel
 from .effort_watch import EffortWatch
 from .gravity_filter import GravityFilter
+from .kalman_observer import OBSERVERS, KalmanObserver
 from .legged import FootContactEstimator, FootContacts
-from .noise import NoiseGains
 from .observers import (
-    OBSERVERS,
     InverseDynamicsObserver,
     MomentumObserver,
     ObserverEvent,
@@ -24,8 +23,9 @@ from .observers import (
     TorqueObserver,
 )
 from .payload_identification import NotIdentifiableError, PayloadEstimate, PayloadIdentifier
-from .residual_watch import ResidualWatch
 from .tare import Tare, TareResult
+from .uncertainty.noise import NoiseGains
+from .uncertainty.residual_watch import ResidualWatch
 from .wrench import WrenchEstimate, WrenchEstimator
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     'FootContacts',
     'GravityFilter',
     'InverseDynamicsObserver',
+    'KalmanObserver',
     'MomentumObserver',
     'NoiseGains',
     'NotIdentifiableError',

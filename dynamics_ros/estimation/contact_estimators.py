@@ -14,11 +14,18 @@ from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from .contact.detector import ContactDetector
 from .contact_settings import ContactSettings, EffortSettings, FrictionSettings
 from .effort_model import EffortModel
+from .kalman_observer import OBSERVERS, KalmanObserver
 from .legged import FootContactEstimator
-from .observers import OBSERVERS, TorqueObserver
+from .observers import TorqueObserver
 from .samples.robot_state import RobotState
 from .samples.sample_filter import SampleFilter
-from .thresholds import by_effort_limit, external_torque_noise, largest_momentum_noise
+from .uncertainty.thresholds import (
+    by_effort_limit,
+    external_torque_noise,
+    largest_momentum_noise,
+    sigmas_for_rate,
+)
+from .uncertainty.unexplained import Unexplained, UnexplainedTorque
 from .wrench import WrenchEstimator
 
 if TYPE_CHECKING:
@@ -91,13 +98,44 @@ class Thresholds:
 def thresholds_of(robot: Robot, values: ContactSettings, scatter: Array) -> tuple[Array, Array]:
     """(nv) of contact and of collision, for external torques that scatter so without contact."""
     given = values.thresholds
-    contact = given.sigmas * scatter
+    contact = contact_sigmas(robot, values) * scatter
     if given.contact:
         contact = per_velocity(robot, given.contact, 'thresholds.contact')
     collision = _or_share(robot, given.collision, 'thresholds.collision', COLLISION)
     if not given.collision:
         collision = np.maximum(collision, 2.0 * contact)
     return contact, collision
+
+
+def contact_sigmas(robot: Robot, values: ContactSettings) -> Array:
+    """(nv) standard deviations that are a contact."""
+    given = values.thresholds
+    sigmas = given.sigmas
+    if given.false_alarms_per_hour:
+        gain = per_velocity(robot, values.observer.gain, 'observer.gain')
+        sigmas = sigmas_for_rate(given.false_alarms_per_hour, gain)
+    tail = per_velocity(robot, values.unexplained.tail or (1.0,), 'unexplained.tail')
+    return sigmas * tail
+
+
+def is_calibrated(values: ContactSettings) -> bool:
+    """Whether it is known what the model leaves unexplained in motion."""
+    given = values.unexplained
+    return any((given.speed, given.load, given.reversal, given.standing))
+
+
+def unexplained(robot: Robot, values: ContactSettings) -> UnexplainedTorque | None:
+    """What the model leaves over in motion; None where nobody has found out."""
+    if not is_calibrated(values):
+        return None
+    names = 'speed', 'load', 'reversal', 'standing', 'tail'
+    rows = {
+        name: per_velocity(
+            robot, getattr(values.unexplained, name) or (0.0,), f'unexplained.{name}', base=0.0
+        )
+        for name in names
+    }
+    return UnexplainedTorque(robot, Unexplained(constant=np.zeros(robot.nv), **rows))
 
 
 def thresholds(robot: Robot, values: ContactSettings) -> Thresholds:
@@ -108,6 +146,14 @@ def thresholds(robot: Robot, values: ContactSettings) -> Thresholds:
 
 def observer(robot: Robot, values: ContactSettings, kind: str) -> TorqueObserver:
     """An observer of a kind."""
+    noise = {}
+    if kind == KalmanObserver.kind:
+        noise = {
+            'effort_noise': per_velocity(robot, values.effort.noise, 'effort.noise'),
+            'velocity_noise': per_velocity(
+                robot, values.effort.velocity_noise, 'effort.velocity_noise'
+            ),
+        }
     return OBSERVERS[kind](
         robot,
         per_velocity(robot, values.observer.gain, 'observer.gain'),
@@ -115,6 +161,7 @@ def observer(robot: Robot, values: ContactSettings, kind: str) -> TorqueObserver
         max_gap=values.observer.max_gap,
         effort_sampling=values.effort.sampling,
         transition_time=values.observer.transition_time,
+        **noise,
     )
 
 
@@ -166,7 +213,11 @@ def detector(robot: Robot, values: ContactSettings) -> ContactDetector:
     return ContactDetector(
         robot,
         *thresholds_of(robot, values, model_error),
-        velocity_term=_or_share(robot, given.velocity, 'thresholds.velocity', MOTION_ERROR),
+        velocity_term=(
+            np.zeros(robot.nv)
+            if is_calibrated(values) and not given.velocity
+            else _or_share(robot, given.velocity, 'thresholds.velocity', MOTION_ERROR)
+        ),
         acceleration_term=per_velocity(robot, given.acceleration, 'thresholds.acceleration'),
         debounce=given.debounce,
         release=given.release,

@@ -15,10 +15,10 @@ from .effort_check import EffortCheck
 from .effort_watch import EffortWatch
 from .legged import FootContacts
 from .observers import IGNORED, ObserverEvent, StaticObserver, TorqueObserver
-from .residual_watch import ResidualWatch
 from .samples.lateness import Lateness
 from .samples.robot_state import RobotState
 from .tare import Tare
+from .uncertainty.residual_watch import ResidualWatch
 from .wrench import WrenchEstimate, moving
 
 if TYPE_CHECKING:
@@ -46,10 +46,12 @@ class ExternalTorques(NamedTuple):
     Attributes:
         values: (nv) after taring.
         report: whether that is a contact.
+        deviation: (nv) of the values without contact at this state, where a calibration tells.
     """
 
     values: Array
     report: ContactReport
+    deviation: Array | None = None
 
 
 class ContactPipeline:
@@ -66,6 +68,7 @@ class ContactPipeline:
         judged: the state that the last estimate is of: the newest, unless that is in doubt.
         effort_watch: whether efforts are told at all, at every state.
         effort_check: whether efforts look like what they are configured to be.
+        unexplained: what the model leaves over at each state; None without a calibration.
         residuals: whether external torques in motion are as small as is stated.
         distrusted: contact frames that are moved by joints of which they are not.
         silence: why nothing came of the last state; empty when something did.
@@ -91,6 +94,7 @@ class ContactPipeline:
         self._estimator = estimators.wrench_estimator(robot, values, self.frames)
         self.axes = self._estimator.axes
         self.detector = estimators.detector(robot, values)
+        self.unexplained = estimators.unexplained(robot, values)
         self.feet = estimators.feet(robot, values)
         self.effort_check = EffortCheck(
             robot, self.observer.effort_model, max_velocity=values.tare.max_velocity
@@ -180,17 +184,34 @@ class ContactPipeline:
             if self._started[1]:
                 self._measure_interval(stamp)
             self.tare.add_finite(stamp, raw, v)
-            if not state.stale and observer.kind != StaticObserver.kind:
-                self.residuals.add(stamp, raw, v)
         values = raw - self.tare.offset
+        more = deviation = None
+        if self.unexplained is not None:
+            model = observer.effort_model
+            # What the model carries: a push is no load of it.
+            load = model.scale * state.effort + model.offset + raw
+            self.unexplained.update(stamp, v, load)
+            more, deviation = self.unexplained.more, self.unexplained.deviation
+        if event not in IGNORED and not state.stale and observer.kind != StaticObserver.kind:
+            self._watch_residuals(stamp, values, v, deviation)
         ignored = state.stale_mask if state.stale else None
-        exceeded = self.detector.compare(stamp, values, ignored, v)
+        exceeded = self.detector.compare(stamp, values, ignored, v, more)
         if exceeded.excess > 0.0 and self.effort_watch.stands_still(
             v, values, self.detector.contact_thresholds, self.samples.effort_runs
         ):
             self._disbelieve()
             return None
-        return ExternalTorques(values, self.detector.take(stamp, exceeded))
+        return ExternalTorques(values, self.detector.take(stamp, exceeded), deviation)
+
+    def _watch_residuals(
+        self, stamp: int, values: Array, v: Array, deviation: Array | None
+    ) -> None:
+        """Compare what is felt with what is stated, as if the joints were at rest."""
+        if not self.residuals.wants(stamp):
+            return
+        if deviation is not None:
+            values = values * (self._stated / deviation)
+        self.residuals.add(stamp, values + self.tare.offset, v)
 
     def _disbelieve(self) -> None:
         """Say why efforts are not believed; the observer begins anew once they are."""
@@ -207,7 +228,8 @@ class ContactPipeline:
             self.caution = self.caution or NO_KERNEL.format('wrenches')
             return ()
         ignored = state.stale_mask if state.stale else None
-        return self._estimator.estimate(state.q, external, ignored)
+        excess = None if self.unexplained is None else self.unexplained.excess
+        return self._estimator.estimate(state.q, external, ignored, excess)
 
     def foot_contacts(self, state: RobotState, external: Array) -> FootContacts | None:
         """What the feet are on; there are some. None until the kernels are compiled."""
@@ -237,6 +259,13 @@ class ContactPipeline:
             self.feet.compile(wait=wait)
             robot.kernel('torque_on_bodies')
         self._reckon_with_noise()
+
+    @property
+    def torque_deviations(self) -> Array:
+        """(nv) deviation of external torques without contact at rest; inf where not used."""
+        sigmas = estimators.contact_sigmas(self.robot, self.values)
+        found: Array = self.detector.constants[0] / sigmas
+        return found
 
     def _consistent(self, first: RobotState, second: RobotState) -> bool:
         """Whether the second state is explained with less external torque if the first is true."""
@@ -292,12 +321,17 @@ class ContactPipeline:
         told = self.observer, self._estimator, self.detector, self.feet
         excess = self.residuals.excess
         self._stated = self._thresholds.apply(self._interval, *told, excess)
+        if self.unexplained is not None:
+            self.unexplained.change(
+                self._stated, estimators.contact_sigmas(self.robot, self.values)
+            )
         self.distrusted = frozenset(
             frame for frame in self.frames if excess[moving(self.robot, (frame,))].any()
         )
 
     def _say_what_to_know(self, stamp: int) -> None:
-        if self.residuals.judge(self.tare.offset, self._stated):
+        judged = self.residuals.judge(self.tare.offset, self._stated)
+        if self.observer.noise_has_changed or judged:
             self._reckon_with_noise()
         self._say_what_is_odd(stamp)
         if self.residuals.advice:

@@ -93,6 +93,45 @@ class FrictionSettings:
 
 
 @dataclass(frozen=True)
+class UnexplainedSettings:
+    """What model and friction leave over in motion; ``calibrate_robot`` writes it.
+
+    With one of them given, deviations, thresholds and covariances follow speed, load and reversals
+    of each joint. One value for all joints, or one per joint.
+    """
+
+    speed: tuple[float, ...] = parameter(
+        (),
+        'Deviation of the external torque per speed. Empty, as the others: not known, and '
+        'thresholds.velocity has its default',
+        unit='Nms/rad or Ns/m',
+        minimum=0.0,
+    )
+    load: tuple[float, ...] = parameter(
+        (), 'Deviation per torque that the joint carries', minimum=0.0, maximum=10.0
+    )
+    reversal: tuple[float, ...] = parameter(
+        (),
+        'Deviation where the joint turns round, and for a moment after',
+        unit='Nm or N',
+        minimum=0.0,
+    )
+    standing: tuple[float, ...] = parameter(
+        (),
+        'Largest friction that may hold the joint while it stands still: thresholds rise by it',
+        unit='Nm or N',
+        minimum=0.0,
+    )
+    tail: tuple[float, ...] = parameter(
+        (),
+        'Factor on the deviations that are a contact, for what is off farther and more often than '
+        'noise of a normal distribution. Empty: 1',
+        minimum=1.0,
+        maximum=100.0,
+    )
+
+
+@dataclass(frozen=True)
 class PlausibilitySettings:
     """What joint states are taken at all, and what is made of those that contradict the model."""
 
@@ -126,7 +165,8 @@ class ObserverSettings:
 
     kind: str = parameter(
         'momentum',
-        'momentum; momentum_second_order: as late, with less noise; inverse_dynamics: from '
+        'momentum; momentum_second_order: as late, with less noise; kalman: a Kalman filter that '
+        'adapts to the noise of velocities; inverse_dynamics: from '
         'differences of velocities; static: gravity alone, which also runs while joints report no '
         'velocity',
         choices=KINDS,
@@ -175,8 +215,8 @@ class ThresholdSettings:
     contact: tuple[float, ...] = parameter(
         (),
         'A larger external torque is a contact; inf: joint not watched. Empty: sigmas times the '
-        'standard deviation that follows from effort.noise, effort.velocity_noise and '
-        'effort.model_error',
+        'standard deviation that follows from effort.noise, effort.velocity_noise, '
+        'effort.model_error and unexplained.*',
         unit='Nm or N',
         minimum=0.0,
         may_be_infinite=True,
@@ -189,12 +229,23 @@ class ThresholdSettings:
         minimum=0.0,
         may_be_infinite=True,
     )
-    sigmas: float = parameter(5.0, 'Standard deviations that are a contact', minimum=0.1)
+    sigmas: float = parameter(
+        5.0,
+        'Standard deviations that are a contact, where false_alarms_per_hour is 0',
+        minimum=0.1,
+    )
+    false_alarms_per_hour: float = parameter(
+        0.0,
+        'How often free motion may be taken for a contact: sigmas follow from it. As true as '
+        'deviations are: calibrate first. 0: sigmas counts',
+        minimum=0.0,
+        maximum=1e5,
+    )
     velocity: tuple[float, ...] = parameter(
         (),
         'Added to both thresholds per speed of the joint, for what friction and model leave '
-        'unexplained in motion. Empty: 1 % of the effort limit of each joint, 0.5 where it has '
-        'none',
+        'unexplained in motion. Empty: 0 where unexplained.* is given, else 1 % of the effort '
+        'limit of each joint, 0.5 where it has none',
         unit='Nms/rad or Ns/m',
         minimum=0.0,
     )
@@ -258,6 +309,7 @@ class ContactSettings:
     )
     effort: ContactEffortSettings = field(default_factory=ContactEffortSettings)
     friction: FrictionSettings = field(default_factory=FrictionSettings)
+    unexplained: UnexplainedSettings = field(default_factory=UnexplainedSettings)
     plausibility: PlausibilitySettings = field(default_factory=PlausibilitySettings)
     observer: ObserverSettings = field(default_factory=ObserverSettings)
     wrench: WrenchSettings = field(default_factory=WrenchSettings)

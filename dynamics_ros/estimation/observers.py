@@ -7,7 +7,7 @@ already noise in dp/dt.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.algorithms.contact.torque_observer import EFFORT_SAMPLINGS, MEMORY, SETTINGS
+from dynamics_ros.algorithms.contact.torque_observer import EFFORT_SAMPLINGS, SETTINGS, memory_rows
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.clock_jumps import JUMP_NS
 from dynamics_ros.multibody.arguments import check_not_negative, check_positive, per_entry
 
 from .effort_model import EffortModel
-from .noise import NoiseGains, noise_gains
+from .uncertainty.noise import NoiseGains, noise_gains
 
 if TYPE_CHECKING:
     from dynamics_ros.kernels import Kernel
@@ -161,6 +161,11 @@ class TorqueObserver:
         return self._restart
 
     @property
+    def noise_has_changed(self) -> bool:
+        """Whether ``noise_gains`` are others than when they were last asked for."""
+        return False
+
+    @property
     def settled(self) -> bool:
         """Whether the slowest joint has had three time constants since the last start."""
         return self._stamp is not None and self._stamp - self._started >= self._settling
@@ -268,7 +273,7 @@ class TorqueObserver:
         self, event: ObserverEvent, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike
     ) -> Vector:
         model = self._models[-1]
-        model.begin(q, v, effort, self._settings, self._zero)
+        model.begin(q, v, effort, self._settings, self._zero, self._beginning)
         self._models = [model]
         self._estimate = self._zero
         if event is not ObserverEvent.STARTED and self._stamp is not None:
@@ -287,7 +292,7 @@ class TorqueObserver:
         for model in self._models:
             if model.beginning is not None:  # its first sample: only a balance begins
                 steps.append(model.beginning)
-                model.begin(q, v, effort, self._settings, model.beginning)
+                model.begin(q, v, effort, self._settings, model.beginning, self._beginning)
                 continue
             estimate, model.memory = model.kernel.call(
                 q, v, effort, model.memory, interval, self._settings
@@ -306,7 +311,8 @@ class TorqueObserver:
         return blended.copy()
 
     def _model(self, robot: Robot) -> _Model:
-        return _Model(robot, robot.kernel('observer_step', self.kind, self._sampling))
+        kernel = robot.kernel('observer_step', self.kind, self._sampling)
+        return _Model(robot, kernel, memory_rows(self.kind))
 
     def _rows_of_settings(self) -> Vector:
         efforts = self.effort_model
@@ -316,9 +322,17 @@ class TorqueObserver:
             'gravity_share': np.where(
                 np.arange(len(self.gain)) < self._base_nv, 0.0, float(not efforts.includes_gravity)
             ),
-        }
+        } | self._variances()
         rows |= {name: getattr(efforts, name) for name in SETTINGS if name not in rows}
         return np.array([np.broadcast_to(rows[name], self.gain.shape) for name in SETTINGS])
+
+    def _variances(self) -> dict[str, ArrayLike]:
+        """Of one torque and one velocity, where the kind reckons with them."""
+        return {'effort_variance': 0.0, 'velocity_variance': 0.0}
+
+    def _beginning(self, memory: Vector, estimate: Vector) -> None:
+        """Write into the memory of a first sample what is estimated then."""
+        memory[:2] = estimate
 
     def _note(self, event: ObserverEvent) -> None:
         self._event = event
@@ -332,6 +346,7 @@ class _Model:
     Attributes:
         robot: whose dynamics are subtracted.
         kernel: one step of its observer.
+        rows: of its memory.
         memory: what the next step needs of the last one.
         beginning: the estimate that it begins with, until its first sample.
         since: stamp from which on it counts [ns].
@@ -339,17 +354,27 @@ class _Model:
 
     robot: Robot
     kernel: Kernel
+    rows: int
     memory: Vector | None = None
     beginning: Vector | None = None
     since: int = 0
 
     def begin(
-        self, q: ArrayLike, v: ArrayLike, effort: ArrayLike, settings: Vector, estimate: Vector
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        effort: ArrayLike,
+        settings: Vector,
+        estimate: Vector,
+        write: Callable[[Vector, Vector], None],
     ) -> None:
-        """Take the first sample: what it balances with is unknown, the estimate is given."""
-        memory = np.zeros((MEMORY, len(estimate)))
+        """Take the first sample: what it balances with is unknown, the estimate is given.
+
+        ``write`` puts the estimate into the memory.
+        """
+        memory = np.zeros((self.rows, len(estimate)))
         _, memory = self.kernel.call(q, v, effort, memory, 1.0, settings)
-        memory[:2] = estimate
+        write(memory, estimate)
         self.memory, self.beginning = memory, None
 
 
@@ -375,13 +400,3 @@ class StaticObserver(TorqueObserver):
     """Gravity alone: for robots without velocities; in motion, inertia is felt as contact."""
 
     kind = 'static'
-
-
-OBSERVERS: dict[str, type[TorqueObserver]] = {
-    observer.kind: observer
-    for observer in (
-        *(MomentumObserver, SecondOrderMomentumObserver),
-        *(InverseDynamicsObserver, StaticObserver),
-    )
-}
-"""The observers by the name of their kind."""

@@ -98,13 +98,23 @@ class FeltNoise:
         self._noise = noise
         self.all_joints = self._without(np.zeros(nv, dtype=bool))
 
-    def of(self, ignored: NDArray[np.bool_] | None) -> tuple[Array, int]:
+    def of(
+        self, ignored: NDArray[np.bool_] | None, excess: Array | None = None
+    ) -> tuple[Array, int]:
         """Rows (NOISE_ROWS, nv) for a kernel, and how many joints there are to feel.
 
         Args:
             ignored: (nv) joints that are not to be believed now.
+            excess: (nv) deviation beyond what is stated that the covariance counts now.
         """
-        return self.all_joints if ignored is None or not ignored.any() else self._without(ignored)
+        found = self.all_joints
+        if ignored is not None and ignored.any():
+            found = self._without(ignored)
+        if excess is not None:
+            rows = found[0].copy()
+            rows[1] = np.where(rows[1] > 0.0, np.hypot(rows[1], excess), 0.0)
+            found = rows, found[1]
+        return found
 
     def _without(self, ignored: NDArray[np.bool_]) -> tuple[Array, int]:
         used = self._support & np.isfinite(self._noise) & ~ignored
@@ -227,7 +237,11 @@ class WrenchEstimator:
         return tuple(self._axes)
 
     def estimate(
-        self, q: ArrayLike, external_torque: ArrayLike, ignored: NDArray[np.bool_] | None = None
+        self,
+        q: ArrayLike,
+        external_torque: ArrayLike,
+        ignored: NDArray[np.bool_] | None = None,
+        excess: Array | None = None,
     ) -> tuple[WrenchEstimate, ...]:
         """Wrenches in the order of the frames.
 
@@ -235,11 +249,13 @@ class WrenchEstimator:
             q: (nq) configuration.
             external_torque: (nv), tared, as of an observer [Nm or N].
             ignored: (nv) joints that are not to be believed now.
+            excess: (nv) deviation of the torques beyond what is stated that the covariance counts
+                at this state; joints keep their weights.
 
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
         """
-        noise, felt = self._noise.of(ignored)
+        noise, felt = self._noise.of(ignored, excess)
         if self._kernel is None:
             self.compile()
         assert self._kernel is not None

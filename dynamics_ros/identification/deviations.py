@@ -114,6 +114,40 @@ def parameters(
     return found
 
 
+def torque_deviation(
+    maker: EquationMaker, fit: Fit, equations: Equations, evaluation: Evaluation, reach: Array
+) -> Array:
+    """(nv) deviation of modelled torques at rest in other postures, by that of all parameters.
+
+    Args:
+        maker, fit, equations, evaluation: of the recordings.
+        reach: (2, nv) lowest and highest recorded positions; equal ones of a joint that did not
+            move. Postures are within ``WIDER`` times that, or anywhere for a joint at rest.
+    """
+    layout, robot = fit.layout, maker.robot
+    weights = fit.weights / (fit.sigma**2 * correlation_factors(evaluation))[:, np.newaxis]
+    gram = grams(equations, weights, np.ones(len(equations.counts), dtype=bool))
+    whole, _, _ = Sums.of(layout, gram).assembled(fit.shape)
+    information = whole + fit.prior.precision + fit.prior.divergence
+    scale = 1.0 / np.sqrt(np.diag(information))
+    open_ = np.linalg.inv(information * np.outer(scale, scale)) * np.outer(scale, scale)
+    rng, zero = np.random.default_rng(2), np.zeros((POSTURES, robot.nv))
+    q = np.array([robot.random_configuration(rng) for _ in range(POSTURES)])
+    middle, half = reach.mean(axis=0), 0.5 * WIDER * (reach[1] - reach[0])
+    near = middle + half * rng.uniform(-1.0, 1.0, q.shape)
+    q = np.where(half > 0.0, near, q)
+    rows = np.zeros((POSTURES, robot.nv, layout.count))
+    rows[..., : layout.inertial] = with_rotors(robot.regressor(q, zero, zero), zero)
+    for joint in range(robot.nv):
+        # The offset; friction at rest is not known from its fit.
+        rows[:, joint, layout.friction(joint).start + 1] = 1.0
+    found: Array = np.sqrt(np.einsum('tji,ik,tjk->j', rows, open_, rows) / POSTURES)
+    return found
+
+
+POSTURES, WIDER = 40, 1.3
+
+
 def motions_that_would_tell(
     maker: EquationMaker, fit: Fit, missing: Sequence[int], moved: NDArray[np.bool_], left: Array
 ) -> list[str]:

@@ -15,8 +15,8 @@ from dynamics_ros.robot import Robot
 
 from . import pseudo_inertia
 from .base_parameters import BaseParameters
-from .clock import regular_stretches
-from .deviations import Parameter, motions_that_would_tell, parameters
+from .clock import Stretch, regular_stretches
+from .deviations import Parameter, motions_that_would_tell, parameters, torque_deviation
 from .effort_scale import effort_scale
 from .equations import EquationMaker, Equations, Filtering
 from .evaluation import Evaluation, evaluate
@@ -54,6 +54,8 @@ class Identified:
         effort_noise: (nv) deviation of one reported effort, as a torque [Nm or N].
         velocity_noise: (nv) deviation of one reported velocity in motion [rad/s or m/s].
         model_error: (nv) what the model leaves unexplained [Nm or N].
+        torque_deviation: (nv) deviation of modelled torques at rest in other postures, by that of
+            the parameters [Nm or N].
     """
 
     robot: Robot
@@ -67,6 +69,7 @@ class Identified:
     effort_noise: Array
     velocity_noise: Array
     model_error: Array
+    torque_deviation: Array
 
     @property
     def bodies(self) -> Array:
@@ -170,7 +173,17 @@ def identify(
         tuple(motions_that_would_tell(maker, fit, missing, span >= STILL, train.rms)),
         *noise,
         np.sqrt((train.residual**2).mean(axis=0)),
+        torque_deviation(maker, fit, equations, train, _reach(stretches, span)),
     )
+
+
+def _reach(stretches: Sequence[Stretch], span: Array) -> Array:
+    """(2, nv) lowest and highest positions; their mean twice for a joint that does not move."""
+    lowest = np.min([one.position.min(axis=0) for one in stretches], axis=0)
+    highest = np.max([one.position.max(axis=0) for one in stretches], axis=0)
+    middle = 0.5 * (lowest + highest)
+    moved = span >= STILL
+    return np.array([np.where(moved, lowest, middle), np.where(moved, highest, middle)])
 
 
 def _open(parameter: Parameter) -> bool:

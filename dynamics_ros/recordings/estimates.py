@@ -254,5 +254,7 @@ class Estimates:
             return None
         if state.time >= self._next_place:
             self._next_place = state.time + round(1e9 / self._now.location.rate)
-            self._place = locator.locate(state.q, external.values, state.stale_mask, state.v)
+            self._place = locator.locate(
+                state.q, external.values, state.stale_mask, state.v, external.deviation
+            )
         return self._place

@@ -105,5 +105,5 @@ class EstimatorFactory:
         if self._geometry is None:
             return None
         settings = self._settings
-        noise = pipeline.detector.contact_thresholds / settings.thresholds.sigmas
+        noise = pipeline.torque_deviations
         return self._geometry.locator(robot, noise, settings.location.friction)

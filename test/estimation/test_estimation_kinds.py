@@ -14,6 +14,7 @@ from dynamics_ros.estimation import (
     OBSERVERS,
     EffortModel,
     InverseDynamicsObserver,
+    KalmanObserver,
     MomentumObserver,
     SecondOrderMomentumObserver,
     StaticObserver,
@@ -103,13 +104,59 @@ def test_the_stated_noise_gains_are_the_scatter_of_estimates(robot, kind, sampli
         assert scatter == pytest.approx(stated, rel=4.0 * known)
 
 
+@pytest.mark.parametrize('factor', [0.3, 1.0, 5.0])
+def test_a_kalman_filter_adapts_to_noise_of_velocities_and_states_what_it_lets_through(
+    robot, factor
+):
+    rng = np.random.default_rng(0)
+    q, zero = robot.random_configuration(2), np.zeros(robot.nv)
+    gravity, M = robot.gravity(q), robot.mass_matrix(q)
+    observer = KalmanObserver(robot, 75.0, effort_noise=0.05, velocity_noise=1e-3)
+    estimates = [
+        observer.update(
+            step * MILLISECOND,
+            q,
+            zero + factor * 1e-3 * rng.normal(size=robot.nv),
+            gravity + 0.05 * rng.normal(size=robot.nv),
+        )
+        for step in range(8000)
+    ]
+    scatter = np.std(estimates[3000:], axis=0)
+    gains = observer.noise_gains(1e-3)
+    stated = np.hypot(gains.effort * 0.05, gains.momentum * np.sqrt((M * 1e-3) ** 2 @ (zero + 1.0)))
+    assert scatter == pytest.approx(stated, rel=0.25)
+    # Where noise of velocities is what there is most of, it is told as it is.
+    heavy = np.argmax(np.diag(M))
+    assert observer.noise_factor[heavy] == pytest.approx(factor, rel=0.15)
+    usual = MomentumObserver(robot, 75.0).noise_gains(1e-3)
+    momentum = factor * 1e-3 * np.sqrt(np.square(M[heavy]).sum())
+    of_momentum = np.hypot(usual.effort[heavy] * 0.05, usual.momentum[heavy] * momentum)
+    assert scatter[heavy] < (0.3 if factor > 1.0 else 1.3) * of_momentum
+
+
+def test_a_kalman_filter_is_as_late_as_its_gain_says(robot):
+    q, zero = robot.random_configuration(2), np.zeros(robot.nv)
+    gravity = robot.gravity(q)
+    observer = KalmanObserver(robot, 50.0)
+    rng = np.random.default_rng(0)
+    delays = []
+    for step in range(6000):
+        push = 5.0 * (step > 4000)
+        v = zero + 1e-3 * rng.normal(size=robot.nv)
+        effort = gravity + 0.05 * rng.normal(size=robot.nv) - push
+        delays.append(observer.update(step * MILLISECOND, q, v, effort))
+    # The area above a step response is its delay.
+    missing = (5.0 - np.array(delays[4001:5000])).sum(axis=0) * 1e-3 / 5.0
+    assert np.median(missing) == pytest.approx(1.0 / 50.0, rel=0.25)
+
+
 def test_second_order_lets_less_noise_of_velocities_through(robot):
     first = MomentumObserver(robot, 50.0).noise_gains(1e-3)
     second = SecondOrderMomentumObserver(robot, 50.0).noise_gains(1e-3)
     assert (second.momentum < 0.4 * first.momentum).all()
 
 
-@pytest.mark.parametrize('kind', MOVING)
+@pytest.mark.parametrize('kind', [*MOVING, 'kalman'])
 def test_friction_rotors_and_missing_gravity_are_part_of_what_effort_means(robot, kind):
     """A swing whose motors also turn rotors and friction, and report without the weight."""
     inertia = np.diag(robot.mass_matrix(np.full(robot.nq, 0.4)))

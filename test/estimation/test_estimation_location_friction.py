@@ -13,7 +13,7 @@ from benchmarks.robots import robots_folder, urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.estimation import ContactLocator, links_without_surface, sample_surfaces
 from dynamics_ros.estimation.contact.hypotheses import PosedSurfaces
-from dynamics_ros.estimation.thresholds import by_effort_limit
+from dynamics_ros.estimation.uncertainty.thresholds import by_effort_limit
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import ContactDetector, ContactState, MomentumObserver, WrenchEstimator
-from dynamics_ros.estimation.thresholds import (
+from dynamics_ros.estimation.uncertainty.thresholds import (
     by_effort_limit,
     external_torque_noise,
     largest_momentum_noise,

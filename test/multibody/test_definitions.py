@@ -39,6 +39,7 @@ INTERNAL = {
     'gravity_of': ('shoulder_yaw', 'shoulder_pitch'),
     'observer_step': ('momentum', 'midpoint'),
     'contact_excess': (),
+    'unexplained_torque': (),
     'torque_on_bodies': (),
     'sample_departure': (),
     'contact_wrenches': ('3', 'tool0', '', 'tool0', ''),

@@ -9,6 +9,8 @@ time T apart, the mean of the external torque follows
 
 - ``momentum``: from the balance of p = M(q) v + B v, dp/dt = tau + beta + tau_ext, with
   beta = C^T v - g: e = (p_1 - p_0) / T - mean of (tau + beta). No derivative, no inverse.
+- ``kalman``: from the same balance, behind a Kalman filter (``disturbance_filter``) in place of the
+  low-pass.
 - ``inverse_dynamics``: from the equations of motion half way between the samples, with the
   acceleration (v_1 - v_0) / T: e = M a + C v + g + B a - tau.
 - ``static``: from gravity alone, e = g - tau, without friction: velocities are not read.
@@ -28,9 +30,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dynamics_ros.algorithms.configuration import integrate
+from dynamics_ros.algorithms.contact.disturbance_filter import ROWS as FILTER_ROWS
+from dynamics_ros.algorithms.contact.disturbance_filter import disturbance_step
 from dynamics_ros.algorithms.gravity import gravity_torques
 from dynamics_ros.algorithms.inverse_dynamics import inverse_dynamics
 from dynamics_ros.algorithms.joint_friction import friction_torque
+from dynamics_ros.algorithms.linear_algebra.solve import dot
+from dynamics_ros.algorithms.mass_matrix import mass_matrix
 from dynamics_ros.algorithms.momentum import momentum_observer_terms
 from dynamics_ros.model import Model
 from dynamics_ros.spatial import Scalar
@@ -38,7 +44,7 @@ from dynamics_ros.spatial.scalar import exp
 
 Values = Sequence[Scalar]
 
-KINDS = ('momentum', 'momentum_second_order', 'inverse_dynamics', 'static')
+KINDS = ('momentum', 'momentum_second_order', 'kalman', 'inverse_dynamics', 'static')
 
 EFFORT_SAMPLINGS = ('instant', 'interval')
 """Effort is the torque at the stamp, or the one that was held since the sample before."""
@@ -47,12 +53,23 @@ MEMORY = 4
 """Rows of what a step hands to the next: estimate, first stage of the second order, momentum (or
 velocity), what is known at samples."""
 
+KALMAN = 'kalman'
+
+DIFFERENCED = {'instant': 0.5, 'interval': 2.0}
+"""Variance that noise of efforts gives to the difference of e of two intervals, for each of it."""
+
 SETTINGS = (
     *('gain', 'scale', 'offset', 'gravity_share', 'viscous', 'coulomb', 'stribeck'),
     *('friction_velocity', 'stribeck_velocity', 'rotor_inertia'),
+    *('effort_variance', 'velocity_variance'),
 )
 """Rows of the settings, one value a velocity each; gravity_share is 1 where reported efforts leave
-out what carries the weight."""
+out what carries the weight; variances of one torque and one velocity only a Kalman filter reads."""
+
+
+def memory_rows(kind: str) -> int:
+    """How many rows a step of a kind hands to the next."""
+    return MEMORY + len(FILTER_ROWS) if kind == KALMAN else MEMORY
 
 
 def observer_step(
@@ -73,16 +90,16 @@ def observer_step(
         kind: one of ``KINDS``.
         sampling: one of ``EFFORT_SAMPLINGS``.
         q, v, effort: the sample; effort as reported, zero for a moving base.
-        memory: (MEMORY, nv) of the sample before.
+        memory: (``memory_rows(kind)``, nv) of the sample before.
         interval: T, time since the sample before [s].
-        settings: (10, nv), rows as in ``SETTINGS``.
+        settings: (12, nv), rows as in ``SETTINGS``.
 
     Returns:
         The external torques (nv), environment on robot positive, and the memory for the next step.
     """
     values = dict(zip(SETTINGS, settings, strict=True))
     held = _scaled(values, effort)
-    before, first, momentum_before, sampled_before = memory
+    before, first, momentum_before, sampled_before, *filtered = memory
     instant = sampling == 'instant'
 
     def averaged(sampled: Values) -> list[Scalar]:
@@ -127,6 +144,24 @@ def observer_step(
         ]
 
     estimate, stage = [], []
+    if kind == KALMAN:
+        variances = values['velocity_variance']
+        momenta = [
+            dot([m * m for m in row], variances) + b * b * own
+            for row, b, own in zip(
+                mass_matrix(model, q), values['rotor_inertia'], variances, strict=True
+            )
+        ]
+        steps = [
+            disturbance_step(e, rows, interval, gain, efforts, momentum, DIFFERENCED[sampling])
+            for e, rows, gain, efforts, momentum in zip(
+                *(external, zip(*filtered, strict=True), values['gain']),
+                *(values['effort_variance'], momenta),
+                strict=True,
+            )
+        ]
+        after = [list(row) for row in zip(*steps, strict=True)]
+        return after[0], [after[0], [0.0] * model.nv, keep, list(sampled), *after]
     for e, r, y, gain in zip(external, before, first, values['gain'], strict=True):
         if kind == 'momentum_second_order':
             rate = 2.0 * gain * interval
@@ -156,5 +191,8 @@ def _scaled(values: dict[str, Values], effort: Values) -> list[Scalar]:
 
 
 def _friction(values: dict[str, Values], v: Values) -> list[Scalar]:
-    rows = [values[name] for name in SETTINGS[SETTINGS.index('viscous') : -1]]
+    rows = [
+        values[name]
+        for name in SETTINGS[SETTINGS.index('viscous') : SETTINGS.index('rotor_inertia')]
+    ]
     return [friction_torque(*column) for column in zip(v, *rows, strict=True)]

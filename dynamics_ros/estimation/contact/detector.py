@@ -206,19 +206,30 @@ class ContactDetector:
         external_torque: ArrayLike,
         ignored: NDArray[np.bool_] | None = None,
         v: ArrayLike | None = None,
+        more: Vector | None = None,
     ) -> Exceeded:
-        """Compare a sample with the thresholds; arguments and errors as of ``update``."""
+        """Compare a sample with the thresholds.
+
+        Args:
+            stamp, external_torque, ignored, v: as of ``update``.
+            more: (nv) by what thresholds are higher than their constants at this state.
+
+        Raises:
+            InvalidArgumentError: a wrong shape or NaN.
+        """
         torque = self._vector('external_torque', external_torque)
         velocity = self._still if v is None else self._vector('v', v)
         if ignored is not None:
             torque = np.where(ignored, 0.0, torque)
-        exceeded = Exceeded(*self._kernel.call(torque, velocity, self._finite, self._velocity_term))
+        finite = self._finite if more is None else self._finite + more
+        exceeded = Exceeded(*self._kernel.call(torque, velocity, finite, self._velocity_term))
+        if more is not None:
+            exceeded = exceeded._replace(added=exceeded.added + more)
         if not self._follows_acceleration:
             return exceeded
         if stamp < self._stamp:
             self._restart(stamp)
-        more = self._of_acceleration(velocity, (stamp - self._stamp) * 1e-9)
-        added = exceeded.added + more
+        added = exceeded.added + self._of_acceleration(velocity, (stamp - self._stamp) * 1e-9)
         return Exceeded(added, np.abs(torque) > self._constants + added, math.inf)
 
     def take(self, stamp: int, exceeded: Exceeded) -> ContactReport:

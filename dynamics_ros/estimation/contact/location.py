@@ -151,6 +151,7 @@ class ContactLocator:
         external_torque: ArrayLike,
         ignored: NDArray[np.bool_] | None = None,
         v: ArrayLike | None = None,
+        deviation: ArrayLike | None = None,
     ) -> ContactLocation | None:
         """The contact that explains the torques best; None without a link or without any torque.
 
@@ -159,6 +160,8 @@ class ContactLocator:
             external_torque: (nv), tared [Nm or N].
             ignored: (nv) joints that are not to be believed now.
             v: (nv) velocities, which say what joints may have friction; None is at rest.
+            deviation: (nv) of the torques at this state, where it is known to be more than the
+                noise that was told at the start.
 
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
@@ -170,7 +173,10 @@ class ContactLocator:
         largest = np.abs(torque[used]).max(initial=0.0)
         if not self._links or largest == 0.0:
             return None
-        noise = np.hypot(self._noise[used], MODEL_ERROR * largest)
+        own = self._noise[used]
+        if deviation is not None:
+            own = np.maximum(own, finite_vector('deviation', deviation, len(used))[used])
+        noise = np.hypot(own, MODEL_ERROR * largest)
         moving = np.zeros(len(used), dtype=bool)
         if v is not None:
             moving = np.abs(finite_vector('v', v, len(used))) > AT_REST

@@ -17,6 +17,9 @@ from dynamics_ros.algorithms.contact.feet import (
 from dynamics_ros.algorithms.contact.sample_departure import MEMORY as SAMPLE_MEMORY
 from dynamics_ros.algorithms.contact.sample_departure import SETTINGS as SAMPLE_SETTINGS
 from dynamics_ros.algorithms.contact.sample_departure import sample_departure
+from dynamics_ros.algorithms.contact.unexplained import MEMORY as UNEXPLAINED_MEMORY
+from dynamics_ros.algorithms.contact.unexplained import ROWS as UNEXPLAINED_ROWS
+from dynamics_ros.algorithms.contact.unexplained import unexplained_torque
 from dynamics_ros.algorithms.contact.wrench import (
     NOISE_ROWS,
     SETTINGS,
@@ -37,7 +40,7 @@ def _observer_step(model: Model, kind: str, sampling: str) -> Formula:
         return {'external_torque': external, 'memory': memory}
 
     inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'effort': model.nv}
-    inputs |= {'memory': (torque_observer.MEMORY, model.nv), 'interval': ()}
+    inputs |= {'memory': (torque_observer.memory_rows(kind), model.nv), 'interval': ()}
     inputs |= {'settings': (len(torque_observer.SETTINGS), model.nv)}
     return Formula(inputs, function)
 
@@ -57,6 +60,17 @@ def _contact_excess(model: Model) -> Formula:
 
     inputs: dict[str, Shape] = dict.fromkeys(('external_torque', 'v'), model.nv)
     return Formula(inputs | {'constants': (2, model.nv), 'velocity_term': model.nv}, function)
+
+
+def _unexplained_torque(model: Model) -> Formula:
+    def function(*arguments: Any) -> dict[str, Any]:
+        deviation, more, memory = unexplained_torque(*arguments)
+        return {'deviation': deviation, 'more': more, 'next_memory': memory}
+
+    nv = model.nv
+    inputs: dict[str, Shape] = {'v': nv, 'load': nv, 'memory': (UNEXPLAINED_MEMORY, nv)}
+    inputs |= {'interval': (), 'rows': (len(UNEXPLAINED_ROWS), nv), 'sigmas': nv}
+    return Formula(inputs, function)
 
 
 def _sample_departure(model: Model) -> Formula:
@@ -166,6 +180,16 @@ CONTACT = {
             'added': 'what motion adds to each threshold, torques',
             'above': '1 for each threshold that is exceeded',
             'excess': 'the largest of |torque| - threshold',
+        },
+        internal=True,
+    ),
+    'unexplained_torque': Definition(
+        _unexplained_torque,
+        'how far external torques without contact may be off at this speed, load and reversal',
+        {
+            'deviation': 'of each external torque',
+            'more': 'what thresholds rise by, torques',
+            'next_memory': 'for the next state',
         },
         internal=True,
     ),

@@ -78,8 +78,7 @@ class ContactPlace:
             return
         assert context.built is not None
         made_of = context.built.request.description, settings.resolution
-        # A threshold is so many deviations of what is no contact.
-        noise = pipeline.detector.contact_thresholds / pipeline.values.thresholds.sigmas
+        noise = pipeline.torque_deviations
 
         check = partial(self._worker.check_newest, GEOMETRY)
 
@@ -179,6 +178,7 @@ class ContactPlace:
         find = partial(
             locator.locate,
             *(state.q.copy(), external.values.copy(), state.stale_mask.copy(), state.v.copy()),
+            None if external.deviation is None else external.deviation.copy(),
         )
         self._submit(find, take, PLACE)
 

@@ -46,13 +46,24 @@ def noise_gains(kind: str, sampling: str, gain: Vector, interval: float) -> Nois
     effort, momentum = np.empty_like(distinct), np.empty_like(distinct)
     for i, K in enumerate(distinct):
         response = _response(kind, float(K) * interval)
-        before = np.append(0.0, response)
-        after = np.append(response, 0.0)
-        averaged = 0.5 * (after + before) if sampling == 'instant' else response
-        effort[i] = np.sqrt(averaged @ averaged)
-        difference = (after - before) / interval
-        momentum[i] = 0.0 if kind == 'static' else np.sqrt(difference @ difference)
+        effort[i], momentum[i] = gains_of_response(response, sampling, interval)
+    if kind == 'static':
+        momentum[:] = 0.0
     return NoiseGains(effort[where], momentum[where])
+
+
+def gains_of_response(response: Vector, sampling: str, interval: float) -> tuple[float, float]:
+    """Per noise of a torque, and of a momentum, for an observer of one joint.
+
+    Args:
+        response: to the mean external torque of one interval, sample by sample.
+        sampling, interval: as above.
+    """
+    before = np.append(0.0, response)
+    after = np.append(response, 0.0)
+    averaged = 0.5 * (after + before) if sampling == 'instant' else response
+    difference = (after - before) / interval
+    return float(np.sqrt(averaged @ averaged)), float(np.sqrt(difference @ difference))
 
 
 def _response(kind: str, step: float) -> Vector:

@@ -8,6 +8,7 @@ joint can have; what the model leaves unexplained grows with the size of the mot
 from __future__ import annotations
 
 from functools import lru_cache
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,6 +58,19 @@ def external_torque_noise(
     """
     parts = (gains.effort * effort_noise, gains.momentum * momentum_noise, model_error)
     return np.asarray(np.sqrt(sum(np.square(part) for part in parts)))
+
+
+def sigmas_for_rate(false_alarms_per_hour: float, gain: Vector) -> float:
+    """Standard deviations that noise exceeds so often, on any joint.
+
+    An observer forgets within 1/K; noise of a joint is found to have some 2 K chances a second.
+
+    Args:
+        false_alarms_per_hour: of all joints together.
+        gain: (nv) K [1/s].
+    """
+    chances = 2.0 * 3600.0 * float(gain.sum())
+    return max(NormalDist().inv_cdf(1.0 - 0.5 * min(1.0, false_alarms_per_hour / chances)), 0.1)
 
 
 def by_effort_limit(robot: Robot, share: float, otherwise: float) -> Vector:

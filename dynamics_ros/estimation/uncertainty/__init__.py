@@ -1,0 +1,6 @@
+"""How far external torques can be believed: noise of the samples, and what the model leaves over.
+
+Noise follows from the observer (``noise``); what the model cannot explain was learned from free
+motion (``unexplained``); thresholds follow from both (``thresholds``); and ``residual_watch``
+compares what is stated with what is felt.
+"""

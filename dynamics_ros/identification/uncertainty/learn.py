@@ -1,0 +1,278 @@
+"""External torques of free motion, which should be zero, and how their size follows the motion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+from scipy.stats import norm
+
+from dynamics_ros.algorithms.contact.unexplained import MEMORY, ROWS, STANDS_AFTER
+from dynamics_ros.estimation import EffortModel, MomentumObserver
+from dynamics_ros.estimation.observers import GAIN
+from dynamics_ros.estimation.uncertainty.unexplained import Unexplained
+from dynamics_ros.identification import Identified, JointSamples, UnusableRecordingError
+from dynamics_ros.identification.clock import Stretch, regular_stretches
+from dynamics_ros.robot import Robot
+from dynamics_ros.spatial import Inertia
+
+Array = NDArray[np.float64]
+
+LEAST = 200
+"""Samples in motion that a deviation is learned from."""
+
+ROUNDS = 8
+FAR = 4.0
+"""Deviations beyond which a residual counts no more: what is farther is in the tail."""
+
+PUSHED = 4.0
+"""RMS of a second's residuals over their deviation from which on it is no free motion."""
+
+SURE = 20.0
+"""1 / probability that a standing joint is held by more friction than is stated."""
+
+MOST_TAIL = 3.0
+LEAST_SHARE = 0.1
+"""Of its total deviation, that a joint has at any time at least."""
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """External torques of free motion, one row for each time constant of the observer.
+
+    Attributes:
+        torque: (n, nv) [Nm or N].
+        v, load: (n, nv) velocity, and torque that the joints carry by the model.
+        reversal: (n, nv) share of a reversal.
+        standing: (n, nv) whether joints stand.
+        second: (n) number of the second that a row is of.
+    """
+
+    torque: Array
+    v: Array
+    load: Array
+    reversal: Array
+    standing: NDArray[np.bool_]
+    second: NDArray[np.int64]
+
+    @classmethod
+    def joined(cls, parts: Sequence[Residuals]) -> Residuals:
+        """One after the other."""
+        ends = np.cumsum([0, *(part.second[-1] + 1 for part in parts[:-1])])
+        return cls(
+            np.concatenate([part.torque for part in parts]),
+            np.concatenate([part.v for part in parts]),
+            np.concatenate([part.load for part in parts]),
+            np.concatenate([part.reversal for part in parts]),
+            np.concatenate([part.standing for part in parts]),
+            np.concatenate([part.second + end for part, end in zip(parts, ends, strict=True)]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What free motion tells beyond a model.
+
+    Attributes:
+        unexplained: of the model.
+        findings: what a user should know, one sentence each.
+    """
+
+    unexplained: Unexplained
+    findings: tuple[str, ...]
+
+
+def calibrated_robot(identified: Identified) -> Robot:
+    """The robot with the masses that were identified."""
+    inertias = tuple(Inertia.from_array(body) for body in identified.bodies)
+    return Robot(replace(identified.robot.model, inertias=inertias))
+
+
+def learn(identified: Identified, recordings: Sequence[JointSamples]) -> Learned:
+    """What an identified robot leaves over of the recordings that it was identified from.
+
+    Args:
+        identified: the robot.
+        recordings: those of ``identify``, or others of free motion, which say more.
+    """
+    return learn_unexplained(
+        calibrated_robot(identified),
+        identified.effort_model,
+        recordings,
+        of_fit=identified.torque_deviation,
+        effort_noise=identified.effort_noise,
+        velocity_noise=identified.velocity_noise,
+    )
+
+
+def learn_unexplained(
+    robot: Robot,
+    effort_model: EffortModel,
+    recordings: Sequence[JointSamples],
+    *,
+    of_fit: Array | float = 0.0,
+    effort_noise: Array | float = 0.0,
+    velocity_noise: Array | float = 0.0,
+) -> Learned:
+    """Learn from free motion how far a model is off.
+
+    Nothing may touch the robot. Half a minute with stops and reversals of all joints is enough;
+    what does not occur in it is taken to be as bad as friction can make it.
+
+    Args:
+        robot: with the masses that estimators will have.
+        effort_model: what efforts mean, with friction, as estimators will have it.
+        recordings: with the joints of the robot in its order (``for_robot``).
+        of_fit: (nv) deviation that the fit of the model has in other postures [Nm or N].
+        effort_noise, velocity_noise: (nv) of single samples, which estimators are told apart: what
+            they explain of the residual is no part of ``constant`` [Nm or N], [rad/s or m/s].
+
+    Raises:
+        UnusableRecordingError: too short for an observer to settle.
+    """
+    stretches = [one for samples in recordings for one in regular_stretches(samples)]
+    parts = [_residuals(robot, effort_model, stretch) for stretch in stretches]
+    parts = [part for part in parts if len(part.torque)]
+    if not parts:
+        raise UnusableRecordingError('less than a second without a gap: no residual to learn from')
+    joined = Residuals.joined(parts)
+    dry = effort_model.coulomb + np.maximum(effort_model.stribeck, 0.0)
+    columns, findings = [], []
+    beyond = np.broadcast_to(np.square(of_fit), robot.nv) - _of_noise(
+        robot, stretches, effort_noise, velocity_noise
+    )
+    for j, name in enumerate(robot.joint_names):
+        column, sentence = _of_joint(joined, j, float(dry[j]), float(beyond[j]))
+        columns.append(column)
+        findings += [f'{name}: {sentence}'] if sentence else []
+    return Learned(Unexplained(*np.array(columns).T), tuple(findings))
+
+
+def _residuals(robot: Robot, model: EffortModel, stretch: Stretch) -> Residuals:
+    """Run the observer of contact_node over a stretch."""
+    observer = MomentumObserver(robot, GAIN, effort_model=model, max_gap=10.0 * stretch.period)
+    kernel = robot.kernel('unexplained_torque')
+    for one in (robot.kernel('observer_step', observer.kind, 'instant'), kernel):
+        one.wait()
+    v = stretch.velocity
+    if v is None:
+        v = np.diff(stretch.position, axis=0, prepend=stretch.position[:1]) / stretch.period
+    rows, nothing = np.zeros((len(ROWS), robot.nv)), np.zeros(robot.nv)
+    memory = np.zeros((MEMORY, robot.nv))
+    memory[0], memory[1] = v[0], 1.0
+    torque, turning, still = np.zeros((3, *v.shape))
+    for k, (q, one, effort) in enumerate(zip(stretch.position, v, stretch.effort, strict=True)):
+        torque[k] = observer.update(round(k * stretch.period * 1e9), q, one, effort)
+        *_, memory = kernel.call(one, nothing, memory, stretch.period, rows, nothing)
+        turning[k], still[k] = memory[1], memory[2]
+    first = round(SETTLED / GAIN / stretch.period)
+    taken = slice(first, None, max(1, round(1.0 / (GAIN * stretch.period))))
+    seconds = (np.arange(len(v)) * stretch.period).astype(np.int64)
+    # What is left over is no load.
+    load = model.scale * stretch.effort + model.offset + torque
+    standing = still[taken] >= STANDS_AFTER
+    return Residuals(torque[taken], v[taken], load[taken], turning[taken], standing, seconds[taken])
+
+
+SETTLED = 5.0
+"""Time constants."""
+
+
+def _of_noise(
+    robot: Robot,
+    stretches: Sequence[Stretch],
+    effort_noise: Array | float,
+    velocity_noise: Array | float,
+) -> Array:
+    """(nv) variance that noise of the samples gives the residuals."""
+    longest = max(stretches, key=len)
+    gains = MomentumObserver(robot, GAIN).noise_gains(longest.period)
+    postures = longest.position[:: max(1, len(longest) // POSTURES)]
+    momenta = np.square(robot.mass_matrix(postures) * velocity_noise).sum(axis=-1).mean(axis=0)
+    found: Array = np.square(gains.effort * effort_noise) + gains.momentum**2 * momenta
+    return found
+
+
+POSTURES = 50
+
+
+def _of_joint(found: Residuals, j: int, dry: float, beyond: float) -> tuple[list[float], str]:
+    """The numbers of a joint in the order of ``Unexplained``, and what to say of it.
+
+    Args:
+        found: of all joints; of the joint j.
+        dry: its dry friction [Nm or N].
+        beyond: variance of its constant beyond that of the residuals.
+    """
+    r, standing = found.torque[:, j], found.standing[:, j]
+    bound = _standing(r, standing, dry)
+    moving = ~standing
+    if moving.sum() < LEAST:
+        # All that is known is what friction could be.
+        still = float(np.mean(r**2))
+        sentence = 'hardly moves; its friction in motion is not known'
+        return [np.sqrt(max(still + beyond, 0.0)), 0.0, 0.0, bound, bound, 1.0], sentence
+    r, second = r[moving], found.second[moving]
+    features = np.column_stack(
+        [
+            np.ones(len(r)),
+            found.v[moving, j] ** 2,
+            found.load[moving, j] ** 2,
+            found.reversal[moving, j] ** 2,
+        ]
+    )
+    free = np.ones(len(r), dtype=bool)
+    for _ in range(2):
+        squares = _variances(features[free], r[free])
+        free = _free(r / np.sqrt(features @ squares), second)
+    tail = _tail((r / np.sqrt(features @ squares))[free])
+    squares[0] = max(squares[0] + beyond, LEAST_SHARE**2 * squares[0])
+    pushed = len(np.unique(second)) - len(np.unique(second[free]))
+    sentence = f'{pushed} s are not those of free motion, and are left out' if pushed else ''
+    return [*np.sqrt(squares), bound, tail], sentence
+
+
+def _variances(features: Array, r: Array) -> Array:
+    """(4) of constant, speed, load, reversal: of normal residuals the likeliest, none negative."""
+    scale = np.maximum(features.mean(axis=0), 1e-12)
+    total = max(float(np.mean(r**2)), 1e-12)
+    predicted = np.full(len(r), total)
+    found = np.zeros(features.shape[1])
+    for _ in range(ROUNDS):
+        # The variance of r^2 is twice that of r, squared.
+        kept = np.minimum(r**2, FAR**2 * predicted)
+        found, _ = nnls(features / scale / predicted[:, np.newaxis], kept / predicted)
+        predicted = np.maximum(features / scale @ found, LEAST_SHARE**2 * total)
+    found /= scale
+    found[0] = max(found[0], LEAST_SHARE**2 * total)
+    return found
+
+
+def _free(z: Array, second: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Rows of seconds whose residual over its deviation is not far off, as it is in a push."""
+    _, index, counts = np.unique(second, return_inverse=True, return_counts=True)
+    rms = np.sqrt(np.bincount(index, z**2) / counts)
+    usual: NDArray[np.bool_] = (rms <= PUSHED)[index]
+    return usual
+
+
+def _tail(z: Array) -> float:
+    """How much farther the largest of z is off than that of as many normal numbers."""
+    expected = norm.isf(0.5 / len(z))
+    return float(np.clip(np.abs(z).max() / expected, 1.0, MOST_TAIL))
+
+
+def _standing(r: Array, standing: NDArray[np.bool_], dry: float) -> float:
+    """Friction that may hold a joint: what was seen of n stands, but no more than dry friction.
+
+    Of n even numbers up to b the largest is below m with a probability of (m / b)^n.
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], standing, [False]]).astype(int)))
+    stands = [r[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    if not stands:
+        return dry
+    largest = max(abs(float(np.mean(stand))) for stand in stands)
+    return max(largest, min(dry, largest * SURE ** (1.0 / len(stands))))

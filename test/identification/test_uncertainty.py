@@ -1,0 +1,155 @@
+"""What an identified robot leaves unexplained, learned from free motion."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from simulated_arm import COULOMB, ROBOT, motion, recording, truth
+
+from dynamics_ros import Robot
+from dynamics_ros.estimation import EffortModel
+from dynamics_ros.identification import JointSamples, UnusableRecordingError, identify
+from dynamics_ros.identification.uncertainty import calibrated_robot, learn, learn_unexplained
+
+IDEAL = EffortModel.ideal(ROBOT)
+RATE = 250.0
+
+
+def free_motion(off, duration=40.0, joints=range(7), seed=3):
+    """Of the arm as described, without friction; ``off(v, load)`` is what its model leaves over."""
+    t = np.arange(0.0, duration, 1.0 / RATE)
+    q, v, a = motion(t, seed, joints)
+    torque = ROBOT.inverse_dynamics(q, v, a)
+    names = ROBOT.joint_names
+    return JointSamples('free', names, t, q, v, torque + off(v, torque))
+
+
+def slow_noise(shape, seed=0):
+    """Of deviation 1 over time constants of 50 ms, which an observer lets through."""
+    rng = np.random.default_rng(seed)
+    noise = np.zeros(shape)
+    decay = np.exp(-1.0 / (0.05 * RATE))
+    for k in range(1, len(noise)):
+        step = np.sqrt(1.0 - decay**2) * rng.normal(size=shape[1])
+        noise[k] = decay * noise[k - 1] + step
+    return noise
+
+
+def test_a_deviation_that_grows_with_the_speed_is_found():
+    def off(v, _):
+        return slow_noise(v.shape) * np.hypot(0.1, 0.8 * v)
+
+    samples = free_motion(off)
+    found = learn_unexplained(ROBOT, IDEAL, [samples]).unexplained
+    # The observer lets nine tenths of it through, of which some hundred time constants are seen.
+    assert found.speed == pytest.approx(np.full(7, 0.72), rel=0.25)
+    assert (found.load * np.sqrt((samples.effort**2).mean(axis=0)) < 0.2).all()
+
+
+def test_a_deviation_that_grows_with_the_load_is_found():
+    def off(v, torque):
+        return slow_noise(v.shape) * 0.05 * torque
+
+    found = learn_unexplained(ROBOT, IDEAL, [free_motion(off)]).unexplained
+    loaded = ROBOT.gravity(np.array([0.0, 0.4, 0.0, 1.2, 0.0, 0.6, 0.0]))
+    heavy = np.abs(loaded) > 0.3 * np.abs(loaded).max()
+    assert found.load[heavy] == pytest.approx(np.full(heavy.sum(), 0.05), rel=0.4)
+
+
+def test_friction_that_the_model_does_not_know_shows_at_reversals():
+    def off(v, _):
+        return np.sign(v)
+
+    model = IDEAL.with_values(coulomb=1.0, friction_velocity=0.2)
+    found = learn_unexplained(ROBOT, model, [free_motion(off)]).unexplained
+    assert (found.reversal > 3.0 * found.constant).all()
+
+
+def test_a_push_is_left_out_and_told():
+    def off(v, _):
+        disturbed = 0.1 * slow_noise(v.shape)
+        disturbed[5000:5250, 2] += 15.0
+        return disturbed
+
+    free = learn_unexplained(ROBOT, IDEAL, [free_motion(lambda v, _: 0.1 * slow_noise(v.shape))])
+    pushed = learn_unexplained(ROBOT, IDEAL, [free_motion(off)])
+    assert not free.findings
+    assert any(ROBOT.joint_names[2] in sentence for sentence in pushed.findings)
+    assert pushed.unexplained.constant[2] < 2.0 * free.unexplained.constant[2] + 0.05
+
+
+def test_of_a_joint_that_does_not_move_the_friction_is_what_it_can_be():
+    model = IDEAL.with_values(coulomb=2.0)
+    found = learn_unexplained(ROBOT, model, [free_motion(lambda v, _: 0.0 * v, joints=[0, 1, 2])])
+    names = [sentence.partition(':')[0] for sentence in found.findings]
+    assert names == list(ROBOT.joint_names[3:])
+    assert found.unexplained.reversal[3:] == pytest.approx(found.unexplained.standing[3:])
+
+
+def _turns(count, every):
+    """Positions (n, 7) of joints that go there and back, and stand (n) after every so many."""
+    x = np.arange(0.0, 1.0, 1.0 / (3.0 * RATE))
+    turn, stand = 0.5 * np.sin(np.pi * x) ** 2, np.zeros(round(RATE))
+    parts, still = [], []
+    for k in range(count):
+        parts.append(turn)
+        still.append(np.zeros(len(turn), dtype=int))
+        if (k + 1) % every == 0:
+            parts.append(stand)
+            still.append(np.ones(len(stand), dtype=int))
+    q = np.tile([0.0, 0.4, 0.0, 1.2, 0.0, 0.6, 0.0], (sum(map(len, parts)), 1))
+    return q + np.concatenate(parts)[:, np.newaxis], np.concatenate(still)
+
+
+def test_one_stand_says_little_and_many_say_more():
+    model = IDEAL.with_values(coulomb=3.0)
+    standing = []
+    for stands in (1, 20):
+        q, still = _turns(20, every=20 // stands)
+        t = np.arange(len(q)) / RATE
+        v = np.gradient(q, t, axis=0)
+        a = np.gradient(v, t, axis=0)
+        rng = np.random.default_rng(2)
+        held = rng.uniform(-0.3, 0.3, (stands + 1, 7))[np.cumsum(np.diff(still, prepend=0) > 0)]
+        dry = 3.0 * np.tanh(v / model.friction_velocity)
+        effort = ROBOT.inverse_dynamics(q, v, a) + np.where(still[:, np.newaxis], held, dry)
+        samples = JointSamples('stands', ROBOT.joint_names, t, q, v, effort)
+        standing.append(learn_unexplained(ROBOT, model, [samples]).unexplained.standing)
+    one, many = standing
+    assert (many < 0.6).all()
+    assert (many >= 0.2).all()
+    assert np.median(one) > 1.5 * np.median(many)
+    assert (one <= 3.0 + 0.5).all()
+
+
+def test_a_calibration_explains_what_other_motion_leaves_over():
+    arm = truth()
+    identified = identify(ROBOT, [recording(arm, 30.0)])
+    learned = learn(identified, [recording(arm, 30.0)])
+    found = learned.unexplained
+    assert not learned.findings
+    again = learn(identified, [recording(arm, 20.0, seed=5)]).unexplained
+    # What is learned anew is not far above what was stated and the noise.
+    assert (again.constant < 2.5 * np.hypot(found.constant, 0.1)).all()
+    assert (found.standing <= 1.2 * COULOMB + 0.2).all()
+    assert (found.tail >= 1.0).all()
+
+
+def test_the_deviation_of_the_fit_is_that_of_torques_in_other_postures():
+    arm = truth(off=0.3)
+    rng = np.random.default_rng(4)
+    shares = []
+    for joints in (range(7), (1, 3)):
+        identified = identify(ROBOT, [recording(arm, 30.0, joints=joints)])
+        q = np.array([ROBOT.random_configuration(rng) for _ in range(200)])
+        off = calibrated_robot(identified).gravity(q) - arm.robot.gravity(q)
+        shares.append(np.sqrt((off**2).mean(axis=0)) / (identified.torque_deviation + 0.05))
+    for share in shares:
+        assert (share < 4.0).all()
+    assert isinstance(calibrated_robot(identified), Robot)
+
+
+def test_a_recording_that_is_too_short_is_refused():
+    short = free_motion(lambda v, _: 0.0 * v).rows(np.arange(12))
+    with pytest.raises(UnusableRecordingError, match='less than a second'):
+        learn_unexplained(ROBOT, IDEAL, [short])
