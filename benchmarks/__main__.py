@@ -38,7 +38,7 @@ PARTS = (
     *('calls', 'batch', 'python', 'startup', 'chains', 'sweeps'),
     *('numeric', 'analytic', 'unreachable', 'circle'),
     *('cost', 'plant', 'pushed', 'rates', 'services', 'changes', 'soak', 'start'),
-    *('recordings', 'poor-motion', 'payload', 'excitation', 'coverage', 'estimates'),
+    *('recordings', 'poor-motion', 'payload', 'excitation', 'coverage', 'estimates', 'links'),
 )
 RECORDINGS = Path(__file__).resolve().parents[2] / 'shared' / 'data' / 'recordings'
 

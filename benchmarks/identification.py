@@ -57,6 +57,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
     'excitation': excitation,
     'coverage': coverage,
     'estimates': identification_estimates.run,
+    'links': identification_estimates.stands,
     'cost': cost,
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,15 +18,23 @@ from numpy.typing import NDArray
 
 from benchmarks.identification_arms import SUITE
 from benchmarks.records import Goal, Record
+from benchmarks.robots import robots_folder
 from benchmarks.timing import wait_until_compiled
 from benchmarks.unmodelled_arms import URDFS, Faults, Motion, UnmodelledArm
 from dynamics_ros import Robot
 from dynamics_ros.calibration.node_parameters import parameter_values
-from dynamics_ros.estimation import ContactState
+from dynamics_ros.estimation import (
+    ContactLocation,
+    ContactLocator,
+    ContactState,
+    ExternalTorques,
+    sample_surfaces,
+)
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.identification import JointSamples, identify
 from dynamics_ros.identification.uncertainty import calibrated_robot, learn
+from dynamics_ros.model.collision_geometry import read_collision_geometry
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.settings import declared, replaced
 
@@ -38,8 +47,13 @@ FAULTS = {
     'encoder step of 1e-4 rad': Faults(encoder=1e-4, velocity_filter=0.0),
 }
 
+STICKING = Faults(friction=(1.0, 3.0))
+
 TRAINED = 60.0
 """s."""
+
+LINK_PUSH, LEAST_JOINTS, SURE = 30.0, 3, 0.9
+"""N on a link that so many joints move; probability of a link that is sure."""
 
 FREE, FREE_QUICKLY = 600.0, 60.0
 """s of free motion in which contacts are false."""
@@ -92,16 +106,102 @@ def _case(name: str, words: str, faults: Faults, quick: bool) -> Iterator[Record
     of_pushes = arm.samples(pushed, rng, np.einsum('tij,ti->tj', J, forces))
     for state, pipeline in (
         ('defaults', _pipeline(arm.described, arm.frame, ContactParameters())),
-        ('calibrated', calibrated(arm, rng)),
+        ('calibrated', calibrated(arm, arm.samples(arm.swinging(TRAINED, rng), rng))),
     ):
         found = felt(pipeline, recorded, np.zeros((len(free.t), 3)))
         caught = felt(pipeline, of_pushes, forces)
         yield from _records(name, f'{words}, {state}', found, _caught(pushed, caught))
 
 
-def calibrated(arm: UnmodelledArm, rng: np.random.Generator) -> ContactPipeline:
-    """The estimators with what a calibration writes."""
-    recording = arm.samples(arm.swinging(TRAINED, rng), rng)
+def stands(options: argparse.Namespace) -> Iterator[Record]:
+    """Arms that stop and stick now and then, pushed on any link: which one is it?"""
+    # The meshes of example-robot-data are a package in the sense of package://.
+    os.environ['AMENT_PREFIX_PATH'] = os.pathsep.join(
+        filter(None, [str(robots_folder().parents[2]), os.environ.get('AMENT_PREFIX_PATH', '')])
+    )
+    for name in URDFS:
+        if options.robot in name:
+            yield from _links(name, options.quick)
+
+
+def _links(name: str, quick: bool) -> Iterator[Record]:
+    arm, rng = UnmodelledArm.made(name, STICKING), np.random.default_rng(12)
+    robot = arm.described
+    geometry = read_collision_geometry(URDFS[name][0])
+    moved = {
+        link: shape
+        for link, shape in geometry.triangles.items()
+        if len(robot.model.ancestors(robot.model.frame(link).body)) >= LEAST_JOINTS
+    }
+    surfaces = sample_surfaces(geometry.triangles)
+    recording = arm.samples(arm.going(TRAINED, rng), rng)
+    motion = arm.going((15 if quick else PUSHES) * PERIOD + SETTLED, rng)
+    count = int((motion.t[-1] - SETTLED) / PERIOD)
+    external, links = np.zeros(motion.q.shape), []
+    for number in range(count):
+        begin, end = _span(number)
+        rows = np.flatnonzero((motion.t >= begin) & (motion.t < end))
+        link = list(moved)[int(rng.integers(len(moved)))]
+        pieces = surfaces[link].fine
+        piece = rng.choice(len(pieces.areas), p=pieces.areas / pieces.areas.sum())
+        force = -LINK_PUSH * pieces.normals[piece]
+        wrench = np.concatenate([force, np.cross(pieces.points[piece], force)])
+        J = robot.jacobian(motion.q[rows], link, 'local')
+        external[rows] = np.einsum('tij,i->tj', J, wrench)
+        links.append(link)
+    samples = arm.samples(motion, rng, external)
+    for state, pipeline in (
+        ('defaults', _pipeline(robot, arm.frame, ContactParameters())),
+        ('calibrated', calibrated(arm, recording)),
+    ):
+        locator = ContactLocator(
+            *(pipeline.robot, {link: surfaces[link] for link in surfaces}),
+            noise=pipeline.torque_deviations,
+        )
+        places = _places(pipeline, locator, samples)
+        sure = [
+            place.link == link
+            for link, place in zip(links, places, strict=True)
+            if place is not None and place.probability >= SURE
+        ]
+        words, goal = f'stops and stiction, {state}', Goal(90.0, of='value', at_least=True)
+        found = sum(place is not None for place in places)
+        yield Record(SUITE, f'{words}: {LINK_PUSH:g} N found', name, found, f'of {count}')
+        yield Record(SUITE, f'{words}: link sure', name, len(sure), f'of {count}')
+        share = 100.0 * float(np.mean(sure)) if sure else np.nan
+        yield Record(
+            *(SUITE, f'{words}: link right where sure', name, share, '%'),
+            goal=goal if state == 'calibrated' else None,
+        )
+
+
+def _places(
+    pipeline: ContactPipeline, locator: ContactLocator, samples: JointSamples
+) -> list[ContactLocation | None]:
+    """Of each push the place 0.3 s after it began; None where no contact was felt then."""
+    places: list[ContactLocation | None] = []
+    for state, external in told(pipeline, samples):
+        time = (state.time - EPOCH) * 1e-9
+        if time < _span(len(places))[0] + 0.3:
+            continue
+        touched = external is not None and external.report.state is not ContactState.NONE
+        place = None
+        if touched:
+            place = locator.locate(state.q, external.values, None, state.v, external.deviation)
+        places.append(place)
+        if (len(places) + 1) * PERIOD + SETTLED > samples.time[-1]:
+            break
+    return places
+
+
+def _span(number: int) -> tuple[float, float]:
+    """When a push begins and ends [s]."""
+    begin = SETTLED + number * PERIOD + 0.5
+    return begin, begin + LASTS
+
+
+def calibrated(arm: UnmodelledArm, recording: JointSamples) -> ContactPipeline:
+    """The estimators with what a calibration of a recording writes."""
     identified = identify(arm.described, [recording])
     learned = learn(identified, [recording])
     text = yaml.safe_dump(parameter_values(identified, learned))
@@ -123,26 +223,32 @@ def _pipeline(robot: Robot, frame: str, values: ContactParameters) -> ContactPip
     return pipeline
 
 
-def felt(pipeline: ContactPipeline, samples: JointSamples, forces: Array) -> Felt:
-    """Run estimators over a recording with known forces (n, 3) in root axes."""
+def told(
+    pipeline: ContactPipeline, samples: JointSamples
+) -> Iterator[tuple[RobotState, ExternalTorques | None]]:
+    """Run estimators over a recording; collisions are acknowledged at once."""
     pipeline.reset()
-    nv = len(samples.joint_names)
-    nothing = np.zeros(nv, dtype=bool)
+    nothing = np.zeros(len(samples.joint_names), dtype=bool)
     assert samples.velocity is not None
+    rows = zip(samples.time, samples.position, samples.velocity, samples.effort, strict=True)
+    for time, q, v, effort in rows:
+        state = RobotState(EPOCH + round(time * 1e9), q, v, effort, (), (), (), nothing)
+        external = pipeline.update(state)
+        yield pipeline.judged or state, external
+        if external is not None and external.report.collision_latched:
+            pipeline.detector.reset()
+
+
+def felt(pipeline: ContactPipeline, samples: JointSamples, forces: Array) -> Felt:
+    """What estimators make of a recording with known forces (n, 3) in root axes."""
     contact = np.zeros(len(samples), dtype=bool)
     errors, normalised = [], []
-    rows = zip(samples.time, samples.position, samples.velocity, samples.effort, strict=True)
-    for k, (time, q, v, effort) in enumerate(rows):
-        stamp = EPOCH + round(time * 1e9)
-        state = RobotState(stamp, q, v, effort, (), (), (), nothing)
-        external = pipeline.update(state)
-        if time < SETTLED or external is None:
+    for k, (state, external) in enumerate(told(pipeline, samples)):
+        if samples.time[k] < SETTLED or external is None:
             continue
         contact[k] = external.report.state is not ContactState.NONE
-        if external.report.collision_latched:
-            pipeline.detector.reset()
         if k % EVERY == 0:
-            (estimate,) = pipeline.wrenches(pipeline.judged or state, external.values)
+            (estimate,) = pipeline.wrenches(state, external.values)
             error = estimate.wrench[:3] - forces[k]
             errors.append(error)
             weighed = error @ np.linalg.solve(estimate.covariance[:3, :3], error)
@@ -158,8 +264,8 @@ def _forces(t: Array, rng: np.random.Generator) -> Array:
     forces = np.zeros((len(t), 3))
     for number in range(PUSHES):
         direction = rng.normal(size=3)
-        begin = SETTLED + number * PERIOD + 0.5
-        inside = (t >= begin) & (t < begin + LASTS)
+        begin, end = _span(number)
+        inside = (t >= begin) & (t < end)
         forces[inside] = PUSH * direction / np.linalg.norm(direction)
     return forces
 
@@ -168,9 +274,9 @@ def _caught(motion: Motion, found: Felt) -> int:
     """Pushes during which a contact begins that was not there before."""
     caught = 0
     for number in range(PUSHES):
-        begin = SETTLED + number * PERIOD + 0.5
+        begin, end = _span(number)
         before = found.contact[(motion.t >= begin - 0.2) & (motion.t < begin)]
-        during = found.contact[(motion.t >= begin) & (motion.t < begin + LASTS)]
+        during = found.contact[(motion.t >= begin) & (motion.t < end)]
         caught += bool(during.any() and not before.any())
     return caught
 
