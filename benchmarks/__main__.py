@@ -32,10 +32,11 @@ MODULES = {'ik': 'inverse_kinematics'}
 PEERS = (
     *('pin', 'dynibo', 'mujoco'),
     *('optik-py', 'roboticstoolbox-python', 'pytracik', 'ssik', 'eaik'),
-    'figaroh',
+    *('figaroh', 'casadi'),
 )
 PARTS = (
     *('calls', 'batch', 'python', 'startup', 'chains', 'sweeps'),
+    *('contact', 'functions'),
     *('numeric', 'analytic', 'unreachable', 'circle'),
     *('cost', 'plant', 'pushed', 'rates', 'services', 'changes', 'soak', 'start'),
     *('recordings', 'poor-motion', 'payload', 'excitation', 'coverage', 'estimates', 'links'),

@@ -16,7 +16,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from benchmarks import chains, startup, sweeps
+from benchmarks import chains, contact, startup, sweeps, user_functions
 from benchmarks.descriptions import bare
 from benchmarks.dynamics_cases import AGAINST_DYNIBO, BATCH, BATCH_CASES, CASES, PLAIN_PYTHON, Case
 from benchmarks.dynibo_peer import GRAVITY as DYNIBO_GRAVITY
@@ -41,7 +41,10 @@ answer as an array of its own can be faster."""
 AGREEMENT = 1e-9
 """Relative; algorithms differ by rounding only, but MuJoCo normalizes and composes differently."""
 
-PARTS = ('calls', 'batch', 'python', 'startup', 'chains', 'sweeps')
+PARTS = (
+    *('calls', 'batch', 'python', 'startup', 'chains', 'sweeps'),
+    *('contact', 'functions'),
+)
 
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
@@ -64,6 +67,10 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
         yield from chains.run(effort, options.quick, options.plots)
     if 'sweeps' in parts:
         yield from sweeps.run(subjects, effort)
+    if 'contact' in parts:
+        yield from contact.run(subjects, effort)
+    if 'functions' in parts and 'casadi' in options.peers:
+        yield from user_functions.run(effort)
 
 
 @dataclass(frozen=True)

@@ -27,15 +27,23 @@ def requirement(name: str) -> str:
     raise KeyError(f'{name} is not in {REQUIREMENTS.name}')
 
 
-def import_peer(name: str) -> bool:
-    """Make a library importable here; False, with one line of why, where it cannot be had."""
+def peer_folder(name: str) -> Path | None:
+    """The folder that a library is in; None, with one line of why, where it cannot be had."""
     folder = FOLDER / _tag(name)
     if not folder.exists():
         # The folder appears complete or not at all.
         unfinished = folder.with_name(f'{folder.name}.unfinished')
         if not _pip(name, sys.executable, '--no-deps', '--upgrade', '--target', str(unfinished)):
-            return False
+            return None
         unfinished.rename(folder)
+    return folder
+
+
+def import_peer(name: str) -> bool:
+    """Make a library importable here; False, with one line of why, where it cannot be had."""
+    folder = peer_folder(name)
+    if folder is None:
+        return False
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
     try:

@@ -32,7 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if getattr(options, name) is None:
                 parser.error(f'--{name} is missing; --list prints what there is')
         kernels = [name for name in options.kernels.split(',') if name]
-        for path in export_kernels(_robot(options), kernels, options.output, options.prefix):
+        for path in export_kernels(
+            _robot(options), kernels, options.output, options.prefix, options.casadi
+        ):
             print(path)
     except DynamicsRosError as error:
         print(f'export_kernels: {error}', file=sys.stderr)
@@ -46,6 +48,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--kernels', metavar='NAMES', help='separated by commas, see --list')
     parser.add_argument('--output', metavar='FOLDER', help='where the files go')
     parser.add_argument('--prefix', help='of all names in C; the name of the robot by default')
+    parser.add_argument(
+        '--casadi', action='store_true', help='external functions of CasADi too, with Jacobians'
+    )
     parser.add_argument('--root-joint', default='fixed', choices=ROOT_JOINTS)
     parser.add_argument(
         '--gravity', nargs=3, type=float, default=DEFAULT_GRAVITY, metavar=('X', 'Y', 'Z'),

@@ -16,6 +16,7 @@ from dynamics_ros.model import Model
 from dynamics_ros.multibody.definitions import define
 from dynamics_ros.robot import Robot
 
+from .casadi_interface import interface, jacobian_of
 from .catalogue import key_of
 from .layout import Function, header, source
 
@@ -25,6 +26,7 @@ def export_kernels(
     kernels: Iterable[str],
     folder: str | os.PathLike[str],
     prefix: str | None = None,
+    casadi: bool = False,
 ) -> tuple[Path, Path]:
     """Write kernels of a robot as C99 that needs nothing but math.h, and compiles as C++ too.
 
@@ -37,6 +39,7 @@ def export_kernels(
             ``'forward_kinematics:tool0'`` or ``'jacobian:tool0:local'``.
         folder: where the files go; made if it is not there.
         prefix: of every name in the files and of the files themselves; the robot's name by default.
+        casadi: whether the C file also has external functions of CasADi, with Jacobians.
 
     Returns:
         The paths of ``<prefix>_kernels.c`` and ``<prefix>_kernels.h``.
@@ -53,7 +56,7 @@ def export_kernels(
     texts = [kernels] if isinstance(kernels, str) else list(kernels)
     if not texts:
         raise InvalidArgumentError('kernels', 'none', 'at least one')
-    functions = _functions(robot.model, texts, prefix)
+    functions = _functions(robot.model, texts, prefix, casadi)
     writer = f'dynamics_ros {_version()}'
     target = Path(folder)
     code, declarations = (target / f'{prefix}_kernels.{suffix}' for suffix in ('c', 'h'))
@@ -67,7 +70,7 @@ def export_kernels(
     return code, declarations
 
 
-def _functions(model: Model, texts: Sequence[str], prefix: str) -> list[Function]:
+def _functions(model: Model, texts: Sequence[str], prefix: str, casadi: bool) -> list[Function]:
     """The kernels, each once, in the order in which they are named."""
     functions: dict[str, Function] = {}
     for key in dict.fromkeys(key_of(text, model) for text in texts):
@@ -78,6 +81,11 @@ def _functions(model: Model, texts: Sequence[str], prefix: str) -> list[Function
         formula = define(model, key)
         traced = trace(formula.function, formula.inputs, name, ' '.join(key))
         functions[name] = Function(key, traced, c_function(traced))
+        if casadi:
+            slopes = jacobian_of(traced, formula)
+            functions[name] = functions[name]._replace(
+                external=interface(traced, slopes), traces=[] if slopes is None else [slopes]
+            )
     return list(functions.values())
 
 

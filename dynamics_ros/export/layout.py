@@ -14,28 +14,42 @@ from dynamics_ros.multibody.definitions import DEFINITIONS, Key
 from dynamics_ros.multibody.definitions.definition import INPUTS, Options
 from dynamics_ros.robot import Robot
 
+from .casadi_interface import INTEGER
+
 RATES = {'m': '[m/s], [m/s^2], [N]', 'rad': '[rad/s], [rad/s^2], [N m]'}
 """Units of velocity, acceleration and torque, by the unit of the position."""
 
 
 class Function(NamedTuple):
-    """A kernel that is exported: its key, its trace under the name that it has in C, its code."""
+    """A kernel that is exported.
+
+    Attributes:
+        key: its name and options.
+        trace: under the name that it has in C.
+        code: of the trace.
+        external: lines of what else CasADi wants of it.
+        traces: of what these lines call beside it.
+    """
 
     key: Key
     trace: Trace
     code: CFunction
+    external: Sequence[str] = ()
+    traces: Sequence[Trace] = ()
 
 
 def source(robot: Robot, functions: Sequence[Function], prefix: str, writer: str) -> str:
     """The C file."""
     lines = comment([f'Kernels of the robot {robot.name}, written by {writer}.'])
     lines += [f'#include "{prefix}_kernels.h"', '', '#include <math.h>', '']
-    lines += helpers(function.trace for function in functions)
+    lines += helpers(x for function in functions for x in (function.trace, *function.traces))
+    if any(function.external for function in functions):
+        lines += INTEGER
     if robot.joint_names:
         names = ',\n    '.join(_quoted(name) for name in robot.joint_names)
         lines += [f'{_joint_names(robot, prefix)} = {{', f'    {names}', '};', '']
     for function in functions:
-        lines += [*function.code.lines, '']
+        lines += [*function.code.lines, '', *function.external]
     return '\n'.join(lines)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels.autodiff.derivative import derivative
+from dynamics_ros.kernels.autodiff.derivative import derivative, hessian
 from dynamics_ros.kernels.compilation import Compilation
 from dynamics_ros.kernels.cpython import arguments
 from dynamics_ros.kernels.cpython.arguments import Array
@@ -85,7 +85,7 @@ class Kernel:
     def derivative(self, by: str, of: str = 'result', mode: str = 'auto') -> Kernel:
         """Return the kernel of the derivative of one output by one input.
 
-        The derivative of that one is the second derivative, such as the Hessian of a cost.
+        The derivative of that one is the second derivative; of a cost ``hessian`` is shorter.
 
         Args:
             by: name of an input.
@@ -100,7 +100,29 @@ class Kernel:
             InvalidArgumentError: no such input or output, or it is computed by what has no
                 derivative, such as a loop.
         """
-        made = Kernel(derivative(self.trace, by, of, mode), self._compilation.backend)
+        return self._of(derivative(self.trace, by, of, mode))
+
+    def hessian(self, by: str, of: str = 'result') -> Kernel:
+        """Return the kernel of the second derivative of a scalar output by one input.
+
+        It takes fewer operations than the derivative of the derivative: the order of the sweeps is
+        chosen by what they come to, and entries that are the same are computed once.
+
+        Args:
+            by: name of an input.
+            of: name of an output.
+
+        Returns:
+            A kernel of the same inputs; its result has the shape of the input twice.
+
+        Raises:
+            InvalidArgumentError: as for ``derivative``, or an output that is no scalar.
+        """
+        return self._of(hessian(self.trace, by, of))
+
+    def _of(self, traced: Trace) -> Kernel:
+        """Return the kernel of a trace of the same inputs, bound as this one is."""
+        made = Kernel(traced, self._compilation.backend)
         return made if self.bound is None else made.bound_to(self.bound)
 
     @property

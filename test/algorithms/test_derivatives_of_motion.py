@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +10,7 @@ from laws import assert_close
 from random_robots import SEEDS, random_state, robots
 from tolerances import AGAINST_PINOCCHIO, DIFFERENCE, DIFFERENCE_STEP, LAW
 
+from benchmarks.pinocchio_contacts import PinocchioContacts
 from benchmarks.pinocchio_peer import PinocchioPeer
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
@@ -160,29 +160,9 @@ def test_a_quadruped_in_contact_agrees_with_pinocchio(kind, feet):
     s = random_state(robot, 4)
     v = support_projector(robot, s.q, contacts) @ s.v
     found = robot.constrained_forward_dynamics_derivatives(s.q, v, s.tau, contacts)
-    theirs = pinocchio_derivatives(peer, contacts, s.q, v, s.tau)
+    theirs = PinocchioContacts(peer, contacts).derivatives(s.q, v, s.tau)
     for ours, expected in zip(found, theirs, strict=True):
         assert_close(ours, expected, AGAINST_PINOCCHIO * 10)
-
-
-def pinocchio_derivatives(peer, contacts, q, v, tau):
-    """Derivatives of accelerations and of forces, each by q, v and tau, as Pinocchio has them."""
-    models, data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
-    types = {'point': pin.ContactType.CONTACT_3D, 'surface': pin.ContactType.CONTACT_6D}
-    for contact in contacts:
-        frame = peer.model.frames[peer.frame_id(contact.frame)]
-        placement = frame.placement * pin.SE3(np.eye(3), np.array(contact.point))
-        joint, reference = frame.parentJoint, pin.LOCAL_WORLD_ALIGNED
-        kind = types[contact.kind]
-        models.append(pin.RigidConstraintModel(kind, peer.model, joint, placement, reference))
-        data.append(models[-1].createData())
-    pin.initConstraintDynamics(peer.model, peer.data, models, data)
-    state = peer.configuration(q), peer.velocity(v), peer.G @ tau
-    pin.constraintDynamics(peer.model, peer.data, *state, models, data)
-    pin.computeConstraintDynamicsDerivatives(peer.model, peer.data, models, data)
-    of_a = (peer.data.ddq_dq, peer.data.ddq_dv, peer.data.ddq_dtau)
-    of_forces = (peer.data.dlambda_dq, peer.data.dlambda_dv, peer.data.dlambda_dtau)
-    return [*(peer.G.T @ x @ peer.G for x in of_a), *(x @ peer.G for x in of_forces)]
 
 
 @pytest.fixture(scope='module')

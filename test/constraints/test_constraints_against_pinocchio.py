@@ -8,6 +8,7 @@ import pytest
 from laws import assert_close
 from tolerances import AGAINST_PINOCCHIO
 
+from benchmarks.pinocchio_contacts import PinocchioContacts
 from benchmarks.pinocchio_peer import PinocchioPeer
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
@@ -48,61 +49,6 @@ def anymal():
 @pytest.fixture(scope='module')
 def talos():
     return Robot.from_urdf(TALOS, 'floating', backend='python')
-
-
-class PinocchioContacts:
-    """Pinocchio's rigid constraints of our contacts."""
-
-    def __init__(self, peer, contacts):
-        self.peer = peer
-        self.models = pin.StdVec_RigidConstraintModel()
-        self.data = pin.StdVec_RigidConstraintData()
-        types = {'point': pin.ContactType.CONTACT_3D, 'surface': pin.ContactType.CONTACT_6D}
-        for contact in contacts:
-            frame = peer.model.frames[peer.frame_id(contact.frame)]
-            placement = frame.placement * pin.SE3(np.eye(3), np.array(contact.point))
-            model = pin.RigidConstraintModel(
-                types[contact.kind],
-                peer.model,
-                frame.parentJoint,
-                placement,
-                pin.LOCAL_WORLD_ALIGNED,
-            )
-            self.models.append(model)
-            self.data.append(model.createData())
-        pin.initConstraintDynamics(peer.model, peer.data, self.models, self.data)
-
-    def forward_dynamics(self, q, v, tau):
-        peer = self.peer
-        a = pin.constraintDynamics(
-            peer.model,
-            peer.data,
-            peer.configuration(q),
-            peer.velocity(v),
-            peer.G @ tau,
-            self.models,
-            self.data,
-        )
-        parts = [
-            data.contact_force.linear
-            if model.type == pin.ContactType.CONTACT_3D
-            else data.contact_force.vector
-            for model, data in zip(self.models, self.data)
-        ]
-        return peer.G.T @ a, np.concatenate(parts)
-
-    def impact(self, q, v, restitution):
-        peer = self.peer
-        after = pin.impulseDynamics(
-            peer.model,
-            peer.data,
-            peer.configuration(q),
-            peer.velocity(v),
-            self.models,
-            self.data,
-            restitution,
-        )
-        return peer.G.T @ after
 
 
 def state_in_contact(robot, contacts, seed=5):

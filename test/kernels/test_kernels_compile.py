@@ -113,6 +113,13 @@ def test_a_hessian_is_the_derivative_of_a_gradient():
     expected = 4.0 * B + [[e * x[1] ** 2, mixed], [mixed, e * x[0] ** 2]]
     np.testing.assert_allclose(hessian(x, 2.0), expected, rtol=1e-13)
     assert hessian.backend == kernel.backend
+    second = kernel.hessian('x')
+    np.testing.assert_allclose(second(x, 2.0), expected, rtol=1e-13)
+    np.testing.assert_array_equal(second(x, 2.0), second(x, 2.0).T)
+    assert second.backend == kernel.backend
+    assert second.operation_count <= hessian.operation_count
+    with pytest.raises(InvalidArgumentError, match='scalar'):
+        gradient.hessian('x')
 
 
 def test_several_outputs_and_shapes():

@@ -59,11 +59,56 @@ def derivative(traced: Trace, by: str, of: str = 'result', mode: str = 'auto') -
         rows = jacobian(ys, elements[column], mode)
         return np.array(rows, dtype=object).reshape(output.shape + variable.shape).tolist()
 
+    return _like(traced, function, 'derivative', f'derivative of {of} by {by}')
+
+
+def hessian(traced: Trace, by: str, of: str = 'result') -> Trace:
+    """Return the trace of the second derivative of a scalar output by one input, symmetric.
+
+    Forward and reverse sweeps after one another give the same numbers by different operations; of
+    the four the one with fewest is taken. Entries that are the same are computed once.
+
+    Args:
+        traced, by, of: as for ``derivative``; the output is a scalar.
+
+    Returns:
+        A trace of the same inputs; its output ``result`` has the shape of the input twice.
+
+    Raises:
+        InvalidArgumentError: as for ``derivative``, or an output that is no scalar.
+    """
+    variable, column = _named(traced.inputs, by, 'by')
+    output, row = _named(traced.outputs, of, 'of')
+    if output.shape != ():
+        raise InvalidArgumentError('of', f'{of!r} of shape {output.shape}', 'a scalar output')
+    start = sum(x.size for x in traced.outputs[:row])
+
+    def second(first: str, mode: str) -> Trace:
+        def function(*symbols: Any) -> Any:
+            elements = [_flat(symbol) for symbol in symbols]
+            values = _replayed(traced, [x for part in elements for x in part])
+            place = traced.results[start]
+            y = values[place] if isinstance(place, int) else place
+            xs = elements[column]
+            rows = jacobian(jacobian([y], xs, first)[0], xs, mode)
+            n = range(len(xs))
+            upper = [[rows[min(i, j)][max(i, j)] for j in n] for i in n]
+            return np.array(upper, dtype=object).reshape(2 * variable.shape).tolist()
+
+        return _like(traced, function, 'hessian', f'second derivative of {of} by {by}')
+
+    modes = ('forward', 'reverse')
+    traces = (second(first, mode) for first in modes for mode in modes)
+    return min(traces, key=lambda made: made.operation_count)
+
+
+def _like(traced: Trace, function: Callable[..., Any], name: str, what: str) -> Trace:
+    """Return the trace of a function of the inputs of another one, which requires the same."""
     made = trace(
         function,
         {x.name: x.shape for x in traced.inputs},
-        f'{traced.name}_derivative',
-        f'derivative of {of} by {by} of {traced.description or traced.name}',
+        f'{traced.name}_{name}',
+        f'{what} of {traced.description or traced.name}',
     )
     return replace(
         made,

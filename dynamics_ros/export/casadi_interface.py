@@ -1,0 +1,177 @@
+"""Exported kernels as external functions of CasADi, so that its solvers and acados call them.
+
+For each kernel f there are f_casadi, which ``casadi.external('f_casadi', library)`` finds with its
+sizes and names, and jac_f_casadi, its Jacobian. CasADi stores matrices by columns, passes no array
+for what is zero or not wanted, and lends memory; the functions here copy between the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels import Trace, jacobian, trace
+from dynamics_ros.kernels.source.c import c_function
+from dynamics_ros.multibody.definitions import Formula
+
+INTEGER = ['#ifndef casadi_int', '#define casadi_int long long int', '#endif', '']
+
+Sizes = dict[str, tuple[int, int]]
+"""Rows and columns by name."""
+
+
+def jacobian_of(traced: Trace, formula: Formula) -> Trace | None:
+    """The derivatives of all outputs by all inputs as one matrix; None of what has none.
+
+    Rows and columns are the entries of outputs and inputs by columns, as CasADi has them.
+
+    Args:
+        traced: the kernel.
+        formula: what it was traced from.
+    """
+
+    def function(*inputs: Any) -> Any:
+        found = formula.function(*inputs)
+        parts = list(found.values()) if isinstance(found, dict) else [found]
+        ys = [y for part in parts for y in _by_columns(part)]
+        rows = jacobian(ys, [x for part in inputs for x in _by_columns(part)])
+        columns = sum(x.size for x in traced.inputs)
+        return np.array(rows, dtype=object).reshape(len(ys), columns)
+
+    try:
+        return trace(function, formula.inputs, f'{traced.name}_jacobian')
+    except InvalidArgumentError:
+        return None  # a loop, or what jumps
+
+
+def interface(traced: Trace, derivatives: Trace | None) -> list[str]:
+    """The lines of the external function of a kernel, and of its Jacobian."""
+    name = f'{traced.name}_casadi'
+    inputs = {x.name: _rows_and_columns(x.shape) for x in traced.inputs}
+    outputs = {x.name: _rows_and_columns(x.shape) for x in traced.outputs}
+    lines = list(_described(name, inputs, outputs, _size(inputs) + _size(outputs)))
+    lines += [*_head(name), *_read(traced)]
+    lines += [f'    {traced.name}({", ".join([*_passed(traced), *_places(inputs, outputs)])});']
+    for i, (place, (rows, columns)) in enumerate(
+        zip(_places(inputs, outputs), outputs.values(), strict=True)
+    ):
+        lines += [f'    if (res[{i}])', *_copied(f'res[{i}]', place, columns, rows)]
+    lines += ['    return 0;', '}', '']
+    if derivatives is None:
+        return lines
+    taken = inputs | {f'out_{x}': size for x, size in outputs.items()}
+    blocks = {
+        f'jac_{y}_{x}': (n[0] * n[1], m[0] * m[1])
+        for y, n in outputs.items()
+        for x, m in inputs.items()
+    }
+    width = _size(inputs)
+    size = width + _size(outputs) * width
+    lines += [*_static(derivatives), '']
+    lines += _described(f'jac_{name}', taken, blocks, size)
+    lines += [*_head(f'jac_{name}'), *_read(traced)]
+    lines += [f'    {derivatives.name}({", ".join([*_passed(traced), f"w + {width}"])});']
+    row, i = 0, 0
+    for n in outputs.values():
+        column = 0
+        for m in inputs.values():
+            count = n[0] * n[1], m[0] * m[1]
+            place = f'w + {width + row * width + column}'
+            lines += [f'    if (res[{i}])', *_copied(f'res[{i}]', place, count[1], count[0], width)]
+            column, i = column + count[1], i + 1
+        row += n[0] * n[1]
+    return [*lines, '    return 0;', '}', '']
+
+
+def _static(derivatives: Trace) -> list[str]:
+    """The function that computes the Jacobian, for this file alone."""
+    code = c_function(derivatives)
+    return ['static ' + line if line == code.prototype else line for line in code.lines]
+
+
+def _described(name: str, inputs: Sizes, outputs: Sizes, memory: int) -> Iterator[str]:
+    """What CasADi asks a function: how many arguments, their names and sizes, memory."""
+    for what, sizes in (('in', inputs), ('out', outputs)):
+        yield f'casadi_int {name}_n_{what}(void) {{ return {len(sizes)}; }}'
+        names = ', '.join(f'"{x}"' for x in sizes)
+        yield f'const char *{name}_name_{what}(casadi_int i)'
+        yield '{'
+        yield f'    static const char *const names[] = {{{names}}};'
+        yield f'    return i >= 0 && i < {len(sizes)} ? names[i] : 0;'
+        yield '}'
+        dense = ', '.join(f'{{{rows}, {columns}, 1}}' for rows, columns in sizes.values())
+        yield f'const casadi_int *{name}_sparsity_{what}(casadi_int i)'
+        yield '{'
+        yield f'    static const casadi_int dense[][3] = {{{dense}}};'
+        yield f'    return i >= 0 && i < {len(sizes)} ? dense[i] : 0;'
+        yield '}'
+    yield f'int {name}_work(casadi_int *arg, casadi_int *res, casadi_int *iw, casadi_int *w)'
+    yield '{'
+    yield f'    if (arg) *arg = {len(inputs)};'
+    yield f'    if (res) *res = {len(outputs)};'
+    yield '    if (iw) *iw = 0;'
+    yield f'    if (w) *w = {memory};'
+    yield '    return 0;'
+    yield '}'
+
+
+def _head(name: str) -> list[str]:
+    prototype = f'int {name}(const double **arg, double **res, casadi_int *iw, double *w, int mem)'
+    return [prototype, '{', '    (void)iw;', '    (void)mem;']
+
+
+def _read(traced: Trace) -> Iterator[str]:
+    """Inputs into the lent memory, by rows; what is not passed is zero."""
+    start = 0
+    for i, x in enumerate(traced.inputs):
+        rows, columns = _rows_and_columns(x.shape)
+        yield f'    for (int i = 0; i < {rows}; ++i)'
+        yield f'        for (int j = 0; j < {columns}; ++j)'
+        entry = f'w[{start} + i * {columns} + j]'
+        yield f'            {entry} = arg[{i}] ? arg[{i}][j * {rows} + i] : 0.0;'
+        start += x.size
+
+
+def _passed(traced: Trace) -> Iterator[str]:
+    """The inputs of the kernel: a number by value, the others by where they are."""
+    start = 0
+    for x in traced.inputs:
+        yield f'w + {start}' if x.shape else f'w[{start}]'
+        start += x.size
+
+
+def _places(inputs: Sizes, outputs: Sizes) -> Iterator[str]:
+    start = _size(inputs)
+    for rows, columns in outputs.values():
+        yield f'w + {start}'
+        start += rows * columns
+
+
+def _copied(target: str, place: str, columns: int, rows: int, step: int | None = None) -> list[str]:
+    """A matrix by rows, so far from one to the next, into one by columns."""
+    entry = f'({place})[i * {columns if step is None else step} + j]'
+    return [
+        f'        for (int i = 0; i < {rows}; ++i)',
+        f'            for (int j = 0; j < {columns}; ++j)',
+        f'                {target}[j * {rows} + i] = {entry};',
+    ]
+
+
+def _size(sizes: Sizes) -> int:
+    return sum(rows * columns for rows, columns in sizes.values())
+
+
+def _rows_and_columns(shape: Sequence[int]) -> tuple[int, int]:
+    """A vector is a column; of more axes than two the last ones are columns together."""
+    if not shape:
+        return 1, 1
+    return shape[0], int(np.prod(shape[1:]))
+
+
+def _by_columns(values: Any) -> list[Any]:
+    """The entries of a number, a vector or a matrix, column after column."""
+    array = np.array(values, dtype=object)
+    return array.reshape(_rows_and_columns(array.shape)).T.ravel().tolist()
