@@ -1,10 +1,41 @@
-"""Installs the package where ament and `ros2 run` look for it."""
+"""Installs the package where ament and `ros2 run` look for it, or makes the library into a wheel.
 
+`colcon build` installs everything. A wheel, as `python -m build` and `pip install` make it, is the
+library alone: what needs ROS has to come with messages that are built for the ROS beside it.
+"""
+
+import sys
 from pathlib import Path
 
 from setuptools import find_packages, setup
 
 NAME = 'dynamics_ros'
+
+# The commands of setup.py that frontends of wheels call; colcon and bloom call neither.
+IN_WHEEL = not {'bdist_wheel', 'dist_info', 'editable_wheel'}.isdisjoint(sys.argv)
+
+WITH_ROS = ('demo', 'doctor', 'launching', 'nodes', 'wire')
+"""Rooms that no wheel has."""
+
+LIBRARY = {
+    'calibrate_robot': 'calibration.command:main',
+    'export_kernels': 'export.command:main',
+}
+"""Tools of a wheel."""
+
+ROS = {
+    'cartesian_servo_node': 'nodes.app.entry:cartesian_servo_node',
+    'contact_node': 'nodes.app.entry:contact_node',
+    'dynamics_node': 'nodes.app.entry:dynamics_node',
+    'doctor': 'doctor.command:main',
+    'dynamics_ros': 'nodes.app.entry:composed',
+    'dynamics_ros_viewer': 'nodes.app.entry:dynamics_ros_viewer',
+    'estimate_bag': 'recordings.command:main',
+    'inspect': 'inspect.command:main',
+    'kinematics_node': 'nodes.app.entry:kinematics_node',
+    'robot_simulator': 'nodes.app.entry:robot_simulator',
+}
+"""Nodes, tools that need ROS, and those whose names are too common for every shell."""
 
 
 def data_files():
@@ -17,40 +48,37 @@ def data_files():
             yield f'share/{NAME}/{folder}', files
 
 
+left_out = [f'{NAME}.{room}{below}' for room in WITH_ROS for below in ('', '.*')]
+programs = LIBRARY if IN_WHEEL else {**LIBRARY, **ROS}
+
 setup(
     name=NAME,
     version='0.1.0',
     description='Kinematics and dynamics from a robot_description, as ROS 2 nodes and a library',
+    long_description=Path('README.md').read_text(encoding='utf-8') if IN_WHEEL else '',
+    long_description_content_type='text/markdown',
     maintainer='dynamics_ros developers',
     maintainer_email='dynamics_ros@example.com',
     license='Apache-2.0',
-    packages=find_packages(include=[NAME, f'{NAME}.*']),
+    packages=find_packages(include=[NAME, f'{NAME}.*'], exclude=left_out if IN_WHEEL else []),
     package_data={NAME: ['py.typed']},
-    data_files=list(data_files()),
+    data_files=[] if IN_WHEEL else list(data_files()),
     python_requires='>=3.10',
-    install_requires=['setuptools', 'numpy', 'scipy', 'PyYAML'],
+    install_requires=['numpy', 'scipy', 'PyYAML', *([] if IN_WHEEL else ['setuptools'])],
     extras_require={
         'calibration': ['clarabel', 'matplotlib', 'pyarrow', 'rosbags'],
+        'control': ['daqp'],
         'llvm': ['llvmlite'],
         'meshes': ['trimesh'],
-        'qp': ['daqp'],
+        'qp': ['daqp'],  # of control and of the servo
         'recordings': ['rosbags', 'matplotlib'],
+        'simulation': [],  # the simulated robot needs nothing more
         'test': ['pytest', 'pytest-timeout', 'hypothesis'],
         'viewer': ['viser'],
+        'xacro': ['xacro'],
     },
     zip_safe=True,
     entry_points={
-        'console_scripts': [
-            'calibrate_robot = dynamics_ros.calibration.command:main',
-            'cartesian_servo_node = dynamics_ros.nodes.app.entry:cartesian_servo_node',
-            'contact_node = dynamics_ros.nodes.app.entry:contact_node',
-            'dynamics_node = dynamics_ros.nodes.app.entry:dynamics_node',
-            'dynamics_ros = dynamics_ros.nodes.app.entry:composed',
-            'dynamics_ros_viewer = dynamics_ros.nodes.app.entry:dynamics_ros_viewer',
-            'estimate_bag = dynamics_ros.recordings.command:main',
-            'export_kernels = dynamics_ros.export.command:main',
-            'kinematics_node = dynamics_ros.nodes.app.entry:kinematics_node',
-            'robot_simulator = dynamics_ros.nodes.app.entry:robot_simulator',
-        ],
+        'console_scripts': [f'{name} = {NAME}.{place}' for name, place in sorted(programs.items())],
     },
 )

@@ -175,6 +175,24 @@ class Model:
         """The links that a joint moves in their parent link, in the order of the joints."""
         return tuple(self.frame(name) for name in self.body_names if self.frame(name).parent)
 
+    def outline(self) -> list[tuple[Frame, int]]:
+        """The links, each below its parent, with how many are above it."""
+        children: dict[str, list[Frame]] = {}
+        for frame in self.frames:
+            children.setdefault(frame.parent, []).append(frame)
+        found = []
+        waiting = [(frame, 0) for frame in reversed(children.get('', []))]
+        while waiting:
+            frame, depth = waiting.pop()
+            found.append((frame, depth))
+            waiting += [(child, depth + 1) for child in reversed(children.get(frame.name, []))]
+        return found
+
+    def joint_of(self, frame: Frame) -> Joint | None:
+        """The joint that moves a link in its parent link; None of a link that is fixed to it."""
+        moved = frame.body != ROOT and self.body_names[frame.body] == frame.name
+        return self.joints[frame.body] if moved else None
+
     @cached_property
     def fixed_frames(self) -> tuple[Frame, ...]:
         """The links that stand still in their parent link, in the order of the description."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_ros.errors import InvalidArgumentError, printable
-from dynamics_ros.model import ROOT, Frame, Joint, Model, build_model, composition
+from dynamics_ros.model import ROOT, Joint, Model, build_model, composition
 from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.model.xacro_file import expanded_xacro
@@ -166,18 +166,11 @@ class RigidBodySystem(Kinematics, Dynamics):
 
     def tree(self) -> str:
         """The links as an indented text, each below its parent with the joint that moves it."""
-        model = self.model
-        children: dict[str, list[Frame]] = {}
-        for frame in model.frames:
-            children.setdefault(frame.parent, []).append(frame)
-        lines: list[str] = []
-        waiting = [(frame, 0) for frame in reversed(children.get('', []))]
-        while waiting:
-            frame, depth = waiting.pop()
-            moved = frame.body != ROOT and model.body_names[frame.body] == frame.name
-            told = f'  {_joint_told(model.joints[frame.body])}' if moved else ''
+        lines = []
+        for frame, depth in self.model.outline():
+            joint = self.model.joint_of(frame)
+            told = f'  {_joint_told(joint)}' if joint else ''
             lines.append(f'{"  " * depth}{printable(frame.name)}{told}')
-            waiting += [(child, depth + 1) for child in reversed(children.get(frame.name, []))]
         return '\n'.join(lines)
 
     def shares_kernels_with(self, other: RigidBodySystem) -> bool:

@@ -28,16 +28,14 @@ from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.parameters.undeclared import refuse_undeclared
 from dynamics_ros.robot import Robot
 from dynamics_ros.settings import parameter
-from dynamics_ros.wire.conversions import pose_matrix, pose_numbers, vector_array
+from dynamics_ros.wire.conversions import pose_matrix, vector_array
 from dynamics_ros_msgs.msg import ContactState
 
 if TYPE_CHECKING:
+    from .posed import PosedRobot
     from .scene import Color, Scene
 
 NAME = 'dynamics_ros_viewer'
-
-SMALLEST_ROBOT = 0.1
-"""m; the camera does not come nearer."""
 
 STATES = {
     ContactState.NONE: 'no contact',
@@ -98,9 +96,7 @@ class Viewer:
         self._frame_prefix = values.frame_prefix
         self._refused: set[str] = set()
         self._drawn: set[str] = set()
-        self._robot: Robot | None = None
-        self._q = np.zeros(0)
-        self._visible: dict[str, int] = {}
+        self._posed: PosedRobot | None = None
         self._moved: dict[str, float] = {}
         self._markers: dict[str, Marker] = {}
         self._contact: ContactState | None = None
@@ -151,26 +147,17 @@ class Viewer:
         for problem in missing:
             self.node.get_logger().warning(f'not shown: {problem}')
         self._problem = ''
-        self._robot, self._q = robot, robot.neutral()
-        links = dict.fromkeys(visual.link for visual in visuals)
-        self._visible = {link: robot.frame_names.index(link) for link in links}
-        poses = robot.all_frames(self._q)
-        reach = np.linalg.norm(poses[:, :3, 3], axis=1).max(initial=0.0)
-        self.scene.show_robot(visuals, max(float(reach), SMALLEST_ROBOT))
-        self._place_links()
+        from .posed import PosedRobot
+
+        self._posed = PosedRobot(self.scene, robot, visuals)
 
     def draw(self) -> None:
         """Bring the page up to date."""
         moved, self._moved = self._moved, {}
-        if moved and self._robot is not None:
-            for name, position in moved.items():
-                index = self._robot.joint_q_indices.get(name)
-                if index is not None:
-                    self._q[index] = position
         markers, self._markers = self._markers, {}
         with self.scene.together():
-            if moved:
-                self._place_links()
+            if moved and self._posed is not None:
+                self._posed.move(moved)
             for name, marker in markers.items():
                 try:
                     self._draw_marker(name, marker)
@@ -178,22 +165,14 @@ class Viewer:
                     self._refuse(name, error)
         self.scene.show_text(self._summary())
 
-    def _place_links(self) -> None:
-        if self._robot is not None and self._visible:
-            poses = self._robot.all_frames(self._q)
-            for link, (x, y, z, qx, qy, qz, qw) in zip(
-                self._visible, pose_numbers(poses[list(self._visible.values())]), strict=True
-            ):
-                self.scene.move_link(link, (x, y, z), (qw, qx, qy, qz))
-
     def _summary(self) -> str:
         lines = []
         if self._problem:
             lines.append(self._problem)
-        if self._robot is None:
+        if self._posed is None:
             lines.append('waiting for robot_description')
         else:
-            lines.append(f'**{self._robot.name}**')
+            lines.append(f'**{self._posed.robot.name}**')
         contact = self._contact
         if contact is not None:
             state = STATES.get(contact.state, '')
@@ -215,7 +194,8 @@ class Viewer:
             self._drawn.discard(name)
             return
         self._drawn.add(name)
-        X = self._frame_pose(marker.header.frame_id)
+        frame = marker.header.frame_id.removeprefix(self._frame_prefix)
+        X = self._posed.frame_pose(frame) if self._posed is not None else None
         if X is None:
             return
         X = X @ pose_matrix(marker.pose, 'marker.pose')
@@ -231,17 +211,6 @@ class Viewer:
             self.scene.show_sphere(name, X[:3, 3], marker.scale.x, color)
         elif marker.type == Marker.TEXT_VIEW_FACING:
             self.scene.show_label(name, X[:3, 3], marker.text)
-
-    def _frame_pose(self, frame: str) -> np.ndarray | None:
-        """(4, 4) pose of a frame in the root frame; None where it is not of this robot."""
-        if self._robot is None:
-            return None
-        frame = frame.removeprefix(self._frame_prefix)
-        if frame in ('', self._robot.root_frame):
-            return np.eye(4)
-        if frame not in self._robot.frame_names:
-            return None
-        return self._robot.forward_kinematics(self._q, frame)
 
     def _on_joint_state(self, message: JointState) -> None:
         if len(message.name) == len(message.position):

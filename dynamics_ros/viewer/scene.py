@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -81,6 +81,27 @@ class Scene:
         """Show lines beside the picture."""
         if self._text.content != markdown:
             self._text.content = markdown
+
+    def add_sliders(
+        self,
+        ranges: Iterable[tuple[str, float, float]],
+        on_move: Callable[[dict[str, float]], None],
+    ) -> None:
+        """Add a slider for each name; whoever moves one calls ``on_move`` with its value.
+
+        Args:
+            ranges: name, lowest and highest value.
+            on_move: called with the value by name.
+        """
+        for name, lower, upper in ranges:
+            slider = self._server.gui.add_slider(
+                name, min=lower, max=upper, step=(upper - lower) / 1000.0,
+                initial_value=min(max(0.0, lower), upper),
+            )  # fmt: skip
+
+            @slider.on_update
+            def moved(_: Any, name: str = name, slider: Any = slider) -> None:
+                on_move({name: slider.value})
 
     def remove(self, name: str) -> None:
         """Take what has been drawn under a name away."""

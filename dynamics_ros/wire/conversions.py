@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
@@ -43,12 +42,8 @@ from dynamics_ros.estimation.samples.reports import (
     finite_numbers,
     unit_quaternion,
 )
-from dynamics_ros.kernels import Kernel, trace
-from dynamics_ros.spatial import (
-    Scalar,
-    quaternion_to_matrix,
-    transform_of_rows,
-)
+from dynamics_ros.multibody.pose_numbers import pose_numbers
+from dynamics_ros.spatial import quaternion_to_matrix
 
 Array = NDArray[np.float64]
 
@@ -235,28 +230,6 @@ def pose_message(matrix: Array) -> Pose:
 def pose_stamped(stamp: Time, frame_id: str, matrix: Array) -> PoseStamped:
     """A stamped pose of a (4, 4) homogeneous matrix."""
     return PoseStamped(header=header(stamp, frame_id), pose=pose_message(matrix))
-
-
-def pose_numbers(matrices: Array) -> Array:
-    """(7) of a (4, 4) pose, position and quaternion, or (n, 7) of (n, 4, 4)."""
-    return _pose_numbers(None if matrices.ndim == 2 else len(matrices))(matrices)
-
-
-@cache
-def _pose_numbers(count: int | None) -> Kernel:
-    """(7), or (count, 7) at once, traced from the rotation that the library has."""
-
-    def numbers(X: Sequence[Sequence[Scalar]]) -> list[Scalar]:
-        return transform_of_rows(X).position_and_quaternion()
-
-    def all_numbers(X: Sequence[Sequence[Sequence[Scalar]]]) -> list[list[Scalar]]:
-        return [numbers(one) for one in X]
-
-    if count is None:
-        return Kernel(trace(numbers, {'X': (4, 4)}, 'pose_numbers', 'numbers of a pose'))
-    return Kernel(
-        trace(all_numbers, {'X': (count, 4, 4)}, 'pose_numbers', f'numbers of {count} poses')
-    )
 
 
 def transform_stamped(stamp: Time, parent: str, child: str, matrix: Array) -> TransformStamped:

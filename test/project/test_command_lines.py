@@ -24,7 +24,7 @@ NODES = {
     for entry in entry_points(group='console_scripts')
     if entry.value.startswith('dynamics_ros.nodes.')
 }
-TOOLS = ('calibrate_robot', 'estimate_bag', 'export_kernels')
+TOOLS = ('calibrate_robot', 'doctor', 'estimate_bag', 'export_kernels', 'inspect')
 # A parameter of each node that is a number.
 NUMBERS = {'robot_simulator': 'joint_state_rate', 'dynamics_ros_viewer': 'port'}
 BAD_URDF = '<robot name="a"><link'

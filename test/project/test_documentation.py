@@ -54,7 +54,7 @@ def test_every_launch_file_of_the_commands_exists():
 
 
 def test_every_executable_is_in_the_readme():
-    programs = re.findall(r"'(\w+) = dynamics_ros\.", (ROOT / 'setup.py').read_text())
+    programs = re.findall(r"'(\w+)': '[\w.]+:\w+'", (ROOT / 'setup.py').read_text())
     assert len(programs) > 5
     nodes = README[README.index('## Nodes') :]
     for program in programs:

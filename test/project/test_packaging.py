@@ -26,11 +26,13 @@ EXECUTABLES = [
     'calibrate_robot',
     'cartesian_servo_node',
     'contact_node',
+    'doctor',
     'dynamics_node',
     'dynamics_ros',
     'dynamics_ros_viewer',
     'estimate_bag',
     'export_kernels',
+    'inspect',
     'kinematics_node',
     'robot_simulator',
 ]

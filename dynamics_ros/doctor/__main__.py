@@ -1,0 +1,7 @@
+"""`python -m dynamics_ros.doctor` is `ros2 run dynamics_ros doctor`."""
+
+import sys
+
+from .command import main
+
+sys.exit(main())

@@ -1,0 +1,200 @@
+"""What is wrong in a graph, each with what to do about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.qos import QoSCompatibility, qos_check_compatible
+
+from .graph import JOINT_STATE, Graph, Topic
+
+LATE = 0.5
+"""s; what is computed from states that old is of the past."""
+
+EARLY = -0.05
+"""s; stamps of the future are of another clock."""
+
+
+class Finding(NamedTuple):
+    """Something that is wrong.
+
+    Attributes:
+        problem: one line that names the thing.
+        advice: what to do; '' where the problem says it.
+    """
+
+    problem: str
+    advice: str = ''
+
+
+CURES = (
+    (
+        r'robot_description',
+        'start robot_state_publisher with the description, or set the parameter robot_description',
+    ),
+    (
+        r'has no publisher',
+        'start the driver or joint_state_broadcaster; if it publishes under another name, remap: '
+        '-r joint_states:=NAME',
+    ),
+    (
+        r'cannot be heard here',
+        'give publisher and subscription the same type, and a reliability and durability that suit '
+        '(qos_overrides of docs/interfaces.md)',
+    ),
+    (
+        r'name joints that robot',
+        'description and driver are of different robots, or of different prefixes: compare '
+        '`ros2 topic echo --once` with `ros2 run dynamics_ros inspect`',
+    ),
+    (r'lack their positions', 'lock joints that nobody tells: locked_joints.names and .positions'),
+    (r'have stopped coming', 'look at the driver: it has died, or its robot is in protective stop'),
+    (r'degrees', 'joint_states are in radians and metres: convert them in the driver'),
+    (
+        r'no effort|lack.* effort|efforts?\b.*(missing|NaN)',
+        'contacts need measured torques: have the driver fill effort (docs/efforts.md)',
+    ),
+    (
+        r'no mass is given',
+        'add <inertial> to these links: `ros2 run dynamics_ros inspect` lists them',
+    ),
+    (r'were refused', 'the values of the status tell what and why: `ros2 topic echo /diagnostics`'),
+    (
+        r'clock of joint_states',
+        'a bag was played anew or a simulator was reset; else look at the clock of the driver',
+    ),
+    (
+        r'unconfigured|inactive',
+        'ros2 lifecycle set NODE configure, then activate; or the parameter autostart',
+    ),
+)
+"""Words of a status, and what helps."""
+
+
+def findings(graph: Graph) -> list[Finding]:
+    """All that is wrong, the most fundamental first."""
+    return [
+        *_emptiness(graph),
+        *_namesakes(graph),
+        *(finding for topic in _sorted(graph) for finding in _mismatches(topic)),
+        *_silences(graph),
+        *_clocks(graph),
+        *_twice(graph),
+    ]
+
+
+def _sorted(graph: Graph) -> list[Topic]:
+    return [graph.topics[name] for name in sorted(graph.topics)]
+
+
+def _emptiness(graph: Graph) -> Iterator[Finding]:
+    if not graph.nodes:
+        yield Finding(
+            f'no node runs in ROS_DOMAIN_ID={graph.domain}, as far as it can be seen from here',
+            'compare ROS_DOMAIN_ID, ROS_AUTOMATIC_DISCOVERY_RANGE, ROS_LOCALHOST_ONLY and '
+            'RMW_IMPLEMENTATION with those of the shell that has started the nodes',
+        )
+    elif not graph.statuses:
+        yield Finding(
+            'no node of dynamics_ros tells anything on /diagnostics',
+            'start them: ros2 launch dynamics_ros dynamics.launch.py',
+        )
+
+
+def _namesakes(graph: Graph) -> Iterator[Finding]:
+    for name, count in sorted(graph.nodes.items()):
+        if count > 1:
+            yield Finding(
+                f'{count} nodes are named {name}: they mix outputs and share requests',
+                'end all but one, or put them into namespaces: -r __ns:=/left',
+            )
+
+
+def _mismatches(topic: Topic) -> Iterator[Finding]:
+    if len(topic.types) > 1:
+        pairs = sorted(
+            {f'{one.node}: {one.type}' for one in (*topic.publishers, *topic.subscriptions)}
+        )
+        yield Finding(
+            f'{topic.name} has several types: {", ".join(pairs)}',
+            'nodes of different types do not hear each other: remap one of them',
+        )
+    told: dict[tuple[str, str], str] = {}
+    for publisher in topic.publishers:
+        for subscription in topic.subscriptions:
+            if publisher.type != subscription.type:
+                continue
+            verdict, why = qos_check_compatible(publisher.qos, subscription.qos)
+            if verdict == QoSCompatibility.ERROR:
+                told[publisher.node, subscription.node] = why.strip(' ;').removeprefix('ERROR: ')
+    for (sender, listener), why in told.items():
+        yield Finding(
+            f'{listener} cannot hear {sender} on {topic.name}: {why}',
+            f'have {listener} ask for less, or {sender} offer more',
+        )
+
+
+def _silences(graph: Graph) -> Iterator[Finding]:
+    told: dict[str, list[str]] = {}
+    for name, status in sorted(graph.statuses.items()):
+        if status.level != DiagnosticStatus.OK and name in graph.nodes:
+            # Namesakes have a finding of their own.
+            message = re.sub(r'; \d+ nodes are named \S+$', '', status.message)
+            told.setdefault(message, []).append(name)
+    for message, names in told.items():
+        if message.startswith('publishing to whoever listens'):
+            continue
+        yield Finding(f'{", ".join(names)}: {message}', _cure(message, graph))
+
+
+def _cure(message: str, graph: Graph) -> str:
+    if 'has no publisher' in message and 'robot_description' not in message:
+        others = [
+            topic.name
+            for topic in _sorted(graph)
+            if topic.publishers and JOINT_STATE in topic.types and not topic.is_private
+        ]
+        if others:
+            return f'joint states are on {", ".join(others)}: -r joint_states:={others[0]}'
+    return next((cure for words, cure in CURES if re.search(words, message)), '')
+
+
+def _clocks(graph: Graph) -> Iterator[Finding]:
+    clock = '/clock' if graph.simulated else 'the clock of this machine'
+    for topic in _sorted(graph):
+        # What is computed has the stamp of what it was computed from.
+        if topic.age is None or JOINT_STATE not in topic.types or not _is_input(topic, graph):
+            continue
+        if not EARLY <= topic.age <= LATE:
+            side = 'behind' if topic.age > 0.0 else 'ahead of'
+            yield Finding(
+                f'stamps of {topic.name} are {abs(topic.age):.3g} s {side} {clock}',
+                'set use_sim_time on all nodes or none, and the clocks of all machines by chrony',
+            )
+
+
+def _is_input(topic: Topic, graph: Graph) -> bool:
+    from_others = any(one.node not in graph.statuses for one in topic.publishers)
+    return from_others and bool(topic.subscriptions)
+
+
+def _twice(graph: Graph) -> Iterator[Finding]:
+    for topic in _sorted(graph):
+        senders = sorted({one.node for one in topic.publishers})
+        if len(senders) < 2:
+            continue
+        if topic.name.endswith('/robot_description'):
+            yield Finding(
+                f'{len(senders)} nodes publish {topic.name}: {", ".join(senders)}',
+                'the last one is taken: end the others, or put robots into namespaces',
+            )
+        made_up = [name for name in senders if 'joint_state_publisher' in name]
+        if JOINT_STATE in topic.types and made_up:
+            yield Finding(
+                f'{", ".join(made_up)} publishes made-up states on {topic.name}, beside '
+                f'{", ".join(name for name in senders if name not in made_up)}',
+                'end it: the states of the robot and its own alternate',
+            )

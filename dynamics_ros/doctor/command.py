@@ -1,0 +1,49 @@
+"""doctor: says what runs in this ROS graph, what is wrong with it, and what to do about it."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Sequence
+
+from rclpy.utilities import remove_ros_args
+
+from .checks import findings
+from .observer import observe
+from .screen import screen
+
+SECONDS = 5.0
+"""Long enough for discovery, and for statuses that come once a second."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Look, and print the screen; 1 if something is wrong."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    parser = argparse.ArgumentParser(prog='doctor', description=__doc__)
+    parser.add_argument(
+        '--seconds', type=_seconds, default=SECONDS, help='how long to look; %(default)s by default'
+    )
+    options = parser.parse_args(remove_ros_args(given))
+    print(f'looking for {options.seconds:g} s ...', file=sys.stderr, flush=True)
+    try:
+        graph = observe(options.seconds, given)
+    except KeyboardInterrupt:
+        return 130
+    except RuntimeError as error:
+        print(f'doctor: {error}', file=sys.stderr)
+        return 2
+    found = findings(graph)
+    for line in screen(graph, found, shutil.get_terminal_size((120, 40)).columns):
+        print(line)
+    return int(bool(found))
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0.5 <= seconds <= 600.0:
+        raise argparse.ArgumentTypeError(f'{text!r} given, 0.5 to 600 s expected')
+    return seconds

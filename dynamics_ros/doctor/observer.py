@@ -1,0 +1,197 @@
+"""Looks at a ROS graph for some seconds, without disturbing it.
+
+Outputs that nobody listens to are not listened to either: nodes of this package compute only what
+somebody wants.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from importlib import import_module
+from statistics import median
+from typing import Any
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
+from rclpy.topic_endpoint_info import TopicEndpointInfo
+from rosgraph_msgs.msg import Clock
+
+from .graph import JOINT_STATE, OUTPUTS, Endpoint, Graph, Topic
+
+LOOK_PERIOD = 0.25
+"""Seconds between two looks at who is there."""
+
+DEPTH = 1000
+"""Messages that may wait while the graph is looked at."""
+
+MOST_AGES = 1000
+"""Stamps of a topic that are kept."""
+
+
+def observe(seconds: float, arguments: list[str] | None = None) -> Graph:
+    """Look at the graph of this ROS domain.
+
+    Args:
+        seconds: for how long.
+        arguments: of ROS, as after ``--ros-args``.
+    """
+    context = rclpy.Context()
+    rclpy.init(args=arguments, context=context, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        # Names with an underscore in front are hidden from `ros2 node list`.
+        node = Node(f'_dynamics_ros_doctor_{os.getpid()}', context=context)
+        executor = SingleThreadedExecutor(context=context)
+        executor.add_node(node)
+        observer = _Observer(node)
+        until = time.monotonic() + seconds
+        look_at = 0.0
+        while (now := time.monotonic()) < until:
+            if now >= look_at:
+                observer.look()
+                look_at = now + LOOK_PERIOD
+            executor.spin_once(timeout_sec=0.05)
+        observer.look()
+        graph = observer.graph(context.get_domain_id(), seconds)
+        executor.shutdown()
+        node.destroy_node()
+        return graph
+    finally:
+        rclpy.try_shutdown(context=context)
+
+
+class _Observer:
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._graph = Graph(0, 0.0)
+        self._heard: dict[str, _Heard] = {}
+        self._clock: float | None = None
+        node.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, DEPTH)
+        best_effort = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+        node.create_subscription(Clock, '/clock', self._on_clock, best_effort)
+
+    def look(self) -> None:
+        """See who is there, and listen to what is new."""
+        node, graph = self._node, self._graph
+        own = node.get_fully_qualified_name()
+        graph.nodes.clear()
+        for name, namespace in node.get_node_names_and_namespaces():
+            graph.nodes[_full(namespace, name)] += 1
+        del graph.nodes[own]
+        for name, types in node.get_topic_names_and_types():
+            publishers = _endpoints(node.get_publishers_info_by_topic(name), own)
+            subscriptions = _endpoints(node.get_subscriptions_info_by_topic(name), own)
+            if not publishers and not subscriptions:
+                continue
+            topic = graph.topics.setdefault(name, Topic(name))
+            topic.publishers, topic.subscriptions = publishers, subscriptions
+            if name not in self._heard and self._is_of_interest(topic):
+                self._listen(topic, types)
+
+    def _is_of_interest(self, topic: Topic) -> bool:
+        if not topic.publishers or len(topic.types) > 1 or topic.name == '/clock':
+            return False
+        if JOINT_STATE in topic.types and not topic.is_private:
+            return True
+        ends = {one.node for one in (*topic.publishers, *topic.subscriptions)}
+        return bool(topic.subscriptions) and not ends.isdisjoint(self._graph.statuses)
+
+    def _listen(self, topic: Topic, types: list[str]) -> None:
+        kind = _message_type(types[0])
+        if kind is None:
+            return
+        heard = self._heard[topic.name] = _Heard(_has_stamp(kind))
+        latched = all(
+            one.qos.durability == DurabilityPolicy.TRANSIENT_LOCAL for one in topic.publishers
+        )
+        # A best-effort subscription is not given what was published before.
+        qos = QoSProfile(
+            depth=DEPTH,
+            reliability=ReliabilityPolicy.RELIABLE if latched else ReliabilityPolicy.BEST_EFFORT,
+            durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
+        )
+        self._node.create_subscription(
+            kind, topic.name, lambda data: heard.take(data, self._now()), qos, raw=True
+        )
+
+    def _now(self) -> float:
+        return time.time() if self._clock is None else self._clock
+
+    def _on_clock(self, message: Clock) -> None:
+        self._clock = message.clock.sec + 1e-9 * message.clock.nanosec
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            if status.name.endswith(OUTPUTS):
+                name = '/' + status.name.removesuffix(OUTPUTS)
+                self._graph.statuses[name] = status
+
+    def graph(self, domain: int, seconds: float) -> Graph:
+        """What was seen."""
+        graph = self._graph
+        graph.domain, graph.seconds = domain, seconds
+        graph.simulated = self._clock is not None
+        for name, heard in self._heard.items():
+            topic = graph.topics[name]
+            topic.listened, topic.count, topic.rate = True, heard.count, heard.rate
+            topic.age = median(heard.ages) if heard.ages else None
+        return graph
+
+
+class _Heard:
+    """Counts the messages of a topic."""
+
+    def __init__(self, has_stamp: bool) -> None:
+        self.count = 0
+        self.ages: list[float] = []
+        self._has_stamp = has_stamp
+        self._first = self._last = 0.0
+
+    def take(self, data: bytes, now: float) -> None:
+        """Take a message as bytes."""
+        self._last = time.monotonic()
+        self._first = self._first or self._last
+        self.count += 1
+        if self._has_stamp and len(data) >= 12 and len(self.ages) < MOST_AGES:
+            # CDR: four bytes say the order of bytes, then the stamp of the header comes first.
+            order = '<' if data[1] & 1 else '>'
+            sec, nanosec = struct.unpack_from(f'{order}iI', data, 4)
+            if sec or nanosec:
+                self.ages.append(now - sec - 1e-9 * nanosec)
+
+    @property
+    def rate(self) -> float:
+        """Messages a second; 0 where there were not two."""
+        lasted = self._last - self._first
+        return (self.count - 1) / lasted if lasted > 0.0 else 0.0
+
+
+def _full(namespace: str, name: str) -> str:
+    return f'{namespace.rstrip("/")}/{name}'
+
+
+def _endpoints(infos: list[TopicEndpointInfo], own: str) -> tuple[Endpoint, ...]:
+    found = (
+        Endpoint(_full(one.node_namespace, one.node_name), one.topic_type, one.qos_profile)
+        for one in infos
+    )
+    return tuple(one for one in found if one.node != own)
+
+
+def _message_type(name: str) -> Any:
+    """The class of a message type; None where it is not installed."""
+    package, _, rest = name.partition('/')
+    try:
+        return getattr(import_module(f'{package}.msg'), rest.rpartition('/')[2])
+    except (ImportError, AttributeError):
+        return None
+
+
+def _has_stamp(kind: Any) -> bool:
+    first = next(iter(kind.get_fields_and_field_types().values()), '')
+    return first in ('std_msgs/Header', 'builtin_interfaces/Time')

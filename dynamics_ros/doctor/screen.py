@@ -1,0 +1,95 @@
+"""A graph and its findings as one screen of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dynamics_ros.errors import printable
+
+from .checks import Finding
+from .graph import Graph, Topic
+
+MOST_TOPICS = 14
+MOST_FINDINGS = 10
+NARROWEST = 100
+"""Characters of a line, however narrow the terminal is."""
+
+
+def screen(graph: Graph, found: Sequence[Finding], width: int = NARROWEST) -> Iterator[str]:
+    """The lines.
+
+    Args:
+        graph: what was seen.
+        found: what is wrong with it.
+        width: of the terminal; tables are cut there.
+    """
+    width = max(width, NARROWEST)
+    others = sorted(set(graph.nodes) - set(graph.statuses))
+    yield (
+        f'ROS_DOMAIN_ID={graph.domain}, looked at for {graph.seconds:g} s: '
+        f'{sum(graph.nodes.values())} nodes, {len(graph.topics)} topics'
+        f'{", /clock is published" if graph.simulated else ""}'
+    )
+    yield ''
+    for name, status in sorted(graph.statuses.items()):
+        count = graph.nodes[name]
+        gone = '  (gone)' if not count else f'  (x{count})' if count > 1 else ''
+        yield _cut(f'  {name}{gone}  {status.hardware_id}  {status.message}', width)
+    if others:
+        yield _cut(f'  others: {", ".join(others)}', width)
+    if graph.nodes:
+        yield ''
+    shown = [topic for topic in _by_interest(graph) if topic.publishers]
+    if shown:
+        yield from _table(shown[:MOST_TOPICS], width)
+        if len(shown) > MOST_TOPICS:
+            yield f'  ... and {len(shown) - MOST_TOPICS} topics more'
+        yield ''
+    if not found:
+        yield 'nothing is wrong'
+    for finding in found[:MOST_FINDINGS]:
+        yield f'! {printable(finding.problem)}'
+        if finding.advice:
+            yield f'    {finding.advice}'
+    if len(found) > MOST_FINDINGS:
+        yield f'... and {len(found) - MOST_FINDINGS} more'
+
+
+def _by_interest(graph: Graph) -> list[Topic]:
+    """Inputs and outputs first that were listened to; none of what every node has."""
+    usual = ('/rosout', '/parameter_events')
+    topics = [topic for topic in graph.topics.values() if topic.name not in usual]
+    return sorted(topics, key=lambda topic: (not topic.listened, topic.name))
+
+
+def _table(topics: Sequence[Topic], width: int) -> Iterator[str]:
+    rows = [('topic', 'rate', 'stamps', 'from', 'to')]
+    for topic in topics:
+        age = '' if topic.age is None else f'{1e3 * topic.age:.1f} ms old'
+        if topic.age is not None and abs(topic.age) >= 1.0:
+            age = f'{topic.age:.4g} s old'
+        rows.append(
+            (topic.name, _rate(topic), age, _names(topic.publishers), _names(topic.subscriptions))
+        )
+    columns = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(wide) for cell, wide in zip(row, columns, strict=True))
+        yield _cut('  ' + '  '.join(cells), width)
+
+
+def _rate(topic: Topic) -> str:
+    if not topic.listened:
+        return 'nobody listens' if not topic.subscriptions else ''
+    if not topic.count:
+        return 'silent'
+    return f'{topic.rate:.4g} Hz' if topic.rate else f'{topic.count} message'
+
+
+def _names(endpoints: Sequence[object]) -> str:
+    names = sorted({getattr(one, 'node', '') for one in endpoints})
+    return ', '.join(names[:2]) + (f' +{len(names) - 2}' if len(names) > 2 else '')
+
+
+def _cut(text: str, width: int) -> str:
+    text = printable(text.rstrip())
+    return text if len(text) <= width else f'{text[: width - 3]}...'

@@ -1,0 +1,7 @@
+"""`python -m dynamics_ros.inspect` is `ros2 run dynamics_ros inspect`."""
+
+import sys
+
+from .command import main
+
+sys.exit(main())

@@ -1,0 +1,103 @@
+"""inspect: shows what a robot description says, what is odd about it, and how fast it computes."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from dynamics_ros.errors import DynamicsRosError, printable
+from dynamics_ros.model import build_model
+from dynamics_ros.model.build import ROOT_JOINTS
+from dynamics_ros.model.collision_geometry import read_collision_geometry
+from dynamics_ros.model.description_file import read_description_file
+from dynamics_ros.model.doubts import LOG
+from dynamics_ros.model.tool_frame import tool_frame
+from dynamics_ros.model.urdf import parse_urdf
+from dynamics_ros.model.visual_geometry import read_visual_geometry
+from dynamics_ros.robot import Robot
+
+from . import page
+from .oddities import oddities
+from .speed import inverse_kinematics, speeds
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the page; 1 if something is odd, 2 and the reason if there is no such robot."""
+    options = _parser().parse_args(arguments)
+    # What the reader doubts is on the page.
+    LOG.setLevel(logging.ERROR)
+    try:
+        with suppress(BrokenPipeError):
+            return _inspect(options)
+    except DynamicsRosError as error:
+        print(f'inspect: {error}', file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog='inspect', description=__doc__)
+    parser.add_argument('robot', metavar='FILE', help='URDF, or xacro')
+    parser.add_argument(
+        '--xacro', action='append', default=[], metavar='NAME:=VALUE',
+        help='argument of a xacro file; may be given again',
+    )  # fmt: skip
+    parser.add_argument('--root-joint', default='fixed', choices=ROOT_JOINTS)
+    parser.add_argument('--frame', help='of pose, Jacobian and inverse kinematics; by default *')
+    parser.add_argument(
+        '--no-speed', action='store_true', help='compile and measure nothing: at once'
+    )
+    parser.add_argument('--show', action='store_true', help='open the robot in a browser page')
+    parser.add_argument('--port', type=int, default=8080, help='of that page')
+    return parser
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    arguments = dict(text.partition(':=')[::2] for text in options.xacro)
+    text = read_description_file(options.robot, arguments)
+    description = parse_urdf(text)
+    robot = Robot(build_model(description, options.root_joint))
+    # Relative meshes start from the file; of a xacro there is only its text.
+    expanded = options.robot.endswith('.xacro')
+    source = text if expanded else Path(options.robot).expanduser()
+    visuals, looks = read_visual_geometry(source)
+    tool = options.frame or tool_frame(description)
+    robot.model.frame(tool)
+    odd = oddities(description, robot.model, read_collision_geometry(source), looks)
+    for line in _page(robot, tool, odd, page.tree(robot, description, tool)):
+        print(line, flush=True)
+    if not options.no_speed:
+        print('\nkernels on this machine', flush=True)
+        for line in page.kernels(speeds(robot, tool)):
+            print(f'  {line}', flush=True)
+        print(f'\ninverse kinematics of {tool}\n  {inverse_kinematics(robot, tool)}', flush=True)
+    if options.show:
+        from .show import show
+
+        show(robot, visuals, options.port)
+    return int(bool(odd))
+
+
+def _page(robot: Robot, tool: str, odd: Sequence[str], tree: Iterator[str]) -> Iterator[str]:
+    base = robot.model.root_joint
+    yield (
+        f'{printable(robot.name)}: {len(robot.joint_names)} joints in q, '
+        f'{len(robot.frame_names)} links, {base} base, {robot.total_mass:.4g} kg that move'
+    )
+    yield ''
+    yield from tree
+    yield ''
+    yield (
+        f'{len(robot.frame_names)} frames, each the name of a link; poses are in '
+        f'{robot.root_frame}; * the nodes take {tool} where no frame is given'
+    )
+    yield ''
+    yield 'odd about this description' if odd else 'nothing is odd about this description'
+    for sentence in odd:
+        yield f'  ! {printable(sentence)}'

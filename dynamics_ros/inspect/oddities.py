@@ -1,0 +1,113 @@
+"""What is odd about a description: usable, but probably not what its author meant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.model import Model, RobotDescription
+from dynamics_ros.model.collision_geometry import CollisionGeometry
+from dynamics_ros.model.description import Inertial, JointDescription
+from dynamics_ros.model.doubts import Doubts
+
+Array = NDArray[np.float64]
+
+DENSEST = 23_000.0
+"""kg/m^3: nothing that a robot is made of is denser."""
+
+OUTSIDE = 0.2
+"""Of the extent of a shape, how far off a centre of mass may be: shapes leave out screws."""
+
+DEGREES = 8.0 * math.pi
+"""rad; a limit beyond four turns is one of a joint in degrees, or of one without limits."""
+
+FASTEST = 60.0
+"""rad/s; a limit of velocity beyond ten turns a second is one in degrees."""
+
+LARGEST = 50.0
+"""m between a link and its parent; more are millimetres."""
+
+NO_VELOCITY = 'no limit of velocity is given for {}: the servo and plans take their own'
+NO_EFFORT = 'no limit of effort is given for {}: contact thresholds come from noise alone'
+IN_DEGREES = 'limits of {} look like degrees; URDF has radians'
+TOO_FAST = 'limits of velocity of {} look like degrees a second; URDF has radians a second'
+MILLIMETRES = 'joints {} are more than 50 m from their parents; URDF has metres'
+NO_INERTIA = 'a mass without an inertia is given for {}, which has a shape: a point of mass'
+OFF_CENTRE = 'the centre of mass of {} lies outside of its shape'
+TOO_WIDE = 'the inertia of {} is larger than its shape allows: it would have to be wider'
+TOO_HEAVY = 'the mass of {} is more than its shape of solid metal would have; kg are meant'
+
+
+def oddities(
+    description: RobotDescription, model: Model, shapes: CollisionGeometry, looks: tuple[str, ...]
+) -> list[str]:
+    """One sentence for each kind of thing that is odd, with the names that it is about.
+
+    Args:
+        description: what was read.
+        model: built of it.
+        shapes: collision geometry of it.
+        looks: what of its visual geometry could not be read.
+    """
+    doubts = Doubts()
+    for joint in description.joints:
+        _about_joint(joint, doubts)
+    for link in description.links:
+        if link.name in shapes.triangles:
+            _about_shape(link.name, link.inertial, shapes.triangles[link.name], doubts)
+    found = [*description.doubts, *([model.doubt] if model.doubt else [])]
+    found = [sentence.removeprefix(f'robot {model.name!r}: ') for sentence in found]
+    own = doubts.sentences(model.name)
+    found += [sentence.removeprefix(f'robot {model.name!r}: ') for sentence in own]
+    return found + _meshes(dict.fromkeys((*looks, *shapes.problems)))
+
+
+def _about_joint(joint: JointDescription, doubts: Doubts) -> None:
+    if math.hypot(*joint.origin.translation) > LARGEST:
+        doubts.add(MILLIMETRES, joint.name)
+    if joint.type not in ('revolute', 'continuous', 'prismatic') or joint.mimic:
+        return
+    limits = joint.limits
+    if math.isinf(limits.velocity):
+        doubts.add(NO_VELOCITY, joint.name)
+    if math.isinf(limits.effort):
+        doubts.add(NO_EFFORT, joint.name)
+    if joint.type == 'prismatic':
+        return
+    ends = [abs(end) for end in (limits.lower, limits.upper) if math.isfinite(end)]
+    if ends and max(ends) > DEGREES:
+        doubts.add(IN_DEGREES, joint.name)
+    if FASTEST < limits.velocity < math.inf:
+        doubts.add(TOO_FAST, joint.name)
+
+
+def _about_shape(link: str, inertial: Inertial, triangles: Array, doubts: Doubts) -> None:
+    """Hold an inertial against the box around the collision shape, which is never too small."""
+    if not inertial.mass:
+        return
+    corners = triangles.reshape(-1, 3)
+    lowest, highest = corners.min(axis=0), corners.max(axis=0)
+    extent = highest - lowest
+    margin = OUTSIDE * float(extent.max())
+    center = np.array(inertial.center_of_mass)
+    if (center < lowest - margin).any() or (center > highest + margin).any():
+        doubts.add(OFF_CENTRE, link)
+    if inertial.mass > DENSEST * float(np.prod(extent + 1e-3)):
+        doubts.add(TOO_HEAVY, link)
+    largest = float(np.linalg.eigvalsh(np.array(inertial.inertia)).max())
+    if not largest:
+        doubts.add(NO_INERTIA, link)
+    # Mass at the farthest corners has the largest inertia that the box allows.
+    farthest = float(np.maximum(abs(highest - center), abs(center - lowest)) @ np.ones(3)) + margin
+    if largest > inertial.mass * farthest**2:
+        doubts.add(TOO_WIDE, link)
+
+
+def _meshes(problems: Mapping[str, None]) -> list[str]:
+    """What could not be read: the first of it in full, of the others how many."""
+    told = list(problems)
+    more = [f'{len(told) - 3} more meshes cannot be read either'] if len(told) > 3 else []
+    return told[:3] + more

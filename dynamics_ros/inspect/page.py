@@ -1,0 +1,97 @@
+"""A robot as a page of text: its tree, its frames, what is odd, what it can do here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+from dynamics_ros.errors import printable
+from dynamics_ros.model import Frame, Joint, RobotDescription
+from dynamics_ros.robot import Robot
+from dynamics_ros.spatial import Vector3
+
+from .speed import Speed
+
+AXES = {(1.0, 0.0, 0.0): 'x', (0.0, 1.0, 0.0): 'y', (0.0, 0.0, 1.0): 'z'}
+
+MOST_LINES = 60
+"""Links that are shown at most."""
+
+HEAD = ('', 'joint', 'axis', 'range', 'velocity', 'effort', 'mass')
+
+
+def tree(robot: Robot, description: RobotDescription, tool: str) -> Iterator[str]:
+    """The links below one another, with the joint that moves each, its limits, and the mass."""
+    masses = {link.name: link.inertial.mass for link in description.links}
+    rows: list[tuple[str, ...]] = [HEAD]
+    outline = robot.model.outline()
+    for frame, depth in outline[:MOST_LINES]:
+        joint = robot.model.joint_of(frame)
+        name = f'{"  " * depth}{printable(frame.name)}{" *" if frame.name == tool else ""}'
+        mass = f'{masses[frame.name]:.4g} kg' if masses[frame.name] else '-'
+        rows.append((name, *(_joint(joint) if joint else _fixed(frame)), mass))
+    yield from columns(rows)
+    if len(outline) > MOST_LINES:
+        yield f'... and {len(outline) - MOST_LINES} links more'
+
+
+def _fixed(frame: Frame) -> tuple[str, ...]:
+    return ('fixed' if frame.parent else '', '', '', '', '')
+
+
+def _joint(joint: Joint) -> tuple[str, ...]:
+    kind, limits = joint.kind, joint.limits
+    axis = _axis(kind.axis) if kind.has_axis else ''
+    name = f'{printable(joint.name)} ({kind.name})'
+    if joint.leader is not None:
+        factor = '' if joint.multiplier == 1.0 else f'{joint.multiplier:g} '
+        offset = f' {joint.offset:+g}' if joint.offset else ''
+        return name, axis, f'= {factor}{printable(joint.leader)}{offset}', '', ''
+    if kind.nq != 1:
+        return name, axis, f'{kind.nq} coordinates', '', ''
+    unit, push = ('m', 'N') if kind.units[0] == 'm' else ('rad', 'Nm')
+    ends = limits.lower, limits.upper
+    span = 'unlimited' if all(map(math.isinf, ends)) else f'{ends[0]:.4g} to {ends[1]:.4g} {unit}'
+    return name, axis, span, _bound(limits.velocity, f'{unit}/s'), _bound(limits.effort, push)
+
+
+def _axis(axis: Vector3) -> str:
+    numbers = tuple(float(x) for x in axis)
+    for known, letter in AXES.items():
+        if numbers == known:
+            return letter
+        if numbers == tuple(-x for x in known):
+            return f'-{letter}'
+    return ' '.join(f'{x:.2g}' for x in numbers)
+
+
+def _bound(value: float, unit: str) -> str:
+    return '-' if math.isinf(value) else f'{value:.4g} {unit}'
+
+
+def kernels(measured: Iterable[Speed]) -> Iterator[str]:
+    """A line for each kernel."""
+    rows: list[tuple[str, ...]] = [('', 'a call', 'operations', 'made in', '')]
+    for one in measured:
+        if one.problem:
+            rows.append((one.name, '-', '', '', one.problem))
+            continue
+        made = f'{one.compile_seconds:.2g} s'
+        rows.append((one.name, time_of(one.call_seconds), str(one.operations), made, one.backend))
+    yield from columns(rows)
+
+
+def time_of(seconds: float) -> str:
+    """A time in the unit that suits it."""
+    for unit, factor in (('ns', 1e9), ('us', 1e6)):
+        if seconds * factor < 1000.0:
+            return f'{seconds * factor:.3g} {unit}'
+    return f'{seconds * 1e3:.3g} ms'
+
+
+def columns(rows: list[tuple[str, ...]]) -> Iterator[str]:
+    """Rows as lines, each column as wide as its widest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield '  '.join(cells).rstrip()

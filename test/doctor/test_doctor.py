@@ -1,0 +1,111 @@
+"""`doctor` beside real nodes in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip('rclpy')
+
+from geometry_msgs.msg import PoseStamped
+from rclpy.qos import QoSProfile, qos_profile_sensor_data
+from ros_harness import LATCHED, client, occupy, pendulum, running
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+DOMAIN = 112
+
+
+def doctor(*arguments):
+    """Start it; its output is read when it has ended."""
+    occupy(DOMAIN)
+    return subprocess.Popen(
+        [sys.executable, '-m', 'dynamics_ros.doctor', *arguments],
+        env={**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def answer(user, process, **options):
+    """What it says, while messages go on."""
+    user.wait_for(lambda: process.poll() is not None, **options)
+    out, err = process.communicate()
+    assert 'Traceback' not in err, err
+    return process.returncode, out
+
+
+def test_of_nodes_that_work_it_tells_rates_and_that_nothing_is_wrong():
+    with (
+        client(DOMAIN, 'driver') as driver,
+        running('kinematics_node', DOMAIN, {'robot_description': pendulum('arm')}),
+    ):
+        swing = JointState(name=['swing'], position=[0.1], velocity=[0.0])
+
+        def send():
+            swing.header.stamp = driver.node.get_clock().now().to_msg()
+            driver.publish_joint_state(swing)
+
+        driver.publish('/robot_description', String(data=pendulum('arm')), LATCHED)
+        poses = driver.listen(PoseStamped, '/kinematics_node/rod/pose')
+        driver.wait_for(lambda: poses, meanwhile=send)
+        code, out = answer(driver, doctor('--seconds', '5'), meanwhile=send)
+        assert (code, out.splitlines()[-1]) == (0, 'nothing is wrong'), out
+        # Once in 20 ms, or less often on a busy machine.
+        (rate,) = re.findall(r'^  /joint_states +([\d.]+) Hz .*/driver', out, re.M)
+        assert 1.0 < float(rate) < 60.0
+        assert re.search(r'^  /kinematics_node/rod/pose +[\d.]+ Hz .*/driver', out, re.M)
+        # What nobody wants stays uncomputed.
+        assert re.search(r'^  /kinematics_node/markers +nobody listens', out, re.M)
+        assert re.search(r'^  /kinematics_node +arm +publishing', out, re.M)
+
+
+def test_of_nodes_in_trouble_it_names_each_trouble_and_its_cure():
+    swing = JointState(name=['swing'], position=[0.1])
+    swing.header.stamp.sec = 1000
+    robot = {'robot_description': pendulum('arm')}
+    with (
+        client(DOMAIN) as user,
+        client(DOMAIN, 'listener') as listener,
+        running('dynamics_node', DOMAIN, robot),
+        running('kinematics_node', DOMAIN),
+        running('kinematics_node', DOMAIN),
+    ):
+        user.wait_for_status('dynamics_node', 'waiting for swing')
+        user.wait_for_status('kinematics_node', '2 nodes are named')
+        listener.listen(JointState, '/arm/states', QoSProfile(depth=10))
+        send = user.node.create_publisher(JointState, '/arm/states', qos_profile_sensor_data)
+        code, out = answer(user, doctor('--seconds', '6'), meanwhile=lambda: send.publish(swing))
+    assert code == 1
+    assert '! 2 nodes are named /kinematics_node: ' in out
+    assert '! /listener cannot hear /test_client on /arm/states: ' in out
+    assert '! /dynamics_node: silent: waiting for swing: /joint_states has no publisher' in out
+    assert 'joint states are on /arm/states: -r joint_states:=/arm/states' in out
+    assert '! /kinematics_node: silent: waiting for robot_description' in out
+    assert 'start robot_state_publisher' in out
+    assert re.search(r'! stamps of /arm/states are [\d.e+]+ s behind the clock', out)
+    assert len(out.splitlines()) <= 40
+
+
+def test_where_nobody_is_it_says_where_to_look():
+    with client(DOMAIN) as user:
+        own = doctor('--seconds', '1')
+        code, out = answer(user, own)
+    # The client of this test is a node too, which a busy machine may not find in a second.
+    assert code == 1
+    assert re.search('^! no node (runs in ROS_DOMAIN_ID|of dynamics_ros tells anything)', out, re.M)
+
+
+@pytest.mark.parametrize('seconds', ['0', 'soon', '1e9'])
+def test_a_time_that_cannot_be_is_refused(seconds):
+    process = doctor('--seconds', seconds)
+    _, err = process.communicate()
+    assert process.returncode == 2
+    assert '0.5 to 600 s expected' in err

@@ -1,0 +1,152 @@
+"""What `doctor` finds in a graph, and what it advises."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip('rclpy')
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
+
+from dynamics_ros.doctor.checks import findings
+from dynamics_ros.doctor.graph import JOINT_STATE, Endpoint, Graph, Topic
+from dynamics_ros.doctor.screen import screen
+
+RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+NODE = '/dynamics_node'
+GOOD = 'publishing to whoever listens'
+
+
+def graph(*topics, nodes=(NODE, '/driver'), message=GOOD, level=None):
+    level = level or (DiagnosticStatus.OK if message == GOOD else DiagnosticStatus.WARN)
+    one = Graph(domain=7, seconds=5.0)
+    one.nodes.update(nodes)
+    one.topics = {topic.name: topic for topic in topics}
+    one.statuses = {NODE: DiagnosticStatus(level=level, message=message, hardware_id='arm')}
+    return one
+
+
+def topic(name='/joint_states', senders=('/driver',), listeners=(NODE,), **options):
+    kind, qos = options.pop('type', JOINT_STATE), options.pop('qos', qos_profile_sensor_data)
+    return Topic(
+        name,
+        tuple(Endpoint(node, kind, qos) for node in senders),
+        tuple(Endpoint(node, kind, qos_profile_sensor_data) for node in listeners),
+        **options,
+    )
+
+
+def told(one):
+    return [(finding.problem, finding.advice) for finding in findings(one)]
+
+
+def test_of_a_good_graph_nothing():
+    good = topic(listened=True, count=500, rate=100.0, age=0.002)
+    assert told(graph(good)) == []
+    lines = list(screen(graph(good), []))
+    assert lines[-1] == 'nothing is wrong'
+    assert any(line.split() == [
+        '/joint_states', '100', 'Hz', '2.0', 'ms', 'old', '/driver', NODE,
+    ] for line in lines)  # fmt: skip
+
+
+def test_an_empty_graph_is_answered_with_where_to_look():
+    ((problem, advice),) = told(Graph(domain=7, seconds=5.0))
+    assert 'no node runs in ROS_DOMAIN_ID=7' in problem
+    assert 'ROS_AUTOMATIC_DISCOVERY_RANGE' in advice
+
+
+def test_a_graph_without_our_nodes():
+    one = graph()
+    one.statuses = {}
+    ((problem, advice),) = told(one)
+    assert 'no node of dynamics_ros' in problem
+    assert 'ros2 launch dynamics_ros' in advice
+
+
+def test_two_nodes_of_one_name():
+    ((problem, advice),) = told(graph(nodes=(NODE, NODE)))
+    assert problem.startswith(f'2 nodes are named {NODE}')
+    assert 'namespaces' in advice
+
+
+def test_quality_of_service_that_does_not_match_names_both_nodes():
+    one = topic(listeners=())
+    one.subscriptions = (Endpoint('/rviz', JOINT_STATE, RELIABLE),)
+    ((problem, advice),) = told(graph(one))
+    assert problem.startswith('/rviz cannot hear /driver on /joint_states: ')
+    assert 'eliab' in problem
+    assert '/driver' in advice
+
+
+def test_types_that_differ_name_the_nodes():
+    one = topic()
+    one.publishers = (Endpoint('/other', 'std_msgs/msg/String', RELIABLE),)
+    ((problem, _),) = told(graph(one))
+    assert '/joint_states has several types: ' in problem
+    assert '/other: std_msgs/msg/String' in problem
+
+
+@pytest.mark.parametrize(
+    ('message', 'cure'),
+    [
+        ('silent: waiting for robot_description: /robot_description has no publisher',
+         'start robot_state_publisher'),
+        ('silent: waiting for swing: /arm/states has no publisher, no message so far',
+         'joint_state_broadcaster'),
+        ('silent: waiting for swing: /s has 1 publisher that cannot be heard here (it is of ...)',
+         'qos_overrides'),
+        ("silent: waiting for swing: /s has 1 publisher, messages so far lack their positions; "
+         "joint_states name joints that robot 'arm' does not have: elbow", 'different robots'),
+        ('silent: waiting for swing: /s has 1 publisher, messages so far lack their positions',
+         'locked_joints'),
+        ('silent: joint_states have stopped coming: /arm/states has 1 publisher', 'driver'),
+        ('publishing; far beyond the joint limits: swing is at 45 (limits -2 to 2 rad; degrees?)',
+         'radians'),
+        ("publishing; robot 'arm': no mass is given for 'rod', which joints move", 'inspect'),
+        ('publishing; some messages were refused', '/diagnostics'),
+    ],
+)  # fmt: skip
+def test_what_a_silent_node_says_is_told_with_its_cure(message, cure):
+    ((problem, advice),) = told(graph(message=message))
+    assert problem == f'{NODE}: {message}'
+    assert cure in advice
+
+
+def test_joint_states_of_another_name_are_named():
+    message = 'silent: waiting for swing: /joint_states has no publisher, no message so far'
+    ((_, advice),) = told(graph(topic('/arm/states', listeners=()), message=message))
+    assert advice == 'joint states are on /arm/states: -r joint_states:=/arm/states'
+
+
+@pytest.mark.parametrize(('age', 'side'), [(12.0, '12 s behind'), (-3.0, '3 s ahead of')])
+def test_a_clock_that_is_off(age, side):
+    ((problem, advice),) = told(graph(topic(listened=True, count=9, rate=9.0, age=age)))
+    assert f'stamps of /joint_states are {side} the clock of this machine' in problem
+    assert 'use_sim_time' in advice
+
+
+def test_two_sources_of_one_thing():
+    states = topic(senders=('/driver', '/joint_state_publisher_gui'))
+    ((problem, _),) = told(graph(states))
+    assert '/joint_state_publisher_gui publishes made-up states on /joint_states' in problem
+    texts = topic('/robot_description', ('/one', '/two'), type='std_msgs/msg/String', qos=LATCHED)
+    texts.subscriptions = ()
+    ((problem, _),) = told(graph(texts))
+    assert '2 nodes publish /robot_description: /one, /two' in problem
+
+
+def test_one_screen_however_much_there_is():
+    topics = [topic(f'/left/joint_states_{number}', age=9.0) for number in range(60)]
+    one = graph(*topics)
+    lines = list(screen(one, findings(one)))
+    assert len(lines) <= 50
+    assert all(len(line) <= 100 or line.startswith('!') for line in lines)
+    assert any('topics more' in line for line in lines)
+
+
+def test_names_from_outside_are_printable():
+    one = graph(topic('/joint_states\x1b[2J', age=9.0, listened=True))
+    assert not any('\x1b' in line for line in screen(one, findings(one)))
