@@ -1,0 +1,69 @@
+"""How Sphinx makes a site of these pages: scripts/docs runs it, and so does rosdoc2."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+import dynamics_ros  # noqa: E402
+
+project = 'dynamics_ros'
+author = 'dynamics_ros developers'
+version = release = dynamics_ros.__version__
+extensions = ['myst_parser', 'sphinx.ext.autodoc', 'sphinx.ext.napoleon', 'sphinx.ext.viewcode']
+source_suffix = {'.md': 'markdown'}
+exclude_patterns = ['images']
+html_theme = 'alabaster'
+html_theme_options = {
+    'page_width': '1100px',
+    'sidebar_width': '230px',
+    'description': release,
+    'globaltoc_maxdepth': 2,
+}
+toc_object_entries = False
+html_static_path: list[str] = []
+
+myst_heading_anchors = 3
+# The pages begin at their own title, and name languages that have no highlighter.
+suppress_warnings = ['misc.highlighting_failure']
+
+autodoc_default_options = {'members': True, 'show-inheritance': True}
+autodoc_member_order = 'bysource'
+autodoc_typehints = 'signature'
+autodoc_preserve_defaults = True
+# Shown by their names, not by what they stand for.
+autodoc_type_aliases = {name: name for name in ('Array', 'ArrayLike', 'Constraints', 'Wrenches')}
+napoleon_google_docstring = True
+napoleon_use_ivar = True
+
+# Symbols of formulas are no markup of reStructuredText: X_AB, q_, |v|, a * b.
+_VERBATIM = re.compile(r'``.*?``|:\w+:`.*?`|`[^`]*`|(\w_\b|\*\*?|\|)')
+
+
+def _as_text(_app, _what, _name, _object, _options, lines: list[str]) -> None:
+    """Docstrings are plain text with code in backquotes."""
+    for number, line in enumerate(lines):
+        lines[number] = _VERBATIM.sub(
+            lambda found: (
+                found[0].replace('_', r'\_').replace('*', r'\*').replace('|', r'\|')
+                if found[1]
+                else found[0]
+            ),
+            line,
+        )
+
+
+def _types(_app, _what, _name, _object, _options, lines: list[str]) -> None:
+    """A type of NumPy that ends with an underscore is no link."""
+    for number, line in enumerate(lines):
+        lines[number] = re.sub(r'\bnumpy\.(\w+)_(?!\w)', r'numpy.\1\_', line)
+
+
+def setup(app) -> None:
+    """Called by Sphinx."""
+    app.connect('autodoc-process-docstring', _as_text, priority=400)
+    app.connect('autodoc-process-docstring', _types, priority=600)  # after napoleon

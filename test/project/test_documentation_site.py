@@ -1,0 +1,100 @@
+"""The documentation becomes a site without a warning, whose pages link to each other."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').rglob('*.md'))]
+
+MENTION = re.compile(r'(?<![\[\w/])(?<!\]\()`?docs/\w+\.md`?(?!\])')
+LINK = re.compile(r'\]\(([^)\s]+)\)')
+
+
+def prose(page: Path) -> str:
+    """Its text without blocks of code."""
+    return re.sub(r'```.*?```', '', page.read_text(), flags=re.DOTALL)
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: page.stem)
+def test_a_page_that_is_named_is_a_link(page):
+    assert MENTION.findall(prose(page)) == []
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: page.stem)
+def test_every_link_leads_to_a_file(page):
+    for target in LINK.findall(prose(page)):
+        if not urlsplit(target).scheme:
+            assert (page.parent / target.partition('#')[0]).exists(), target
+
+
+class Links(HTMLParser):
+    """Targets and anchors of a page."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.targets: set[str] = set()
+        self.anchors: set[str] = set()
+        self.feed(page.read_text())
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.anchors |= {given[key] for key in ('id', 'name') if given.get(key)}
+        if tag in ('a', 'link') and given.get('href'):
+            self.targets.add(given['href'])
+        if tag in ('img', 'script') and given.get('src'):
+            self.targets.add(given['src'])
+
+
+@pytest.fixture(scope='module')
+def site(tmp_path_factory):
+    """The site, made as scripts/docs makes it."""
+    pytest.importorskip('sphinx')
+    pytest.importorskip('myst_parser')
+    out = tmp_path_factory.mktemp('site')
+    command = [sys.executable, '-m', 'sphinx', '-W', '--keep-going', '-q', '-b', 'html']
+    done = subprocess.run([*command, ROOT / 'docs', out], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_no_link_of_the_site_leads_nowhere(site):
+    pages = {page: Links(page) for page in site.rglob('*.html')}
+    assert len(pages) > 30
+    wrong = []
+    for page, links in pages.items():
+        for target in links.targets:
+            address = urlsplit(target)
+            if address.scheme or address.netloc:
+                continue
+            other = (page.parent / unquote(address.path)).resolve() if address.path else page
+            anchored = not address.fragment or other.suffix != '.html' or (
+                other in pages and unquote(address.fragment) in pages[other].anchors
+            )  # fmt: skip
+            if not other.exists() or not anchored:
+                wrong.append(f'{page.relative_to(site)}: {target}')
+    assert wrong == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_every_page_is_reached_and_every_method_of_a_robot_is_there(site):
+    from dynamics_ros import Robot
+
+    for page in (ROOT / 'docs').glob('*.md'):
+        assert f'href="{page.stem}.html"' in (site / 'index.html').read_text() or (
+            page.stem == 'index'
+        ), page
+    text = (site / 'api' / 'robot.html').read_text()
+    for name in vars(Robot):
+        if not name.startswith('_'):
+            assert f'id="dynamics_ros.robot.Robot.{name}"' in text, name
