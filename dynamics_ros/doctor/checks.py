@@ -54,9 +54,10 @@ CURES = (
     (r'have stopped coming', 'look at the driver: it has died, or its robot is in protective stop'),
     (r'degrees', 'joint_states are in radians and metres: convert them in the driver'),
     (
-        r'no effort|lack.* effort|efforts?\b.*(missing|NaN)',
-        'contacts need measured torques: have the driver fill effort (docs/efforts.md)',
+        r'no effort of|all efforts are zero|efforts do not change',
+        'contacts need measured torques: have the driver report effort (docs/efforts.md)',
     ),
+    (r'carry no stamp', 'have the driver set header.stamp of its joint states'),
     (
         r'no mass is given',
         'add <inertial> to these links: `ros2 run dynamics_ros inspect` lists them',

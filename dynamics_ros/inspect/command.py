@@ -28,6 +28,7 @@ from .speed import inverse_kinematics, speeds
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the page; 1 if something is odd, 2 and the reason if there is no such robot."""
     options = _parser().parse_args(arguments)
+    level = LOG.level
     # What the reader doubts is on the page.
     LOG.setLevel(logging.ERROR)
     try:
@@ -38,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         pass
+    finally:
+        LOG.setLevel(level)
     return 0
 
 

@@ -79,9 +79,10 @@ def read_urdf(source: str | os.PathLike[str]) -> RobotDescription:
             content = file.read(MAXIMUM_SIZE + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ModelError(
-            f'file {quoted(path)}', f'cannot be read: {reason} (XML text begins with "<")'
-        ) from error
+        hint = 'XML text begins with "<"'
+        if str(path).startswith('package://'):
+            hint = 'addresses of packages are for meshes: give the path of the file'
+        raise ModelError(f'file {quoted(path)}', f'cannot be read: {reason} ({hint})') from error
     return _describe(read_xml(content))
 
 
@@ -107,7 +108,9 @@ def parse_urdf(text: str) -> RobotDescription:
 
 def _describe(robot: Element) -> RobotDescription:
     if robot.tag != 'robot':
-        raise ModelError(DOCUMENT, f'its root element is <{robot.tag}>, expected <robot>')
+        other = {'sdf': 'SDF', 'mujoco': 'MJCF', 'world': 'SDF'}.get(robot.tag)
+        cure = f': convert {other} to URDF' if other else ''
+        raise ModelError(DOCUMENT, f'its root element is <{robot.tag}>, expected <robot>{cure}')
     name = robot.name() if robot.text('name').strip() else ''
     doubts = Doubts()
     links = _links(robot, doubts)

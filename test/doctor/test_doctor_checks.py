@@ -107,6 +107,9 @@ def test_types_that_differ_name_the_nodes():
          'radians'),
         ("publishing; robot 'arm': no mass is given for 'rod', which joints move", 'inspect'),
         ('publishing; some messages were refused', '/diagnostics'),
+        ('silent: no effort of swing', 'docs/efforts.md'),
+        ('silent: joint_states carry no stamp, which the observer needs', 'header.stamp'),
+        ('silent: unconfigured', 'ros2 lifecycle set'),
     ],
 )  # fmt: skip
 def test_what_a_silent_node_says_is_told_with_its_cure(message, cure):

@@ -8,6 +8,7 @@ One file a topic; ``definition.py`` says what a definition is. May import ``algo
 
 from __future__ import annotations
 
+from dynamics_ros.errors import UnknownNameError
 from dynamics_ros.model import Model
 
 from .contact import CONTACT
@@ -38,7 +39,9 @@ def define(model: Model, key: Key) -> Formula:
 
     Raises:
         UnknownFrameError: an option names a frame that the model does not have.
-        InvalidArgumentError: an option names an unknown reference.
+        InvalidArgumentError: an option names an unknown reference, or there is no such quantity.
     """
     name, *options = key
+    if name not in DEFINITIONS:
+        raise UnknownNameError('kernel', name, DEFINITIONS)
     return DEFINITIONS[name].formula(model, *options)

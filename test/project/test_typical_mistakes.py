@@ -1,0 +1,291 @@
+"""Typical mistakes, each with the one line that a user gets: it names the thing and the cure.
+
+What nodes say of the graph around them is told with its cure by `doctor`; that it comes to this in
+real nodes is tested where the nodes are.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynamics_ros import Robot
+from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.estimation.samples.position_check import joints_far_beyond_limits, told_together
+from dynamics_ros.inspect.command import main as inspect
+from dynamics_ros.model.mesh_file import resolve_mesh
+
+ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
+BODY = (
+    '<inertial><mass value="1"/>'
+    '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+)
+LIMIT = '<limit lower="-1" upper="1" velocity="1" effort="1"/>'
+NODE = '/contact_node'
+
+
+@pytest.fixture(scope='module')
+def arm():
+    return Robot.from_urdf(ARM, backend='python')
+
+
+def urdf(joint=LIMIT, body=BODY, kind='revolute', child='rod', more=''):
+    return (
+        f'<robot name="one"><link name="base"/><link name="rod">{body}</link>{more}'
+        f'<joint name="swing" type="{kind}"><parent link="base"/><child link="{child}"/>'
+        f'<axis xyz="0 1 0"/>{joint}</joint></robot>'
+    )
+
+
+def line_of(call):
+    """The message of the error that a call ends with."""
+    with pytest.raises(DynamicsRosError) as raised:
+        call()
+    return str(raised.value)
+
+
+# --- descriptions -------------------------------------------------------------------------------
+
+XACRO = '<robot name="x" xmlns:xacro="http://ros.org/wiki/xacro"><xacro:arm prefix="a"/></robot>'
+
+REFUSED = {
+    'xacro as URDF': (XACRO, 'xacro:arm', 'run xacro first'),
+    'SDF as URDF': ('<sdf version="1.7"/>', '<sdf>', 'convert SDF to URDF'),
+    'no such file': ('robot.urdf', "'robot.urdf'", 'No such file'),
+    'an address as a path': ('package://arm/arm.urdf', "'package://arm/arm.urdf'", 'give the path'),
+    'an empty description': ('', 'robot description', 'empty'),
+    'XML that breaks off': ('<robot name="a"><link', 'line 1', 'malformed XML'),
+    'two robots in one file': (urdf(more='<link name="other"/>'), "'other'", 'a robot is one tree'),
+    'a link that is not there': (urdf(child='rood'), "joint 'swing'", "no link 'rood'"),
+    'a type that is not URDF': (urdf(kind='spherical'), "joint 'swing'", 'expected one of fixed'),
+    'an axis of zeros': (
+        urdf().replace('xyz="0 1 0"', 'xyz="0 0 0"'),
+        "joint 'swing' axis",
+        'has no direction',
+    ),
+    'limits upside down': (
+        urdf('<limit lower="1" upper="-1"/>'),
+        "joint 'swing' limit",
+        'lower 1 is above upper -1',
+    ),
+    'a decimal comma': (
+        urdf(f'<origin xyz="0 0 1,5"/>{LIMIT}'),
+        "joint 'swing' origin",
+        'a decimal point is written "."',
+    ),
+    'a negative mass': (
+        urdf(body=BODY.replace('mass value="1"', 'mass value="-1"')),
+        "link 'rod' inertial mass",
+        'is negative',
+    ),
+    'a mimic of nobody': (
+        urdf(f'{LIMIT}<mimic joint="swin"/>'),
+        "joint 'swing' mimic",
+        "no joint 'swin'",
+    ),
+}
+
+
+@pytest.mark.parametrize('mistake', REFUSED)
+def test_a_description_that_cannot_be_used(mistake):
+    source, thing, cure = REFUSED[mistake]
+    line = line_of(lambda: Robot.from_urdf(source))
+    assert thing in line
+    assert cure in line
+    assert '\n' not in line
+
+
+ODD = {
+    'no inertia': (urdf(body=''), "'rod'", 'no mass is given'),
+    'no limits': (urdf(''), "'swing'", 'it is taken as unlimited'),
+    'limits in degrees': (
+        urdf('<limit lower="-180" upper="180" velocity="1" effort="1"/>'),
+        "'swing'",
+        'URDF has radians',
+    ),
+    'lengths in millimetres': (
+        urdf(f'<origin xyz="0 0 333"/>{LIMIT}'),
+        "'swing'",
+        'URDF has metres',
+    ),
+    'an axis that is there twice': (
+        urdf(f'<axis xyz="1 0 0"/>{LIMIT}'),
+        "<axis> is in 'swing'",
+        'the first counts',
+    ),
+}
+
+
+@pytest.mark.parametrize('mistake', ODD)
+def test_a_description_that_is_usable_and_odd(mistake, tmp_path, capsys):
+    text, thing, cure = ODD[mistake]
+    file = tmp_path / 'one.urdf'
+    file.write_text(text)
+    assert inspect([str(file), '--no-speed']) == 1
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith('  ! ')]
+    assert any(thing in line and cure in line for line in lines), lines
+
+
+def test_a_mesh_of_a_package_that_is_not_sourced():
+    line = line_of(lambda: resolve_mesh('package://arm_description/meshes/link.stl'))
+    assert "'package://arm_description/meshes/link.stl'" in line
+    assert 'not found; looked at' in line
+
+
+# --- the library --------------------------------------------------------------------------------
+
+CALLS = {
+    'a wrong frame': (
+        lambda arm, q: arm.forward_kinematics(q, 'tool_0'),
+        "unknown frame 'tool_0'",
+        'tool0',
+    ),
+    'a wrong joint': (
+        lambda arm, q: Robot.from_urdf(ARM, locked_joints={'elbow': 0.0}),
+        "unknown joint 'elbow'",
+        'elbow_pitch',
+    ),
+    'joints of another robot': (lambda arm, q: arm.gravity(q[:6]), 'q: shape (6,)', '(..., 7)'),
+    'a position that is missing': (
+        lambda arm, q: arm.gravity([0.0] * 6 + [np.nan]),
+        'q: nan at [6]',
+        'finite',
+    ),
+    'a pose of seven numbers': (
+        lambda arm, q: arm.inverse_kinematics(np.ones(7), 'tool0'),
+        'target: shape (7,)',
+        '(4, 4)',
+    ),
+    'a pose that is none': (
+        lambda arm, q: arm.inverse_kinematics(1.1 * np.eye(4), 'tool0'),
+        'target: not a rigid pose',
+        'a rotation matrix',
+    ),
+    'an option of another library': (
+        lambda arm, q: arm.inverse_kinematics(np.eye(4), 'tool0', tolerance=1e-3),
+        'tolerance: no such option',
+        'rotation_tolerance',
+    ),
+    'a reference of another library': (
+        lambda arm, q: arm.jacobian(q, 'tool0', 'global'),
+        "reference: 'global'",
+        "'world', 'local'",
+    ),
+    'a force as a wrench': (
+        lambda arm, q: arm.inverse_dynamics(q, q, q, {'tool0': [0, 0, 10]}),
+        "external_wrenches['tool0']: shape (3,)",
+        '(..., 6)',
+    ),
+    'gravity as a number': (
+        lambda arm, q: Robot.from_urdf(ARM, gravity=9.81),
+        'gravity: 9.81',
+        'three finite numbers',
+    ),
+    'a root joint of another library': (
+        lambda arm, q: Robot.from_urdf(ARM, root_joint='free'),
+        "root_joint: 'free'",
+        'floating',
+    ),
+    'a quaternion of zeros': (
+        lambda arm, q: Robot.from_urdf(ARM, 'floating', backend='python').gravity(np.zeros(14)),
+        'q: quaternion of length 0',
+        '(x, y, z, w)',
+    ),
+    'a kernel that there is not': (
+        lambda arm, q: arm.kernel('mass_matrx'),
+        "unknown name 'mass_matrx'",
+        'mass_matrix',
+    ),
+}
+
+
+@pytest.mark.parametrize('mistake', CALLS)
+def test_a_call_that_cannot_be_right(mistake, arm):
+    call, thing, cure = CALLS[mistake]
+    line = line_of(lambda: call(arm, np.zeros(7)))
+    assert thing in line
+    assert cure in line
+    assert '\n' not in line
+
+
+def test_degrees_for_radians_in_joint_states(arm):
+    line = told_together(joints_far_beyond_limits(arm, np.full(7, 45.0)))
+    assert line.startswith('far beyond the joint limits: shoulder_yaw is at 45')
+    assert 'degrees?' in line
+
+
+# --- nodes --------------------------------------------------------------------------------------
+
+STATUSES = {
+    'no description': (
+        'silent: waiting for robot_description: /robot_description has no publisher',
+        'robot_state_publisher',
+    ),
+    'joint states on another topic': (
+        'silent: waiting for swing: /joint_states has no publisher, no message so far',
+        'remap',
+    ),
+    'another type on the topic': (
+        'silent: waiting for swing: /joint_states has 1 publisher that cannot be heard here',
+        'the same type',
+    ),
+    'names of another robot': (
+        'silent: waiting for swing: messages so far lack their positions; joint_states name joints '
+        "that robot 'one' does not have: elbow",
+        'prefixes',
+    ),
+    'effort missing': ('silent: no effort of swing', 'docs/efforts.md'),
+    'stamp missing': ('silent: joint_states carry no stamp, which the observer needs', 'stamp'),
+    'the driver has died': (
+        'silent: joint_states have stopped coming: /joint_states has 1 publisher',
+        'driver',
+    ),
+    'a managed node that nobody activates': ('silent: unconfigured', 'ros2 lifecycle set'),
+}
+"""What a node says on /diagnostics, and what helps, as `doctor` has it."""
+
+
+@pytest.mark.parametrize('mistake', STATUSES)
+def test_what_a_silent_node_says_comes_with_its_cure(mistake):
+    pytest.importorskip('rclpy')
+    from diagnostic_msgs.msg import DiagnosticStatus
+
+    from dynamics_ros.doctor.checks import findings
+    from dynamics_ros.doctor.graph import Graph
+
+    message, cure = STATUSES[mistake]
+    graph = Graph(domain=0, seconds=5.0)
+    graph.nodes.update([NODE])
+    graph.statuses = {NODE: DiagnosticStatus(level=DiagnosticStatus.WARN, message=message)}
+    (finding,) = findings(graph)
+    assert finding.problem == f'{NODE}: {message}'
+    assert cure in finding.advice
+
+
+ARGUMENTS = {
+    'an argument that is not for ROS': (['--robot', 'arm.urdf'], '--robot', '--ros-args'),
+    'a parameter without a value': (['--ros-args', '-p', 'frames'], 'frames', 'NAME:=VALUE'),
+    'a file that is not there': (
+        ['--ros-args', '--params-file', 'nowhere.yaml'],
+        'nowhere.yaml',
+        'no such file',
+    ),
+}
+
+
+@pytest.mark.parametrize('mistake', ARGUMENTS)
+def test_arguments_of_a_node(mistake):
+    pytest.importorskip('rclpy')
+    from dynamics_ros.nodes.app.command_line import check
+
+    arguments, thing, cure = ARGUMENTS[mistake]
+    line = line_of(lambda: check(arguments))
+    assert thing in line
+    assert cure in line
+
+
+def test_there_are_thirty_of_them():
+    tables = (REFUSED, ODD, CALLS, STATUSES, ARGUMENTS)
+    assert sum(map(len, tables)) >= 30
