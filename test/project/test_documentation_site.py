@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').rglob('*.md'))]
+PAGES = [ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', *sorted((ROOT / 'docs').rglob('*.md'))]
 
 MENTION = re.compile(r'(?<![\[\w/])(?<!\]\()`?docs/\w+\.md`?(?!\])')
 LINK = re.compile(r'\]\(([^)\s]+)\)')
