@@ -34,6 +34,8 @@ else:
 
 HERE = Path(__file__).parent
 
+pytest_plugins = ['quick']
+
 # What is tested is what is compiled now, not what an earlier run has left behind.
 os.environ.setdefault('DYNAMICS_ROS_CACHE', 'off')
 
