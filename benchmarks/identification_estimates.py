@@ -7,7 +7,6 @@ estimators of contact_node run over other motion, at their defaults and as calib
 from __future__ import annotations
 
 import argparse
-import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,7 +35,8 @@ from dynamics_ros.identification import JointSamples, identify
 from dynamics_ros.identification.uncertainty import calibrated_robot, learn
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 from dynamics_ros.parameters.contact import ContactParameters
-from dynamics_ros.settings import declared, replaced
+from dynamics_ros.recordings.settings import settings_of
+from dynamics_ros.settings import replaced
 
 Array = NDArray[np.float64]
 
@@ -134,7 +134,7 @@ def _links(name: str, quick: bool) -> Iterator[Record]:
         if len(robot.model.ancestors(robot.model.frame(link).body)) >= LEAST_JOINTS
     }
     surfaces = sample_surfaces(geometry.triangles)
-    recording = arm.samples(arm.going(TRAINED, rng), rng)
+    recording = arm.samples(arm.swinging(TRAINED, rng), rng)
     motion = arm.going((15 if quick else PUSHES) * PERIOD + SETTLED, rng)
     count = int((motion.t[-1] - SETTLED) / PERIOD)
     external, links = np.zeros(motion.q.shape), []
@@ -160,7 +160,7 @@ def _links(name: str, quick: bool) -> Iterator[Record]:
         )
         places = _places(pipeline, locator, samples)
         sure = [
-            place.link == link
+            _body(robot, place.link) == _body(robot, link)
             for link, place in zip(links, places, strict=True)
             if place is not None and place.probability >= SURE
         ]
@@ -173,6 +173,11 @@ def _links(name: str, quick: bool) -> Iterator[Record]:
             *(SUITE, f'{words}: link right where sure', name, share, '%'),
             goal=goal if state == 'calibrated' else None,
         )
+
+
+def _body(robot: Robot, link: str) -> int:
+    """The body of a link: those that are fixed to each other are one."""
+    return robot.model.frame(link).body
 
 
 def _places(
@@ -204,13 +209,9 @@ def calibrated(arm: UnmodelledArm, recording: JointSamples) -> ContactPipeline:
     """The estimators with what a calibration of a recording writes."""
     identified = identify(arm.described, [recording])
     learned = learn(identified, [recording])
-    text = yaml.safe_dump(parameter_values(identified, learned))
-    values = ContactParameters()
-    given = yaml.safe_load(io.StringIO(text))
-    for item in declared(ContactParameters):
-        group, *rest = item.path
-        if group in given and rest and rest[0] in given[group]:
-            values = replaced(values, item.path, item.checked(given[group][rest[0]]))
+    groups = yaml.safe_load(yaml.safe_dump(parameter_values(identified, learned)))
+    given = {f'{group}.{name}': v for group, one in groups.items() for name, v in one.items()}
+    values = settings_of(ContactParameters, given)
     return _pipeline(calibrated_robot(identified), arm.frame, values)
 
 

@@ -210,7 +210,8 @@ class ContactPipeline:
         if not self.residuals.wants(stamp):
             return
         if deviation is not None:
-            values = values * (self._stated / deviation)
+            known = np.isfinite(self._stated) & (deviation > 0.0)
+            values = values * np.divide(self._stated, deviation, np.ones_like(values), where=known)
         self.residuals.add(stamp, values + self.tare.offset, v)
 
     def _disbelieve(self) -> None:

@@ -143,6 +143,17 @@ class TestPipeline:
         more = pipeline.detector.contact_thresholds - pipeline.detector.constants[0]
         assert more == pytest.approx(pipeline.unexplained.more)
 
+    def test_a_joint_that_is_not_used_stays_unused(self, robot):
+        noise = (0.05, np.inf, 0.05, 0.05, 0.05, 0.05)
+        values = ContactParameters(frames=(HAND,), unexplained=KNOWN)
+        values = replace(values, effort=replace(values.effort, noise=noise))
+        pipeline = ContactPipeline(robot, values, HAND)
+        pipeline.compile(wait=True)
+        with np.errstate(all='raise'):
+            _, found = self.feed(pipeline, robot, np.full(NV, 0.5), push=500.0)
+        assert found.report.state is ContactState.NONE
+        assert np.isinf(pipeline.torque_deviations[1])
+
     def test_without_a_calibration_all_is_as_it_was(self, robot):
         pipeline = self.pipeline(robot, UnexplainedSettings())
         _, found = self.feed(pipeline, robot, np.full(NV, 0.5))

@@ -49,7 +49,6 @@ class UnexplainedTorque:
     Attributes:
         deviation: (nv) at the last state [Nm or N].
         more: (nv) what thresholds were higher by then [Nm or N].
-        excess: (nv) of the deviation what is beyond that at rest.
     """
 
     def __init__(self, robot: Robot, model: Unexplained) -> None:
@@ -59,7 +58,14 @@ class UnexplainedTorque:
         self._memory = np.zeros((MEMORY, robot.nv))
         self._stamp: int | None = None
         self.deviation = self._rows[0]
-        self.more = self.excess = np.zeros(robot.nv)
+        self.more = np.zeros(robot.nv)
+
+    @property
+    def excess(self) -> Vector:
+        """(nv) what the deviation is beyond that at rest."""
+        squares = np.square(self.deviation) - np.square(self._rows[0])
+        found: Vector = np.sqrt(np.maximum(squares, 0.0))
+        return found
 
     def change(self, scatter: Vector, sigmas: Vector) -> None:
         """Reckon with noise.
@@ -84,8 +90,6 @@ class UnexplainedTorque:
         self.deviation, self.more, self._memory = self._kernel.call(
             v, load, self._memory, (stamp - before) * 1e-9, self._rows, self._sigmas
         )
-        squares = np.square(self.deviation) - np.square(self._rows[0])
-        self.excess = np.sqrt(np.maximum(squares, 0.0))
 
 
 LONGEST = 1_000_000_000
