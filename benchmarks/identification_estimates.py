@@ -144,7 +144,10 @@ def _links(name: str, quick: bool) -> Iterator[Record]:
         link = list(moved)[int(rng.integers(len(moved)))]
         pieces = surfaces[link].fine
         piece = rng.choice(len(pieces.areas), p=pieces.areas / pieces.areas.sum())
-        force = -LINK_PUSH * pieces.normals[piece]
+        normal = pieces.normals[piece]
+        tangent = np.cross(normal, rng.normal(size=3))
+        force = 0.3 * rng.uniform() * tangent / np.linalg.norm(tangent) - normal
+        force *= LINK_PUSH / np.linalg.norm(force)
         wrench = np.concatenate([force, np.cross(pieces.points[piece], force)])
         J = robot.jacobian(motion.q[rows], link, 'local')
         external[rows] = np.einsum('tij,i->tj', J, wrench)
