@@ -1,4 +1,4 @@
-"""Leaves out, and names, the files whose peers are not installed.
+"""Leaves out, and names, the files whose peers are not installed, and shares files among processes.
 
 `scripts/test` installs all of them. A robot's machine, where `colcon test` runs, may lack the PyPI
 packages that results are compared with.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -87,6 +88,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption('--fuzz') and installed('hypothesis'):
         settings.load_profile('fuzz')
+
+
+TIMED = re.compile(r'\b(ros_harness|rclpy|benchmarks\.timing)\b')
+"""What a file names that waits for processes of its own, or measures them."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep each file in one process, and those that wait for nodes in the same one.
+
+    With ``--dist loadgroup`` one process then runs the nodes, file after file, and the others all
+    the rest. Two nodes' tests at a time would take each other's time on a machine of two cores.
+    """
+    if not config.pluginmanager.hasplugin('xdist'):
+        return
+    for item in items:
+        text = _text(item.path)
+        group = 'nodes' if TIMED.search(text) else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
+@cache
+def _text(file: Path) -> str:
+    return file.read_text()
 
 
 def pytest_report_header() -> list[str]:

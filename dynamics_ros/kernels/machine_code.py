@@ -23,11 +23,31 @@ from dynamics_ros.kernels.cpython.layout import UnknownLayoutError
 from dynamics_ros.kernels.graph.trace import Trace
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.llvm.source import emit as trace_module
+from dynamics_ros.kernels.process import compile_process
 
 QUICK_OPERATIONS = 200_000
 """Traces of more operations are compiled without optimization, which would take half a minute."""
 
 _log = logging.getLogger('dynamics_ros.kernels')
+
+
+def assemble(trace: Trace) -> tuple[bytes, list[str]]:
+    """Return the object file of a trace, and the functions in it: ``batch``, and ``entry`` if any.
+
+    Raises:
+        CompilerUnavailableError: there is no compiler.
+        RuntimeError: it cannot be compiled.
+    """
+    platform = llvm_compiler.platform()
+    ir = trace_module(trace, platform.dialect, platform.processor)
+    functions = ['batch']
+    try:
+        provide_interpreter()
+        ir += entry_source.emit(trace, platform.dialect)
+        functions.append('entry')
+    except UnknownLayoutError as reason:
+        _log.info('%s is called through ctypes: %s', trace.name, reason)
+    return llvm_compiler.object_code(ir, trace.operation_count > QUICK_OPERATIONS), functions
 
 
 class LlvmBackend:
@@ -50,16 +70,10 @@ class LlvmBackend:
         """
         self._trace = trace
         platform = llvm_compiler.platform()
-        ir = trace_module(trace, platform.dialect, platform.processor)
-        functions = ['batch']
-        try:
+        code, functions = compile_process.run(partial(assemble, trace))
+        if 'entry' in functions:
             provide_interpreter()
-            ir += entry_source.emit(trace, platform.dialect)
-            functions.append('entry')
-        except UnknownLayoutError as reason:
-            _log.info('%s is called through ctypes: %s', trace.name, reason)
-        quickly = trace.operation_count > QUICK_OPERATIONS
-        self.code = llvm_compiler.compile_module(ir, functions, quickly)
+        self.code = llvm_compiler.linked(code, functions)
         prototype = ctypes.CFUNCTYPE(
             ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p
         )

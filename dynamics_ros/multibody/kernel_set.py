@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.errors import InvalidArgumentError, SingularError
-from dynamics_ros.kernels import Kernel, Requirement, Unanswered, trace
+from dynamics_ros.kernels import Kernel, Requirement, Trace, Unanswered, trace
 from dynamics_ros.kernels.kernel import BACKENDS
+from dynamics_ros.kernels.process import compile_process
 from dynamics_ros.kernels.process.forks import FreshLock
 from dynamics_ros.model import Model
 
@@ -63,11 +64,6 @@ class CompiledKernels:
         self._backend = backend
         self._parameters = parameters
         self._lock = FreshLock()
-        self._quaternions = tuple(
-            joint.q_indices[joint.kind.quaternion]
-            for joint in model.joints
-            if joint.kind.quaternion is not None
-        )
 
     def kernel(self, key: Key) -> Kernel:
         """The kernel of a key, compiled now if it is the first time."""
@@ -79,41 +75,52 @@ class CompiledKernels:
             return kernel
 
     def _compile(self, key: Key) -> Kernel:
-        formula, parameters = define(self._model, key), self._parameters
-        definition = DEFINITIONS[key[0]]
-        function, inputs = formula.function, dict(formula.inputs)
-        shape = parameters.shape(self._model)
-        if shape is not None:
-            function, inputs[INPUT] = partial(self._with_parameters, key), shape
-        traced = trace(
-            function,
-            inputs,
-            key[0],
-            f'{self._model.name}: {" ".join(key)}',
-            requirements=partial(self._requirements, tuple(inputs)),
-            finite_results=overflow_or_singular if definition.finite_results else None,
-            bound=parameters.bound,
-        )
+        traced = compile_process.run(partial(_traced, self._model, self._parameters, key))
         return Kernel(traced, self._backend)
 
-    def _with_parameters(self, key: Key, *values: Any) -> Any:
-        """The function of a kernel, whose last argument is the parameters."""
-        model = self._parameters.model(self._model, values[-1])
-        return define(model, key).function(*values[:-1])
 
-    def _requirements(self, names: Sequence[str], *symbols: Any) -> Iterator[Requirement]:
-        """Quaternions of the configurations among the inputs have unit length."""
-        for name, symbol in zip(names, symbols, strict=True):
-            if not name.startswith('q'):
-                continue
-            for part in self._quaternions:
-                x, y, z, w = (symbol[i] for i in part)
-                yield Requirement(
-                    x * x + y * y + z * z + w * w,
-                    1.0 - UNIT_QUATERNION_TOLERANCE,
-                    1.0 + UNIT_QUATERNION_TOLERANCE,
-                    partial(_no_unit_quaternion, name),
-                )
+def _traced(model: Model, parameters: Folded, key: Key) -> Trace:
+    """The trace of a kernel."""
+    formula = define(model, key)
+    definition = DEFINITIONS[key[0]]
+    function, inputs = formula.function, dict(formula.inputs)
+    shape = parameters.shape(model)
+    if shape is not None:
+        function, inputs[INPUT] = partial(_with_parameters, model, parameters, key), shape
+    return trace(
+        function,
+        inputs,
+        key[0],
+        f'{model.name}: {" ".join(key)}',
+        requirements=partial(_requirements, model, tuple(inputs)),
+        finite_results=overflow_or_singular if definition.finite_results else None,
+        bound=parameters.bound,
+    )
+
+
+def _with_parameters(model: Model, parameters: Folded, key: Key, *values: Any) -> Any:
+    """The function of a kernel, whose last argument is the parameters."""
+    return define(parameters.model(model, values[-1]), key).function(*values[:-1])
+
+
+def _requirements(model: Model, names: Sequence[str], *symbols: Any) -> Iterator[Requirement]:
+    """Quaternions of the configurations among the inputs have unit length."""
+    quaternions = [
+        joint.q_indices[joint.kind.quaternion]
+        for joint in model.joints
+        if joint.kind.quaternion is not None
+    ]
+    for name, symbol in zip(names, symbols, strict=True):
+        if not name.startswith('q'):
+            continue
+        for part in quaternions:
+            x, y, z, w = (symbol[i] for i in part)
+            yield Requirement(
+                x * x + y * y + z * z + w * w,
+                1.0 - UNIT_QUATERNION_TOLERANCE,
+                1.0 + UNIT_QUATERNION_TOLERANCE,
+                partial(_no_unit_quaternion, name),
+            )
 
 
 class KernelSet:

@@ -6,6 +6,7 @@ expression graph, the emitters and the interpreter of constants all read from he
 
 from __future__ import annotations
 
+import copyreg
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -180,3 +181,13 @@ ARRAY_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     }
 )
 """What they mean on arrays, one element a state; IEEE 754 where Python floats would raise."""
+
+_BY_NAME = {row.name: row for row in (INPUT, ELEMENT, *OPERATIONS)}
+
+
+def _of_name(name: str) -> Operation:
+    return _BY_NAME[name]
+
+
+# Operations are told apart by identity, in another process too.
+copyreg.pickle(Operation, lambda operation: (_of_name, (operation.name,)))

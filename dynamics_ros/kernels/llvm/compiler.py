@@ -113,24 +113,51 @@ def compile_module(ir: str, functions: Sequence[str], quickly: bool = False) -> 
         functions: the functions whose addresses will be asked for.
         quickly: in a tenth of the time; what comes out is slower.
     """
+    return linked(object_code(ir, quickly), functions)
+
+
+def object_code(ir: str, quickly: bool = False) -> bytes:
+    """Return the machine code of a module as an object file, compiled or from disk.
+
+    It holds no address of this process: another one with the same packages may run it.
+
+    Args:
+        ir, quickly: as for ``compile_module``.
+    """
     binding = load()
-    target, options, versions = _target()
+    _, options, versions = _target()
     if quickly:
         options = {**options, 'opt': 0}
     name = object_cache.key(ir, versions, repr(options))
     code = object_cache.read(name)
+    if code is None:
+        with background.llvm:
+            code = _compiled(binding, ir, _machine(options))
+        object_cache.write(name, code)
+    return code
+
+
+def linked(code: bytes, functions: Sequence[str]) -> MachineCode:
+    """Take an object file into the memory of this process.
+
+    Args:
+        code: as of ``object_code``.
+        functions: the functions whose addresses will be asked for.
+    """
+    binding = load()
     with background.llvm:
-        machine = target.create_target_machine(jit=True, **options)
-        if code is None:
-            code = _object_code(binding, ir, machine)
-            object_cache.write(name, code)
+        machine = _machine(_target()[1])
         engine = binding.create_mcjit_compiler(binding.parse_assembly(''), machine)
         engine.add_object_file(binding.ObjectFileRef.from_data(code))
         engine.finalize_object()
         return MachineCode(engine, functions)
 
 
-def _object_code(binding: Any, ir: str, machine: Any) -> bytes:
+def _machine(options: dict[str, Any]) -> Any:
+    return _target()[0].create_target_machine(jit=True, **options)
+
+
+def _compiled(binding: Any, ir: str, machine: Any) -> bytes:
     """Compile a module and forget it: in memory it takes thirty times as much as its code."""
     # In a context of its own, as a context keeps types and constants until it is disposed of.
     context = binding.create_context()

@@ -89,7 +89,7 @@ class GuardedNode(Node):
             callback = self._sane_clock(callback)
         if not options.pop('raw', False):
             callback = self._reading(msg_type, callback)
-        guarded = self._guarded(callback, topic)
+        guarded = self._guarded(self._counting_malformed(callback, topic), topic)
         return super().create_subscription(msg_type, topic, guarded, *rest, raw=True, **options)
 
     def create_timer(
@@ -182,13 +182,22 @@ class GuardedNode(Node):
         def guarded(*arguments: Any) -> None:
             try:
                 callback(*arguments)
-            except MalformedMessageError:
-                told = f'message on {where} refused: {len(arguments[0])} malformed bytes'
-                self._ignore(f'malformed bytes on {where}', told)
             except Exception as error:
                 self.faults.report(where, error)
 
         return guarded
+
+    def _counting_malformed(
+        self, callback: Callable[[bytes], None], topic: str
+    ) -> Callable[[bytes], None]:
+        def take(data: bytes) -> None:
+            try:
+                callback(data)
+            except MalformedMessageError:
+                told = f'message on {topic} refused: {len(data)} malformed bytes'
+                self._ignore(f'malformed bytes on {topic}', told)
+
+        return take
 
     @staticmethod
     def _reading(kind: Any, callback: Callable[[Any], Any]) -> Callable[[bytes], None]:

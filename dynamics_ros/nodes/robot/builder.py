@@ -12,6 +12,7 @@ from rclpy.executors import Executor
 from rclpy.task import Future
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, ModelError
+from dynamics_ros.kernels.process import compile_process
 from dynamics_ros.model import build_model
 from dynamics_ros.model.description import RobotDescription
 from dynamics_ros.model.tool_frame import tool_frame
@@ -179,6 +180,9 @@ class RobotBuilder:
         """
         if self._latest is not None and _without_load(self._latest[0]) == _without_load(request):
             return self._latest[1:]
+        if self._latest is not None:
+            # Messages about the robot in force do not wait for the kernels of the next one.
+            compile_process.enable()
         description = read_description(request.description)
         locked = dict(zip(request.locked_names, request.locked_positions, strict=True))
         model = build_model(description, request.root_joint, request.gravity, locked)

@@ -23,6 +23,7 @@ from std_msgs.msg import String
 
 from dynamics_ros import Robot
 from dynamics_ros.estimation.contact.geometry import ContactGeometry
+from dynamics_ros.kernels.process import compile_process
 from dynamics_ros.nodes.app.guarded_node import GuardedNode
 from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.app.worker import BusyError, SupersededError, Worker
@@ -165,6 +166,7 @@ def rig():
     one = Rig()
     yield one
     one.close()
+    compile_process.disable()
 
 
 def resources() -> tuple[int, int]:
