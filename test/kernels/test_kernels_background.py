@@ -33,20 +33,20 @@ def polynomial(terms=20):
 def gate(monkeypatch):
     """Hold compiling back until this event is set."""
     event = threading.Event()
-    compile_module = llvm_compiler.compile_module
+    object_code = llvm_compiler.object_code
 
     event.reached = threading.Event()
 
     def waiting(*arguments):
         event.reached.set()
         assert event.wait(PATIENCE)
-        return compile_module(*arguments)
+        return object_code(*arguments)
 
     llvm_compiler.platform()
     idle = threading.Event()
     background.submit(sys.maxsize, idle.set)
     assert idle.wait(PATIENCE)
-    monkeypatch.setattr(llvm_compiler, 'compile_module', waiting)
+    monkeypatch.setattr(llvm_compiler, 'object_code', waiting)
     yield event
     event.set()
 
@@ -158,7 +158,7 @@ def test_a_compiler_that_fails_leaves_plain_python(monkeypatch, caplog):
 
     compilation._warn_once.cache_clear()
     llvm_compiler.platform()
-    monkeypatch.setattr(llvm_compiler, 'compile_module', broken)
+    monkeypatch.setattr(llvm_compiler, 'object_code', broken)
     kernel = Kernel(polynomial(), wait=False)
     assert kernel.wait(PATIENCE)
     assert kernel.backend == 'python'

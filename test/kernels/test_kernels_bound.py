@@ -41,7 +41,7 @@ def kernel(request, monkeypatch):
 
 def test_each_has_its_own_numbers_and_nothing_is_compiled(kernel, monkeypatch):
     compiled = []
-    monkeypatch.setattr(llvm_backend.llvm_compiler, 'compile_module', lambda *x: compiled.append(x))
+    monkeypatch.setattr(llvm_backend.llvm_compiler, 'object_code', lambda *x: compiled.append(x))
     light, heavy = kernel.bound_to(LIGHT), kernel.bound_to(HEAVY)
     for _ in range(2):
         np.testing.assert_allclose(light(X), expected(LIGHT), rtol=1e-15)

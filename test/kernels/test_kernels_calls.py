@@ -433,7 +433,7 @@ class TestFallBack:
         def broken(*_):
             raise RuntimeError('no such processor')
 
-        monkeypatch.setattr(llvm_compiler, 'compile_module', broken)
+        monkeypatch.setattr(llvm_compiler, 'object_code', broken)
         self.assert_plain(caplog, 'affine runs as plain Python, which is slower: no such processor')
 
     def test_when_machine_code_is_wrong(self, monkeypatch, caplog):
