@@ -1,18 +1,26 @@
-"""Parameters of contact_node for an identified robot, as YAML for ``--params-file``."""
+"""Parameters of contact_node for an identified robot, and as YAML for ``--params-file``."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from dynamics_ros.errors import InvalidArgumentError, printable
 from dynamics_ros.identification import Identified
 from dynamics_ros.identification.uncertainty import Learned
 
-HEADER = """\
-# What calibrate_robot found; for contact_node, with the description that it wrote beside:
+HEADER = '# What calibration found; '
+"""How the files begin that may be overwritten."""
+
+EXPLANATION = """\
+for contact_node, with the description that it is of:
 #   ros2 run dynamics_ros contact_node --ros-args --params-file THIS
 # Joints in the order {joints}.
 """
@@ -29,9 +37,7 @@ def node_parameters(identified: Identified, learned: Learned) -> str:
         identified: the robot.
         learned: what it leaves unexplained, from ``identification.uncertainty.learn``.
     """
-    content = {'/**/contact_node': {'ros__parameters': parameter_values(identified, learned)}}
-    header = HEADER.format(joints=', '.join(identified.robot.joint_names))
-    return header + yaml.safe_dump(content, sort_keys=False, default_flow_style=None)
+    return parameters_text(parameter_values(identified, learned), identified.robot.joint_names)
 
 
 def parameter_values(identified: Identified, learned: Learned) -> dict[str, dict[str, Any]]:
@@ -63,6 +69,91 @@ def parameter_values(identified: Identified, learned: Learned) -> dict[str, dict
         },
         'thresholds': {'false_alarms_per_hour': FALSE_ALARMS},
     }
+
+
+def by_name(groups: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Parameters in groups by their whole names."""
+    return {f'{group}.{name}': x for group, values in groups.items() for name, x in values.items()}
+
+
+def in_groups(by_name: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The reverse."""
+    groups: dict[str, dict[str, Any]] = {}
+    for whole, value in by_name.items():
+        group, _, name = whole.partition('.')
+        groups.setdefault(group, {})[name] = value
+    return groups
+
+
+def with_joints_as_before(
+    found: Mapping[str, Any], before: Mapping[str, Sequence[float]], moved: NDArray[np.bool_]
+) -> dict[str, Any]:
+    """Parameters with the values before of joints that did not move, or are not used.
+
+    Args:
+        found: value by name.
+        before: values (nv) by name, as far as they are known.
+        moved: (nv).
+    """
+    merged = dict(found)
+    for name in found.keys() & before.keys():
+        old = np.asarray(before[name], dtype=np.float64)
+        stays = ~moved | np.isinf(old)
+        merged[name] = np.where(stays, old, found[name]).tolist()
+    return merged
+
+
+def check_path(path: Path) -> None:
+    """Whether parameters may be written into a file: a new one, or one of a calibration.
+
+    Raises:
+        InvalidArgumentError: they may not.
+    """
+    problem, allowed = '', 'an absolute path in .yaml'
+    if not path.is_absolute() or path.suffix != '.yaml':
+        problem = 'is another path'
+    elif not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        problem, allowed = 'is in no folder that can be written to', 'a file in one that can'
+    elif path.is_symlink() or (path.exists() and not _is_of_calibration(path)):
+        problem, allowed = 'is there and is not of a calibration', 'another name'
+    if problem:
+        raise InvalidArgumentError('path', f'{printable(str(path))} {problem}', allowed)
+
+
+def write_parameters(path: Path, text: str) -> None:
+    """Write a file as a whole or not at all.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with NamedTemporaryFile('w', dir=path.parent, suffix='.yaml', delete=False) as file:
+        try:
+            file.write(text)
+            file.close()
+            os.chmod(file.name, 0o644)
+            os.replace(file.name, path)
+        except OSError:
+            os.unlink(file.name)
+            raise
+
+
+def _is_of_calibration(path: Path) -> bool:
+    try:
+        with path.open() as file:
+            return file.read(len(HEADER)) == HEADER
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def parameters_text(
+    groups: Mapping[str, Mapping[str, Any]],
+    joint_names: Sequence[str],
+    node: str = 'contact_node',
+) -> str:
+    """The YAML text of parameters in groups."""
+    content = {f'/**/{node}': {'ros__parameters': groups}}
+    header = HEADER + EXPLANATION.format(joints=', '.join(joint_names))
+    return header + yaml.safe_dump(content, sort_keys=False, default_flow_style=None)
 
 
 def _rounded(values: NDArray[np.float64]) -> list[float]:

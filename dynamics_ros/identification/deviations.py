@@ -75,34 +75,58 @@ def correlation_factors(evaluation: Evaluation) -> Array:
 def parameters(
     maker: EquationMaker, fit: Fit, equations: Equations, evaluation: Evaluation
 ) -> list[Parameter]:
-    """All parameters with their deviations: base parameters, then bodies, rotors, friction."""
+    """All parameters with their deviations: base parameters, then bodies, rotors, friction.
+
+    Where bodies are held as described, rotors and friction alone.
+    """
     factors = correlation_factors(evaluation)
     weights = fit.weights / (fit.sigma**2 * factors)[:, np.newaxis]
     everything = np.ones(len(equations.counts), dtype=bool)
     gram = grams(equations, weights, everything)
-    base = maker.base
-    small = Layout(replace(base, combination=np.eye(len(base))), fit.layout.joints)
+    base, layout = maker.base, fit.layout
+    whole, _, _ = Sums.of(layout, gram).assembled(fit.shape)
+    posterior = whole + fit.prior.precision + fit.prior.divergence
+    if fit.held:
+        free = slice(layout.bodies, None)
+        spread = _deviations(posterior[free, free])
+        found = _of_bodies(maker, fit, np.concatenate([np.zeros(layout.bodies), spread]))
+        return found[layout.bodies :] + _of_friction(
+            maker, fit, evaluation, spread[layout.joints :]
+        )
+    small = Layout(replace(base, combination=np.eye(len(base))), layout.joints)
     H, _, _ = Sums.of(small, gram).assembled(fit.shape)
-    own = fit.prior.precision[fit.layout.inertial :, fit.layout.inertial :]
+    own = fit.prior.precision[layout.inertial :, layout.inertial :]
     H[len(base) :, len(base) :] += own
     spread = _deviations(H)
     reach = _reach(fit, base)
-    values = base.combination @ fit.x[: fit.layout.inertial]
+    values = base.combination @ fit.x[: layout.inertial]
     found = [
         Parameter(name, 'base', base.units[i], value, deviation, bool(deviation < TOLD * width))
         for name, i, value, deviation, width in zip(
             base.expressions, base.chosen, values, spread, reach, strict=False
         )
     ]
-    whole, _, _ = Sums.of(fit.layout, gram).assembled(fit.shape)
-    posterior = _deviations(whole + fit.prior.precision + fit.prior.divergence)
+    found += _of_bodies(maker, fit, _deviations(posterior))
+    return found + _of_friction(maker, fit, evaluation, spread[len(base) :])
+
+
+def _of_bodies(maker: EquationMaker, fit: Fit, spread: Array) -> list[Parameter]:
+    """Parameters of bodies and rotors, with the deviations of all unknowns."""
+    base, found = maker.base, []
     before = np.sqrt(np.diag(np.linalg.inv(_inertial(fit.prior.divergence, fit.layout))))
     for i, name in enumerate(base.names):
         kind = 'body' if i < fit.layout.bodies else 'rotor'
-        told = bool(posterior[i] < TOLD * before[i])
-        found.append(Parameter(name, kind, base.units[i], fit.x[i], posterior[i], told))
+        told = bool(spread[i] < TOLD * before[i])
+        found.append(Parameter(name, kind, base.units[i], fit.x[i], spread[i], told))
+    return found
+
+
+def _of_friction(
+    maker: EquationMaker, fit: Fit, evaluation: Evaluation, spread: Array
+) -> list[Parameter]:
+    """Friction of all joints, with its deviations in the order of the unknowns."""
     size = np.sqrt((evaluation.measured**2).mean(axis=0))
-    friction = spread[len(base) :].reshape(-1, len(FRICTION))
+    friction, found = spread.reshape(-1, len(FRICTION)), []
     for j, joint in enumerate(maker.robot.joint_names):
         for k, name in enumerate(FRICTION[: fit.shape.unknowns().shape[1]]):
             value, deviation = fit.friction[j, k], friction[j, k]

@@ -56,6 +56,9 @@ viscous friction reaches it."""
 ROTOR_REACH = 0.1
 """Prior of a rotor inertia: of the largest inertia that a joint carries, where its own is less."""
 
+HELD = 1e20
+"""Weight of the divergence of bodies that are as described, over that of others."""
+
 NEVER = 1e-6
 """Prior deviation of the friction of a joint that does not move, over the RMS of the effort."""
 
@@ -77,15 +80,29 @@ class Prior:
     bodies: Array
 
     @classmethod
-    def of(cls, robot: Robot, layout: Layout, sizes: Array, moving: NDArray[np.bool_]) -> Prior:
-        """That of a description, for efforts of these sizes (nv) of joints that move, or do not."""
+    def of(
+        cls,
+        robot: Robot,
+        layout: Layout,
+        sizes: Array,
+        moving: NDArray[np.bool_],
+        held: bool = False,
+    ) -> Prior:
+        """That of a description.
+
+        Args:
+            robot, layout: whose.
+            sizes: (nv) of the efforts [Nm or N].
+            moving: (nv) which joints move.
+            held: whether bodies are exactly as described.
+        """
         bodies = pseudo_inertia.described(robot)
         mean, n = np.zeros(layout.count), layout.count
-        mean[: layout.bodies] = bodies.ravel()
+        mean[: layout.bodies] = (pseudo_inertia.given(robot) if held else bodies).ravel()
         divergence, precision = np.zeros((n, n)), np.zeros((n, n))
         for body, block in enumerate(pseudo_inertia.metric(bodies)):
             own = slice(10 * body, 10 * body + 10)
-            divergence[own, own] = block
+            divergence[own, own] = HELD * block if held else block
         rng = np.random.default_rng(0)
         postures = np.array([robot.random_configuration(rng) for _ in range(20)])
         carried = robot.mass_matrix(postures).diagonal(axis1=1, axis2=2).mean(axis=0)
@@ -116,9 +133,11 @@ class Fit:
         sigma: (nv) what is left of a row of each joint [Nm or N].
         weights: (nv, blocks) how much each second counts, 1 at most.
         departures: (nv, blocks) residual of a block over that of its joint.
+        begins: (blocks) time at which each begins [s].
         prior_weight: of the divergence from the description.
         information: (n, n) H of the data, without the prior.
         prior: what was known.
+        held: whether bodies were taken to be as described.
     """
 
     layout: Layout
@@ -127,9 +146,11 @@ class Fit:
     sigma: Array
     weights: Array
     departures: Array
+    begins: Array
     prior_weight: float
     information: Array
     prior: Prior
+    held: bool
 
     @property
     def bodies(self) -> Array:
@@ -148,7 +169,11 @@ class Fit:
 
 
 def fit_equations(
-    maker: EquationMaker, equations: Equations, moving: NDArray[np.bool_], solver: str = 'auto'
+    maker: EquationMaker,
+    equations: Equations,
+    moving: NDArray[np.bool_],
+    solver: str = 'auto',
+    held: bool = False,
 ) -> Fit:
     """The parameters of real bodies, and friction, that explain equations best.
 
@@ -157,11 +182,12 @@ def fit_equations(
         equations: of one or more recordings of the robot.
         moving: (nv) which joints move.
         solver: of the last step, as in ``consistency.solve``.
+        held: whether bodies are as described; then only friction and rotors are looked for.
     """
     robot, layout = maker.robot, Layout(maker.base, maker.robot.nv)
     efforts = equations.rows[..., -1]
     sizes = np.sqrt((efforts**2).sum(axis=1) / equations.counts.sum())
-    prior = Prior.of(robot, layout, sizes, moving)
+    prior = Prior.of(robot, layout, sizes, moving, held)
     weights, shape, weight = np.ones((layout.joints, len(equations.counts))), SIMPLEST, 10.0
     sigma = 0.1 * sizes + 1e-9
     sigma, weights, departures = _reweighted(
@@ -179,17 +205,20 @@ def fit_equations(
     positive = np.zeros(layout.count, dtype=bool)
     positive[layout.bodies :] = True
     positive[layout.inertial + 1 :: 4] = False
-    x = consistency.solve(
-        consistency.Program(
-            H + prior.precision + rotors,
-            g + mean,
-            prior.bodies,
-            weight,
-            positive,
-        ),
-        solver,
+    known, free = prior.mean[: layout.bodies], slice(layout.bodies if held else 0, None)
+    total, pull = H + prior.precision + rotors, g + mean
+    if held:
+        pull = pull - total[:, : layout.bodies] @ known
+    program = consistency.Program(
+        total[free, free],
+        pull[free],
+        prior.bodies[:0] if held else prior.bodies,
+        weight,
+        positive[free],
     )
-    return Fit(layout, shape, x, sigma, weights, departures, weight, H, prior)
+    x = np.concatenate([known[: free.start], consistency.solve(program, solver)])
+    begins = equations.begins
+    return Fit(layout, shape, x, sigma, weights, departures, begins, weight, H, prior, held)
 
 
 def _all(

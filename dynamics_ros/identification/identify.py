@@ -49,6 +49,7 @@ class Identified:
         effort_model: what reported efforts mean, with friction and rotors.
         train: how well the recordings are explained.
         parameters: all numbers with their deviations.
+        moved: (nv) whether the joints moved.
         findings: what a user should know, one sentence each.
         missing: which motion would tell what this one did not, a sentence for each motion.
         effort_noise: (nv) deviation of one reported effort, as a torque [Nm or N].
@@ -64,6 +65,7 @@ class Identified:
     effort_model: EffortModel
     train: Evaluation
     parameters: tuple[Parameter, ...]
+    moved: NDArray[np.bool_]
     findings: tuple[str, ...]
     missing: tuple[str, ...]
     effort_noise: Array
@@ -119,6 +121,7 @@ def identify(
     recordings: Sequence[JointSamples],
     solver: str = 'auto',
     scale: Array | None = None,
+    held: bool = False,
 ) -> Identified:
     """Identify a robot.
 
@@ -127,6 +130,8 @@ def identify(
         recordings: of it, each with the joints of the robot in its order (``for_robot``).
         solver: as in ``consistency.solve``.
         scale: (nv) torque over reported effort, where it is known; None to judge it.
+        held: whether bodies are exactly as described; then only friction, offsets, rotors and
+            noise are looked for.
 
     Raises:
         UnusableRecordingError: a recording that nothing can be told from.
@@ -149,14 +154,15 @@ def identify(
         scale = judged.scale
     if (scale != 1.0).any():
         maker, equations = replace(maker, scale=scale), equations.scaled(scale)
-    fit = fit_equations(maker, equations, span >= STILL, solver)
+    fit = fit_equations(maker, equations, span >= STILL, solver, held)
     findings += _pushes(robot, recordings, parts, fit)
     train = Evaluation.joined([evaluate(maker, fit, samples) for samples in recordings])
     if train.percent_all > ANOTHER_ROBOT:
+        whatever = 'friction, with masses as described' if held else 'masses'
         raise NotThisRobotError(
             f'{train.percent_all:.0f} % of the recorded efforts are left unexplained, whatever the '
-            'masses: the recording is of another robot, of one mounted otherwise (--gravity), or '
-            'its efforts are no torques'
+            f'{whatever}: the recording is of another robot, of one mounted otherwise (--gravity), '
+            'or its efforts are no torques'
         )
     found = parameters(maker, fit, equations, train)
     # Base parameters come first.
@@ -169,6 +175,7 @@ def identify(
         _effort_model(robot, fit, scale),
         train,
         tuple(found),
+        span >= STILL,
         tuple(findings),
         tuple(motions_that_would_tell(maker, fit, missing, span >= STILL, train.rms)),
         *noise,

@@ -58,10 +58,14 @@ def parameters_of(P: Array) -> Array:
     return np.stack(entries, axis=-1)
 
 
+def given(robot: Robot) -> Array:
+    """(bodies, 10) parameters as the description has them."""
+    return np.array([[float(x) for x in inertia.parameters()] for inertia in robot.model.inertias])
+
+
 def described(robot: Robot) -> Array:
     """(bodies, 10) parameters of the description, made those of real bodies where they are not."""
-    given = np.array([[float(x) for x in inertia.parameters()] for inertia in robot.model.inertias])
-    return np.array([parameters_of(_made_possible(P)) for P in pseudo_inertia(given)])
+    return np.array([parameters_of(_made_possible(P)) for P in pseudo_inertia(given(robot))])
 
 
 def consistent(parameters: Array) -> bool:

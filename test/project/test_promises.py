@@ -45,6 +45,10 @@ SECURITY = {
         'test_nodes_outsiders.py::test_a_hundred_thousand_entries_are_refused_and_outputs_go_on',
         'test_nodes_outsiders.py::test_values_of_no_type_are_refused_with_a_reason_however_many',
     ),
+    'may name a file that the node writes': (
+        'test_free_motion.py::test_parameters_are_written_only_where_they_overwrite_nothing_else',
+        'test_nodes_calibrate.py::test_a_goal_that_cannot_be_is_aborted_at_once',
+    ),
     'with negative seconds, or a second or more in nanoseconds, is ignored': (
         'test_nodes_outsiders.py::test_a_clock_that_is_no_time_is_ignored_and_counted',
     ),
@@ -242,6 +246,13 @@ INTERFACES = {
     '`configure` fails where parameters do not fit each other': (
         'test_nodes_lifecycle.py::test_what_does_not_fit_is_no_configuration_and_says_why',
         'test_nodes_lifecycle.py::test_a_transition_that_goes_wrong_ends_unconfigured',
+    ),
+    '`~/calibrate` watches `duration` seconds of motion': (
+        'test_nodes_calibrate.py::test_what_is_found_takes_force_is_written_and_can_be_undone',
+        'test_nodes_calibrate.py::test_feedback_says_what_is_missing_and_a_goal_can_be_cancelled',
+        'test_nodes_calibrate.py::test_a_goal_that_cannot_be_is_aborted_at_once',
+        'test_nodes_calibrate.py::test_motion_that_nothing_can_be_learned_from_is_refused',
+        'test_free_motion.py::test_parameters_are_written_only_where_they_overwrite_nothing_else',
     ),
     'torques of joints in motion deviate by far more than is stated': (
         'test_estimation_residuals.py::test_friction_that_is_not_stated_is_told_until_it_is_gone',

@@ -1,9 +1,21 @@
 """What an identified robot leaves unexplained, learned from free motion.
 
+``identify_drives`` learns friction, offsets and noise as well, with masses as described.
+
 ``learn_unexplained`` runs the observer of external torques over recordings and says how far it is
 off, joint by joint, by speed, load and reversals: what ``contact_node`` takes as ``unexplained.*``.
 """
 
+from .free_motion import Drives, identify_drives
 from .learn import Learned, calibrated_robot, learn, learn_unexplained
+from .recorder import Recorder
 
-__all__ = ['Learned', 'calibrated_robot', 'learn', 'learn_unexplained']
+__all__ = [
+    'Drives',
+    'Learned',
+    'Recorder',
+    'calibrated_robot',
+    'identify_drives',
+    'learn',
+    'learn_unexplained',
+]

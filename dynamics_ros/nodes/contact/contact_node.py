@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -36,6 +36,7 @@ from dynamics_ros.wire.topic_names import topic_names
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench, FootContacts
 
+from .calibrate_action import CalibrateAction
 from .markers import ContactMarkers
 from .place import ContactPlace
 
@@ -84,6 +85,9 @@ class Contact(Component):
             ('reset', self._reset),
         ):
             node.create_service(Trigger, f'~/{name}', self._trigger(name, action))
+        self._calibration = CalibrateAction(
+            node, context, self.parameters, self._put_in_force, self.faults
+        )
 
     # --- the robot ------------------------------------------------------------------------------
 
@@ -154,10 +158,24 @@ class Contact(Component):
         if names - LIVE:
             self.context.changes.rebuild(NAME)
 
+    async def _put_in_force(self, values: Mapping[str, Any]) -> ContactPipeline:
+        """Have other parameters in force, and what they say of efforts without a tare.
+
+        Raises:
+            DynamicsRosError: they cannot be in force.
+        """
+        self.parameters.store(values)
+        await self.context.changes.change(NAME, always=True)
+        if self._pipeline is None or self.problem:
+            raise NoModelError(self.problem or 'there is no robot')
+        self._pipeline.tare.clear()
+        return self._pipeline
+
     # --- topics ---------------------------------------------------------------------------------
 
     def observe(self, state: RobotState) -> None:
         """Run the estimators, whoever listens: they live on having seen every state."""
+        self._calibration.update(state)
         pipeline, self._estimates = self._pipeline, None
         if pipeline is None:
             return

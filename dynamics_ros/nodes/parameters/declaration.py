@@ -103,13 +103,23 @@ class ParameterSet(Generic[Settings]):
         self._listeners.append(listener)
 
     def store(self, values: Mapping[str, Any]) -> None:
-        """Make parameters show values that are in force already; no listener is told."""
+        """Have other values without telling the listeners, by whoever puts them in force.
+
+        Raises:
+            DynamicsRosError: a check refuses them.
+        """
         given = [self._parameter(self._declared[name], value) for name, value in values.items()]
         self._storing = True
         try:
-            self._node.set_parameters_atomically(given)
+            result = self._node.set_parameters_atomically(given)
         finally:
             self._storing = False
+        if not result.successful:
+            raise DynamicsRosError(result.reason)
+
+    def value(self, name: str) -> Any:
+        """That of one parameter."""
+        return _value(self.values, self._declared[name])
 
     def understood(self, given: Parameter[Any]) -> Parameter[Any]:
         """A parameter in the type that it is declared with; as it is where it does not fit that."""
@@ -165,11 +175,13 @@ class ParameterSet(Generic[Settings]):
                 listener(changed)
 
     def _differs(self, before: Settings, name: str) -> bool:
-        old: Any = before
-        new: Any = self.values
-        for step in self._declared[name].path:
-            old, new = getattr(old, step), getattr(new, step)
-        return bool(old != new)
+        return bool(_value(before, self._declared[name]) != self.value(name))
+
+
+def _value(settings: Any, item: Declared) -> Any:
+    for step in item.path:
+        settings = getattr(settings, step)
+    return settings
 
 
 _sets: WeakKeyDictionary[Node, list[ParameterSet[Any]]] = WeakKeyDictionary()

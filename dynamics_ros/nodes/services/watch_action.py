@@ -1,0 +1,242 @@
+"""Actions that watch joint states for a while and then say what these tell."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.task import Future
+
+from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.nodes.reporting.results import FaultLog, failure, success
+from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.robot import Robot
+
+TICK = 0.1
+"""s between looks at the clock and at a request to cancel."""
+
+FEEDBACK = 1.0
+"""s between feedbacks."""
+
+LONGEST = 600.0
+"""s that a goal may ask for."""
+
+CHANGED = 'the robot, its payload or gravity was changed during the watch'
+
+Estimate = TypeVar('Estimate')
+Told = TypeVar('Told', covariant=True)
+
+
+class Watcher(Protocol[Told]):
+    """What takes the states of one goal."""
+
+    def add(self, state: RobotState) -> None:
+        """Take a state in."""
+
+    def ended(self, elapsed: float) -> bool:
+        """Whether enough has been seen after so many seconds.
+
+        Raises:
+            DynamicsRosError: nothing can come of it any more.
+        """
+
+    def feedback(self, elapsed: float) -> Any:
+        """The message that says how far it is; in a thread."""
+
+    def estimate(self) -> Told:
+        """What the states tell; in a thread.
+
+        Raises:
+            DynamicsRosError: nothing.
+        """
+
+
+@dataclass
+class _Watch(Generic[Estimate]):
+    """A goal that is being worked on.
+
+    Attributes:
+        handle: of the action server.
+        robot: that was in force when it began.
+        watcher: takes the states.
+        begin: of the watch, on the monotonic clock [s].
+        over: done when the watch is.
+        reported: time of the last feedback.
+        problem: why it cannot go on; None while it can.
+    """
+
+    handle: Any
+    robot: Robot
+    watcher: Watcher[Estimate]
+    begin: float
+    over: Future[None]
+    reported: float
+    problem: DynamicsRosError | None = None
+
+    def end(self, problem: DynamicsRosError | None = None) -> None:
+        """End the watch, once."""
+        if not self.over.done():
+            self.problem = problem
+            self.over.set_result(None)
+
+
+class WatchAction(ABC, Generic[Estimate]):
+    """One goal at a time; ends when enough has been seen, is cancelled, or the robot changes.
+
+    Attributes:
+        kind: type of the action; its result has a ``result``.
+        name: below the node's name.
+        context: the robot and its state.
+        faults: where unforeseen errors go.
+    """
+
+    kind: ClassVar[Any]
+    name: ClassVar[str]
+
+    def __init__(self, node: Node, context: RobotContext, faults: FaultLog) -> None:
+        self.context, self.faults = context, faults
+        self._node = node
+        self._busy = False
+        self._watch: _Watch[Estimate] | None = None
+        self._timer = node.create_timer(
+            TICK, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
+        self._timer.cancel()
+        self._server = ActionServer(
+            node,
+            self.kind,
+            f'~/{self.name}',
+            self._execute,
+            goal_callback=self._answer_goal,
+            cancel_callback=lambda _: CancelResponse.ACCEPT,
+        )
+
+    @abstractmethod
+    def begin(self, request: Any) -> Watcher[Estimate]:
+        """What takes the states of a goal.
+
+        Raises:
+            DynamicsRosError: the goal cannot be worked on.
+        """
+
+    @abstractmethod
+    async def finish(self, estimate: Estimate, request: Any, result: Any) -> None:
+        """Write into the result what was found, and put it in force where that is asked for.
+
+        Raises:
+            DynamicsRosError: it cannot be put in force.
+        """
+
+    @property
+    def watching(self) -> bool:
+        """Whether states are taken in."""
+        return self._watch is not None
+
+    def update(self, state: RobotState) -> None:
+        """Take a state in while a goal is worked on."""
+        watch = self._watch
+        if watch is not None and not self._changed(watch):
+            watch.watcher.add(state)
+
+    def _answer_goal(self, _goal: Any) -> GoalResponse:
+        """Accept one goal at a time; why it is rejected the log tells, actions cannot."""
+        if self._busy:
+            told = f'{self.name}: rejected, another goal is worked on'
+            self._node.get_logger().warning(told)
+            return GoalResponse.REJECT
+        self._busy = True
+        return GoalResponse.ACCEPT
+
+    async def _execute(self, handle: Any) -> Any:
+        try:
+            return await self._worked_on(handle)
+        finally:
+            self._busy = False
+
+    async def _worked_on(self, handle: Any) -> Any:
+        result = self.kind.Result()
+        try:
+            watch = self._begun(handle)
+            estimate = await self._watched(watch)
+            if handle.is_cancel_requested:
+                result.result.message = 'cancelled'
+                handle.canceled()
+                return result
+            assert estimate is not None
+            if self._changed(watch):
+                raise DynamicsRosError(CHANGED)
+            await self.finish(estimate, handle.request, result)
+        except Exception as error:
+            if not isinstance(error, DynamicsRosError):
+                self.faults.report(self.name, error)
+            result.result = failure(error)
+            handle.abort()
+            return result
+        result.result = success()
+        handle.succeed()
+        return result
+
+    def _begun(self, handle: Any) -> _Watch[Estimate]:
+        robot = self.context.required_robot()
+        watcher = self.begin(handle.request)
+        now = time.monotonic()
+        over: Future[None] = Future(executor=self.context.executor)
+        self._watch = _Watch(handle, robot, watcher, now, over, now)
+        self._timer.reset()
+        return self._watch
+
+    async def _watched(self, watch: _Watch[Estimate]) -> Estimate | None:
+        """What is found; None when the goal has been cancelled."""
+        try:
+            await watch.over
+        finally:
+            self._timer.cancel()
+            self._watch = None
+        if watch.handle.is_cancel_requested:
+            return None
+        if watch.problem is not None:
+            raise watch.problem
+        # In the thread: kernels may have to be made, and a long watch has many samples.
+        executor = self.context.executor
+        assert executor is not None
+        return await self.context.searches.submit(executor, watch.watcher.estimate)
+
+    def _changed(self, watch: _Watch[Estimate]) -> bool:
+        """Whether the samples so far are of another model, or of other gravity; that is an end."""
+        changed = self.context.robot is not watch.robot
+        if changed:
+            watch.end(DynamicsRosError(CHANGED))
+        return changed
+
+    def _tick(self) -> None:
+        watch = self._watch
+        if watch is None or self._changed(watch) or watch.over.done():
+            return
+        now = time.monotonic()
+        try:
+            if watch.handle.is_cancel_requested or watch.watcher.ended(now - watch.begin):
+                watch.end()
+                return
+        except DynamicsRosError as error:
+            watch.end(error)
+            return
+        if now - watch.reported >= FEEDBACK:
+            watch.reported = now
+            assert self.context.executor is not None
+            soon = self.context.searches.submit(
+                self.context.executor, lambda: watch.watcher.feedback(now - watch.begin)
+            )
+            soon.add_done_callback(lambda done: self._report(watch, done))
+
+    def _report(self, watch: _Watch[Estimate], done: Future[Any]) -> None:
+        error = done.exception()
+        if error is not None:
+            self.faults.report(self.name, error)
+        elif not watch.over.done():
+            watch.handle.publish_feedback(done.result())

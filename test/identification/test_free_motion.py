@@ -1,0 +1,191 @@
+"""Friction, offsets and noise from half a minute of free motion, with masses as described."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from simulated_arm import COULOMB, FILE, OFFSET, ROBOT, ROTOR, VISCOUS, motion, recording, truth
+
+from dynamics_ros import Robot
+from dynamics_ros.calibration.node_parameters import (
+    by_name,
+    check_path,
+    parameter_values,
+    with_joints_as_before,
+    write_parameters,
+)
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.estimation import EffortModel
+from dynamics_ros.identification import (
+    NotThisRobotError,
+    UnusableRecordingError,
+    identify,
+)
+from dynamics_ros.identification.pseudo_inertia import given
+from dynamics_ros.identification.uncertainty import Recorder, identify_drives
+
+AS_DESCRIBED = truth(1, off=0.0)
+NOTHING = EffortModel.ideal(ROBOT)
+
+
+@pytest.fixture(scope='module')
+def samples():
+    return recording(AS_DESCRIBED, duration=20.0)
+
+
+@pytest.fixture(scope='module')
+def drives(samples):
+    return identify_drives(ROBOT, samples, NOTHING)
+
+
+@pytest.fixture(scope='module')
+def found(drives):
+    return drives.identified
+
+
+def test_friction_offsets_and_rotors_are_found_within_their_deviations(drives, found):
+    model = found.effort_model
+    for name, told, true in (
+        ('viscous', model.viscous, VISCOUS),
+        ('coulomb', model.coulomb, COULOMB),
+        ('offset', -model.offset, OFFSET),
+    ):
+        deviation = drives.deviations(name)
+        assert (deviation < 0.02).all()
+        assert (np.abs(told - true) < 4.0 * deviation).all(), name
+    assert model.rotor_inertia == pytest.approx(ROTOR, abs=0.01)
+    assert found.effort_noise == pytest.approx(np.full(7, 0.1), rel=0.2)
+    np.testing.assert_array_equal(found.bodies, given(ROBOT))
+
+
+def test_it_says_what_was_left_over_before_and_what_is_now(samples, drives, found):
+    assert (drives.left_over_before > 0.9 * COULOMB).all()
+    assert (found.train.rms < 0.05).all()
+    again = identify_drives(ROBOT, samples, found.effort_model)
+    # Noise of velocities is filtered after friction here, as in the node, and before it in the fit.
+    assert (again.left_over_before < 1.5 * found.train.rms).all()
+
+
+def test_a_payload_and_gravity_that_efforts_leave_out_count(samples):
+    carried = Robot.from_urdf(FILE, adjustable=True).with_payload('tool0', 2.0, (0, 0, 0.1))
+    states = motion(samples.time)
+    more = carried.inverse_dynamics(*states) - ROBOT.inverse_dynamics(*states)
+    fast = replace(samples, effort=samples.effort - ROBOT.gravity(samples.position))
+    model = NOTHING.with_values(includes_gravity=False)
+    bare = identify_drives(ROBOT, fast, model).identified.effort_model
+    assert bare.coulomb == pytest.approx(COULOMB, abs=0.05)
+    loaded = replace(samples, effort=samples.effort + more)
+    assert identify_drives(
+        carried, loaded, NOTHING
+    ).identified.effort_model.coulomb == pytest.approx(COULOMB, abs=0.05)
+
+
+def test_noise_of_an_encoder_that_is_still_at_rest_is_learned_in_motion(samples):
+    step, period = 1e-4, 0.005
+    ticks = step * np.round(samples.position / step)
+    quantised = np.gradient(ticks, period, axis=0)
+    noisy = replace(samples, position=ticks, velocity=quantised)
+    found = identify_drives(ROBOT, noisy, NOTHING).identified
+    true = (quantised - samples.velocity)[100:-100].std(axis=0)
+    assert (found.velocity_noise > 0.5 * true).all()
+    assert (found.velocity_noise < 3.0 * true).all()
+    assert (true > 1e-3).all(), 'else there is nothing to learn'
+
+
+def pushed(samples):
+    effort = samples.effort.copy()
+    effort[(samples.time > 10.0) & (samples.time < 11.5)] += 8.0
+    return replace(samples, effort=effort)
+
+
+def of_another_robot(samples):
+    rng = np.random.default_rng(0)
+    return replace(samples, effort=rng.normal(size=samples.effort.shape).cumsum(axis=0))
+
+
+@pytest.mark.parametrize(
+    ('changed', 'words'),
+    [
+        (pushed, r'efforts after (9|10) s .* push'),
+        (lambda samples: replace(samples, effort=20.0 * samples.effort), r'effort\.scale'),
+        (lambda samples: replace(samples, effort=-samples.effort), 'other way round'),
+        (lambda samples: replace(samples, effort=0.0 * samples.effort), 'no efforts'),
+        (lambda samples: replace(samples, position=np.degrees(samples.position)), 'degrees'),
+        (lambda _: recording(AS_DESCRIBED, duration=6.0, joints=()), 'no joint moves'),
+        (of_another_robot, r'left unexplained|free motion'),
+    ],
+)
+def test_what_would_be_put_in_force_wrongly_is_refused(samples, changed, words):
+    with pytest.raises((NotThisRobotError, UnusableRecordingError), match=words):
+        identify_drives(ROBOT, changed(samples), NOTHING)
+
+
+def test_the_scale_in_force_is_what_efforts_are_read_with(samples):
+    model = NOTHING.with_values(scale=0.05)
+    in_percent = replace(samples, effort=20.0 * samples.effort)
+    found = identify_drives(ROBOT, in_percent, model).identified
+    assert found.effort_model.coulomb == pytest.approx(COULOMB, abs=0.05)
+    assert (found.effort_model.scale == 1.0).all()
+
+
+def test_joints_that_did_not_move_keep_their_values():
+    some = recording(AS_DESCRIBED, duration=12.0, joints=(1, 3))
+    drives = identify_drives(ROBOT, some, NOTHING)
+    found = drives.identified
+    assert found.moved.tolist() == [False, True, False, True, False, False, False]
+    before = {'friction.coulomb': np.full(7, 9.0), 'effort.noise': [0.3] * 6 + [np.inf]}
+    merged = with_joints_as_before(
+        by_name(parameter_values(found, drives.learned)), before, found.moved
+    )
+    coulomb = merged['friction.coulomb']
+    assert coulomb[0] == 9.0 and coulomb[1] == pytest.approx(COULOMB[1], abs=0.1)
+    assert merged['effort.noise'][6] == np.inf
+    assert merged['friction.velocity'] == found.effort_model.friction_velocity
+
+
+def test_held_bodies_need_no_conic_solver(samples, found):
+    other = identify(ROBOT, [samples], held=True, solver='scipy')
+    assert other.effort_model.coulomb == pytest.approx(found.effort_model.coulomb, abs=1e-3)
+
+
+def test_a_recorder_keeps_bounded_memory_and_says_what_is_missing():
+    recorder = Recorder(ROBOT, 'motion', most=100)
+    assert recorder.missing == ('no joint states yet',)
+    for k in range(1000):
+        q = np.zeros(7)
+        q[0], q[1] = np.sin(0.01 * k), 0.001 * k
+        v = np.zeros(7)
+        v[0], v[1] = np.cos(0.01 * k), 0.1
+        assert recorder.add(10_000_000 * k, q, v, q)
+        assert not recorder.add(10_000_000 * k, q, v, q)
+    kept = recorder.samples
+    assert recorder.count == 1000 and recorder.duration == pytest.approx(9.99)
+    assert 50 <= len(kept) <= 100
+    assert np.ptp(np.diff(kept.time)) < 1e-9
+    np.testing.assert_allclose(kept.position[:, 0], np.sin(kept.time), atol=1e-12)
+    told = ' '.join(recorder.missing)
+    first, second, third = ROBOT.joint_names[:3]
+    assert first not in told
+    assert f'{second} has moved in one direction only' in told
+    assert f'{third} has not moved' in told
+
+
+def test_parameters_are_written_only_where_they_overwrite_nothing_else(tmp_path):
+    path = tmp_path / 'found.yaml'
+    check_path(path)
+    write_parameters(path, '# What calibration found; for tests\n')
+    check_path(path)
+    assert [one.name for one in tmp_path.iterdir()] == ['found.yaml']
+    path.write_text('mine: 1\n')
+    (tmp_path / 'link.yaml').symlink_to(path)
+    for wrong, words in (
+        (path, 'not of a calibration'),
+        (tmp_path / 'link.yaml', 'not of a calibration'),
+        (tmp_path / 'found.txt', 'absolute path'),
+        (tmp_path / 'nowhere' / 'found.yaml', 'no folder'),
+        (type(path)('found.yaml'), 'absolute path'),
+    ):
+        with pytest.raises(InvalidArgumentError, match=words):
+            check_path(wrong)
