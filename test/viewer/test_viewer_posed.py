@@ -1,0 +1,67 @@
+"""A robot on the page is posed by sliders or by joint states, without ROS."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynamics_ros import Robot
+from dynamics_ros.inspect.command import main as inspect
+from dynamics_ros.model.visual_geometry import read_visual_geometry
+
+ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
+
+
+class FakeScene:
+    """Keeps where links are drawn."""
+
+    def __init__(self):
+        self.placed = {}
+
+    def show_robot(self, visuals, reach):
+        self.reach = reach
+
+    def move_link(self, link, position, wxyz):
+        self.placed[link] = np.array(position), np.array(wxyz)
+
+
+@pytest.fixture
+def posed():
+    pytest.importorskip('viser')
+    from dynamics_ros.viewer.posed import PosedRobot
+
+    visuals, _ = read_visual_geometry(ARM)
+    return PosedRobot(FakeScene(), Robot.from_urdf(ARM, backend='python'), visuals)
+
+
+def test_links_are_drawn_where_forward_kinematics_has_them(posed):
+    posed.move({'elbow_pitch': 0.7, 'unknown': 1.0})
+    position, wxyz = posed._scene.placed['hand_link']
+    X = posed.robot.forward_kinematics(posed.q, 'hand_link')
+    np.testing.assert_allclose(position, X[:3, 3], atol=1e-12)
+    np.testing.assert_allclose(wxyz[0] ** 2, (1.0 + np.trace(X[:3, :3])) / 4.0, atol=1e-12)
+    assert posed.q[posed.robot.joint_q_indices['elbow_pitch']] == 0.7
+
+
+def test_there_is_a_slider_within_limits_for_every_joint(posed):
+    sliders = posed.sliders()
+    assert [one.joint for one in sliders] == list(posed.robot.joint_names)
+    assert [one.lower for one in sliders] == posed.robot.lower_limits.tolist()
+    assert [one.upper for one in sliders] == posed.robot.upper_limits.tolist()
+
+
+def test_frames_of_others_have_no_pose(posed):
+    assert posed.frame_pose('nobody') is None
+    np.testing.assert_array_equal(posed.frame_pose('base_link'), np.eye(4))
+
+
+def test_without_viser_show_says_what_it_needs(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, 'viser', None)
+    monkeypatch.delitem(sys.modules, 'dynamics_ros.viewer.scene', raising=False)
+    monkeypatch.delitem(sys.modules, 'dynamics_ros.viewer.posed', raising=False)
+    assert inspect([str(ARM), '--no-speed', '--show']) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert 'viser is not installed; expected pip install viser' in line
