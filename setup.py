@@ -14,7 +14,7 @@ NAME = 'dynamics_ros'
 # The commands of setup.py that frontends of wheels call; colcon and bloom call neither.
 IN_WHEEL = not {'bdist_wheel', 'dist_info', 'editable_wheel'}.isdisjoint(sys.argv)
 
-WITH_ROS = ('demo', 'doctor', 'launching', 'nodes', 'wire')
+WITH_ROS = ('demo', 'doctor', 'fleet', 'launching', 'nodes', 'wire')
 """Rooms that no wheel has."""
 
 LIBRARY = {
@@ -24,6 +24,7 @@ LIBRARY = {
 """Tools of a wheel."""
 
 ROS = {
+    'analyze_recordings': 'fleet.command:main',
     'cartesian_servo_node': 'nodes.app.entry:cartesian_servo_node',
     'contact_node': 'nodes.app.entry:contact_node',
     'dynamics_node': 'nodes.app.entry:dynamics_node',
@@ -71,7 +72,7 @@ setup(
         'llvm': ['llvmlite'],
         'meshes': ['trimesh'],
         'qp': ['daqp'],  # of control and of the servo
-        'recordings': ['rosbags', 'matplotlib'],
+        'recordings': ['joblib', 'matplotlib', 'pyarrow', 'rosbags', 'tqdm'],
         'simulation': [],  # the simulated robot needs nothing more
         'test': ['pytest', 'pytest-timeout', 'hypothesis'],
         'viewer': ['viser'],

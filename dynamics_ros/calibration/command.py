@@ -21,6 +21,7 @@ from dynamics_ros.identification import (
     identify_drive_gains,
     identify_with_payload,
 )
+from dynamics_ros.identification.reduced import identify_reduced
 from dynamics_ros.identification.uncertainty import Learned, learn
 from dynamics_ros.multibody.rigid_body_system import DEFAULT_GRAVITY
 
@@ -67,21 +68,23 @@ def _calibrate(arguments: list[str]) -> None:
         gravity=options.gravity,
     )
     count = len(options.recordings)
+    if subject.reductions:
+        _refuse_with_reductions(options, subject)
+        count = 0
     train, test = list(subject.recordings[:count]), list(subject.recordings[count:])
     if options.split is not None:
         test += [samples.between(options.split, 1.0) for samples in train]
         train = [samples.between(0.0, options.split) for samples in train]
-    identified, compared, free = _identified(subject, train, options)
+    identified, compared, free = _identified(subject, train, test, options)
     tested = Evaluation.joined([identified.evaluate(s) for s in test]) if test else None
-    learned = learn(identified, free)
-    sentences = [*subject.assumed, *identified.findings, *learned.findings]
-    for path, text in (
-        (options.output, lambda: calibrated_description(subject.text, identified)),
-        (options.parameters, lambda: node_parameters(identified, learned)),
-        (options.report, lambda: report(identified, tested, sentences)),
-    ):
-        if path is not None:
-            path.write_text(text())
+    learned = learn(identified, free) if free else None
+    sentences = [*subject.assumed, *identified.findings, *(learned.findings if learned else ())]
+    if options.output is not None:
+        options.output.write_text(calibrated_description(subject.text, identified))
+    if options.parameters is not None and learned is not None:
+        options.parameters.write_text(node_parameters(identified, learned))
+    if options.report is not None:
+        options.report.write_text(report(identified, tested, sentences))
     result = as_json(subject, identified, learned, tested)
     if compared is not None:
         result.update(compared.as_json())
@@ -94,9 +97,12 @@ def _calibrate(arguments: list[str]) -> None:
 
 
 def _identified(
-    subject: Subject, train: list[JointSamples], options: argparse.Namespace
+    subject: Subject,
+    train: list[JointSamples],
+    test: list[JointSamples],
+    options: argparse.Namespace,
 ) -> tuple[Identified, ToldPayload | ToldGains | None, list[JointSamples]]:
-    """The robot, what runs with and without a load tell of it, and those without."""
+    """The robot, what runs with and without a load tell of it, and samples without a load."""
     if options.load is not None:
         empty, loaded = _runs(train, '--load')
         identified, payload = identify_with_payload(subject.robot, empty, loaded, options.load)
@@ -106,7 +112,26 @@ def _identified(
         load = _known_load(options.drive_gains)
         identified, gains = identify_drive_gains(subject.robot, empty, loaded, load)
         return identified, ToldGains(gains, identified.robot.joint_names), empty
+    if subject.reductions:
+        return identify_reduced(subject.robot, subject.reductions), None, test
     return identify(subject.robot, train), None, train
+
+
+def _refuse_with_reductions(options: argparse.Namespace, subject: Subject) -> None:
+    """Triangles have no time: they cannot be split, drawn or mixed with samples."""
+    if len(subject.reductions) != len(options.recordings):
+        raise InvalidArgumentError(
+            'recordings', 'some are reduced and some are not', 'only reduced ones, or none'
+        )
+    for name, value in (
+        ('--split', options.split),
+        ('--load', options.load),
+        ('--drive-gains', options.drive_gains),
+        ('--report', None if options.test else options.report),
+        ('--parameters', None if options.test else options.parameters),
+    ):
+        if value is not None:
+            raise InvalidArgumentError(name, 'reduced recordings', 'recordings with their samples')
 
 
 def _plan(arguments: list[str]) -> None:
@@ -130,7 +155,7 @@ def _plan(arguments: list[str]) -> None:
 
 
 def as_json(
-    subject: Subject, identified: Identified, learned: Learned, tested: Evaluation | None
+    subject: Subject, identified: Identified, learned: Learned | None, tested: Evaluation | None
 ) -> dict[str, Any]:
     """What ``--json`` prints, without the time it took."""
     filtering, fit = identified.maker.filtering, identified.fit
@@ -161,11 +186,16 @@ def as_json(
             'velocity_noise': identified.velocity_noise.tolist(),
             'model_error': identified.model_error.tolist(),
         },
-        'unexplained': {name: value.tolist() for name, value in vars(learned.unexplained).items()},
+        'unexplained': None
+        if learned is None
+        else {name: value.tolist() for name, value in vars(learned.unexplained).items()},
         'consistent': identified.consistent,
         'prior_weight': fit.prior_weight,
         'cutoff_hz': filtering.narrow,
-        'findings': [*subject.assumed, *identified.findings, *learned.findings],
+        'findings': [
+            *(*subject.assumed, *identified.findings),
+            *(learned.findings if learned else ()),
+        ],
         'not_identifiable': list(identified.missing),
     }
 
@@ -230,7 +260,7 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         nargs='+',
         metavar='RECORDING',
-        help='rosbag2 folder, .mcap, .db3, ROS 1 .bag, .csv or .parquet',
+        help='rosbag2 folder, .mcap, .db3, ROS 1 .bag, .csv or .parquet, or reduced .npz',
     )
     _add_robot_options(parser)
     parser.add_argument(

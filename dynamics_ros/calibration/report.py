@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import logging
 from collections.abc import Sequence
 from html import escape
 
@@ -12,16 +11,7 @@ import numpy as np
 
 from dynamics_ros.identification import Evaluation, Identified
 from dynamics_ros.identification.identify import friction_curve
-
-LOG = logging.getLogger('dynamics_ros.calibration')
-
-STYLE = """
-body { font: 15px/1.45 sans-serif; margin: 2em auto; max-width: 62em; color: #222; padding: 0 1em }
-h1 { font-size: 1.5em } h2 { font-size: 1.15em; margin-top: 2em }
-table { border-collapse: collapse; font-size: 13px } td, th { padding: 2px 10px; text-align: right }
-td:first-child, th:first-child { text-align: left } tr:nth-child(even) { background: #f3f3f3 }
-.unknown { color: #999 } img { max-width: 100% }
-"""
+from dynamics_ros.recordings.page import figure, page, table
 
 MOVING = 0.005
 """rad/s or m/s: a slower joint shows no friction."""
@@ -50,11 +40,7 @@ def report(identified: Identified, tested: Evaluation | None, told: Sequence[str
         parts += [f'<li>{escape(sentence)}</li>' for sentence in identified.missing]
         parts.append('</ul>')
     parts += ['<h2>Parameters</h2>', _parameters(identified)]
-    body = '\n'.join(parts)
-    return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Calibration</title>'
-        f'<style>{STYLE}</style></head><body>\n{body}\n</body></html>\n'
-    )
+    return page('Calibration', parts)
 
 
 def _summary(identified: Identified, tested: Evaluation | None) -> str:
@@ -77,7 +63,7 @@ def _summary(identified: Identified, tested: Evaluation | None) -> str:
             *(model.offset[j], model.rotor_inertia[j], model.scale[j]),
         )
         rows.append(cells + [f'{x:.4g}' if abs(x) > 1e-6 else '0' for x in numbers])
-    return _table(header, rows)
+    return table(header, rows)
 
 
 def _parameters(identified: Identified) -> str:
@@ -94,28 +80,16 @@ def _parameters(identified: Identified) -> str:
     )
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [''.join(f'<th>{cell}</th>' for cell in header)]
-    lines += [''.join(f'<td>{cell}</td>' for cell in row) for row in rows]
-    return '<table>' + ''.join(f'<tr>{line}</tr>' for line in lines) + '</table>'
-
-
 def _picture(identified: Identified, shown: Evaluation, joint: int) -> str:
     """Effort over time, and friction over velocity, as an image within the page."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        if joint == 0:
-            LOG.warning('no pictures: matplotlib is not installed')
+    drawn = figure(11.0, 3.4)
+    if drawn is None:
         return ''
     step = slice(None, None, max(1, len(shown.time) // MOST_POINTS))
-    figure = Figure(figsize=(11.0, 3.4), layout='constrained')
-    FigureCanvasAgg(figure)
-    cells = figure.add_gridspec(2, 2, width_ratios=(2, 1), height_ratios=(2, 1))
-    torque = figure.add_subplot(cells[0, 0])
-    left = figure.add_subplot(cells[1, 0], sharex=torque)
-    friction = figure.add_subplot(cells[:, 1])
+    cells = drawn.add_gridspec(2, 2, width_ratios=(2, 1), height_ratios=(2, 1))
+    torque = drawn.add_subplot(cells[0, 0])
+    left = drawn.add_subplot(cells[1, 0], sharex=torque)
+    friction = drawn.add_subplot(cells[:, 1])
     t = shown.time[step]
     torque.plot(t, shown.measured[step, joint], color='#888', linewidth=1.6, label='measured')
     torque.plot(t, shown.modelled[step, joint], color='#c03030', linewidth=0.9, label='modelled')
@@ -139,6 +113,6 @@ def _picture(identified: Identified, shown: Evaluation, joint: int) -> str:
     for axis in (torque, left, friction):
         axis.grid(alpha=0.3)
     target = io.BytesIO()
-    figure.savefig(target, format='png', dpi=90)
+    drawn.savefig(target, format='png', dpi=90)
     data = base64.b64encode(target.getvalue()).decode()
     return f'<img alt="torque and friction" src="data:image/png;base64,{data}">'

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.identification import JointSamples, UnusableRecordingError, for_robot
-from dynamics_ros.identification.joint_matching import match_joints
+from dynamics_ros.identification.joint_matching import match_joints, standing_still
+from dynamics_ros.identification.reduced import Reduction
+from dynamics_ros.identification.reduced.reduction import SUFFIX
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.multibody.rigid_body_system import DEFAULT_GRAVITY
 from dynamics_ros.robot import Robot
@@ -26,12 +26,14 @@ class Subject:
         text: URDF of the robot.
         robot: with the joints that were recorded.
         recordings: of the robot, in the order they were given.
+        reductions: recordings that had been reduced to triangles.
         assumed: what was assumed about names and joints, one sentence each.
     """
 
     text: str
     robot: Robot
     recordings: tuple[JointSamples, ...]
+    reductions: tuple[Reduction, ...]
     assumed: tuple[str, ...]
 
 
@@ -64,24 +66,23 @@ def read_subject(
         raise InvalidArgumentError(
             'robot', 'it has joints of several coordinates', 'revolute and prismatic joints'
         )
-    found = [read_samples(path, topic) for path in paths]
-    columns, _ = match_joints(found[0].joint_names, robot.joint_names, joints)
+    reductions = tuple(Reduction.read(path) for path in paths if path.suffix == SUFFIX)
+    found = [read_samples(path, topic) for path in paths if path.suffix != SUFFIX]
+    recorded = found[0].joint_names if found else reductions[0].joint_names
+    columns, _ = match_joints(recorded, robot.joint_names, joints)
     absent = [name for name in robot.joint_names if name not in columns]
     assumed = []
     if absent:
-        low = np.maximum(robot.lower_limits, -1e3)
-        for name in absent:
-            index = robot.joint_q_indices[name]
-            locked[name] = float(np.clip(0.0, low[index], robot.upper_limits[index]))
+        places, sentence = standing_still(robot, absent)
+        locked |= places
         robot = Robot.from_urdf(text, gravity=gravity, locked_joints=locked)
-        places = ', '.join(f'{name} at {locked[name]:g}' for name in absent)
-        assumed.append(f'joints that were not recorded are taken to stand still: {places}')
+        assumed.append(sentence)
     if not robot.nv:
-        raise UnusableRecordingError(f'{found[0].source}: no joint of the robot was recorded')
+        raise UnusableRecordingError('no joint of the robot was recorded')
     recordings = []
     for samples in found:
         own, sentence = for_robot(samples, robot, joints)
         recordings.append(own)
         if sentence and sentence not in assumed:
             assumed.append(sentence)
-    return Subject(text, robot, tuple(recordings), tuple(assumed))
+    return Subject(text, robot, tuple(recordings), reductions, tuple(assumed))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -138,15 +138,57 @@ def identify(
         NotThisRobotError: no masses make this robot explain the recordings.
     """
     base = BaseParameters.of(robot)
-    layout = Layout(base, robot.nv)
     stretches = [one for samples in recordings for one in regular_stretches(samples)]
     if not stretches:
         raise UnusableRecordingError('no ten samples follow each other without a gap')
     span = np.max([np.ptp(one.position, axis=0) for one in stretches], axis=0)
-    findings = _resting(robot, span)
+    _resting(robot, span)
     maker = EquationMaker(robot, base, Filtering.for_motion(stretches), np.ones(robot.nv))
     parts = [maker.equations(samples) for samples in recordings]
-    equations = Equations.joined(parts)
+    return identify_equations(
+        maker,
+        Equations.joined(parts),
+        span,
+        extremes_of(stretches),
+        solver,
+        scale,
+        lambda maker, fit: Evaluation.joined([evaluate(maker, fit, one) for one in recordings]),
+        lambda fit: _pushes(robot, recordings, parts, fit),
+        lambda scale: noises_of(stretches, scale),
+        held,
+    )
+
+
+def identify_equations(
+    maker: EquationMaker,
+    equations: Equations,
+    span: Array,
+    extremes: Array,
+    solver: str,
+    scale: Array | None,
+    evaluated: Callable[[EquationMaker, Fit], Evaluation],
+    pushes: Callable[[Fit], list[str]],
+    noises: Callable[[Array], tuple[Array, Array]],
+    held: bool = False,
+) -> Identified:
+    """What equations tell, whatever recordings they come from.
+
+    Args:
+        maker: of the equations, for efforts as reported.
+        equations: of all recordings.
+        span: (nv) largest range of the positions without a gap [rad or m].
+        extremes: (2, nv) lowest and highest positions [rad or m].
+        solver, scale, held: as of ``identify``.
+        evaluated: how well the recordings are explained.
+        pushes: sentences on times that no model explains.
+        noises: deviations of single efforts, for a scale, and of single velocities.
+
+    Raises:
+        UnusableRecordingError: no joint moves.
+        NotThisRobotError: no masses make this robot explain the recordings.
+    """
+    robot, layout = maker.robot, Layout(maker.base, maker.robot.nv)
+    findings = _resting(robot, span)
     if scale is None:
         described = Prior.of(robot, layout, np.ones(robot.nv), span >= STILL).mean
         judged = effort_scale(layout, equations, described, robot.joint_names)
@@ -155,8 +197,8 @@ def identify(
     if (scale != 1.0).any():
         maker, equations = replace(maker, scale=scale), equations.scaled(scale)
     fit = fit_equations(maker, equations, span >= STILL, solver, held)
-    findings += _pushes(robot, recordings, parts, fit)
-    train = Evaluation.joined([evaluate(maker, fit, samples) for samples in recordings])
+    findings += pushes(fit)
+    train = evaluated(maker, fit)
     if train.percent_all > ANOTHER_ROBOT:
         whatever = 'friction, with masses as described' if held else 'masses'
         raise NotThisRobotError(
@@ -167,7 +209,6 @@ def identify(
     found = parameters(maker, fit, equations, train)
     # Base parameters come first.
     missing = [k for k, parameter in enumerate(found) if _open(parameter)]
-    noise = _noises(stretches, scale)
     return Identified(
         robot,
         maker,
@@ -178,16 +219,22 @@ def identify(
         span >= STILL,
         tuple(findings),
         tuple(motions_that_would_tell(maker, fit, missing, span >= STILL, train.rms)),
-        *noise,
+        *noises(scale),
         np.sqrt((train.residual**2).mean(axis=0)),
-        torque_deviation(maker, fit, equations, train, _reach(stretches, span)),
+        torque_deviation(maker, fit, equations, train, _reach(extremes, span)),
     )
 
 
-def _reach(stretches: Sequence[Stretch], span: Array) -> Array:
-    """(2, nv) lowest and highest positions; their mean twice for a joint that does not move."""
+def extremes_of(stretches: Sequence[Stretch]) -> Array:
+    """(2, nv) lowest and highest positions [rad or m]."""
     lowest = np.min([one.position.min(axis=0) for one in stretches], axis=0)
     highest = np.max([one.position.max(axis=0) for one in stretches], axis=0)
+    return np.array([lowest, highest])
+
+
+def _reach(extremes: Array, span: Array) -> Array:
+    """(2, nv) lowest and highest positions; their mean twice for a joint that does not move."""
+    lowest, highest = extremes
     middle = 0.5 * (lowest + highest)
     moved = span >= STILL
     return np.array([np.where(moved, lowest, middle), np.where(moved, highest, middle)])
@@ -269,7 +316,7 @@ def friction_curve(model: EffortModel, joint: int, v: Array) -> Array:
     return curve
 
 
-def _noises(stretches: Sequence, scale: Array) -> tuple[Array, Array]:
+def noises_of(stretches: Sequence[Stretch], scale: Array) -> tuple[Array, Array]:
     """Deviations of single efforts and velocities, from their third differences in motion."""
     longest = max(stretches, key=len)
     effort = _rough(longest.effort * scale)

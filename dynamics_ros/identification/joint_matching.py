@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from dynamics_ros.robot import Robot
+
 from .samples import UnusableRecordingError
 
 
@@ -50,6 +54,17 @@ def match_joints(
         f'the recording is of another robot: its {len(names)} joints {", ".join(names)} are none '
         f'of the {len(robot)} joints {", ".join(robot)}; name them with --joints RECORDED=NAME ...'
     )
+
+
+def standing_still(robot: Robot, absent: Sequence[str]) -> tuple[dict[str, float], str]:
+    """Positions [rad or m] of joints that were not recorded, and the sentence that says so."""
+    low = np.maximum(robot.lower_limits, -1e3)
+    places = {}
+    for name in absent:
+        index = robot.joint_q_indices[name]
+        places[name] = float(np.clip(0.0, low[index], robot.upper_limits[index]))
+    told = ', '.join(f'{name} at {place:g}' for name, place in places.items())
+    return places, f'joints that were not recorded are taken to stand still: {told}'
 
 
 def _plain(names: Sequence[str]) -> list[str]:

@@ -8,8 +8,10 @@ from typing import Any, Final
 
 from dynamics_ros.errors import DynamicsRosError
 
+from .ros1 import JointStateConverter
+
 try:
-    from rosbags.highlevel import AnyReader, AnyReaderError
+    from rosbags.highlevel import AnyReader
     from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
     from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 except ImportError as error:
@@ -18,6 +20,7 @@ else:
     MISSING = ''
 
 OUR_MESSAGES = 'dynamics_ros_msgs'
+JOINT_STATE = 'sensor_msgs/msg/JointState'
 METADATA = 'metadata.yaml'
 VERSION: Final = 9
 """Of the metadata: what ROS 2 Jazzy and later write, and all later ones read."""
@@ -38,7 +41,7 @@ def require_rosbags() -> None:
 
 
 class Recording:
-    """A rosbag2 that is read; a context manager."""
+    """A rosbag2 or a bag of ROS 1 that is read; a context manager."""
 
     def __init__(self, path: Path) -> None:
         """Look at what is in it.
@@ -56,8 +59,8 @@ class Recording:
             store = get_typestore(Stores.ROS2_KILTED)
             self._reader = AnyReader([path], default_typestore=store)
             self._reader.open()
-        except (AnyReaderError, OSError, ValueError) as error:
-            raise RecordingError(f'{path}: cannot be read: {error}') from error
+        except Exception as error:  # whatever rosbags stumbles over in a file that is none
+            raise RecordingError(f'{path}: cannot be read: {error or repr(error)}') from error
 
     def __enter__(self) -> Recording:
         return self
@@ -82,15 +85,26 @@ class Recording:
     def messages(self, topics: list[str]) -> Iterator[tuple[str, int, bytes]]:
         """Topic, time of recording [ns] and bytes of each message, in the order of recording.
 
+        The bytes are those of ROS 2, also of messages of ROS 1.
+
         Raises:
             RecordingError: the file ends in the middle, or is damaged.
         """
-        wanted = [c for c in self._reader.connections if c.topic in topics]
-        try:
-            for connection, time, data in self._reader.messages(connections=wanted):
-                yield connection.topic, time, data
-        except (AnyReaderError, OSError, ValueError) as error:
-            raise RecordingError(f'{self._path}: is damaged: {error}') from error
+        if self._reader.is2:
+            yield from self._raw(topics)
+            return
+        store, kinds = self._reader.typestore, self._kinds()
+        joint_state = JointStateConverter()
+        for topic, time, data in self._raw(topics):
+            kind = kinds[topic]
+            try:
+                if kind == JOINT_STATE:
+                    converted = joint_state(data)
+                else:
+                    converted = bytes(store.ros1_to_cdr(data, kind))
+            except Exception as error:
+                raise RecordingError(f'{self._path}: is damaged: {error!r}') from error
+            yield topic, time, converted
 
     def decoded(self, topics: list[str]) -> Iterator[tuple[str, int, Any]]:
         """The same with message objects of rosbags, whose fields are those of the message.
@@ -98,13 +112,26 @@ class Recording:
         Raises:
             RecordingError: the file ends in the middle, or is damaged.
         """
-        kinds = {c.topic: c.msgtype for c in self._reader.connections}
-        for topic, time, data in self.messages(topics):
+        kinds = self._kinds()
+        for topic, time, data in self._raw(topics):
             try:
                 message = self._reader.deserialize(data, kinds[topic])
             except Exception as error:  # whatever the decoder of rosbags stumbles over
                 raise RecordingError(f'{self._path}: is damaged: {error!r}') from error
             yield topic, time, message
+
+    def _kinds(self) -> dict[str, str]:
+        return {c.topic: c.msgtype for c in self._reader.connections}
+
+    def _raw(self, topics: list[str]) -> Iterator[tuple[str, int, bytes]]:
+        wanted = [c for c in self._reader.connections if c.topic in topics]
+        if not wanted:
+            return
+        try:
+            for connection, time, data in self._reader.messages(connections=wanted):
+                yield connection.topic, time, data
+        except Exception as error:  # of the file, of its compression, of its database
+            raise RecordingError(f'{self._path}: is damaged: {error or repr(error)}') from error
 
 
 class RecordingWriter:

@@ -5,30 +5,20 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from rclpy.serialization import deserialize_message
-from std_msgs.msg import String
-
-from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.model.description_file import read_description_file
-from dynamics_ros.parameters.contact import ContactParameters
-from dynamics_ros.parameters.dynamics import DynamicsParameters
-from dynamics_ros.parameters.robot import RobotParameters
-from dynamics_ros.settings import declared, meant, undeclared
 
-from .bag import Recording, RecordingError, RecordingWriter
-from .estimates import Estimates, Messages, Summary, Topics
+from .bag import JOINT_STATE, Recording, RecordingError, RecordingWriter
+from .estimates import EstimateWriter, Summary
 from .estimators import EstimatorFactory
+from .inputs import ODOMETRY, Topics, payload_topic, recorded_description, topic_of
 from .plot import plot
-from .settings import read_parameters, settings_of
+from .settings import read_settings
+from .states import EstimatedStates, Messages
 
-JOINT_STATE, ODOMETRY, DESCRIPTION, PAYLOAD = (
-    *('sensor_msgs/msg/JointState', 'nav_msgs/msg/Odometry'),
-    *('std_msgs/msg/String', 'dynamics_ros_msgs/msg/Payload'),
-)
 LOG = logging.getLogger(__name__)
 
 WIDTH = 40
@@ -43,51 +33,52 @@ def main(arguments: list[str] | None = None) -> int:
     logging.basicConfig(format='%(levelname)s: %(message)s')
     options = _parser().parse_args(arguments)
     try:
-        summary = estimate(options)
+        told = estimate(options)
     except DynamicsRosError as error:
         print(f'estimate_bag: {error}', file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print('\nestimate_bag: interrupted; what is written so far is incomplete', file=sys.stderr)
         return INTERRUPTED
-    print(_told(summary))
+    print(told)
     return 0
 
 
-def estimate(options: argparse.Namespace) -> Summary:
-    """Read, estimate, write, plot.
+def estimate(options: argparse.Namespace) -> str:
+    """Read, estimate, write, plot; what came of it.
 
     Raises:
         DynamicsRosError: a recording, a robot or a parameter that cannot be used.
     """
-    values = _parameters(options, 'contact_node')
-    settings = settings_of(ContactParameters, values)
-    general = settings_of(RobotParameters, values)
-    known = [item.name for kind in (ContactParameters, RobotParameters) for item in declared(kind)]
-    _refuse_undeclared(options, values.keys() - known, known)
-    carried = settings_of(DynamicsParameters, _parameters(options, 'dynamics_node')).payload
+    settings = read_settings(options.parameters)
     with Recording(options.bag) as recording:
+        joint_states = topic_of(recording, JOINT_STATE, options.topic)
         source = (
             read_description_file(options.robot)
             if options.robot
-            else _recorded_description(recording)
+            else recorded_description(recording, joint_states)
         )
-        factory = EstimatorFactory(source, general, settings)
-        first = factory.make(carried)
+        factory = EstimatorFactory(source, settings.robot, settings.contact)
+        if factory.geometry_problem:
+            LOG.warning('contacts there: %s', factory.geometry_problem)
+        first = factory.make(settings.carried)
         topics = Topics(
-            _topic(recording, JOINT_STATE, options.topic),
-            _topic(recording, ODOMETRY, options.odometry) if factory.base_moves else None,
-            _payload_topic(recording, options.payload),
+            joint_states,
+            topic_of(recording, ODOMETRY, options.odometry) if factory.base_moves else None,
+            payload_topic(recording, options.payload),
         )
         total = recording.count(topics.all())
+        states = EstimatedStates(factory, first, topics)
         with RecordingWriter(options.output, options.storage or recording.storage) as writer:
-            summary = Estimates(factory, first).run(
-                recording, topics, writer, lambda messages: _shown(messages, total)
-            )
-    if not len(summary.times):
-        raise RecordingError(f'nothing could be estimated. {_told(summary)}')
+            output = EstimateWriter(first, factory.root_link, writer)
+            for one in states.estimates(_shown(recording.messages(topics.all()), total)):
+                output.write(one, states.estimators)
+    summary = output.summary
+    told = _told(summary, states)
+    if not summary.count:
+        raise RecordingError(f'nothing could be estimated. {told}')
     plot(summary, options.output / 'estimates.png')
-    return summary
+    return told
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -111,56 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _parameters(options: argparse.Namespace, node: str) -> dict[str, Any]:
-    return read_parameters(options.parameters, node) if options.parameters else {}
-
-
-def _refuse_undeclared(
-    options: argparse.Namespace, unknown: Iterable[str], known: Sequence[str]
-) -> None:
-    """As the node does: what is for all nodes may be for others."""
-    for_all = _parameters(options, '')
-    refused = []
-    for name in sorted(unknown):
-        if name in for_all:
-            LOG.warning(undeclared(name, known))
-        else:
-            refused.append(f'contact_node has no parameter {name!r}{meant(name, known)}')
-    if refused:
-        raise DynamicsRosError('; '.join(refused))
-
-
-def _recorded_description(recording: Recording) -> str:
-    topics = [t for t in recording.topics(DESCRIPTION) if t.endswith('robot_description')]
-    for _, _, data in recording.messages(topics) if topics else ():
-        return str(deserialize_message(data, String).data)
-    raise RecordingError('no robot_description was recorded: give the robot with --robot FILE')
-
-
-def _topic(recording: Recording, kind: str, wanted: str | None) -> str:
-    """The topic of a type that is meant.
-
-    Raises:
-        InvalidArgumentError: there is none, or there are several and none was named.
-    """
-    found = recording.topics(kind)
-    if wanted is not None and wanted in found:
-        return wanted
-    if wanted is None and len(found) == 1:
-        return found[0]
-    there = ', '.join(found) or 'none'
-    named = repr(wanted) if wanted else 'not given'
-    raise InvalidArgumentError(f'topic of {kind}', named, f'one of those recorded: {there}')
-
-
-def _payload_topic(recording: Recording, wanted: str | None) -> str | None:
-    """The topic that says what is carried; None where none was recorded and none is wanted."""
-    if wanted is None and not recording.topics(PAYLOAD):
-        return None
-    return _topic(recording, PAYLOAD, wanted)
-
-
-def _shown(messages: Messages, total: int) -> Messages:
+def _shown(messages: Messages, total: int) -> Iterator[tuple[str, int, bytes]]:
     """The messages, with a bar on a terminal that says how far they are."""
     terminal = sys.stderr.isatty()
     shown = -1
@@ -175,14 +117,14 @@ def _shown(messages: Messages, total: int) -> Messages:
         print(file=sys.stderr)
 
 
-def _told(summary: Summary) -> str:
+def _told(summary: Summary, states: EstimatedStates) -> str:
     """What came of it, for a person."""
-    lines = [f'{len(summary.times)} estimates of {summary.messages} joint states']
-    if summary.refused:
-        lines.append(f'{summary.refused} joint states were refused')
-    if summary.payloads:
-        lines.append(f'another payload {summary.payloads} times')
-    lines += [f'{count} times silent: {why}' for why, count in summary.silent.items()]
+    lines = [f'{summary.count} estimates of {states.messages} joint states']
+    if states.refused:
+        lines.append(f'{states.refused} joint states were refused')
+    if states.payloads:
+        lines.append(f'another payload {len(states.payloads)} times')
+    lines += [f'{count} times silent: {why}' for why, count in states.silent.items()]
     lines += [f'{count} times touched: {link}' for link, count in summary.links.items()]
     return '; '.join(lines)
 

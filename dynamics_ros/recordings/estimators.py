@@ -67,8 +67,16 @@ class EstimatorFactory:
         if settings.location.enabled:
             resolution = settings.location.resolution
             self._geometry = ContactGeometry.read(self._robot, description, resolution)
-            if self._geometry.problem:
-                LOG.warning('contacts there: %s', self._geometry.problem)
+
+    @property
+    def robot(self) -> Robot:
+        """Without a payload."""
+        return self._robot
+
+    @property
+    def geometry_problem(self) -> str:
+        """Why contacts on some shapes are not found; '' where they are."""
+        return self._geometry.problem if self._geometry is not None else ''
 
     @property
     def base_moves(self) -> bool:

@@ -14,8 +14,6 @@ from .estimates import Summary
 _log = logging.getLogger('dynamics_ros.recordings')
 
 COLORS = {ContactState.CONTACT: '#f0c000', ContactState.COLLISION: '#d03030'}
-MOST_POINTS = 5000
-"""Of a curve; more cannot be told apart on paper."""
 
 
 def plot(summary: Summary, path: Path) -> bool:
@@ -33,19 +31,18 @@ def plot(summary: Summary, path: Path) -> bool:
     if not len(summary.times):
         _log.warning('no plot: nothing was estimated')
         return False
-    step = max(1, len(summary.times) // MOST_POINTS)
-    t, chosen = summary.times[::step], slice(None, None, step)
+    t = summary.times
     rows = 1 + len(summary.forces)
     figure = Figure(figsize=(11.0, 3.2 * rows), layout='constrained')
     FigureCanvasAgg(figure)
     axes = figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
-    for name, column in zip(summary.joint_names, summary.torques[chosen].T, strict=True):
+    for name, column in zip(summary.joint_names, summary.torques.T, strict=True):
         axes[0].plot(t, column, linewidth=0.9, label=name)
     axes[0].set_ylabel('external torque [Nm, N]')
     for axis, (frame, forces) in zip(axes[1:], summary.forces.items(), strict=True):
-        for letter, column in zip('xyz', forces[chosen].T, strict=True):
+        for letter, column in zip('xyz', forces.T, strict=True):
             axis.plot(t, column, linewidth=0.9, label=letter)
-        axis.plot(t, np.linalg.norm(forces[chosen], axis=1), 'k:', linewidth=0.9, label='size')
+        axis.plot(t, np.linalg.norm(forces, axis=1), 'k:', linewidth=0.9, label='size')
         axis.set_ylabel(f'force at {frame} [N]')
     for axis in axes:
         for state, color in COLORS.items():
@@ -53,7 +50,7 @@ def plot(summary: Summary, path: Path) -> bool:
                 t,
                 0.0,
                 1.0,
-                where=summary.states[chosen] == state,
+                where=summary.states == state,
                 transform=axis.get_xaxis_transform(),
                 color=color,
                 alpha=0.25,

@@ -2,19 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
 
-from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.settings import declared, replaced
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.parameters.contact import ContactParameters
+from dynamics_ros.parameters.dynamics import DynamicsParameters, PayloadParameters
+from dynamics_ros.parameters.robot import RobotParameters
+from dynamics_ros.settings import declared, meant, replaced, undeclared
 
 Settings = TypeVar('Settings')
 
 PARAMETERS = 'ros__parameters'
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class EstimationSettings:
+    """What estimators of a recording are told.
+
+    Attributes:
+        contact, robot: parameters of contact_node.
+        carried: payload at the beginning.
+    """
+
+    contact: ContactParameters = field(default_factory=ContactParameters)
+    robot: RobotParameters = field(default_factory=RobotParameters)
+    carried: PayloadParameters = field(default_factory=PayloadParameters)
+
+
+def read_settings(path: Path | None) -> EstimationSettings:
+    """The settings in a file of ROS parameters; the defaults without one.
+
+    Raises:
+        DynamicsRosError: a parameter that contact_node does not have, or a value it cannot take.
+    """
+    if path is None:
+        return EstimationSettings()
+    values = read_parameters(path, 'contact_node')
+    known = [item.name for kind in (ContactParameters, RobotParameters) for item in declared(kind)]
+    _refuse_undeclared(read_parameters(path, ''), values.keys() - known, known)
+    return EstimationSettings(
+        settings_of(ContactParameters, values),
+        settings_of(RobotParameters, values),
+        settings_of(DynamicsParameters, read_parameters(path, 'dynamics_node')).payload,
+    )
 
 
 def read_parameters(path: Path, node: str) -> dict[str, Any]:
@@ -55,6 +93,20 @@ def settings_of(kind: type[Settings], values: Mapping[str, Any]) -> Settings:
         if item.name in values:
             settings = replaced(settings, item.path, item.checked(values[item.name]))
     return settings
+
+
+def _refuse_undeclared(
+    for_all: Mapping[str, Any], unknown: Iterable[str], known: Sequence[str]
+) -> None:
+    """As the node does: what is for all nodes may be for others."""
+    refused = []
+    for name in sorted(unknown):
+        if name in for_all:
+            LOG.warning(undeclared(name, known))
+        else:
+            refused.append(f'contact_node has no parameter {name!r}{meant(name, known)}')
+    if refused:
+        raise DynamicsRosError('; '.join(refused))
 
 
 def _flat(group: Mapping[str, Any], prefix: str = '') -> list[tuple[str, Any]]:

@@ -24,7 +24,10 @@ NODES = {
     for entry in entry_points(group='console_scripts')
     if entry.value.startswith('dynamics_ros.nodes.')
 }
-TOOLS = ('calibrate_robot', 'doctor', 'estimate_bag', 'export_kernels', 'inspect')
+TOOLS = (
+    *('analyze_recordings', 'calibrate_robot', 'doctor', 'estimate_bag', 'export_kernels'),
+    'inspect',
+)
 # A parameter of each node that is a number.
 NUMBERS = {'robot_simulator': 'joint_state_rate', 'dynamics_ros_viewer': 'port'}
 BAD_URDF = '<robot name="a"><link'
@@ -237,6 +240,8 @@ def test_a_tool_refuses_an_unknown_option(name):
             ['--robot', '{arm}', '--kernels', 'nope', '--output', '{new}'],
             "no kernel 'nope'",
         ),
+        ('fleet', ['nowhere', '--output', '{new}'], 'a bag, a folder of bags or a pattern'),
+        ('fleet', ['{empty}', '--output', '{new}'], 'a bag, a folder of bags or a pattern'),
         ('recordings', ['nowhere', '--output', '{new}'], 'no such recording'),
         ('recordings', ['{empty}', '--output', '{new}'], 'metadata.yaml'),
         ('recordings', ['{bad}', '--output', '{new}'], "Unrecognized storage format '.urdf'"),
@@ -251,7 +256,7 @@ def test_a_tool_refuses_an_unknown_option(name):
 def test_a_tool_says_in_one_line_what_is_wrong(tmp_path, capsys, name, arguments, reason):
     from importlib import import_module
 
-    if name == 'recordings':
+    if name in ('recordings', 'fleet'):
         pytest.importorskip('rosbags')
     places = {
         'arm': Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf',

@@ -23,6 +23,7 @@ INTERFACES = sorted(p for kind in ('msg', 'srv', 'action') for p in MESSAGES.glo
 PARTS = {'.msg': (), '.srv': ('Request', 'Response'), '.action': ('Goal', 'Result', 'Feedback')}
 SERVICES = [path.stem for path in INTERFACES if path.suffix == '.srv']
 EXECUTABLES = [
+    'analyze_recordings',
     'calibrate_robot',
     'cartesian_servo_node',
     'contact_node',
@@ -40,12 +41,15 @@ OPTIONAL = {
     'clarabel': 'calibrate_robot takes SciPy, which is slower',
     'control_msgs': 'joint_state_topic is refused with the reason',
     'daqp': 'bounded least squares are solved by SciPy; a log line of the servo says so',
+    'distributed': 'analyze_recordings --backend dask ends with the reason',
+    'joblib': 'analyze_recordings ends with the reason',
     'llvmlite': 'kernels run as Python; a log line says so',
     'matplotlib': 'estimate_bag and calibrate_robot draw nothing; a log line says so',
     'moveit_msgs': 'moveit_services is refused with the reason',
-    'pyarrow': 'calibrate_robot refuses Parquet files with the reason',
-    'rosbags': 'estimate_bag ends with the reason, calibrate_robot refuses bags with it',
+    'pyarrow': 'analyze_recordings ends with the reason, calibrate_robot refuses Parquet files',
+    'rosbags': 'analyze_recordings and estimate_bag end with the reason, bags are refused',
     'tf2_ros': 'targets in frames of tf are refused with the reason',
+    'tqdm': 'analyze_recordings shows no progress',
     'trimesh': 'meshes other than STL are left out with the reason',
     'typing_extensions': 'type checkers alone import it',
     'viser': 'dynamics_ros_viewer ends with the reason',

@@ -1,0 +1,336 @@
+"""One bag, read once: what of it is remembered is figures, whatever its length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.estimation import ContactState
+from dynamics_ros.identification.joint_matching import match_joints, standing_still
+from dynamics_ros.parameters.contact import ContactParameters
+from dynamics_ros.parameters.robot import RobotParameters
+from dynamics_ros.recordings.bag import JOINT_STATE, Recording, RecordingError, RecordingWriter
+from dynamics_ros.recordings.estimates import EstimateWriter
+from dynamics_ros.recordings.estimators import EstimatorFactory
+from dynamics_ros.recordings.inputs import (
+    ODOMETRY,
+    PAYLOAD,
+    Topics,
+    busiest_joint_states,
+    recorded_description,
+    recorded_joints,
+    topic_of,
+)
+from dynamics_ros.recordings.settings import EstimationSettings
+from dynamics_ros.recordings.states import Estimate, EstimatedStates
+
+from .bag_reduction import BagReduction
+from .bags import Bag
+from .contacts import ContactEvents, Event
+from .payloads import PayloadWatch
+from .residuals import JointResiduals, ResidualSums
+from .samples import BLOCK, Block, Row, row_of
+from .tables import EVENTS, SIGNALS, SUMMARY, SignalFile, place, write_rows
+from .timing import ClockReport, ClockWatch
+
+OK, FAILED = 'ok', 'failed'
+
+UNEXPLAINED = 60.0
+"""% of the efforts of a recording that are left unexplained by another robot's model."""
+
+LONGEST = 160
+"""Characters of a problem with shapes."""
+
+UNTOLD = 'no joint state told all joints of the robot'
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is done with each bag of a run.
+
+    Attributes:
+        output: folder of the results.
+        description: URDF of all robots; '' takes what each bag says.
+        settings: of the estimators.
+        topic: of the joint states, where it is not the busiest one.
+        free_motion: nothing has touched the robots, so that every contact is a false one.
+        signals: whether samples are written, a row each.
+        reduce: whether triangles for ``calibrate_robot`` are written.
+        bags: 'mcap' or 'sqlite3' writes bags of the inputs with the estimates; '' none.
+    """
+
+    output: Path
+    description: str = ''
+    settings: EstimationSettings = field(default_factory=EstimationSettings)
+    topic: str | None = None
+    free_motion: bool = False
+    signals: bool = False
+    bags: str = ''
+    reduce: bool = False
+
+
+def analyze(task: Task, bag: Bag) -> dict[str, Any]:
+    """Read a bag, write its rows; its summary.
+
+    A bag that cannot be read to its end, or written, has the status 'failed' and a reason.
+    """
+    try:
+        summary, events = _analyzed(task, bag)
+        write_rows(task.output, EVENTS, bag, [_row_of(event) for event in events])
+    except (DynamicsRosError, OSError, ValueError, ArithmeticError) as error:
+        summary = failed(bag, str(error) or repr(error))
+    try:
+        write_rows(task.output, SUMMARY, bag, [summary])
+    except OSError as error:
+        summary = failed(bag, f'cannot be written: {error}')
+    return {'robot': bag.robot, 'bag': bag.name, **summary}
+
+
+def failed(bag: Bag, reason: str) -> dict[str, Any]:
+    """The summary of a bag of which nothing is known but why."""
+    return {'path': str(bag.path), 'status': FAILED, 'reason': reason}
+
+
+def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[Event]]:
+    with ExitStack() as stack:
+        recording = stack.enter_context(Recording(bag.path))
+        joint_states = (
+            busiest_joint_states(recording)
+            if task.topic is None
+            else topic_of(recording, JOINT_STATE, task.topic)
+        )
+        text = task.description or recorded_description(recording, joint_states)
+        factory, names, assumed = _matched(
+            text, task.settings, recorded_joints(recording, joint_states)
+        )
+        first = factory.make(task.settings.carried)
+        payloads = [topic for topic in recording.topics(PAYLOAD) if recording.count([topic])]
+        topics = Topics(
+            joint_states,
+            topic_of(recording, ODOMETRY, None) if factory.base_moves else None,
+            payloads[0] if len(payloads) == 1 else None,
+        )
+        states = EstimatedStates(factory, first, topics, names)
+        clock = ClockWatch(joint_states)
+        analysis = Analysis(states, task.settings.contact.thresholds.release, factory.base_moves)
+        messages = clock.passing(recording.messages(topics.all()))
+        estimates = analysis.watched(states.estimates(messages))
+        if task.bags:
+            path = task.output / 'bags' / bag.robot / bag.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            writer = stack.enter_context(RecordingWriter(path, task.bags))
+            output = EstimateWriter(first, factory.root_link, writer)
+            estimates = _written(estimates, output, states)
+        signals = None
+        if task.signals:
+            signals = stack.enter_context(SignalFile(place(task.output, SIGNALS, bag)))
+        reduction = BagReduction(factory.robot) if task.reduce else None
+        for block in analysis.blocks(estimates):
+            if signals is not None:
+                signals.add(block)
+            if reduction is not None:
+                reduction.add(block)
+        if reduction is not None:
+            reduction.write(task.output, bag)
+    summary, events = analysis.result(bag, factory.robot.name, clock.report, task.free_motion)
+    if factory.geometry_problem and summary['contacts']:
+        first_problem = factory.geometry_problem.partition(': not found')[0][:LONGEST]
+        assumed.append(f'no place of contacts on links without their shapes: {first_problem}')
+    summary['findings'] = assumed + summary['findings']
+    return summary, events
+
+
+def _matched(
+    text: str, settings: EstimationSettings, recorded: Sequence[str]
+) -> tuple[EstimatorFactory, dict[str, str], list[str]]:
+    """Estimators of the joints that were recorded, recorded names to its own, what was assumed.
+
+    Raises:
+        DynamicsRosError: the recording is of another robot.
+    """
+    factory = _factory(text, settings.robot, settings.contact)
+    own = factory.robot.joint_names
+    columns, sentence = match_joints(recorded, own)
+    names = {recorded[column]: name for name, column in columns.items()}
+    assumed = [sentence] if sentence else []
+    absent = [name for name in own if name not in columns]
+    if absent:
+        places, sentence = standing_still(factory.robot, absent)
+        assumed.append(sentence)
+        locked = settings.robot.locked_joints
+        locked = replace(
+            locked,
+            names=(*locked.names, *places),
+            positions=(*locked.positions, *places.values()),
+        )
+        factory = _factory(text, replace(settings.robot, locked_joints=locked), settings.contact)
+    return factory, {old: new for old, new in names.items() if old != new}, assumed
+
+
+@lru_cache(maxsize=4)
+def _factory(text: str, robot: RobotParameters, contact: ContactParameters) -> EstimatorFactory:
+    """Robots of a fleet are alike, and compiling takes longer than a short bag."""
+    return EstimatorFactory(text, robot, contact)
+
+
+def _written(
+    estimates: Iterator[Estimate], output: EstimateWriter, states: EstimatedStates
+) -> Iterator[Estimate]:
+    for estimate in estimates:
+        output.write(estimate, states.estimators)
+        yield estimate
+
+
+class Analysis:
+    """What is found in the estimates of a bag."""
+
+    def __init__(self, states: EstimatedStates, release: float, base_moves: bool) -> None:
+        """Begin.
+
+        Args:
+            states: where estimates come from.
+            release: s without contact that end one.
+            base_moves: then weights and payloads are not judged.
+        """
+        self._states, first = states, states.estimators
+        pipeline = first.pipeline
+        self._contacts = ContactEvents(first, release)
+        self._sums = ResidualSums(pipeline)
+        self._joints = pipeline.joint_names
+        self._indices = pipeline.joint_indices
+        self._count = 0
+        self._advice: dict[str, None] = {}
+        self._payloads = None
+        if not base_moves:
+            gravity = np.array([*pipeline.robot.model.gravity], dtype=np.float64)
+            self._payloads = PayloadWatch(pipeline.frames[0], gravity)
+
+    def watched(self, estimates: Iterator[Estimate]) -> Iterator[Estimate]:
+        """The same estimates; contacts in them are noted."""
+        contacts, none = self._contacts, ContactState.NONE
+        for estimate in estimates:
+            if estimate.external.report.state is not none or contacts.going_on:
+                contacts.add(estimate, self._states.estimators)
+            yield estimate
+
+    def blocks(self, estimates: Iterator[Estimate]) -> Iterator[Block]:
+        """The same in blocks; residuals and payloads in them are noted."""
+        rows: list[Row] = []
+        estimators, last = self._states.estimators, None
+        for estimate in estimates:
+            if estimate.state.time == last:
+                continue
+            last = estimate.state.time
+            if len(rows) == BLOCK or (rows and estimators is not self._states.estimators):
+                yield self._looked_at(rows, estimators)
+                rows = []
+            estimators = self._states.estimators
+            rows.append(row_of(estimate))
+        if rows:
+            yield self._looked_at(rows, estimators)
+
+    def _looked_at(self, rows: list[Row], estimators: Any) -> Block:
+        block = Block.of(rows)
+        self._count += len(block)
+        self._sums.add(block, estimators.pipeline)
+        if self._payloads is not None:
+            self._payloads.add(block, estimators)
+        report = estimators.pipeline.effort_check.report
+        if report is not None and report.advice:
+            self._advice[report.advice] = None
+        return block
+
+    def result(
+        self, bag: Bag, model: str, clock: ClockReport, free_motion: bool
+    ) -> tuple[dict[str, Any], list[Event]]:
+        """The row of the summary, and the events.
+
+        Raises:
+            RecordingError: nothing could be estimated.
+        """
+        states = self._states
+        if not self._count:
+            missing = states.estimators.buffer.missing()
+            told = f'{UNTOLD}: {", ".join(missing)} missing' if missing else ''
+            why = '; '.join(filter(None, [told, *states.silent])) or 'too short'
+            raise RecordingError(f'nothing can be estimated: {why}')
+        residuals = self._sums.result()
+        events = self._contacts.result(
+            states.estimators, self._sums, residuals, (clock.end - clock.begin) * 1e-9
+        )
+        for event in events:
+            event.false_contact |= free_motion
+        contacts = list(events)
+        if self._payloads is not None:
+            events += self._payloads.result()
+        percent = 100.0 * residuals.residual_rms / np.maximum(residuals.effort_rms, 1e-9)
+        findings = self._findings(residuals)
+        joint = self._indices
+        of_joints = {
+            'effort_rms': residuals.effort_rms,
+            'residual_rms': residuals.residual_rms,
+            'residual_percent': percent,
+            'moving': residuals.moving,
+            'viscous': residuals.viscous,
+            'coulomb': residuals.coulomb,
+            'offset': residuals.unknowns[:, 2],
+            'friction': residuals.friction,
+            'friction_deviation': residuals.deviation,
+            'friction_declared': residuals.declared,
+        }
+        summary = {
+            'path': str(bag.path),
+            'model': model,
+            'status': OK,
+            'reason': '',
+            'begin': clock.begin,
+            'end': clock.end,
+            'duration': (clock.end - clock.begin) * 1e-9,
+            'rate': clock.rate,
+            'jitter': clock.jitter,
+            'messages': states.messages,
+            'refused': states.refused,
+            'estimates': self._count,
+            'gaps': clock.gaps,
+            'longest_gap': clock.longest_gap,
+            'clock_jumps': clock.jumps,
+            'largest_clock_jump': clock.largest_jump,
+            'late': clock.late,
+            'findings': findings,
+            'joints': list(self._joints),
+            **{name: values[joint].tolist() for name, values in of_joints.items()},
+            'contacts': len(contacts),
+            'collisions': sum(event.kind == 'collision' for event in contacts),
+            'false_contacts': sum(event.false_contact for event in contacts),
+            'payload_changes': len(events) - len(contacts) + len(states.payloads),
+            'contact_time': float(sum(event.duration for event in contacts)),
+        }
+        return summary, sorted(events, key=lambda event: event.begin)
+
+    def _findings(self, residuals: JointResiduals) -> list[str]:
+        """Sentences on what a person should know of a bag."""
+        found = list(self._advice)
+        for why, count in self._states.silent.items():
+            if count > 0.01 * self._states.messages + 100:
+                found.append(f'{count} joint states without an estimate: {why}')
+        if self._states.refused:
+            found.append(f'{self._states.refused} joint states were refused')
+        size = float(np.sqrt((residuals.effort_rms**2).sum()))
+        left = float(np.sqrt((residuals.residual_rms**2).sum()))
+        if left > 0.01 * UNEXPLAINED * max(size, 1e-9):
+            found.append(
+                f'{100.0 * left / max(size, 1e-9):.0f} % of the efforts are left unexplained: '
+                'another robot, or efforts that are no torques'
+            )
+        return found
+
+
+def _row_of(event: Event) -> dict[str, Any]:
+    return {**asdict(event), 'vector': list(event.vector)}

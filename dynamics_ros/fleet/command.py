@@ -1,0 +1,138 @@
+"""analyze_recordings: bags of one or many robots in, tables and a report out."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.model.description_file import read_description_file
+from dynamics_ros.recordings.bag import require_rosbags
+from dynamics_ros.recordings.settings import read_settings
+
+from .analysis import OK, Task
+from .bags import Bag, find_bags
+from .engine import analyze_all, workers
+from .findings import findings
+from .report import report
+from .tables import EVENTS, read_rows, require_pyarrow
+
+NAME = 'analyze_recordings'
+INTERRUPTED = 130
+"""Exit code, as shells have it for SIGINT."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; 0 when all bags were analyzed, 1 when one was not."""
+    logging.basicConfig(format='%(levelname)s: %(message)s')
+    options = _parser().parse_args(arguments)
+    try:
+        return _run(options)
+    except (DynamicsRosError, OSError) as error:
+        print(f'{NAME}: {error}', file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f'\n{NAME}: interrupted; bags that are done are in {options.output}', file=sys.stderr)
+        return INTERRUPTED
+
+
+def _run(options: argparse.Namespace) -> int:
+    require_rosbags()
+    require_pyarrow()
+    bags = find_bags(options.inputs, options.name)
+    task = Task(
+        output=options.output.resolve(),
+        description=read_description_file(options.robot) if options.robot else '',
+        settings=read_settings(options.parameters),
+        topic=options.topic,
+        free_motion=options.free_motion,
+        signals=options.signals,
+        bags=options.bags or '',
+        reduce=options.reduce,
+    )
+    task.output.mkdir(parents=True, exist_ok=True)
+    with workers(options.jobs, options.backend, options.scheduler):
+        found = list(_shown(analyze_all(task, bags), len(bags)))
+    # The order in which bags are done says nothing.
+    summaries = sorted(found, key=lambda row: (row['robot'], row['bag']))
+    bad = [row for row in summaries if row['status'] != OK]
+    for row in bad:
+        print(f'{NAME}: {row["path"]}: {row["reason"]}', file=sys.stderr)
+    for one in findings(summaries):
+        print(one)
+    print(_told(summaries, task.output))
+    (task.output / 'report.html').write_text(report(summaries, _events(task.output, bags, bad)))
+    return 1 if bad else 0
+
+
+def _events(output: Path, bags: Sequence[Bag], bad: Sequence[dict[str, Any]]) -> list[Any]:
+    failed = {(row['robot'], row['bag']) for row in bad}
+    return read_rows(output, EVENTS, [b for b in bags if (b.robot, b.name) not in failed])
+
+
+def _shown(summaries: Any, total: int) -> Any:
+    """The summaries, with a bar on a terminal that tells rate and remaining time."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return summaries
+    return tqdm(summaries, total=total, unit='bag', disable=None)
+
+
+def _told(summaries: Sequence[dict[str, Any]], output: Path) -> str:
+    done = [row for row in summaries if row['status'] == OK]
+    contacts = sum(row['contacts'] for row in done)
+    false = sum(row['false_contacts'] for row in done)
+    return (
+        f'{len(done)} of {len(summaries)} bags, {sum(row["messages"] for row in done)} joint '
+        f'states, {contacts} contacts of which {false} are false: {output}'
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=NAME, description=__doc__)
+    parser.add_argument(
+        'inputs',
+        nargs='+',
+        metavar='BAG',
+        help='rosbag2 folder, .mcap, .db3, ROS 1 .bag, a folder of them or a pattern',
+    )
+    parser.add_argument('--output', type=Path, required=True, help='folder of the results')
+    parser.add_argument(
+        '--robot', metavar='FILE', help='URDF, or xacro; the recorded robot_description by default'
+    )
+    parser.add_argument(
+        '--name', default='', help='of the robot; that of the folder a bag lies in by default'
+    )
+    parser.add_argument(
+        '--parameters', type=Path, metavar='YAML', help='of contact_node, as for --params-file'
+    )
+    parser.add_argument('--topic', help='of the joint states; the one with most by default')
+    parser.add_argument(
+        '--free-motion', action='store_true', help='nothing touched the robots: contacts are false'
+    )
+    parser.add_argument('--signals', action='store_true', help='write a row for each sample')
+    parser.add_argument(
+        '--bags', choices=('mcap', 'sqlite3'), help='write bags of inputs and estimates'
+    )
+    parser.add_argument(
+        '--reduce', action='store_true', help='write triangles that calibrate_robot takes'
+    )
+    parser.add_argument(
+        '--jobs', type=int, default=-1, help='processes on this machine; one a core by default'
+    )
+    parser.add_argument(
+        '--backend', choices=('loky', 'dask'), default='loky', help='this machine, or a cluster'
+    )
+    parser.add_argument(
+        '--scheduler', default='', metavar='ADDRESS', help='of dask, such as tcp://10.0.0.1:8786'
+    )
+    return parser
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,175 @@
+"""The contacts of a recording: when, how long, which link, how hard, and which of them are none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.estimation import ContactState
+from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.recordings.estimators import Estimators
+from dynamics_ros.recordings.states import Estimate
+
+from .residuals import JointResiduals, ResidualSums
+
+Array = NDArray[np.float64]
+
+MOST_LOCATED = 100
+"""Contacts of a recording whose place is looked for; that takes tens of milliseconds each."""
+
+
+HALF = 0.5
+"""Share of a recording: what lasts longer cannot be told from friction and wrong masses."""
+
+
+@dataclass
+class Event:
+    """Something that happened in a recording.
+
+    Attributes:
+        kind: 'contact', 'collision' or 'payload'.
+        begin: stamp [ns].
+        duration: s.
+        link: touched, or carrying.
+        force: size [N]; NaN where it is not told.
+        vector: (3) the force in the axes of ``frame`` [N].
+        frame: of the vector.
+        torque: largest external torque over its threshold, of the joint ``joint`` [Nm or N].
+        joint: that feels the contact most.
+        false_contact: whether the friction and weight that the whole recording shows explain it,
+            or it lasts most of the recording.
+        mass: change of what is carried [kg]; NaN of a contact.
+    """
+
+    kind: str
+    begin: int
+    duration: float = 0.0
+    link: str = ''
+    force: float = float('nan')
+    vector: tuple[float, ...] = ()
+    frame: str = ''
+    torque: float = float('nan')
+    joint: str = ''
+    false_contact: bool = False
+    mass: float = float('nan')
+
+
+@dataclass
+class _Peak:
+    """The hardest moment of a contact."""
+
+    excess: float
+    state: RobotState
+    external: Array
+    thresholds: Array
+    deviation: Array | None
+
+
+@dataclass
+class _Open:
+    """A contact that goes on."""
+
+    begin: int
+    last: int
+    kind: ContactState
+    link: str
+    peak: _Peak
+    links: dict[str, int] = field(default_factory=dict)
+
+
+class ContactEvents:
+    """Turns contact states into contacts."""
+
+    def __init__(self, first: Estimators, release: float) -> None:
+        """Begin without a contact; a shorter break than ``release`` [s] ends none."""
+        self._release = round(release * 1e9)
+        self._names = {i: name for name, i in first.pipeline.robot.joint_v_indices.items()}
+        self._open: _Open | None = None
+        self._found: list[tuple[Event, _Peak]] = []
+
+    def add(self, estimate: Estimate, estimators: Estimators) -> None:
+        """Take a sample in that is in contact, or while a contact is open."""
+        _, _, state, external = estimate
+        report = external.report
+        if report.state is ContactState.NONE:
+            now = self._open
+            if now is not None and not 0 <= state.time - now.last <= self._release:
+                self._close(estimators)
+            return
+        detector = estimators.pipeline.detector
+        thresholds = detector.contact_thresholds
+        excess = float((np.abs(external.values) / thresholds).max())
+        if self._open is not None and state.time < self._open.last:
+            self._close(estimators)
+        if self._open is None:
+            peak = _Peak(excess, state, external.values, thresholds, external.deviation)
+            self._open = _Open(report.since, state.time, report.state, report.link, peak)
+        now = self._open
+        now.last = state.time
+        if report.state is ContactState.COLLISION:
+            now.kind = ContactState.COLLISION
+            # A node waits for a person to say that all is well; a recording goes on.
+            detector.reset()
+        if excess > now.peak.excess:
+            now.peak, now.link = (
+                _Peak(excess, state, external.values, thresholds, external.deviation),
+                report.link,
+            )
+
+    @property
+    def going_on(self) -> bool:
+        """Whether a contact is open."""
+        return self._open is not None
+
+    def result(
+        self,
+        estimators: Estimators,
+        sums: ResidualSums,
+        residuals: JointResiduals,
+        duration: float,
+    ) -> list[Event]:
+        """All contacts, judged by what the whole recording of that duration [s] shows."""
+        self._close(estimators)
+        known = np.nan_to_num(residuals.unknowns)
+        for event, peak in self._found:
+            gravity = estimators.pipeline.robot.gravity(peak.state.q)
+            columns = sums.columns(peak.state.v, gravity)
+            left = peak.external + (columns * known).sum(axis=-1)
+            explained = bool((np.abs(left) < peak.thresholds).all())
+            event.false_contact = explained or event.duration > HALF * duration
+        return [event for event, _ in self._found]
+
+    def _close(self, estimators: Estimators) -> None:
+        now, self._open = self._open, None
+        if now is None:
+            return
+        peak = now.peak
+        joint = int(np.argmax(np.abs(peak.external) / peak.thresholds))
+        event = Event(
+            now.kind.name.lower(),
+            now.begin,
+            (now.last - now.begin) * 1e-9,
+            now.link,
+            torque=float(peak.external[joint]),
+            joint=self._names.get(joint, ''),
+        )
+        self._locate(event, peak, estimators)
+        self._found.append((event, peak))
+
+    def _locate(self, event: Event, peak: _Peak, estimators: Estimators) -> None:
+        state, external = peak.state, peak.external
+        locator = estimators.locator
+        if locator is not None and len(self._found) < MOST_LOCATED:
+            place = locator.locate(state.q, external, state.stale_mask, state.v, peak.deviation)
+            if place is not None and place.probability > 0.0:
+                event.link = place.link
+                if place.point_frame:
+                    event.frame = place.point_frame
+                    event.vector = tuple(float(x) for x in place.force)
+        if not event.frame:
+            wrench = estimators.pipeline.wrenches(state, external)[0]
+            event.frame = wrench.expressed_in
+            event.vector = tuple(float(x) for x in wrench.wrench[:3])
+        event.force = float(np.linalg.norm(event.vector))

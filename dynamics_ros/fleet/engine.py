@@ -1,0 +1,123 @@
+"""One task a bag on the cores of a machine or of a cluster, by joblib.
+
+What comes out of a bag depends on nothing but the bag. A worker that dies takes others' work with
+it: the bags that were under way are tried once more, each alone, so that the one that kills its
+worker again is known.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dynamics_ros.errors import DynamicsRosError
+
+from .analysis import Task, analyze, failed
+from .bags import Bag
+
+try:
+    from joblib import Parallel, delayed, parallel_config
+except ImportError as error:
+    MISSING: str = f'analyze_recordings needs joblib (pip install joblib): {error}'
+else:
+    MISSING = ''
+
+UNDER_WAY = '.under_way'
+"""Folder of the output with a file for each bag that is being analyzed."""
+
+Analyze = Callable[[Task, Bag], dict[str, Any]]
+
+
+@contextmanager
+def workers(jobs: int, backend: str, scheduler: str) -> Iterator[None]:
+    """The workers of all that runs within.
+
+    Args:
+        jobs: how many on this machine; -1 for one a core.
+        backend: 'loky' for processes of this machine, 'dask' for those of a cluster.
+        scheduler: address of the cluster's scheduler.
+
+    Raises:
+        DynamicsRosError: a package is missing, or nobody answers at the address.
+    """
+    if MISSING:
+        raise DynamicsRosError(MISSING)
+    if backend != 'dask':
+        with parallel_config(backend=backend, n_jobs=jobs, inner_max_num_threads=1):
+            yield
+        return
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise DynamicsRosError(f"pip install 'dask[distributed]': {error}") from error
+    try:
+        client = Client(scheduler, timeout='20s')
+    except (OSError, ValueError) as error:
+        raise DynamicsRosError(f'no dask scheduler at {scheduler}: {error}') from error
+    with client, parallel_config(backend='dask', wait_for_workers_timeout=60):
+        yield
+
+
+def analyze_all(
+    task: Task, bags: Sequence[Bag], analyze_one: Analyze = analyze
+) -> Iterator[dict[str, Any]]:
+    """The summaries of bags as they come; a bag whose worker dies twice is a failed one."""
+    waiting = list(bags)
+    folder = task.output / UNDER_WAY
+    folder.mkdir(parents=True, exist_ok=True)
+    while waiting:
+        done: set[Bag] = set()
+        try:
+            for bag, summary in _run(task, waiting, analyze_one):
+                done.add(bag)
+                yield summary
+        except Exception as error:  # joblib and dask have a type of their own each
+            waiting = [bag for bag in waiting if bag not in done]
+            suspects = [bag for bag in waiting if _mark(folder, bag).exists()]
+            if not suspects:
+                raise DynamicsRosError(f'workers cannot be used: {error!r}') from error
+            for bag in suspects:
+                yield _alone(task, bag, analyze_one)
+            waiting = [bag for bag in waiting if bag not in suspects]
+        else:
+            waiting = []
+    for mark in folder.iterdir():
+        mark.unlink(missing_ok=True)
+    folder.rmdir()
+
+
+def _run(
+    task: Task, bags: Sequence[Bag], analyze_one: Analyze
+) -> Iterator[tuple[Bag, dict[str, Any]]]:
+    results = Parallel(batch_size=1, pre_dispatch='2*n_jobs', return_as='generator_unordered')(
+        delayed(_marked)(task, bag, analyze_one) for bag in bags
+    )
+    yield from results
+
+
+def _alone(task: Task, bag: Bag, analyze_one: Analyze) -> dict[str, Any]:
+    try:
+        ((_, summary),) = _run(task, [bag], analyze_one)
+    except Exception as error:
+        reason = f'its worker died twice ({type(error).__name__}): out of memory, or killed'
+        return {'robot': bag.robot, 'bag': bag.name, **failed(bag, reason)}
+    return summary
+
+
+def _marked(task: Task, bag: Bag, analyze_one: Analyze) -> tuple[Bag, dict[str, Any]]:
+    """In a worker: the summary; while it is made there is a mark that it is."""
+    mark = _mark(task.output / UNDER_WAY, bag)
+    try:
+        mark.touch()
+        summary = analyze_one(task, bag)
+    except OSError as error:
+        summary = {'robot': bag.robot, 'bag': bag.name, **failed(bag, str(error))}
+    mark.unlink(missing_ok=True)
+    return bag, summary
+
+
+def _mark(folder: Path, bag: Bag) -> Path:
+    return folder / f'{bag.robot}{os.extsep}{bag.name}'

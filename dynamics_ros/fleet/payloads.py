@@ -1,0 +1,100 @@
+"""Changes of what a robot carries, seen in the weight that its joints feel beyond the model."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.recordings.estimators import Estimators
+
+from .contacts import Event
+from .samples import Block
+
+Array = NDArray[np.float64]
+
+EVERY = 0.05
+"""s between samples that are looked at."""
+
+WINDOW = 2.0
+"""s whose samples give one mass."""
+
+NEIGHBOURS = 3
+"""Windows before and after a change that are compared."""
+
+LEAST = 0.2
+"""kg that are a change."""
+
+SIGMAS = 5.0
+"""Times the usual difference of neighbouring windows that are a change."""
+
+EXPLAINED = 0.7
+"""Share of the external torques, in squares, that a weight at the tool has to explain."""
+
+
+class PayloadWatch:
+    """The mass at the tool that explains external torques best, window by window."""
+
+    def __init__(self, frame: str, gravity: Array) -> None:
+        """Begin.
+
+        Args:
+            frame: that carries.
+            gravity: (3) in the root frame [m/s^2].
+        """
+        self._frame, self._gravity = frame, gravity
+        self._windows: list[tuple[int, float, float]] = []
+        self._sums, self._begin, self._next = np.zeros(3), 0, 0
+
+    def add(self, block: Block, estimators: Estimators) -> None:
+        """Take samples in."""
+        period = max(float(np.median(np.diff(block.time))) * 1e-9, 1e-6) if len(block) > 1 else 1.0
+        chosen = slice(None, None, max(1, round(EVERY / period)))
+        robot, external = estimators.pipeline.robot, block.external[chosen]
+        J = robot.jacobian(block.q[chosen], self._frame)
+        unit = np.einsum('nkj,k->nj', J[:, :3], self._gravity)
+        weights = 1.0 / np.maximum(estimators.pipeline.detector.contact_thresholds, 1e-6) ** 2
+        weights = np.where(np.isfinite(weights), weights, 0.0)
+        products = np.stack(
+            [
+                (unit * external * weights).sum(axis=1),
+                (unit * unit * weights).sum(axis=1),
+                (external * external * weights).sum(axis=1),
+            ],
+            axis=1,
+        )
+        for time, row in zip(block.time[chosen].tolist(), products, strict=True):
+            if not 0 <= time - self._begin < WINDOW * 1e9:
+                self._end_window()
+                self._begin = time
+            self._sums += row
+
+    def result(self) -> list[Event]:
+        """The changes, each with its mass."""
+        self._end_window()
+        if len(self._windows) < 2 * NEIGHBOURS:
+            return []
+        begins, masses, explained = (np.array(x) for x in zip(*self._windows, strict=True))
+        steps = np.abs(np.diff(masses))
+        usual = max(LEAST, SIGMAS * 1.4826 * float(np.median(steps)))
+        jumps = np.zeros(len(masses))
+        for k in range(NEIGHBOURS, len(masses) - NEIGHBOURS + 1):
+            before, after = masses[k - NEIGHBOURS : k], masses[k : k + NEIGHBOURS]
+            heavier = explained[k : k + NEIGHBOURS], explained[k - NEIGHBOURS : k]
+            change = float(np.median(after) - np.median(before))
+            lasting = np.ptp(before) < 0.5 * abs(change) and np.ptp(after) < 0.5 * abs(change)
+            if lasting and max(np.median(one) for one in heavier) > EXPLAINED:
+                jumps[k] = change
+        found = []
+        for k in np.flatnonzero(np.abs(jumps) > usual).tolist():
+            near = jumps[max(0, k - NEIGHBOURS) : k + NEIGHBOURS + 1]
+            if abs(jumps[k]) == np.abs(near).max():
+                link = self._frame
+                found.append(Event('payload', int(begins[k]), link=link, mass=float(jumps[k])))
+        return found
+
+    def _end_window(self) -> None:
+        product, square, all_of_it = self._sums
+        if square > 0.0:
+            explained = product * product / (square * all_of_it) if all_of_it > 0.0 else 0.0
+            self._windows.append((self._begin, product / square, explained))
+        self._sums = np.zeros(3)

@@ -1,0 +1,219 @@
+"""The report of a run: one HTML page with robots, bags, frictions over time and contacts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from dynamics_ros.recordings.page import as_svg, figure, page, table
+
+from .analysis import OK
+from .findings import FrictionOverTime, findings, frictions
+from .residuals import SPEED
+
+Rows = Sequence[Mapping[str, Any]]
+
+NANOSECONDS_A_DAY = 86_400 * 10**9
+
+MOST_CONTACTS, MOST_BAGS = 100, 400
+"""Rows of a table; the rest is in Parquet."""
+
+MOST_CURVES = 30
+"""Robots of a model that are drawn, those that stand out first."""
+
+
+def report(summaries: Rows, events: Rows) -> str:
+    """The page of the summaries and events of a run."""
+    done = [row for row in summaries if row['status'] == OK]
+    bad = [row for row in summaries if row['status'] != OK]
+    hours = sum(row['duration'] for row in done) / 3600.0
+    robots = len({row['robot'] for row in summaries})
+    states = sum(row['messages'] for row in done)
+    parts = [
+        '<h1>Recordings of a fleet</h1>',
+        f'<p>{len(done)} bags of {robots} robots, {hours:.2f} h, {states} joint states'
+        + (f'; <span class="bad">{len(bad)} bags failed</span>' if bad else '')
+        + '.</p>',
+    ]
+    told = findings(summaries)
+    parts.append('<h2>What stands out</h2>')
+    parts.append(
+        '<ul>' + ''.join(f'<li>{escape(str(one))}</li>' for one in told) + '</ul>'
+        if told
+        else '<p>No joint has another friction than those of like robots, or than at first.</p>'
+    )
+    if bad:
+        rows = [[escape(row['robot']), escape(row['bag']), escape(row['reason'])] for row in bad]
+        parts += ['<h2>Bags that failed</h2>', table(['robot', 'bag', 'reason'], rows)]
+    parts += ['<h2>Robots</h2>', _robots(done, {one.robot for one in told})]
+    parts += ['<h2>What the model leaves over, joint by joint</h2>', _residuals(done)]
+    parts += ['<h2>Friction over time</h2>', *_frictions(done, {one.robot for one in told})]
+    parts += ['<h2>Contacts</h2>', *_contacts(events)]
+    parts += ['<h2>Bags</h2>', _bags(done)]
+    return page('Recordings of a fleet', parts)
+
+
+def _robots(done: Rows, marked: set[str]) -> str:
+    rows = []
+    for robot, own in sorted(_by(done, 'robot').items()):
+        name = escape(robot)
+        name = f'<span class="bad">{name}</span>' if robot in marked else name
+        total = [sum(row[key] for row in own) for key in ('gaps', 'clock_jumps', 'contacts')]
+        false = sum(row['false_contacts'] for row in own)
+        hours = sum(row['duration'] for row in own) / 3600.0
+        rate = float(np.median([row['rate'] for row in own]))
+        left = float(np.median([_percent(row) for row in own]))
+        payloads = sum(row['payload_changes'] for row in own)
+        cells = (f'{hours:.2f}', f'{rate:.0f}', f'{left:.1f}', *map(str, total), str(false))
+        rows.append([name, escape(own[0]['model']), str(len(own)), *cells, str(payloads)])
+    header = ['robot', 'model', 'bags', 'hours', 'rate [Hz]', 'left over [%]', 'gaps']
+    header += ['clock jumps', 'contacts', 'of them false', 'payload changes']
+    return table(header, rows)
+
+
+def _residuals(done: Rows) -> str:
+    """A table for each model: the median of the bags of each robot, in % of the efforts."""
+    parts = []
+    for model, own in sorted(_by(done, 'model').items()):
+        joints = list(dict.fromkeys(joint for row in own for joint in row['joints']))
+        rows = []
+        for robot, bags in sorted(_by(own, 'robot').items()):
+            values: dict[str, list[float]] = defaultdict(list)
+            for row in bags:
+                for joint, rms in zip(row['joints'], row['residual_rms'], strict=True):
+                    values[joint].append(rms)
+            cells = [f'{np.median(values[j]):.3g}' if values[j] else '' for j in joints]
+            rows.append([escape(robot), *cells])
+        parts.append(f'<p>{escape(model)}, RMS without contact [Nm, N]</p>')
+        parts.append(table(['robot', *map(escape, joints)], rows))
+    return '\n'.join(parts)
+
+
+def _frictions(done: Rows, marked: set[str]) -> list[str]:
+    """A picture for each model: friction of each joint over time, robots that stand out in red."""
+    of_models: dict[str, dict[str, dict[str, FrictionOverTime]]] = defaultdict(
+        lambda: defaultdict(dict)
+    )
+    for (model, robot, joint), values in frictions(done).items():
+        of_models[model][joint][robot] = values
+    parts = [f'<p>Of model and data together, at {SPEED:g} rad/s or m/s [Nm, N].</p>']
+    for model, joints in of_models.items():
+        rows = (len(joints) + 2) // 3
+        drawn = figure(11.0, 2.3 * rows)
+        if drawn is None:
+            return parts
+        axes = drawn.subplots(rows, 3, squeeze=False, sharex=True).ravel()
+        for axis in axes[len(joints) :]:
+            axis.set_visible(False)
+        begin = min(v.begin[0] for own in joints.values() for v in own.values())
+        for axis, (joint, robots) in zip(axes, joints.items(), strict=False):
+            chosen = sorted(robots, key=lambda robot: (robot not in marked, robot))[:MOST_CURVES]
+            for robot in reversed(chosen):
+                values = robots[robot]
+                days = (np.array(values.begin) - begin) / NANOSECONDS_A_DAY
+                red = robot in marked
+                axis.plot(
+                    days,
+                    values.friction,
+                    color='#c03030' if red else '#8a8a8a',
+                    linewidth=1.4 if red else 0.8,
+                    marker='.',
+                    markersize=3.0,
+                )
+                if red:
+                    axis.annotate(robot, (days[-1], values.friction[-1]), fontsize=7)
+            if axis.get_ylim()[0] > 0.0:
+                # Else the scatter of a joint that has not changed looks like a change.
+                axis.set_ylim(bottom=0.0)
+            axis.set_title(joint, fontsize=9)
+            axis.grid(alpha=0.3)
+            axis.tick_params(labelsize=7)
+        for axis in axes[max(0, len(joints) - 3) : len(joints)]:
+            axis.set_xlabel('time since the first bag [days]', fontsize=8)
+            axis.tick_params(labelbottom=True)
+        parts.append(f'<p>{escape(model)}</p>{as_svg(drawn, f"friction of {model} over time")}')
+    return parts
+
+
+def _contacts(events: Rows) -> list[str]:
+    contacts = [row for row in events if row['kind'] != 'payload']
+    true = [row for row in contacts if not row['false_contact']]
+    payloads = [row for row in events if row['kind'] == 'payload']
+    parts = [
+        f'<p>{len(true)} contacts; {len(contacts) - len(true)} more are explained by friction '
+        'or weight that the model does not know.</p>'
+    ]
+    strongest = sorted(true, key=lambda row: -np.nan_to_num(row['force']))[:MOST_CONTACTS]
+    if strongest:
+        rows = [
+            [
+                *(escape(row[key]) for key in ('robot', 'bag')),
+                _date(row['begin']),
+                f'{row["duration"]:.2f}',
+                row['kind'],
+                escape(row['link']),
+                f'{row["force"]:.1f}',
+                f'{row["torque"]:.1f} at {escape(row["joint"])}',
+            ]
+            for row in strongest
+        ]
+        header = ['robot', 'bag', 'time', 'duration [s]', 'kind', 'link', 'force [N]']
+        parts.append(table([*header, 'torque [Nm, N]'], rows))
+    if len(true) > MOST_CONTACTS:
+        parts.append(f'<p>The hardest {MOST_CONTACTS} are shown.</p>')
+    if payloads:
+        rows = [
+            [
+                *(escape(row[key]) for key in ('robot', 'bag')),
+                _date(row['begin']),
+                f'{row["mass"]:+.2f}',
+                escape(row['link']),
+            ]
+            for row in payloads[:MOST_CONTACTS]
+        ]
+        parts += ['<h2>Changes of payload</h2>']
+        parts.append(table(['robot', 'bag', 'time', 'mass [kg]', 'at'], rows))
+    return parts
+
+
+def _bags(done: Rows) -> str:
+    rows = [
+        [
+            escape(row['robot']),
+            escape(row['bag']),
+            _date(row['begin']),
+            f'{row["duration"]:.1f}',
+            f'{row["rate"]:.0f}',
+            str(row['gaps']),
+            str(row['clock_jumps']),
+            f'{_percent(row):.1f}',
+            str(row['contacts']),
+            str(row['false_contacts']),
+            escape('; '.join(row['findings'])),
+        ]
+        for row in done[:MOST_BAGS]
+    ]
+    header = ['robot', 'bag', 'begin', 'duration [s]', 'rate [Hz]', 'gaps', 'clock jumps']
+    header += ['left over [%]', 'contacts', 'false', 'what to know']
+    more = '' if len(done) <= MOST_BAGS else f'<p>{len(done) - MOST_BAGS} more in Parquet.</p>'
+    return table(header, rows) + more
+
+
+def _percent(row: Mapping[str, Any]) -> float:
+    size = float(np.linalg.norm(row['effort_rms']))
+    return 100.0 * float(np.linalg.norm(row['residual_rms'])) / max(size, 1e-9)
+
+
+def _date(nanoseconds: Any) -> str:
+    return str(np.datetime64(int(nanoseconds), 'ns').astype('datetime64[s]')).replace('T', ' ')
+
+
+def _by(rows: Rows, key: str) -> dict[str, list[Mapping[str, Any]]]:
+    found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        found[row[key]].append(row)
+    return found

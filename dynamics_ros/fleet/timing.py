@@ -1,0 +1,148 @@
+"""Rates, gaps and jumps of the clock in the stamps of joint states."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.estimation.samples.clock_jumps import JUMP_NS
+from dynamics_ros.estimation.samples.reports import NANOSECONDS
+from dynamics_ros.identification.clock import GAP_PERIODS, GAP_TIME
+from dynamics_ros.recordings.states import Messages
+
+Stamps = NDArray[np.int64]
+
+BLOCK = 4096
+"""Messages that are looked at together."""
+
+ORDERS = {0: struct.Struct('>iI'), 1: struct.Struct('<iI')}
+"""Of the bytes of a stamp, by the second byte of the encapsulation."""
+
+
+@dataclass(frozen=True)
+class ClockReport:
+    """What the stamps of a publisher say.
+
+    Attributes:
+        rate: messages a second, gaps left out [Hz].
+        jitter: standard deviation of the time between two messages, gaps left out [s].
+        gaps, longest_gap: times without messages; the longest [s].
+        jumps, largest_jump: times that the clock was set; by how much at most [s].
+        late: messages with a stamp that is not newer than the one before, without a jump.
+        begin, end: recorded times of the first and the last message [ns].
+    """
+
+    rate: float = 0.0
+    jitter: float = 0.0
+    gaps: int = 0
+    longest_gap: float = 0.0
+    jumps: int = 0
+    largest_jump: float = 0.0
+    late: int = 0
+    begin: int = 0
+    end: int = 0
+
+
+class ClockWatch:
+    """Watches the stamps of joint states that pass; messages of other lengths are other joints'."""
+
+    def __init__(self, topic: str) -> None:
+        """Begin; joint states are on a topic."""
+        self._topic = topic
+        self._publishers: dict[int, _Publisher] = {}
+
+    def passing(self, messages: Messages) -> Iterator[tuple[str, int, bytes]]:
+        """The same messages."""
+        publishers, topic = self._publishers, self._topic
+        for message in messages:
+            if message[0] == topic:
+                data = message[2]
+                publisher = publishers.get(len(data))
+                if publisher is None:
+                    # One who sends all the time other lengths is one publisher.
+                    key = len(data) if len(publishers) < MOST_PUBLISHERS else OTHERS
+                    publisher = publishers.setdefault(key, _Publisher())
+                publisher.add(message[1], data)
+            yield message
+
+    @property
+    def report(self) -> ClockReport:
+        """Of the publisher with the most messages; gaps, jumps and late ones of all."""
+        found = [publisher for publisher in self._publishers.values() if publisher.count]
+        if not found:
+            return ClockReport()
+        return max(found, key=lambda one: one.count).report()
+
+
+MOST_PUBLISHERS, OTHERS = 8, -1
+
+
+class _Publisher:
+    """Sums over the times between messages."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._times: list[tuple[int, int, int]] = []
+        self._last: tuple[int, int] | None = None
+        self._begin = self._end = 0
+        self._longest: float | None = None
+        self._sums = np.zeros(3)
+        self._gaps = self._jumps = self._late = 0
+        self._gap = self._jump = 0
+
+    def add(self, time: int, data: bytes) -> None:
+        """Take a message in, with its recorded time."""
+        if len(data) < 12:
+            return
+        self._times.append((time, *ORDERS[data[1] & 1].unpack_from(data, 4)))
+        self.count += 1
+        if len(self._times) == BLOCK:
+            self._sum_up()
+
+    def report(self) -> ClockReport:
+        """What was seen so far."""
+        self._sum_up()
+        count, total, squares = self._sums
+        mean = total / count if count else 0.0
+        return ClockReport(
+            1.0 / mean if mean else 0.0,
+            float(np.sqrt(max(squares / count - mean * mean, 0.0))) if count else 0.0,
+            self._gaps,
+            self._gap / NANOSECONDS,
+            self._jumps,
+            self._jump / NANOSECONDS,
+            self._late,
+            self._begin,
+            self._end,
+        )
+
+    def _sum_up(self) -> None:
+        if not self._times:
+            return
+        times = np.array(self._times, dtype=np.int64)
+        self._times = []
+        recorded, stamps = times[:, 0], times[:, 1] * NANOSECONDS + times[:, 2]
+        first = self._last is None
+        if self._last is None:
+            self._begin, self._last = int(recorded[0]), (int(recorded[0]), int(stamps[0]))
+        received = np.diff(recorded, prepend=self._last[0])
+        steps = np.diff(stamps, prepend=self._last[1])
+        self._last, self._end = (int(recorded[-1]), int(stamps[-1])), int(recorded[-1])
+        if self._longest is None:
+            forward = steps[steps > 0]
+            period = float(np.median(forward)) if len(forward) else 0.0
+            self._longest = max(GAP_PERIODS * period, GAP_TIME * NANOSECONDS)
+        jumped = np.abs(steps - received) > JUMP_NS
+        jumped &= (steps < -JUMP_NS) | (steps > self._longest)
+        gap = (steps > self._longest) & ~jumped
+        usual = steps[(steps > 0) & ~gap & ~jumped] / NANOSECONDS
+        self._sums += len(usual), usual.sum(), (usual**2).sum()
+        self._gaps += int(gap.sum())
+        self._jumps += int(jumped.sum())
+        self._late += int(((steps <= 0) & ~jumped).sum()) - first
+        self._gap = max(self._gap, int(steps[gap].max(initial=0)))
+        self._jump = max(self._jump, int(np.abs(steps[jumped]).max(initial=0)))

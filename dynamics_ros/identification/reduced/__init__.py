@@ -1,0 +1,6 @@
+"""Recordings as triangles of their equations, and a robot identified from many of them."""
+
+from .identify import identify_reduced
+from .reduction import Reducer, Reduction
+
+__all__ = ['Reducer', 'Reduction', 'identify_reduced']

@@ -1,0 +1,53 @@
+"""A robot identified from recordings that have been reduced to triangles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.identification.base_parameters import BaseParameters
+from dynamics_ros.identification.equations import EquationMaker
+from dynamics_ros.identification.identify import Identified, identify_equations
+from dynamics_ros.identification.normal_equations import Layout
+from dynamics_ros.robot import Robot
+
+from .reduction import Reduction, equations_of, evaluation_of
+
+Array = NDArray[np.float64]
+
+
+def identify_reduced(
+    robot: Robot,
+    reductions: Sequence[Reduction],
+    solver: str = 'auto',
+    scale: Array | None = None,
+) -> Identified:
+    """Identify a robot from recordings that have been reduced to triangles.
+
+    Args:
+        robot: as described, and as the recordings were reduced for.
+        reductions: of the recordings.
+        solver, scale: as of ``identify``.
+
+    Raises:
+        UnusableRecordingError: a recording was reduced for another robot, or no joint moves.
+        NotThisRobotError: no masses make this robot explain the recordings.
+    """
+    base = BaseParameters.of(robot)
+    equations = equations_of(base, reductions)
+    longest = max(reductions, key=lambda one: one.count)
+    layout = Layout(base, robot.nv)
+    extremes = Reduction.combined(reductions).extremes
+    return identify_equations(
+        EquationMaker(robot, base, longest.filtering, np.ones(robot.nv)),
+        equations,
+        extremes[1] - extremes[0],
+        extremes,
+        solver,
+        scale,
+        lambda maker, fit: evaluation_of(layout, equations.scaled(maker.scale), fit),
+        lambda fit: [],
+        lambda scale: (longest.effort_noise * np.abs(scale), longest.velocity_noise),
+    )

@@ -1,0 +1,219 @@
+"""A recording as the triangle of its equations: all that identification takes from it.
+
+The rows of a joint, A x = b, may be replaced by the R factor of the QR factorization of [A b]:
+every least-squares problem of them has the same solution and residual. Recordings of a robot are
+combined by factorizing their triangles, one below the other, so that a thousand of them cost no
+more memory than one. The regressor is computed some blocks at a time (``equations``) and never
+kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.identification.base_parameters import BaseParameters
+from dynamics_ros.identification.clock import regular_stretches
+from dynamics_ros.identification.equations import EquationMaker, Equations, Filtering
+from dynamics_ros.identification.evaluation import Evaluation
+from dynamics_ros.identification.fit import Fit
+from dynamics_ros.identification.identify import extremes_of, noises_of
+from dynamics_ros.identification.normal_equations import Layout, predictions
+from dynamics_ros.identification.samples import JointSamples, UnusableRecordingError
+from dynamics_ros.robot import Robot
+
+Array = NDArray[np.float64]
+
+SUFFIX = '.npz'
+
+MOST_BLOCKS = 240
+"""Triangles that are told apart in an identification: recordings beyond are combined."""
+
+SAME = 1e-9
+"""Largest difference of the base parameters of robots that are the same."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """The triangles of one or more recordings of a robot.
+
+    Attributes:
+        source: what they are of, for messages.
+        joint_names: of the robot, in its order.
+        combination: (b, p) of the base parameters that the first columns are of.
+        triangles: (nv, c, c) R factors: base parameters, friction shapes, effort as reported.
+        count: rows of a joint that went in.
+        extremes: (2, nv) lowest and highest positions [rad or m].
+        effort_noise, velocity_noise: (nv) deviations of single reported values, at most.
+        filtering: of both sides of the equations; that of the longest recording.
+    """
+
+    source: str
+    joint_names: tuple[str, ...]
+    combination: Array
+    triangles: Array
+    count: int
+    extremes: Array
+    effort_noise: Array
+    velocity_noise: Array
+    filtering: Filtering
+
+    @classmethod
+    def combined(cls, parts: Sequence[Reduction]) -> Reduction:
+        """That of all of them together."""
+        first = max(parts, key=lambda part: part.count)
+        stacked = np.concatenate([part.triangles for part in parts], axis=1)
+        return cls(
+            first.source if len(parts) == 1 else f'{len(parts)} recordings',
+            first.joint_names,
+            first.combination,
+            np.asarray(np.linalg.qr(stacked, mode='r')),
+            sum(part.count for part in parts),
+            np.array(
+                [
+                    np.min([part.extremes[0] for part in parts], axis=0),
+                    np.max([part.extremes[1] for part in parts], axis=0),
+                ]
+            ),
+            np.max([part.effort_noise for part in parts], axis=0),
+            np.max([part.velocity_noise for part in parts], axis=0),
+            first.filtering,
+        )
+
+    def write(self, path: Path) -> None:
+        """Write a file that ``read`` reads."""
+        with path.open('wb') as file:
+            np.savez(
+                file,
+                source=self.source,
+                joint_names=np.array(self.joint_names),
+                combination=self.combination,
+                triangles=self.triangles,
+                count=self.count,
+                extremes=self.extremes,
+                effort_noise=self.effort_noise,
+                velocity_noise=self.velocity_noise,
+                filtering=np.array([self.filtering.narrow, self.filtering.wide]),
+            )
+
+    @classmethod
+    def read(cls, path: Path) -> Reduction:
+        """The content of a file.
+
+        Raises:
+            UnusableRecordingError: it is no such file.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                return cls(
+                    str(file['source']),
+                    tuple(file['joint_names'].tolist()),
+                    file['combination'],
+                    file['triangles'],
+                    int(file['count']),
+                    file['extremes'],
+                    file['effort_noise'],
+                    file['velocity_noise'],
+                    Filtering(*file['filtering'].tolist()),
+                )
+        except (OSError, ValueError, KeyError, EOFError) as error:
+            raise UnusableRecordingError(f'{path}: no reduced recording: {error}') from error
+
+
+class Reducer:
+    """Reduces a recording, part by part."""
+
+    def __init__(self, robot: Robot, base: BaseParameters) -> None:
+        """Begin; base parameters are those of the robot."""
+        self._robot, self._base = robot, base
+        self._maker: EquationMaker | None = None
+        self._triangles: Array | None = None
+        self._count = 0
+        self._noise = np.zeros((2, robot.nv))
+        self._extremes = np.outer([np.inf, -np.inf], np.ones(robot.nv))
+
+    def add(self, samples: JointSamples) -> None:
+        """Take a part of the recording in: samples of the joints of the robot in its order.
+
+        Parts that are too short for the filters say nothing.
+        """
+        if self._maker is None:
+            filtering = Filtering.for_motion(regular_stretches(samples))
+            self._maker = EquationMaker(self._robot, self._base, filtering, np.ones(self._robot.nv))
+        try:
+            equations = self._maker.equations(samples)
+        except UnusableRecordingError:
+            return
+        rows = equations.rows
+        if self._triangles is not None:
+            rows = np.concatenate([self._triangles, rows], axis=1)
+        self._triangles = np.asarray(np.linalg.qr(rows, mode='r'))
+        self._count += int(equations.counts.sum())
+        stretches = regular_stretches(samples)
+        self._noise = np.maximum(self._noise, noises_of(stretches, np.ones(self._robot.nv)))
+        lowest, highest = extremes_of(stretches)
+        self._extremes = np.array(
+            [np.minimum(self._extremes[0], lowest), np.maximum(self._extremes[1], highest)]
+        )
+
+    def result(self, source: str) -> Reduction:
+        """What has been taken in.
+
+        Raises:
+            UnusableRecordingError: all of it was too short.
+        """
+        if self._maker is None or self._triangles is None:
+            raise UnusableRecordingError(f'{source}: too short to identify anything from')
+        return Reduction(
+            source,
+            self._robot.joint_names,
+            self._base.combination,
+            self._triangles,
+            self._count,
+            self._extremes,
+            self._noise[0],
+            self._noise[1],
+            self._maker.filtering,
+        )
+
+
+def evaluation_of(layout: Layout, equations: Equations, fit: Fit) -> Evaluation:
+    """How well the rows of triangles are explained; they are rotated, so that no time is left.
+
+    Each row counts so much that root mean squares are those of the rows that went in. Residuals
+    look as if they did not hang together in time: deviations that follow are too small by that.
+    """
+    rows = equations.rows
+    scale = np.sqrt(rows.shape[1] / equations.counts.sum())
+    measured = scale * rows[..., -1].T
+    modelled = scale * predictions(layout, rows, fit.x, fit.shape).T
+    time = np.arange(len(measured), dtype=np.float64)
+    zero = np.zeros_like(measured)
+    return Evaluation(time, zero, measured, modelled, zero)
+
+
+def equations_of(base: BaseParameters, reductions: Sequence[Reduction]) -> Equations:
+    """The equations of reduced recordings, a block each, of many neighbours together.
+
+    Raises:
+        UnusableRecordingError: a recording was reduced for another robot.
+    """
+    for one in reductions:
+        same = one.combination.shape == base.combination.shape
+        if not same or np.abs(one.combination - base.combination).max() > SAME:
+            raise UnusableRecordingError(
+                f'{one.source} was reduced for another robot, or with other joints locked: '
+                'reduce the recording anew'
+            )
+    groups = np.array_split(np.arange(len(reductions)), min(MOST_BLOCKS, len(reductions)))
+    parts = [Reduction.combined([reductions[k] for k in group]) for group in groups]
+    return Equations(
+        np.concatenate([part.triangles for part in parts], axis=1),
+        np.repeat(np.arange(len(parts)), [part.triangles.shape[1] for part in parts]),
+        np.zeros(len(parts)),
+        np.array([part.count for part in parts], dtype=np.int64),
+    )

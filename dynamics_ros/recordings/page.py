@@ -1,0 +1,66 @@
+"""One HTML page that needs nothing else, legible when printed."""
+
+from __future__ import annotations
+
+import io
+import logging
+from collections.abc import Sequence
+from functools import cache
+from html import escape
+from typing import Any
+
+LOG = logging.getLogger('dynamics_ros.recordings')
+
+STYLE = """
+body { font: 15px/1.45 sans-serif; margin: 2em auto; max-width: 66em; color: #222; padding: 0 1em }
+h1 { font-size: 1.5em } h2 { font-size: 1.15em; margin-top: 2em }
+table { border-collapse: collapse; font-size: 13px } td, th { padding: 2px 10px; text-align: right }
+td:first-child, th:first-child { text-align: left } tr:nth-child(even) { background: #f3f3f3 }
+td.text { text-align: left } .bad { color: #b00020 } .unknown { color: #999 }
+img, svg { max-width: 100%; height: auto }
+@media print { body { font-size: 11px; margin: 0; max-width: none } table { font-size: 9px }
+tr, img, svg { break-inside: avoid } h2 { break-after: avoid } }
+"""
+
+
+def page(title: str, parts: Sequence[str]) -> str:
+    """The page of some parts in HTML."""
+    body = '\n'.join(parts)
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        f'<title>{escape(title)}</title><style>{STYLE}</style></head><body>\n{body}\n</body></html>\n'
+    )
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of cells in HTML."""
+    lines = [''.join(f'<th>{cell}</th>' for cell in header)]
+    lines += [''.join(f'<td>{cell}</td>' for cell in row) for row in rows]
+    return '<table>' + ''.join(f'<tr>{line}</tr>' for line in lines) + '</table>'
+
+
+def figure(width: float, height: float) -> Any:
+    """An empty matplotlib figure [inch]; None, with a log line, where it is not installed."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        _warn()
+        return None
+    made = Figure(figsize=(width, height), layout='constrained')
+    FigureCanvasAgg(made)
+    return made
+
+
+@cache
+def _warn() -> None:
+    """Once a run: there are many pictures."""
+    LOG.warning('no pictures: matplotlib is not installed')
+
+
+def as_svg(made: Any, what: str) -> str:
+    """A figure within the page."""
+    target = io.StringIO()
+    made.savefig(target, format='svg', metadata={'Date': None})
+    text = target.getvalue()
+    return f'<figure role="img" aria-label="{escape(what)}">{text[text.index("<svg") :]}</figure>'

@@ -1,0 +1,228 @@
+"""analyze_recordings: what is found in the bags of simulated robots, whatever happens to some."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('rosbags')
+pytest.importorskip('joblib')
+pytest.importorskip('pyarrow')
+
+from benchmarks.recordings_fleet import (
+    BEGIN,
+    DAY,
+    FORMATS,
+    FleetRobot,
+    Push,
+    Recorded,
+    bag_path,
+    record,
+)
+from dynamics_ros.fleet.analysis import Task, analyze
+from dynamics_ros.fleet.bags import Bag, find_bags
+from dynamics_ros.fleet.command import main
+from dynamics_ros.fleet.engine import analyze_all, workers
+from dynamics_ros.fleet.findings import findings
+from dynamics_ros.fleet.tables import EVENTS, SIGNALS, SUMMARY, read_rows
+
+pytestmark = pytest.mark.ros
+
+PUSH = Push('tool0', 4.0, 4.6, (0.0, 20.0, 0.0))
+WORN, FACTOR = 'shoulder_pitch', 1.3
+DURATION, RATE = 8.0, 125.0
+
+
+@pytest.fixture(scope='module')
+def fleet(tmp_path_factory):
+    """Two robots, one with a worn joint, each with a bag of each format; one bag has a push."""
+    folder = tmp_path_factory.mktemp('fleet')
+    for name, factors in (('sound', {}), ('worn', {1: FACTOR})):
+        robot = FleetRobot.of(factors)
+        for k, kind in enumerate(FORMATS):
+            pushes = (PUSH,) if k == 0 else ()
+            path = bag_path(folder / name, f'day{k}', kind)
+            begin = BEGIN + k * DAY
+            record(robot, Recorded(path, kind, DURATION, RATE, begin, seed=k, pushes=pushes))
+    return folder
+
+
+@pytest.fixture(scope='module')
+def results(fleet, tmp_path_factory):
+    output = tmp_path_factory.mktemp('results')
+    arguments = [str(fleet), '--output', str(output), '--jobs', '1', '--signals']
+    assert main(arguments) == 0
+    return output
+
+
+def rows(output, table, fleet):
+    return read_rows(output, table, find_bags([str(fleet)]))
+
+
+def test_friction_of_all_formats_is_that_of_the_robot(fleet, results):
+    summary = rows(results, SUMMARY, fleet)
+    assert len(summary) == 2 * len(FORMATS)
+    for row in summary:
+        worn = np.array(row['joints']) == WORN
+        factor = np.where(worn & (row['robot'] == 'worn'), FACTOR, 1.0)
+        true = factor * np.array(row['friction_declared'])
+        # Nm; the smallest friction is 0.05 Nm.
+        np.testing.assert_allclose(row['friction'], true, rtol=0.03, atol=0.005)
+        assert row['rate'] == pytest.approx(RATE)
+        assert row['messages'] == DURATION * RATE
+        assert (row['gaps'], row['clock_jumps'], row['late']) == (0, 0, 0)
+        assert row['findings'] == []
+
+
+def test_the_push_is_an_event_with_link_force_and_time(fleet, results):
+    contacts = [row for row in rows(results, EVENTS, fleet) if not row['false_contact']]
+    assert {(row['robot'], row['bag']) for row in contacts} == {
+        ('sound', 'day0'),
+        ('worn', 'day0'),
+    }
+    for row in contacts:
+        assert row['kind'] == 'contact'
+        assert row['link'] == 'tool_link'
+        assert (row['begin'] - BEGIN) * 1e-9 == pytest.approx(PUSH.begin, abs=0.05)
+        assert row['duration'] == pytest.approx(PUSH.end - PUSH.begin, abs=0.15)
+        assert row['force'] == pytest.approx(20.0, abs=2.0)
+
+
+def test_signals_have_a_row_for_each_estimate(fleet, results):
+    summary = rows(results, SUMMARY, fleet)
+    signals = rows(results, SIGNALS, fleet)
+    assert len(signals) == sum(row['estimates'] for row in summary)
+    assert all(len(row['position']) == len(summary[0]['joints']) for row in signals[::100])
+
+
+def test_the_report_needs_nothing_else(results):
+    page = (results / 'report.html').read_text()
+    assert '<svg' in page
+    assert 'shoulder_pitch' in page
+    assert 'src="http' not in page
+
+
+def test_bags_that_cannot_be_analyzed_are_named_and_the_others_come(fleet, tmp_path, capsys):
+    folder = tmp_path / 'robot'
+    whole = fleet / 'sound' / 'day0'
+    (data,) = whole.glob('*.mcap')
+    folder.mkdir()
+    (folder / 'cut.mcap').write_bytes(data.read_bytes()[: data.stat().st_size // 2])
+    (folder / 'good.mcap').write_bytes(data.read_bytes())
+    bag = (fleet / 'sound' / 'day2.bag').read_bytes()
+    (folder / 'short.bag').write_bytes(bag[: len(bag) // 2])
+    (tmp_path / 'foreign.urdf').write_text(
+        '<robot name="foreign"><link name="a"/><link name="b"><inertial><mass value="1"/>'
+        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        '<joint name="knee" type="revolute"><parent link="a"/><child link="b"/>'
+        '<axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="10" velocity="1"/></joint></robot>'
+    )
+    assert main([str(folder), '--output', str(tmp_path / 'out'), '--jobs', '1']) == 1
+    told = capsys.readouterr()
+    assert 'cut.mcap: ' in told.err
+    assert 'short.bag: ' in told.err
+    assert 'good' not in told.err
+    assert '1 of 3 bags' in told.out
+    by_name = {row['bag']: row for row in rows(tmp_path / 'out', SUMMARY, folder)}
+    assert by_name['good']['status'] == 'ok'
+    assert by_name['cut']['status'] == 'failed'
+    assert by_name['cut']['reason']
+    arguments = ['--robot', str(tmp_path / 'foreign.urdf'), '--output', str(tmp_path / 'out2')]
+    assert main([str(folder / 'good.mcap'), *arguments, '--jobs', '1']) == 1
+    assert 'another robot' in capsys.readouterr().err
+
+
+def test_two_robots_of_a_fleet_with_more_friction_are_found_and_no_others():
+    rng = np.random.default_rng(0)
+
+    def row(robot, bag, factor):
+        friction = np.array([0.6, 0.3]) * (1.0 + 0.02 * rng.normal(size=2))
+        friction[1] *= factor
+        return {
+            'status': 'ok',
+            'robot': robot,
+            'model': 'arm',
+            'begin': BEGIN + bag * DAY,
+            'joints': ['a', 'b'],
+            'friction': friction.tolist(),
+        }
+
+    summaries = [row(f'r{k}', bag, 1.3 if k < 2 else 1.0) for k in range(20) for bag in range(10)]
+    found = findings(summaries)
+    assert [(one.robot, one.joint, one.kind) for one in found] == [
+        ('r0', 'b', 'like robots'),
+        ('r1', 'b', 'like robots'),
+    ]
+    rising = [row('r', bag, 1.0 + 0.05 * bag) for bag in range(10)]
+    assert [(one.joint, one.kind) for one in findings(rising)] == [('b', 'before')]
+
+
+def kill_once(task: Task, bag: Bag) -> dict:
+    """An analysis whose worker is killed the first time that it comes to a bag."""
+    mark = task.output / f'killed-{bag.name}'
+    if bag.name == 'day1' and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {'robot': bag.robot, 'bag': bag.name, 'status': 'ok'}
+
+
+def kill_always(task: Task, bag: Bag) -> dict:
+    """An analysis that no worker survives."""
+    if bag.name == 'day1':
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {'robot': bag.robot, 'bag': bag.name, 'status': 'ok'}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(('analyze_one', 'failed'), [(kill_once, []), (kill_always, ['day1'])])
+def test_a_killed_worker_costs_its_bag_one_retry(fleet, tmp_path, analyze_one, failed):
+    bags = [bag for bag in find_bags([str(fleet)]) if bag.robot == 'sound']
+    with workers(2, 'loky', ''):
+        summaries = list(analyze_all(Task(output=tmp_path), bags, analyze_one))
+    assert sorted(row['bag'] for row in summaries) == ['day0', 'day1', 'day2']
+    bad = [row for row in summaries if row['status'] != 'ok']
+    assert [row['bag'] for row in bad] == failed
+    assert all('died twice' in row['reason'] for row in bad)
+
+
+@pytest.mark.slow
+def test_results_do_not_depend_on_order_or_number_of_workers(fleet, results, tmp_path):
+    expected = {(row['robot'], row['bag']): row for row in rows(results, SUMMARY, fleet)}
+    bags = find_bags([str(fleet)])
+    for count in (2, 8):
+        order = np.random.default_rng(count).permutation(len(bags))
+        with workers(count, 'loky', ''):
+            task = Task(output=tmp_path / str(count))
+            found = list(analyze_all(task, [bags[k] for k in order]))
+        assert len(found) == len(bags)
+        for row in found:
+            other = expected[row['robot'], row['bag']]
+            for key, value in row.items():
+                if isinstance(value, float) or (isinstance(value, list) and key != 'joints'):
+                    np.testing.assert_allclose(value, other[key], rtol=1e-12, atol=1e-12)
+                else:
+                    assert value == other[key]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='mounts a small file system')
+def test_a_full_disk_is_told_and_leaves_no_half_files(fleet, tmp_path):
+    small = tmp_path / 'small'
+    small.mkdir()
+    mount = ['mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', str(small)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip('may not mount')
+    try:
+        (bag,) = (
+            one for one in find_bags([str(fleet)]) if (one.robot, one.name) == ('sound', 'day0')
+        )
+        summary = analyze(Task(output=small, signals=True), bag)
+        assert summary['status'] == 'failed'
+        assert 'No space left' in summary['reason']
+        assert not list((small / SIGNALS).rglob('*.parquet*'))
+    finally:
+        subprocess.run(['umount', str(small)], check=True)
