@@ -65,6 +65,20 @@ def test_friction_that_the_model_does_not_know_shows_at_reversals():
     assert (found.reversal > 3.0 * found.constant).all()
 
 
+def test_residuals_that_are_rarely_far_off_have_a_tail():
+    def heavy(v, _):
+        normal = slow_noise(v.shape)
+        return 0.3 * np.sign(normal) * normal**2
+
+    normal, rare = (
+        learn_unexplained(ROBOT, IDEAL, [free_motion(off)]).unexplained.tail
+        for off in (lambda v, _: 0.3 * slow_noise(v.shape), heavy)
+    )
+    assert np.median(normal) < 1.2
+    assert np.median(rare) > 1.3
+    assert (np.concatenate([normal, rare]) <= 3.0).all()
+
+
 def test_a_push_is_left_out_and_told():
     def off(v, _):
         disturbed = 0.1 * slow_noise(v.shape)

@@ -31,8 +31,8 @@ class Unexplained:
         load: (nv) deviation per torque of the joint [1].
         reversal: (nv) deviation where the joint turns round [Nm or N].
         standing: (nv) largest friction that may hold the joint while it stands still [Nm or N].
-        tail: (nv) factor on deviations that are a contact: how much farther the largest residual
-            was off than noise of a normal distribution is in as long a time; 1 or more.
+        tail: (nv) factor on deviations that are a contact: how much farther off residuals are,
+            where they are rare, than noise of a normal distribution; 1 or more.
     """
 
     constant: Vector

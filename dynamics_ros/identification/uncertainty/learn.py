@@ -260,9 +260,21 @@ def _free(z: Array, second: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def _tail(z: Array) -> float:
-    """How much farther the largest of z is off than that of as many normal numbers."""
-    expected = norm.isf(0.5 / len(z))
-    return float(np.clip(np.abs(z).max() / expected, 1.0, MOST_TAIL))
+    """How much farther off z is, where it is rare, than normal numbers are.
+
+    By how far, on average, the largest twentieth exceeds its smallest, carried on to ``RARE``.
+    """
+    edge = np.quantile(np.abs(z), 1.0 - TWENTIETH)
+    excess = float(np.mean(np.abs(z)[np.abs(z) > edge] - edge))
+    usual = norm.isf(0.5 * TWENTIETH)
+    usual_excess = 2.0 * norm.pdf(usual) / TWENTIETH - usual
+    steps = np.log(TWENTIETH / RARE)
+    tail = (edge + steps * excess) / (usual + steps * usual_excess)
+    return float(np.clip(tail, 1.0, MOST_TAIL))
+
+
+TWENTIETH, RARE = 0.05, 1e-7
+"""Shares of residuals: those that a tail is learned from, and those that are to be no contact."""
 
 
 def _standing(r: Array, standing: NDArray[np.bool_], dry: float) -> float:
