@@ -32,6 +32,7 @@ ROS = {
     'dynamics_ros': 'nodes.app.entry:composed',
     'dynamics_ros_viewer': 'nodes.app.entry:dynamics_ros_viewer',
     'estimate_bag': 'recordings.command:main',
+    'impedance_controller_node': 'nodes.app.entry:impedance_controller_node',
     'inspect': 'inspect.command:main',
     'kinematics_node': 'nodes.app.entry:kinematics_node',
     'robot_simulator': 'nodes.app.entry:robot_simulator',

@@ -2,6 +2,7 @@
 
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.parameters.dynamics import DynamicsParameters
+from dynamics_ros.parameters.impedance import ImpedanceParameters
 from dynamics_ros.parameters.kinematics import KinematicsParameters
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.parameters.servo import ServoParameters
@@ -12,4 +13,5 @@ SECTIONS = {
     '/**/dynamics_node': DynamicsParameters,
     '/**/contact_node': ContactParameters,
     '/**/cartesian_servo_node': ServoParameters,
+    '/**/impedance_controller_node': ImpedanceParameters,
 }

@@ -37,6 +37,9 @@ PATIENCE = 40.0
 """Seconds until a wait is given up: far more than anything here takes, on a busy machine too."""
 
 
+COMMANDING = ('cartesian_servo_node', 'impedance_controller_node')
+"""Nodes that command a robot, whatever their parameters are."""
+
 ASK_AGAIN = 3.0
 """Seconds without a response after which a request is sent again."""
 
@@ -159,7 +162,10 @@ def running(
     with tempfile.TemporaryDirectory() as folder:
         arguments = ['--ros-args']
         given = dict(parameters or {})
-        if name == 'cartesian_servo_node' or 'command_joints' in given:
+        if (
+            name in ('cartesian_servo_node', 'impedance_controller_node')
+            or 'command_joints' in given
+        ):
             given.setdefault('autostart', True)
         if given:
             path = Path(folder) / 'parameters.yaml'

@@ -2,6 +2,7 @@
 
 from dynamics_ros.multibody.pose_error import pose_error
 
+from .compliant_arm import ArmSettings, Compliance, CompliantArm, Guiding
 from .hierarchy import HierarchySolution, Level, solve_hierarchy
 from .impedance import (
     ImpedanceController,
@@ -9,13 +10,16 @@ from .impedance import (
     ImpedanceState,
     ImpedanceStep,
     ImpedanceTarget,
+    bounded_task_inertia,
     damping_of_ratio,
     joint_ranges,
+    stiffness_matrix,
 )
 from .joint_space import inverse_dynamics_control, joint_impedance, oscillator_gains
 from .joint_stop import JointCommand, JointStop
 from .kinematic import support_consistent_velocity, tracking_twist, trajectory_velocity
 from .least_squares import constrained_least_squares
+from .setpoint import Setpoint, SetpointLimits
 from .task_space import (
     motion_torques,
     operational_space_torques,
@@ -35,6 +39,10 @@ from .virtual_model import virtual_model_torques
 from .whole_body import WholeBodyMotion, WholeBodyProblem
 
 __all__ = [
+    'ArmSettings',
+    'Compliance',
+    'CompliantArm',
+    'Guiding',
     'HierarchySolution',
     'ImpedanceController',
     'ImpedanceGains',
@@ -44,9 +52,12 @@ __all__ = [
     'JointCommand',
     'JointStop',
     'Level',
+    'Setpoint',
+    'SetpointLimits',
     'Task',
     'WholeBodyMotion',
     'WholeBodyProblem',
+    'bounded_task_inertia',
     'constrained_least_squares',
     'damped_pseudo_inverse',
     'damping_of_ratio',
@@ -63,6 +74,7 @@ __all__ = [
     'solve_hierarchy',
     'solve_prioritized',
     'solve_task',
+    'stiffness_matrix',
     'support_consistent_velocity',
     'tracking_acceleration',
     'tracking_twist',

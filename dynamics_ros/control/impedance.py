@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -80,6 +81,14 @@ class ImpedanceTarget:
         for name in ('twist', 'acceleration', 'wrench'):
             object.__setattr__(self, name, finite_vector(name, getattr(self, name), 6))
 
+    @classmethod
+    def unchecked(cls, pose: Array, posture: Array, twist: Array, wrench: Array) -> ImpedanceTarget:
+        """A target of arrays that are left to the kernel to check, in each of a thousand steps."""
+        target = cls.__new__(cls)
+        target.__dict__.update(pose=pose, posture=posture, twist=twist, wrench=wrench)
+        target.__dict__['acceleration'] = REST
+        return target
+
 
 class ImpedanceGains:
     """How the tool and the joints behave; its arrays are inputs of the kernel.
@@ -137,8 +146,8 @@ class ImpedanceGains:
             InvalidArgumentError: naming the argument.
         """
         n = robot.nv
-        self.stiffness = _stiffness_matrix('stiffness', stiffness)
-        self.damping = _stiffness_matrix('damping', damping)
+        self.stiffness = stiffness_matrix('stiffness', stiffness)
+        self.damping = stiffness_matrix('damping', damping)
         self.axes = _rotation('axes', np.eye(3) if axes is None else axes)
         self.force = np.zeros((len(FORCE_GAINS), 6))
         for name, value in _known('force', force or {}, FORCE_GAINS):
@@ -180,6 +189,21 @@ class ImpedanceGains:
             *(self.force, self.joints, self.settings),
         )
 
+    def towards(self, other: ImpedanceGains, share: float) -> ImpedanceGains:
+        """Gains between these and others, by a share from 0 to 1; axes and settings of the others.
+
+        What has no limit in one of them has none until the share is 1.
+        """
+        mixed = copy.copy(other)
+        for name in ('stiffness', 'damping', 'force', 'joints'):
+            mine, its = getattr(self, name), getattr(other, name)
+            setattr(mixed, name, mine + share * (its - mine))
+        mixed.arrays = (
+            *(mixed.stiffness, mixed.damping, mixed.axes),
+            *(mixed.force, mixed.joints, mixed.settings),
+        )
+        return mixed
+
 
 class ImpedanceStep(NamedTuple):
     """What a step answers.
@@ -219,6 +243,8 @@ class ImpedanceController:
         self.robot = robot
         self.frame = frame
         self.kernel = robot.kernel('impedance_step', frame)
+        nothing = np.full((4, 4), NOT_A_NUMBER)
+        self._no_target = ImpedanceTarget.unchecked(nothing, np.zeros(robot.nq), REST, REST)
 
     def target_at(self, q: ArrayLike) -> ImpedanceTarget:
         """To stay at a configuration (nq)."""
@@ -272,9 +298,40 @@ class ImpedanceController:
             told = [np.where(np.isfinite(x), x, NOT_A_NUMBER) for x in told]
             return ImpedanceStep(*self.kernel.call(*told))
 
+    def brake(self, state: ImpedanceState, gains: ImpedanceGains, memory: Array) -> ImpedanceStep:
+        """Torques that carry the weight and let all motion decay with 10 1/s.
+
+        Those of a step without a valid target: the flag ``input`` is set.
+
+        Args:
+            state, gains, memory: as for `step`.
+        """
+        return self.step(state, self._no_target, gains, memory)
+
     def energy(self, memory: Array) -> float:
         """What is in the tank [J]."""
         return float(memory[-7])
+
+
+def bounded_task_inertia(
+    robot: RigidBodySystem, q: ArrayLike, frame: str, largest: float, length: float = 0.2
+) -> Array:
+    """Inertia (6, 6) of a frame in root axes, at most about ``largest`` in each direction.
+
+    Unlike ``Robot.operational_space`` it is regular wherever the robot is.
+
+    Args:
+        robot: whose.
+        q: (nq) configuration.
+        frame: its frame.
+        largest: [kg]; of turns, at the length.
+        length: at which arcs of a turn count as displacements [m].
+    """
+    J = robot.jacobian(q, frame)
+    least = np.repeat([1.0 / largest, 1.0 / (largest * length**2)], 3)
+    mobility = J @ np.linalg.solve(robot.mass_matrix(q), J.T) + np.diag(least)
+    inertia = np.linalg.inv(mobility)
+    return np.asarray(0.5 * (inertia + inertia.T))
 
 
 def damping_of_ratio(inertia: ArrayLike, stiffness: ArrayLike, ratio: float = 1.0) -> Array:
@@ -291,7 +348,7 @@ def damping_of_ratio(inertia: ArrayLike, stiffness: ArrayLike, ratio: float = 1.
         InvalidArgumentError: no symmetric matrices, a negative ratio, or a Lambda that is singular.
     """
     check_not_negative('ratio', ratio)
-    K, Lambda = _stiffness_matrix('stiffness', stiffness), _stiffness_matrix('inertia', inertia)
+    K, Lambda = stiffness_matrix('stiffness', stiffness), stiffness_matrix('inertia', inertia)
     try:
         L = np.linalg.cholesky(Lambda)
     except np.linalg.LinAlgError:
@@ -319,7 +376,12 @@ def joint_ranges(robot: RigidBodySystem) -> tuple[Array, Array]:
     return lower, upper
 
 
-def _stiffness_matrix(argument: str, value: ArrayLike) -> Array:
+def stiffness_matrix(argument: str, value: ArrayLike) -> Array:
+    """(6, 6) of a stiffness or damping, or of its diagonal (6).
+
+    Raises:
+        InvalidArgumentError: not symmetric, or with a negative eigenvalue.
+    """
     array = np.asarray(value, dtype=np.float64)
     matrix = np.diag(finite_vector(argument, array, 6)) if array.ndim < 2 else array
     matrix = finite_matrix(argument, matrix, 6)

@@ -142,8 +142,9 @@ RVIZ = (
 AUTOSTART = Argument(
     'autostart',
     '',
-    'Configure and activate what commands the robot: cartesian_servo_node, and gravity_commands of '
-    'dynamics_node. false: a lifecycle manager does. Empty: params_file, or true.',
+    'Configure and activate what commands the robot: cartesian_servo_node, '
+    'impedance_controller_node, and gravity_commands of dynamics_node. false: a lifecycle manager '
+    'does. Empty: params_file, or true.',
     ('', *SWITCH),
 )
 
@@ -170,6 +171,33 @@ SERVO = (
         'command_topic',
         '',
         "Topic of the controller, as '/joint_trajectory_controller/joint_trajectory'. "
+        'Empty: the topic of the node.',
+    ),
+    AUTOSTART,
+)
+
+IMPEDANCE = (
+    Argument(
+        'controlled_frame',
+        '',
+        'Frame that is on springs. Empty: params_file, or the end of the longest chain.',
+    ),
+    Argument(
+        'mode',
+        '',
+        'impedance, to follow targets; guiding, to give way to a hand. Empty: params_file, or '
+        'impedance.',
+        ('', 'impedance', 'guiding'),
+    ),
+    Argument(
+        'command_joints',
+        '',
+        "Joints of the effort controller in its order, as 'shoulder,elbow'. Empty: params_file.",
+    ),
+    Argument(
+        'command_topic',
+        '',
+        "Topic of the controller, as '/forward_effort_controller/commands'. "
         'Empty: the topic of the node.',
     ),
     AUTOSTART,

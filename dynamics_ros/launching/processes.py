@@ -25,7 +25,8 @@ PACKAGE = 'dynamics_ros'
 COMPOSED = 'dynamics_ros'
 NODES = ('kinematics_node', 'dynamics_node', 'contact_node')
 SERVO = 'cartesian_servo_node'
-COMMANDING = (SERVO, 'dynamics_node')
+IMPEDANCE = 'impedance_controller_node'
+COMMANDING = (SERVO, IMPEDANCE, 'dynamics_node')
 """Those that are, or can be, managed nodes."""
 
 HOST = 'dynamics_node'
@@ -97,6 +98,14 @@ def servo(settings: Settings) -> Iterator[Process]:
     for process in node(settings, SERVO):
         topic = settings['command_topic']
         led = [(name, topic) for name in ('~/joint_trajectory', '~/joint_commands') if topic]
+        yield replace(process, remappings=[*process.remappings, *led])
+
+
+def impedance(settings: Settings) -> Iterator[Process]:
+    """The node that has a tool on springs, connected to an effort controller."""
+    for process in node(settings, IMPEDANCE):
+        topic = settings['command_topic']
+        led = [('~/joint_commands', topic)] if topic else []
         yield replace(process, remappings=[*process.remappings, *led])
 
 
@@ -229,6 +238,10 @@ def _own_parameters(settings: Settings, node: str) -> dict[str, Any]:
         frame = {'frame': settings['servo_frame']} if settings['servo_frame'] else {}
         joints = {'command_joints': settings.command_joints} if settings.command_joints else {}
         return frame | joints | settings.given('command_type', 'autostart')
+    if node == IMPEDANCE:
+        frame = {'frame': settings['controlled_frame']} if settings['controlled_frame'] else {}
+        joints = {'command_joints': settings.command_joints} if settings.command_joints else {}
+        return frame | joints | settings.given('mode', 'autostart')
     return settings.given('autostart')
 
 

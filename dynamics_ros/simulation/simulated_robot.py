@@ -214,6 +214,22 @@ class SimulatedRobot:
         self._command, self._command_end = torque, self._time + steps * TIME_STEP_NS
         self._controlled = np.where(mask & replace, 0.0, 1.0)
 
+    def follow_efforts(self, efforts: Array | None) -> None:
+        """Exert motor torques (n) in place of the controllers, as they are until others come.
+
+        Args:
+            efforts: [Nm, N if prismatic]; None: the controllers hold the joints where they are.
+
+        Raises:
+            InvalidArgumentError: not a finite torque for each joint.
+        """
+        if efforts is None:
+            self._stop_commands()
+            self._commanded().reach(self._q, self._time * 1e-9, TIME_STEP_NS * 1e-9)
+            return
+        self._command = _finite('efforts', efforts, self.robot.nv)
+        self._command_end, self._controlled = -1, np.zeros(self.robot.nv)
+
     def follow_velocities(self, v: Array, duration: float) -> None:
         """Have the controllers follow velocities (n) in place of the motion, then stand.
 

@@ -35,6 +35,7 @@ from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.parameters.dynamics import DynamicsParameters
+from dynamics_ros.parameters.impedance import ImpedanceParameters
 from dynamics_ros.parameters.kinematics import KinematicsParameters
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.parameters.servo import ServoParameters
@@ -53,6 +54,7 @@ PARAMETERS = {
     'dynamics_node': (DynamicsParameters, RobotParameters),
     'contact_node': (ContactParameters, RobotParameters),
     'cartesian_servo_node': (ServoParameters, RobotParameters),
+    'impedance_controller_node': (ImpedanceParameters, RobotParameters),
     'robot_simulator': (SimulatorParameters,),
 }
 MESSAGES = {
@@ -242,10 +244,25 @@ def test_every_executable_is_one_of_the_package():
         for entry in entry_points(group='console_scripts')
         if entry.value.startswith('dynamics_ros.nodes.')
     }
-    steps = [*demo(composed='false'), *demo(), *processes.servo(Settings({}))]
+    alone = [*processes.servo(Settings({})), *processes.impedance(Settings({}))]
+    steps = [*demo(composed='false'), *demo(), *alone]
     started = {step.executable for step in steps if is_ours(step)}
     # A page to look on, which a person starts.
     assert started == ours - {'dynamics_ros_viewer'}
+
+
+def test_the_tool_on_springs_is_connected_to_an_effort_controller():
+    controller = '/forward_effort_controller/commands'
+    given = {'controlled_frame': 'tool0', 'command_joints': 'a, b', 'command_topic': controller}
+    (process,) = processes.impedance(Settings(given | {'mode': 'guiding'}))
+    assert process.parameters['impedance_controller_node'] == {
+        'frame': 'tool0',
+        'command_joints': ['a', 'b'],
+        'mode': 'guiding',
+    }
+    assert ('~/joint_commands', controller) in process.remappings
+    (process,) = processes.impedance(Settings({}))
+    assert process.remappings == []
 
 
 def test_the_servo_is_connected_to_a_controller():
@@ -587,6 +604,7 @@ STARTED = {
     'dynamics_node.launch.py': ['dynamics_node'],
     'contact_node.launch.py': ['contact_node'],
     'cartesian_servo_node.launch.py': ['cartesian_servo_node'],
+    'impedance_controller_node.launch.py': ['impedance_controller_node'],
 }
 
 

@@ -33,6 +33,7 @@ EXECUTABLES = [
     'dynamics_ros_viewer',
     'estimate_bag',
     'export_kernels',
+    'impedance_controller_node',
     'inspect',
     'kinematics_node',
     'robot_simulator',

@@ -150,7 +150,7 @@ INTERFACES = {
         'test_nodes_doubtful_input.py::test_meshes_that_are_not_there',
         'test_nodes_doubtful_input.py::test_a_normal_start_warns_of_nothing',
     ),
-    'but for what it says below': NO_PROMISE,
+    'but for what they say below': NO_PROMISE,
     'of several publishers that take turns': (
         'test_nodes_late_stamps.py::test_two_drivers_are_felt_like_one',
         'test_nodes_late_stamps.py::'
@@ -301,6 +301,42 @@ INTERFACES = {
         'test_nodes_servo.py::test_arrays_lead_the_arm_as_well',
     ),
     'To have it drive a ros2_control arm': NO_PROMISE,
+    'It has a frame of an arm behave as on springs': (
+        'test_nodes_impedance.py::test_a_push_moves_the_tool_which_comes_back',
+        'test_nodes_impedance.py::test_without_joints_of_the_controller_it_is_no_configuration',
+    ),
+    'What limits the motion follows: near a singularity': (
+        'test_nodes_impedance_status.py::test_what_limits_it_is_told_until_the_next_message',
+    ),
+    'Taken over at rest, the arm stays as it is': (
+        'test_nodes_impedance.py::test_an_arm_at_rest_stays_when_it_is_taken_over',
+        'test_control_compliant_arm.py::test_it_goes_where_it_is_told_within_speed_and_torque_rate',
+        'test_control_compliant_arm.py::test_other_gains_make_no_step_of_torque',
+        'test_control_compliant_arm.py::'
+        'test_what_is_in_the_way_feels_no_more_than_the_lead_of_the_springs',
+    ),
+    'A target that is older than `command_timeout` by its arrival': (
+        'test_nodes_impedance.py::'
+        'test_the_tool_goes_to_a_pose_and_is_held_when_that_is_told_no_more',
+        'test_nodes_impedance.py::test_nonsense_has_the_tool_held_with_the_reason',
+    ),
+    'It brakes, and holds then, when a position jumps': (
+        'test_nodes_impedance_endings.py::test_each_fault_ends_in_its_state_with_bounded_torques',
+        'test_nodes_impedance_endings.py::test_an_error_in_a_step_is_an_end_and_told_once',
+        'test_nodes_impedance.py::test_a_pause_has_it_follow_nothing',
+    ),
+    'With more than two joint states missing it brakes': (
+        'test_nodes_impedance_endings.py::test_each_fault_ends_in_its_state_with_bounded_torques',
+        'test_control_compliant_arm.py::test_braking_ends_a_motion_with_and_without_samples',
+    ),
+    'Deactivated, and on SIGINT, SIGTERM or SIGHUP': (
+        'test_nodes_impedance_endings.py::'
+        'test_deactivation_in_motion_brakes_and_leaves_what_carries_the_arm',
+        'test_nodes_impedance_endings.py::'
+        'test_a_signal_ends_the_process_after_the_arm_has_been_braked',
+        'test_nodes_impedance_endings.py::test_zeros_are_the_last_command_where_they_are_asked_for',
+    ),
+    'Connected to a ros2_control arm': NO_PROMISE,
     'A robot that is not there: it moves slowly': (
         'test_robot_simulator.py::test_a_push_is_felt_in_the_joints_and_told_at_its_very_stamps',
         'test_robot_simulator.py::test_without_motion_the_robot_stands_still',

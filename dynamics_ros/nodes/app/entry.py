@@ -57,6 +57,11 @@ def dynamics_node() -> NoReturn:
     _run('nodes.executables.alone', 'dynamics_node')
 
 
+def impedance_controller_node() -> NoReturn:
+    """Run the node."""
+    _run('nodes.executables.alone', 'impedance_controller_node')
+
+
 def composed() -> NoReturn:
     """Run the three nodes in one process."""
     _run('nodes.executables.composed')

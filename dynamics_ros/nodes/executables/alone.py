@@ -71,6 +71,14 @@ def contact_node() -> NoReturn:
     _run(NAME, Contact, subscribe_payload=True)
 
 
+def impedance_controller_node() -> NoReturn:
+    """Run the node."""
+    from dynamics_ros.nodes.app.managed import ManagedNode
+    from dynamics_ros.nodes.impedance.impedance_controller_node import NAME, Impedance
+
+    _run(NAME, Impedance, subscribe_payload=True, node=ManagedNode)
+
+
 def cartesian_servo_node() -> NoReturn:
     """Run the node."""
     from dynamics_ros.nodes.app.managed import ManagedNode

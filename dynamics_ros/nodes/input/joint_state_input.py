@@ -134,6 +134,12 @@ class JointStateInput:
         self._pass_on(newest, True)
         return now
 
+    def take_waiting(self) -> None:
+        """Pass on what waits, the newest to be answered: for who cannot return to the executor."""
+        waiting = self._waiting()
+        for number, one in enumerate(waiting, 1):
+            self._pass_on(one, number == len(waiting))
+
     def lost(self) -> int:
         """How many messages were sent and have not come out of the middleware, as far as it tells.
 

@@ -24,6 +24,7 @@ from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.nodes.output.plan import stale_in_words
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
+from dynamics_ros.nodes.robot.commands import Frames, PoseTarget, Targets, TwistTarget
 from dynamics_ros.nodes.robot.component import Component, known_frames
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.transforms import Transforms
@@ -33,7 +34,6 @@ from dynamics_ros.wire.conversions import Array
 
 from .commands import Commands, check_order_is_known, commanded_joints
 from .status import PAUSED, READY, STOPPING, ServoStatus, following
-from .targets import Frames, PoseTarget, Target, Targets, TwistTarget
 
 NAME = 'cartesian_servo_node'
 
@@ -71,7 +71,7 @@ class Servo(Component):
         self._tick_time = 0.0
         self._paused = False
         self._last: ServoStep | None = None
-        self._targets = Targets(
+        self._targets: Targets[PoseTarget | TwistTarget] = Targets(
             Frames(context, Transforms(node), lambda: self.parameters.values.transform_timeout)
         )
         self._status = ServoStatus(node)
@@ -198,7 +198,7 @@ class Servo(Component):
     def _period(self) -> float:
         return 1.0 / self.parameters.values.rate
 
-    def _take(self, kind: type[Target], data: bytes) -> None:
+    def _take(self, kind: type[PoseTarget | TwistTarget], data: bytes) -> None:
         if self._state is None or self._paused or not self._managed.active:
             return
         self._targets.take(kind, data, self._state.q)
@@ -249,7 +249,10 @@ class Servo(Component):
             return ''
         q = self._take_up(commands, prepared, state)
         try:
-            step = target.step(prepared.servo, q, dt)
+            if isinstance(target, PoseTarget):
+                step = prepared.servo.follow_pose(q, target.pose, dt)
+            else:
+                step = prepared.servo.follow_twist(q, target.twist(q), dt)
         except DynamicsRosError as error:  # tf no longer knows its frame
             self._targets.drop(f'{target.name} ended: {error}')
             return ''
@@ -310,7 +313,7 @@ class Servo(Component):
     def _tell(self, text: str) -> None:
         moves = self._commands is not None and self._commands.last is not None
         robot = self._prepared.robot.name if self._prepared else ''
-        self._status.tell(text, robot, self._managed.lifecycle, self._last if moves else None)
+        self._status.tell_step(text, robot, self._managed.lifecycle, self._last if moves else None)
 
 
 def _selected(

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
-from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 
 from dynamics_ros.inverse_kinematics.differential import ServoStep
 from dynamics_ros.nodes.app.managed import FINALIZED, INACTIVE, UNCONFIGURED
-from dynamics_ros.nodes.output.outputs import Output
-from dynamics_ros.wire.conversions import diagnostic_status
-
-PERIOD = 0.1
-"""Seconds between two messages; a change is told at once."""
+from dynamics_ros.nodes.output.status import Status
 
 STOPPING, PAUSED, READY = 'stopping', 'paused', 'waiting for a command'
 
@@ -21,22 +14,14 @@ FINE = (STOPPING, READY, PAUSED, UNCONFIGURED, INACTIVE, FINALIZED)
 """What it may say beside that it follows something, without being in trouble."""
 
 
-class ServoStatus:
-    """The topic ~/status.
-
-    Attributes:
-        output: the topic.
-        said: its last text.
-    """
+class ServoStatus(Status):
+    """The topic ~/status of a servo."""
 
     def __init__(self, node: Node) -> None:
-        self.output = Output(node, DiagnosticStatus, '~/status')
-        self.said = ''
-        self._name = f'{node.get_name()}: servo'
-        self._time = 0.0
+        super().__init__(node, 'servo')
 
-    def tell(self, text: str, robot: str, lifecycle: str, step: ServoStep | None) -> None:
-        """Say what it is doing, if that is new or has not been said for ``PERIOD``.
+    def tell_step(self, text: str, robot: str, lifecycle: str, step: ServoStep | None) -> None:
+        """Say what it is doing, if that is due.
 
         Args:
             text: in words.
@@ -44,15 +29,12 @@ class ServoStatus:
             lifecycle: state of the managed node.
             step: of the motion that goes on; None where none does.
         """
-        now = time.monotonic()
-        if text == self.said and now - self._time < PERIOD:
+        if not self.is_due(text):
             return
-        self.said, self._time = text, now
         # What slows it down comes after a semicolon.
         fine = text in FINE or (text.startswith('following') and '; ' not in text)
         values = {'lifecycle': lifecycle} | ({} if step is None else _values(step))
-        level = DiagnosticStatus.OK if fine else DiagnosticStatus.WARN
-        self.output.publish(diagnostic_status(level, self._name, text, robot, values))
+        self.tell(text, fine, robot, values)
 
 
 def following(target: str, step: ServoStep) -> str:

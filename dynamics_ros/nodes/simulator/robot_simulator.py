@@ -117,6 +117,7 @@ class RobotSimulator(GuardedNode):
             JointState, '~/effort_commands', self._on_effort_command, qos_profile_sensor_data
         )
         for kind, name, handler in (
+            (Float64MultiArray, 'forward_effort_commands', self._on_efforts),
             (Float64MultiArray, 'velocity_commands', self._on_velocities),
             (Float64MultiArray, 'position_commands', self._on_positions),
             (JointTrajectory, 'joint_trajectory', self._on_trajectory),
@@ -224,6 +225,9 @@ class RobotSimulator(GuardedNode):
             handler(message)
         except InvalidArgumentError as error:
             self.get_logger().warning(f'command refused: {error}', throttle_duration_sec=5.0)
+
+    def _on_efforts(self, message: Float64MultiArray) -> None:
+        self._simulated.follow_efforts(float_array(message.data) if message.data else None)
 
     def _on_velocities(self, message: Float64MultiArray) -> None:
         duration = self.parameters.values.command_timeout

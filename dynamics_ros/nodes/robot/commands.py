@@ -1,22 +1,22 @@
-"""What a servo is told to do: twists and poses in frames of the model, or of tf."""
+"""Commands from outside: their messages, their numbers, and the frames that they are given in."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from rclpy.serialization import deserialize_message
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, UnknownFrameError
-from dynamics_ros.inverse_kinematics.differential import CartesianServo, ServoStep
 from dynamics_ros.nodes.reporting.results import TransformError
-from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.robot.transforms import Transforms
 from dynamics_ros.wire.conversions import Array, pose_matrix, twist_array
+
+from .context import RobotContext
+from .transforms import Transforms
 
 LARGEST = 1e6
 """m/s, rad/s or m in a command: no robot means more, and arithmetic overflows somewhere above."""
@@ -62,52 +62,7 @@ class Frames:
             raise TransformError(f'{unknown}; {error}') from None
 
 
-class TwistTarget:
-    """A velocity, in axes that may turn with the robot."""
-
-    name, message = 'twist_command', TwistStamped
-
-    def __init__(self, message: Any, frames: Frames, q: Array) -> None:
-        """Check a message.
-
-        Raises:
-            DynamicsRosError: it says nothing that could be done.
-        """
-        self._twist = twist_array(message.twist, 'twist_command.twist')
-        _check_size('twist_command.twist', self._twist)
-        self._frame_id, self._frames = message.header.frame_id, frames
-        self.received = time.monotonic()
-        frames.pose(self._frame_id, q)
-
-    def step(self, servo: CartesianServo, q: Array, dt: float) -> ServoStep:
-        """The next velocity."""
-        R = self._frames.pose(self._frame_id, q)[:3, :3]
-        twist = np.concatenate([R @ self._twist[:3], R @ self._twist[3:]])
-        return servo.follow_twist(q, twist, dt)
-
-
-class PoseTarget:
-    """A pose; one that is given in a frame of the robot stays where that was when it came."""
-
-    name, message = 'pose_command', PoseStamped
-
-    def __init__(self, message: Any, frames: Frames, q: Array) -> None:
-        """Check a message.
-
-        Raises:
-            DynamicsRosError: it says nothing that could be done.
-        """
-        pose = pose_matrix(message.pose, 'pose_command.pose')
-        _check_size('pose_command.pose.position', pose[:3, 3])
-        self._target = np.ascontiguousarray(frames.pose(message.header.frame_id, q) @ pose)
-        self.received = time.monotonic()
-
-    def step(self, servo: CartesianServo, q: Array, dt: float) -> ServoStep:
-        """The next velocity."""
-        return servo.follow_pose(q, self._target, dt)
-
-
-def _check_size(argument: str, numbers: Array) -> None:
+def check_size(argument: str, numbers: Array) -> None:
     """Refuse numbers that nobody can mean.
 
     Raises:
@@ -118,10 +73,7 @@ def _check_size(argument: str, numbers: Array) -> None:
         raise InvalidArgumentError(argument, f'has {largest:g}', f'numbers up to {LARGEST:g}')
 
 
-Target = TwistTarget | PoseTarget
-
-
-def _message(kind: Any, data: bytes) -> Any:
+def read_command(kind: Any, data: bytes) -> Any:
     """The message of some bytes.
 
     Raises:
@@ -135,7 +87,86 @@ def _message(kind: Any, data: bytes) -> Any:
         raise InvalidArgumentError('message', 'malformed bytes', kind.__name__) from error
 
 
-class Targets:
+class TwistTarget:
+    """A velocity, in axes that may turn with the robot.
+
+    Attributes:
+        received: by the steady clock [s].
+    """
+
+    name: ClassVar[str] = 'twist_command'
+    message: ClassVar[Any] = TwistStamped
+
+    def __init__(self, message: Any, frames: Frames, q: Array) -> None:
+        """Check a message.
+
+        Raises:
+            DynamicsRosError: it says nothing that could be done.
+        """
+        self._twist = twist_array(message.twist, 'twist_command.twist')
+        check_size('twist_command.twist', self._twist)
+        self._frame_id, self._frames = message.header.frame_id, frames
+        self.received = time.monotonic()
+        frames.pose(self._frame_id, q)
+
+    def twist(self, q: Array) -> Array:
+        """(6) in root axes, as the frame lies at q (nq).
+
+        Raises:
+            TransformError: tf no longer knows the frame.
+        """
+        R = self._frames.pose(self._frame_id, q)[:3, :3]
+        return np.concatenate([R @ self._twist[:3], R @ self._twist[3:]])
+
+
+class PoseTarget:
+    """A pose; one that is given in a frame of the robot stays where that was when it came.
+
+    Attributes:
+        pose: (4, 4) in the root frame.
+        received: by the steady clock [s].
+    """
+
+    name: ClassVar[str] = 'pose_command'
+    message: ClassVar[Any] = PoseStamped
+
+    def __init__(self, message: Any, frames: Frames, q: Array) -> None:
+        """Check a message.
+
+        Raises:
+            DynamicsRosError: it says nothing that could be done.
+        """
+        pose = pose_matrix(message.pose, 'pose_command.pose')
+        check_size('pose_command.pose.position', pose[:3, 3])
+        self.pose = np.ascontiguousarray(frames.pose(message.header.frame_id, q) @ pose)
+        self.received = time.monotonic()
+
+
+class Target(Protocol):
+    """A target of any kind.
+
+    Attributes:
+        name: of the topic and in words.
+        message: its type.
+        received: by the steady clock [s].
+    """
+
+    name: ClassVar[str]
+    message: ClassVar[Any]
+    received: float
+
+    def __init__(self, message: Any, frames: Frames, q: Array) -> None:
+        """Check a message.
+
+        Raises:
+            DynamicsRosError: it says nothing that could be done.
+        """
+
+
+Kind = TypeVar('Kind', bound=Target)
+
+
+class Targets(Generic[Kind]):
     """The target in force: the newest that made sense.
 
     Attributes:
@@ -144,10 +175,10 @@ class Targets:
 
     def __init__(self, frames: Frames) -> None:
         self._frames = frames
-        self._target: Target | None = None
+        self._target: Kind | None = None
         self.problem = ''
 
-    def take(self, kind: type[TwistTarget] | type[PoseTarget], data: bytes, q: Array) -> None:
+    def take(self, kind: type[Kind], data: bytes, q: Array) -> None:
         """Follow a command from now on, or nothing if it makes no sense.
 
         Args:
@@ -156,7 +187,7 @@ class Targets:
             q: (nq) where the robot is.
         """
         try:
-            self._target = kind(_message(kind.message, data), self._frames, q)
+            self._target = kind(read_command(kind.message, data), self._frames, q)
             self.problem = ''
         except DynamicsRosError as error:
             self.drop(f'{kind.name} refused: {error}')
@@ -165,7 +196,7 @@ class Targets:
         """Follow nothing until the next command."""
         self._target, self.problem = None, problem
 
-    def fresh(self, timeout: float) -> Target | None:
+    def fresh(self, timeout: float) -> Kind | None:
         """The target, unless it is older than a time [s]."""
         if self._target is not None and self.age() > timeout:
             self._target = None

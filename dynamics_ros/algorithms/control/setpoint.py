@@ -1,0 +1,84 @@
+"""One step of a pose that moves smoothly to where it is wanted, and stays near the tool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dynamics_ros.spatial import Matrix3, Scalar, Vector3, exp_matrix, log_matrix, transform_of_rows
+from dynamics_ros.spatial.scalar import sqrt, where_less
+
+from .validity import at_most
+
+Values = Sequence[Scalar]
+
+APPROACH = 10.0
+"""1/s at which what is left of the way decays at its end."""
+
+TINY = 1e-18
+"""Square of a length that is none [m^2, rad^2]."""
+
+
+def setpoint_step(
+    pose: Sequence[Values],
+    twist: Values,
+    goal: Sequence[Values],
+    wanted: Values,
+    follows_goal: Scalar,
+    tool: Sequence[Values],
+    limits: Sequence[Values],
+    dt: Scalar,
+) -> tuple[list[list[Scalar]], list[Scalar], Scalar]:
+    """Go on for one step.
+
+    Args:
+        pose, goal, tool: (4, 4) in the root frame: the setpoint, where it shall go, the tool.
+        twist: (6) of the setpoint in root axes.
+        wanted: (6) that it shall have where it does not follow the goal.
+        follows_goal: 1 or 0.
+        limits: (3, 2) rows speed, acceleration and lead, the largest distance from the tool;
+            linear and angular.
+        dt: [s].
+
+    Returns:
+        Pose, twist, and 1.0 where the setpoint would have been too far from the tool, else 0.0.
+    """
+    X_0S, X_0G, X_0T = (transform_of_rows(rows) for rows in (pose, goal, tool))
+    error = [
+        X_0G.translation - X_0S.translation,
+        log_matrix(X_0G.rotation @ X_0S.rotation.T),
+    ]
+    speeds, accelerations, leads = limits
+    moved: list[Vector3] = []
+    for i in range(2):
+        distance = _length(error[i])
+        fastest = at_most(sqrt(accelerations[i] * distance), APPROACH * distance)
+        towards = error[i] * (fastest / distance)
+        told = Vector3.of(wanted[3 * i : 3 * i + 3])
+        aim = [where_less(0.5, follows_goal, x, y) for x, y in zip(towards, told, strict=True)]
+        before = Vector3.of(twist[3 * i : 3 * i + 3])
+        change = _within(_within(Vector3.of(aim), speeds[i]) - before, accelerations[i] * dt)
+        moved.append(before + change)
+    p = X_0S.translation + moved[0] * dt
+    R = exp_matrix(moved[1] * dt) @ X_0S.rotation
+    # The lead over the tool.
+    ahead = [p - X_0T.translation, log_matrix(R @ X_0T.rotation.T)]
+    near = [_within(x, lead) for x, lead in zip(ahead, leads, strict=True)]
+    far: Scalar = 0.0
+    for x, lead in zip(ahead, leads, strict=True):
+        far = far + where_less(lead, _length(x), 1.0, 0.0)
+    p = X_0T.translation + near[0]
+    R = Matrix3(
+        [where_less(0.5, far, x, y) for x, y in zip(*rows, strict=True)]
+        for rows in zip(exp_matrix(near[1]) @ X_0T.rotation, R, strict=True)
+    )
+    rows = [[*row, x] for row, x in zip(R, p, strict=True)]
+    return [*rows, [0.0, 0.0, 0.0, 1.0]], [*moved[0], *moved[1]], where_less(0.5, far, 1.0, 0.0)
+
+
+def _length(x: Vector3) -> Scalar:
+    return sqrt(x.dot(x) + TINY)
+
+
+def _within(x: Vector3, length: Scalar) -> Vector3:
+    """A vector of at most this length."""
+    return x * at_most(length / _length(x), 1.0)

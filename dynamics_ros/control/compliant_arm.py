@@ -1,0 +1,324 @@
+"""An arm under impedance control, sample after sample: setpoint, gradual gains, guiding, stop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynamics_ros.algorithms.control.impedance import BRAKING, MAX_INTERVAL
+from dynamics_ros.multibody.linear_systems import Array
+
+from .impedance import (
+    REST,
+    ImpedanceController,
+    ImpedanceGains,
+    ImpedanceState,
+    ImpedanceStep,
+    ImpedanceTarget,
+    bounded_task_inertia,
+    damping_of_ratio,
+)
+from .setpoint import Setpoint, SetpointLimits
+
+REFRESH = 0.1
+"""Seconds between two looks at the inertia that the damping follows."""
+
+MOVED = 0.02
+"""rad or m that a joint has to move for that inertia to be another one."""
+
+JUMP = 0.01
+"""rad or m that positions may be off beside what the velocity limits allow."""
+
+FASTEST = 10.0
+"""rad/s or m/s in place of a velocity limit that the description does not have."""
+
+AT_REST = 0.02
+"""rad/s or m/s below which a joint is at rest."""
+
+
+@dataclass(frozen=True, eq=False)
+class Compliance:
+    """Springs and dampers of the tool.
+
+    Attributes:
+        stiffness: (6, 6) in the axes [N/m, Nm/rad].
+        damping_ratio: 1 is critical.
+        least_damping: (6) beside what follows from that ratio [Ns/m, Nms/rad].
+        axes: (3, 3) in which they are given.
+        axes_of_tool: whether the axes turn with the tool; else they rest in the root frame.
+    """
+
+    stiffness: Array
+    damping_ratio: float = 0.9
+    least_damping: Array = field(default_factory=lambda: np.zeros(6))
+    axes: Array = field(default_factory=lambda: np.eye(3))
+    axes_of_tool: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Guiding:
+    """What a hand that leads the tool feels.
+
+    Attributes:
+        locked: (6) along and around x y z of the root frame.
+        lower, upper: (3) walls that the tool's origin stays between [m].
+        stiffness: (6) of locked directions and walls [N/m, Nm/rad].
+        damping: (6) of free directions [Ns/m, Nms/rad].
+    """
+
+    locked: NDArray[np.bool_]
+    lower: Array
+    upper: Array
+    stiffness: Array
+    damping: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ArmSettings:
+    """How an arm behaves.
+
+    Attributes:
+        compliance: of the tool.
+        guiding: when a hand leads it.
+        setpoint: how targets are smoothed.
+        joints: as for ``ImpedanceGains``.
+        largest_inertia: likewise [kg].
+        energy_capacity: likewise [J].
+        blending_time: in which other gains are taken over [s].
+    """
+
+    compliance: Compliance
+    guiding: Guiding
+    setpoint: SetpointLimits = field(default_factory=SetpointLimits)
+    joints: Mapping[str, ArrayLike] = field(default_factory=dict)
+    largest_inertia: float = 100.0
+    energy_capacity: float = math.inf
+    blending_time: float = 0.3
+
+
+class CompliantArm:
+    """Runs an ``ImpedanceController`` through the life of an arm.
+
+    Attributes:
+        controller: the law.
+        settings: assign others at any time; gains follow gradually.
+        setpoint: where the springs pull to.
+        posture: (nq) for the freedom that the tool leaves.
+        q, v: the last sample, or what is reckoned since.
+        tau: (nv) last torques; gravity: (nv) the part that carries the weight.
+        acting: names of the flags of the last step.
+    """
+
+    def __init__(self, controller: ImpedanceController, settings: ArmSettings) -> None:
+        self.controller = controller
+        self.settings = settings
+        self.acting: tuple[str, ...] = ()
+        self._wanted: ImpedanceGains
+        self._refreshed_at: Array
+        self._memory: Array | None = None
+
+    @property
+    def started(self) -> bool:
+        """Whether torques have been given out since `forget`."""
+        return self._memory is not None
+
+    @property
+    def energy(self) -> float:
+        """In the tank [J]."""
+        return math.inf if self._memory is None else self.controller.energy(self._memory)
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no joint moves, as far as is known."""
+        return bool(np.abs(self.v).max(initial=0.0) < AT_REST)
+
+    @property
+    def pose(self) -> Array:
+        """(4, 4) of the tool."""
+        return np.asarray(self.controller.robot.forward_kinematics(self.q, self.controller.frame))
+
+    def start(self, q: Array, v: Array, tau: Array | None = None) -> None:
+        """Begin where the arm is.
+
+        Args:
+            q, v: (nq), (nv).
+            tau: (nv) torques that act now; None is gravity's.
+        """
+        self._memory = self.controller.start(q, tau, self.settings.energy_capacity)
+        self.q, self.v = q, v
+        self.tau = self.gravity = self.controller.robot.gravity(q)
+        if tau is not None:
+            self.tau = tau
+        self.setpoint = Setpoint(self.pose)
+        self.posture = q
+        self._wrench = np.zeros(6)
+        self._compliance: Compliance | None = None
+        self._since_refresh = 0.0
+        self._refresh(self.settings.compliance, 0.0)
+        self._gains, self._blending = self._wanted, 0.0
+
+    def forget(self) -> None:
+        """Begin anew at the next `start`."""
+        self._memory = None
+
+    def refill(self) -> None:
+        """Fill the energy tank."""
+        if self._memory is not None:
+            self._memory = self.controller.start(self.q, self.tau, self.settings.energy_capacity)
+
+    def stay(self) -> None:
+        """Have the setpoint where the tool is, at rest."""
+        self.setpoint.place(self.pose)
+        self.posture = self.q
+
+    def jump(self, q: Array, dt: float) -> int | None:
+        """The joint (velocity index) that cannot have come to q (nq) within dt [s], if any."""
+        robot = self.controller.robot
+        limits = np.full(robot.nv, np.inf)
+        limits[robot.nv - len(robot.velocity_limits) :] = robot.velocity_limits
+        most = 2.0 * np.where(np.isfinite(limits), limits, FASTEST) * dt + JUMP
+        excess = np.abs(robot.difference(self.q, q)) - most
+        worst = int(excess.argmax())
+        return worst if excess[worst] > 0.0 else None
+
+    # --- steps, each one sample -----------------------------------------------------------------
+
+    def approach(
+        self, q: Array, v: Array, dt: float, goal: Array | None, wrench: Array = REST
+    ) -> Array:
+        """Go on towards a pose.
+
+        Args:
+            q, v: the sample (nq), (nv).
+            dt: since the one before [s].
+            goal: (4, 4) in the root frame; None is to come to rest and stay.
+            wrench: (6) that the environment shall exert on the tool, in root axes; another one is
+                taken over gradually.
+
+        Returns:
+            Torques (nv).
+        """
+        if goal is None:
+            return self.drive(q, v, dt, REST, wrench)
+        self.q, self.v = q, v
+        tool = self.pose
+        self.setpoint.approach(goal, tool, self.settings.setpoint, dt)
+        return self._pull(dt, wrench)
+
+    def drive(self, q: Array, v: Array, dt: float, twist: Array, wrench: Array = REST) -> Array:
+        """Go on with a twist (6) in root axes; the rest as of `approach`."""
+        self.q, self.v = q, v
+        tool = self.pose
+        self.setpoint.drive(twist, tool, self.settings.setpoint, dt)
+        return self._pull(dt, wrench)
+
+    def guide(self, q: Array, v: Array, dt: float) -> Array:
+        """Give way to a hand, but for locked directions and walls; the rest as of `approach`."""
+        guiding = self.settings.guiding
+        self.q, self.v = q, v
+        pose, lock = self.pose, self.setpoint.pose
+        target = lock.copy()
+        free = np.clip(pose[:3, 3], guiding.lower, guiding.upper)
+        target[:3, 3] = np.where(guiding.locked[:3], lock[:3, 3], free)
+        bound = guiding.locked.copy()
+        bound[:3] |= free != pose[:3, 3]
+        stiffness = np.where(bound, guiding.stiffness, 0.0)
+        compliance = self._compliance
+        if compliance is None or not np.array_equal(np.diag(compliance.stiffness), stiffness):
+            damping = np.where(bound, 0.0, guiding.damping)
+            compliance = Compliance(np.diag(stiffness), 0.9, damping)
+        self.setpoint.place(lock)
+        self._refresh(compliance, dt, posture=False)
+        self._gains, self._blending = self._wanted, 0.0
+        return self._step(q, v, dt, ImpedanceTarget.unchecked(target, q, REST, REST))
+
+    def brake(self, q: Array, v: Array, dt: float) -> Array:
+        """Carry the weight and let all motion decay; the rest as of `approach`.
+
+        The setpoint is left where it is: `stay` brings it to the tool.
+        """
+        assert self._memory is not None, 'start() comes first'
+        self.q, self.v = q, v
+        state = ImpedanceState(q, v, min(dt, 0.5 * MAX_INTERVAL))
+        self._wrench = np.zeros(6)
+        return self._take(self.controller.brake(state, self._gains, self._memory))
+
+    def reckon(self, dt: float) -> Array:
+        """Brake without a sample: motion is reckoned to decay as braking has it.
+
+        Args:
+            dt: since the last step [s].
+        """
+        dt = min(dt, 0.5 * MAX_INTERVAL)
+        decay = math.exp(-BRAKING * dt)
+        moved = (1.0 - decay) / BRAKING * self.v
+        q = np.asarray(self.controller.robot.integrate(self.q, moved))
+        return self.brake(q, decay * self.v, dt)
+
+    def _pull(self, dt: float, wrench: Array) -> Array:
+        self._refresh(self.settings.compliance, dt)
+        share = min(1.0, dt / self.settings.blending_time)
+        if self._blending > 0.0:
+            left, self._blending = self._blending, self._blending - dt
+            blended = self._gains.towards(self._wanted, min(1.0, dt / left))
+            self._gains = blended if self._blending > 0.0 else self._wanted
+        self._wrench = self._wrench + share * (wrench - self._wrench)
+        setpoint = self.setpoint
+        target = ImpedanceTarget.unchecked(
+            setpoint.pose, self.posture, setpoint.twist, self._wrench
+        )
+        return self._step(self.q, self.v, dt, target)
+
+    def _step(self, q: Array, v: Array, dt: float, target: ImpedanceTarget) -> Array:
+        assert self._memory is not None, 'start() comes first'
+        state = ImpedanceState(q, v, dt)
+        return self._take(self.controller.step(state, target, self._gains, self._memory))
+
+    def _take(self, step: ImpedanceStep) -> Array:
+        robot = self.controller.robot
+        self._memory, self.tau, self.acting = step.memory, step.tau, step.acting
+        start = robot.nq + 2 * robot.nv
+        self.gravity = step.memory[start : start + robot.nv]
+        return step.tau
+
+    # --- gains ----------------------------------------------------------------------------------
+
+    def _refresh(self, compliance: Compliance, dt: float, posture: bool = True) -> None:
+        """Have the gains that are wanted, with damping for the inertia here."""
+        self._since_refresh += dt
+        if compliance is self._compliance and (
+            self._since_refresh < REFRESH or np.abs(self.q - self._refreshed_at).max() < MOVED
+        ):
+            return
+        self._compliance, self._since_refresh, self._refreshed_at = compliance, 0.0, self.q
+        self._wanted = self._gains_of(compliance, posture)
+        self._blending = self.settings.blending_time
+
+    def _gains_of(self, compliance: Compliance, posture: bool) -> ImpedanceGains:
+        settings, controller = self.settings, self.controller
+        robot, frame = controller.robot, controller.frame
+        inertia = bounded_task_inertia(robot, self.q, frame, settings.largest_inertia)
+        R = compliance.axes
+        if compliance.axes_of_tool:
+            R = self.pose[:3, :3] @ R
+        turn = np.kron(np.eye(2), R)
+        damping = damping_of_ratio(
+            turn.T @ inertia @ turn, compliance.stiffness, compliance.damping_ratio
+        )
+        joints = dict(settings.joints)
+        if not posture:
+            joints['posture_stiffness'] = 0.0
+        return ImpedanceGains(
+            robot,
+            compliance.stiffness,
+            damping + np.diag(compliance.least_damping),
+            axes=compliance.axes,
+            axes_of_tool=compliance.axes_of_tool,
+            joints=joints,
+            largest_inertia=settings.largest_inertia,
+            energy_capacity=settings.energy_capacity,
+        )

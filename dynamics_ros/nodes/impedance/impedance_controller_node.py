@@ -1,0 +1,391 @@
+"""impedance_controller_node: targets of a tool in, torques of the joints out for each joint state.
+
+Whatever ends a motion ends it by torques that brake it, which are sent: in answer to joint states,
+by ``_tick`` where these fail to come, in ``_bring_to_rest`` before the node or the process ends.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import Any
+
+import numpy as np
+from rclpy.clock import Clock, ClockType
+from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from std_srvs.srv import SetBool
+
+from dynamics_ros.control import CompliantArm
+from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.nodes.app.managed import ManagedNode
+from dynamics_ros.nodes.output.outputs import Output
+from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Group
+from dynamics_ros.nodes.parameters.declaration import ParameterSet
+from dynamics_ros.nodes.robot.commands import Frames
+from dynamics_ros.nodes.robot.component import Component
+from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.robot.transforms import Transforms
+from dynamics_ros.parameters.impedance import ImpedanceParameters
+from dynamics_ros.robot import Robot
+from dynamics_ros.wire.conversions import Array
+from dynamics_ros.wire.templates import MessageTemplate
+
+from .commands import EffortCommands, check_joints
+from .pace import Pace
+from .prepared import Prepared, selected
+from .settings import arm_settings, guiding, stiffness_of
+from .status import GUIDED, HOLDING, PAUSED, ImpedanceStatus
+from .targets import Orders, StiffnessTarget
+
+NAME = 'impedance_controller_node'
+
+COMMAND_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=1, reliability=ReliabilityPolicy.BEST_EFFORT
+)
+
+NEW_ROBOT = frozenset({'frame', 'command_joints'})
+"""Parameters that the kernels depend on; what else there is counts from the next step on."""
+
+LONGEST_BRAKING = 1.0
+"""Seconds after which an arm that does not come to rest is held where it is."""
+
+REST = 0.05
+"""Seconds at rest after which an arm has stopped."""
+
+
+BRAKING = 'braking'
+
+MODE, ROBOT = 'another mode', 'another robot or parameter is taken over'
+
+WANTED = (MODE, ROBOT, PAUSED)
+"""Reasons to brake that are no trouble."""
+
+
+class Impedance(Component):
+    """Moves a tool on springs; brakes whenever it does not know what to do."""
+
+    uses_masses = True
+
+    def __init__(self, node: ManagedNode, context: RobotContext) -> None:
+        super().__init__(node)
+        self.context = context
+        self._managed = node
+        self.parameters = ParameterSet(node, ImpedanceParameters)
+        transforms = Transforms(node)
+        self._frames = Frames(context, transforms, lambda: self.parameters.values.transform_timeout)
+        self._orders = Orders(self._frames)
+        self.parameters.add_check(self._check)
+        self._check(self.parameters.values)
+        self.parameters.add_listener(self._changed)
+        self._prepared: Prepared | None = None
+        self._commands: EffortCommands | None = None
+        self._state: RobotState | None = None
+        self._pace = Pace()
+        self._braking_since = self._tick_time = 0.0
+        self._braking = ''
+        self._ending = self._paused = False
+        self._status = ImpedanceStatus(node)
+        for kind in Orders.kinds:
+            taken = partial(self._take, kind)
+            node.create_subscription(kind.message, f'~/{kind.name}', taken, COMMAND_QOS, raw=True)
+        node.create_service(SetBool, '~/pause', self._pause)
+        # Steady: a simulated clock that stands still must not leave the robot moving.
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = node.create_timer(1.0 / self.parameters.values.rate, self._tick, clock=steady)
+        node.manage(self, self._tell_lifecycle)
+
+    # --- the life of the node -------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Be active at once, if that is asked for."""
+        self._managed.begin(self.parameters.values.autostart)
+
+    def end(self) -> None:
+        """Have the arm at rest before the process ends."""
+        self._managed.end()
+
+    def configure(self) -> None:
+        """Have the topic of the commands.
+
+        Raises:
+            DynamicsRosError: the parameters do not fit each other or the robot.
+        """
+        values = self.parameters.values
+        self._check(values)
+        check_joints(values.command_joints)
+        self._commands = EffortCommands(self.node)
+
+    def activate(self) -> None:
+        """Hold the tool, and follow the commands that come from now on."""
+        self._orders.drop('')
+        self._braking = ''
+
+    def deactivate(self) -> None:
+        """Bring the arm to rest; nothing is sent any more on return."""
+        self._orders.drop('')
+        if self._prepared is not None:
+            self._bring_to_rest(self._prepared)
+
+    def cleanup(self) -> None:
+        """Take the topic of the commands away."""
+        if self._commands is not None:
+            self._commands.close()
+            self._commands = None
+
+    def _tell_lifecycle(self) -> None:
+        self.silence = self._silence()
+        if not self._managed.active:
+            self._tell(self._idle())
+        self.context.begin_epoch()
+        self.context.tell_change()
+
+    # --- the robot ------------------------------------------------------------------------------
+
+    def prepare(self, robot: Robot, default_frame: str) -> Prepared:
+        """Check frame and joints, and compile the kernels."""
+        return Prepared.of(robot, self.parameters.values, default_frame)
+
+    def adopt(self, prepared: Prepared) -> None:
+        """Brake, and hold the tool of the robot that is in force now."""
+        before = self._prepared
+        self._orders.drop('')
+        if before is not None and before.arm.started:
+            same = before.robot.joint_names == prepared.robot.joint_names
+            if same and before.joints == prepared.joints:
+                arm = before.arm
+                prepared.arm.start(arm.q, arm.v, arm.tau)
+                self._brake(ROBOT)
+            else:
+                self._bring_to_rest(before, blind=True)
+        self._prepared, self._state = prepared, None
+        self._apply(self.parameters.values)
+
+    def outputs(self) -> list[Output]:
+        """Commands and status."""
+        return [*([self._commands.output] if self._commands else []), self._status.output]
+
+    def details(self) -> dict[str, str]:
+        """What it is doing."""
+        return {'impedance': self._status.said, 'lifecycle': self._managed.lifecycle}
+
+    def observe(self, state: RobotState) -> None:
+        """Remember where the robot is; `_answer` is called next where it can be commanded."""
+        self.silence = self._silence()
+        self._state = state
+
+    def groups(self) -> list[Group]:
+        """Torques, for each joint state."""
+        if self._commands is None or self._prepared is None:
+            return []
+        needs = FRESH | VELOCITY
+        return [Group(self._commands.output, 0.0, needs, 'torques', fill=self._answer)]
+
+    def failed(self, error: Exception) -> None:
+        """Brake: whatever it was, the arm must not go on."""
+        super().failed(error)
+        self._brake(self.silence)
+
+    def _silence(self) -> str:
+        return '' if self._managed.active or self._ending else self._idle()
+
+    def _check(self, values: ImpedanceParameters) -> None:
+        stiffness_of('stiffness', np.array(values.stiffness))
+        guiding(values.guiding)
+        built = self.context.built
+        if built is not None:
+            selected(built.robot, values, built.default_frame)
+            arm_settings(built.robot, values, np.eye(6), np.eye(3))
+            if values.stiffness_frame:
+                self._frames.pose(values.stiffness_frame, built.robot.neutral())
+
+    def _changed(self, names: frozenset[str]) -> None:
+        if names & NEW_ROBOT:
+            self.context.changes.rebuild(NAME)
+            return
+        if 'stiffness' in names:
+            self._orders.drop_stiffness()
+        if 'mode' in names:
+            self._brake(MODE)
+        self._apply(self.parameters.values)
+
+    def _apply(self, values: ImpedanceParameters) -> None:
+        """Have parameters and the stiffness that is commanded count from the next step on."""
+        if self._prepared is None:
+            return
+        robot, arm = self._prepared.robot, self._prepared.arm
+        stiffness = self._orders.stiffness
+        if stiffness is None:
+            stiffness = stiffness_of('stiffness', np.array(values.stiffness))
+        axes: Array | None = np.eye(3)
+        if self.context.frame_name(values.stiffness_frame) == arm.controller.frame:
+            axes = None
+        elif values.stiffness_frame:
+            q = self._state.q if self._state is not None else robot.neutral()
+            axes = self._frames.pose(values.stiffness_frame, q)[:3, :3]
+        arm.settings = arm_settings(robot, values, stiffness, axes)
+
+    # --- commands -------------------------------------------------------------------------------
+
+    def _take(self, kind: Any, data: bytes) -> None:
+        if self._state is None or self._paused or not self._managed.active:
+            return
+        self._orders.take(kind, data, self._state.q)
+        if kind is StiffnessTarget:
+            self._apply(self.parameters.values)
+
+    def _brake(self, why: str) -> None:
+        """Follow nothing, brake until at rest, then hold; what is wrong is told on.
+
+        Args:
+            why: in words.
+        """
+        self._orders.drop('' if why in WANTED else why)
+        if not self._braking:
+            self._braking_since = time.monotonic()
+        self._braking = why
+
+    def _pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        self._paused = bool(request.data)
+        self._brake(PAUSED)
+        response.success = True
+        response.message = 'paused' if self._paused else 'resumed: waiting for a command'
+        return response
+
+    # --- steps ----------------------------------------------------------------------------------
+
+    def _answer(self) -> MessageTemplate | None:
+        """Torques for the state that has come."""
+        prepared, commands, state = self._prepared, self._commands, self._state
+        if prepared is None or commands is None or state is None:
+            return None
+        arm = prepared.arm
+        if not arm.started:
+            if self._ending:
+                return None
+            arm.start(state.q, state.v)
+            self._pace.start(state.time)
+        interval = self._pace.interval(state.time)
+        jumped = arm.jump(state.q, max(self._pace.gap, interval))
+        if jumped is not None:
+            names = prepared.robot.joint_v_indices
+            name = next(name for name, place in names.items() if place == jumped)
+            self._brake(f'the position of {name} has jumped')
+        doing, tau = self._step(arm, state, interval)
+        self._pace.answered = self._pace.sent = time.monotonic()
+        self._status.note(() if doing.startswith(BRAKING) else arm.acting, arm.setpoint.waits)
+        self._tell(doing)
+        return commands.filled(self._efforts(prepared, tau))
+
+    def _step(self, arm: CompliantArm, state: RobotState, dt: float) -> tuple[str, Array]:
+        """What is done, and its torques (nv)."""
+        q, v, values = state.q, state.v, self.parameters.values
+        if self._ending or self._braking:
+            tau, why = arm.brake(q, v, dt), self._braking or 'deactivated'
+            if arm.at_rest or time.monotonic() - self._braking_since > LONGEST_BRAKING:
+                self._braking = ''
+                arm.stay()
+            return f'{BRAKING}: {why}', tau
+        if values.mode == 'guiding' and not self._paused:
+            return GUIDED, arm.guide(q, v, dt)
+        doing, tau = self._orders.follow(arm, q, v, dt, values.command_timeout)
+        problem = self._orders.problem
+        if not doing:
+            doing = PAUSED if self._paused else HOLDING
+        return f'{doing}: {problem}' if problem else doing, tau
+
+    def _efforts(self, prepared: Prepared, tau: Array) -> Array:
+        """What the controller is sent of torques (nv)."""
+        if self.parameters.values.robot_carries_itself:
+            tau = tau - prepared.arm.gravity
+        return tau[prepared.places]
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        if now - self._tick_time < 0.5 / self.parameters.values.rate:
+            return  # timers that were held up fire in a burst
+        self._tick_time = now
+        prepared, commands = self._prepared, self._commands
+        if not self._managed.active or prepared is None or commands is None:
+            self._tell(self._idle())
+        elif prepared.arm.started:
+            self._bridge(prepared, commands)
+        elif commands.output.listened_to(now):
+            self._tell(self._idle())
+        else:
+            self._tell(f'waiting: nobody listens to {commands.output.topic}')
+
+    def _bridge(self, prepared: Prepared, commands: EffortCommands) -> None:
+        """Send what brakes the arm where joint states fail to come, or cannot be answered."""
+        if not self._pace.late:
+            return
+        # It may be this process that was held up, while the joint states are there.
+        self.context.inputs.incoming.take_waiting()
+        if not self._pace.late:
+            return
+        listened = commands.output.listened_to(time.monotonic())
+        why = self.problem or self.silence or 'joint states fail to come'
+        if not listened:
+            why = f'nobody listens to {commands.output.topic}'
+        if self._pace.missing > self.parameters.values.joint_state_timeout:
+            self._brake(why)
+            if not listened:
+                prepared.arm.forget()
+                return
+        self._reckon(prepared, commands)
+        self._tell(f'{BRAKING}: {why}')
+
+    def _reckon(self, prepared: Prepared, commands: EffortCommands) -> None:
+        """Send what brakes the arm, by what is known of its motion."""
+        now, arm = time.monotonic(), prepared.arm
+        try:
+            tau = arm.reckon(now - self._pace.sent)
+        except Exception as error:
+            self.faults.report('braking', error)
+            tau = arm.gravity
+        self._pace.sent = now
+        commands.send(self._efforts(prepared, tau))
+
+    def _bring_to_rest(self, prepared: Prepared, *, blind: bool = False) -> None:
+        """Send what brakes the arm until it rests, and then the last command.
+
+        Args:
+            prepared: what has moved so far.
+            blind: joint states are about another robot.
+        """
+        commands, arm, values = self._commands, prepared.arm, self.parameters.values
+        if commands is None or not arm.started:
+            return
+        self._ending, self.silence = not blind, ''
+        begun = moving = time.monotonic()
+        try:
+            while time.monotonic() - moving < REST and time.monotonic() - begun < values.stop_time:
+                if not blind:
+                    self.context.inputs.incoming.take_waiting()
+                if blind or self._pace.late:
+                    self._reckon(prepared, commands)
+                if not arm.at_rest:
+                    moving = time.monotonic()
+                time.sleep(0.5 * self._pace.cycle)
+        finally:
+            self._ending = False
+            last = self._efforts(prepared, arm.gravity)
+            commands.finish(np.zeros(len(last)) if values.commands_at_end == 'zero' else last)
+            arm.forget()
+        if not arm.at_rest:
+            text = f'the arm was not at rest after stop_time, {values.stop_time:g} s'
+            self.node.get_logger().warning(text)
+
+    # --- status ---------------------------------------------------------------------------------
+
+    def _idle(self) -> str:
+        if not self._managed.active:
+            refusal = self._managed.refusal
+            return f'{self._managed.lifecycle}: {refusal}' if refusal else self._managed.lifecycle
+        if self.problem or self.silence:
+            return f'waiting: {self.problem or self.silence}'
+        return f'waiting: {self.context.inputs.waiting_for()}'
+
+    def _tell(self, doing: str) -> None:
+        prepared = self._prepared
+        robot, arm = (prepared.robot.name, prepared.arm) if prepared else ('', None)
+        self._status.tell_doing(doing, robot, self._managed.lifecycle, arm)

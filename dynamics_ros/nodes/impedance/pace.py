@@ -1,0 +1,60 @@
+"""How evenly joint states come, and whether they are late."""
+
+from __future__ import annotations
+
+import time
+
+LOST = 2
+"""Joint states that may be missing before the arm brakes without them."""
+
+NOMINAL_CYCLE, LONGEST_CYCLE = 0.002, 0.02
+"""Seconds between two joint states: before that is measured; the longest that is believed."""
+
+LONGEST_WAIT = 0.1
+"""Seconds from one joint state to the next that still count as usual."""
+
+SHARE = 0.02
+"""By which a measured cycle changes what is taken for usual."""
+
+
+class Pace:
+    """Times of states by their stamps, and of answers by the machine's own time.
+
+    Attributes:
+        cycle: between two stamps, as is usual [s].
+        answered: when the last state was answered; sent: when a command was, by the steady clock.
+        gap: between the last two stamps, whatever that is [s].
+    """
+
+    def __init__(self) -> None:
+        self.cycle = NOMINAL_CYCLE
+        self.start(0)
+
+    def start(self, stamp: int) -> None:
+        """Begin with the state of a stamp [ns]."""
+        self._stamp, self.gap = stamp - round(self.cycle * 1e9), 0.0
+        self.answered = self.sent = time.monotonic() - self.cycle
+        self._heard, self._wait = 0, self.cycle
+
+    def interval(self, stamp: int) -> float:
+        """Seconds since the last step at a state of a stamp [ns], by stamps that go on evenly."""
+        now = time.monotonic()
+        self.gap, self._stamp = (stamp - self._stamp) * 1e-9, stamp
+        # By the machine's own time: that of a simulation may be slower.
+        self._heard += 1
+        wait = min(now - self.answered, LONGEST_WAIT)
+        self._wait += max(SHARE, 1.0 / self._heard) * (wait - self._wait)
+        if 0.0 < self.gap < LONGEST_CYCLE:
+            self.cycle += SHARE * (self.gap - self.cycle)
+            return self.gap
+        return min(max(now - self.sent, self.cycle), LONGEST_CYCLE)
+
+    @property
+    def missing(self) -> float:
+        """Seconds since a state was answered."""
+        return time.monotonic() - self.answered
+
+    @property
+    def late(self) -> bool:
+        """Whether more states are missing than may be."""
+        return self.missing > LOST * self._wait

@@ -1,0 +1,66 @@
+"""What is made ready for a robot, in another thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynamics_ros.control import CompliantArm, ImpedanceController
+from dynamics_ros.nodes.robot.component import known_frames
+from dynamics_ros.parameters.impedance import ImpedanceParameters
+from dynamics_ros.robot import Robot
+from dynamics_ros.wire.conversions import Array
+
+from .commands import check_joints, joint_places
+from .settings import arm_settings, stiffness_of
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is configured, checked against a robot.
+
+    Attributes:
+        robot: that is moved.
+        arm: its control.
+        joints: that are commanded; places: of them among the velocities.
+    """
+
+    robot: Robot
+    arm: CompliantArm
+    joints: tuple[str, ...]
+    places: Array
+
+    @classmethod
+    def of(cls, robot: Robot, values: ImpedanceParameters, default_frame: str) -> Prepared:
+        """Check frame and joints, and compile the kernels.
+
+        Raises:
+            DynamicsRosError: the parameters do not fit the robot.
+        """
+        frame, places = selected(robot, values, default_frame)
+        controller = ImpedanceController(robot, frame)
+        stiffness = stiffness_of('stiffness', np.array(values.stiffness))
+        arm = CompliantArm(controller, arm_settings(robot, values, stiffness, np.eye(3)))
+        # The trace is too slow for joint states that come a thousand times a second.
+        controller.kernel.wait()
+        q, v, dt = robot.neutral(), np.zeros(robot.nv), 1e-3
+        arm.start(q, v)
+        arm.jump(q, dt)
+        arm.approach(q, v, dt, arm.pose)
+        arm.guide(q, v, dt)
+        arm.reckon(dt)
+        arm.forget()
+        return cls(robot, arm, values.command_joints, places)
+
+
+def selected(robot: Robot, values: ImpedanceParameters, default_frame: str) -> tuple[str, Array]:
+    """The frame that is on springs, and the places of the joints that are commanded.
+
+    Raises:
+        DynamicsRosError: the robot does not have them.
+    """
+    asked = (values.frame,) if values.frame else ()
+    (frame,) = known_frames(robot, asked, default_frame, 'frame')
+    check_joints(values.command_joints)
+    return frame, joint_places(robot, frame, values.command_joints)

@@ -1,0 +1,70 @@
+"""What an arm on springs says it is doing, and what limits it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rclpy.node import Node
+
+from dynamics_ros.control import CompliantArm
+from dynamics_ros.nodes.app.managed import FINALIZED, INACTIVE, UNCONFIGURED
+from dynamics_ros.nodes.output.status import Status
+
+HOLDING, GUIDED, PAUSED = 'holding', 'guided by hand', 'paused'
+
+FINE = (HOLDING, GUIDED, PAUSED, UNCONFIGURED, INACTIVE, FINALIZED)
+"""What it may say beside that it follows something, without being in trouble."""
+
+LIMITS = {
+    'singular': 'near a singularity',
+    'joint_limit': 'a joint near the end of its range',
+    'guard': 'a joint kept from the end of its range',
+    'energy': 'the energy tank is empty',
+    'torque': 'largest torque',
+    'torque_rate': 'largest torque rate',
+    'force_integral': 'largest integral of a force',
+    'lead': 'the tool does not follow',
+}
+"""What the flags of the law mean in words."""
+
+
+class ImpedanceStatus(Status):
+    """The topic ~/status; what has acted between two messages is in the next one."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node, 'impedance')
+        self._doing = ''
+        self._acted: set[str] = set()
+
+    def note(self, acting: Iterable[str], led: bool) -> None:
+        """Remember what a step was limited by.
+
+        Args:
+            acting: flags of the step.
+            led: whether the setpoint waited for the tool.
+        """
+        self._acted.update(acting)
+        if led:
+            self._acted.add('lead')
+
+    def tell_doing(self, doing: str, robot: str, lifecycle: str, arm: CompliantArm | None) -> None:
+        """Say what it is doing, if that is new or due.
+
+        Args:
+            doing: in words.
+            robot: its name; '' without one.
+            lifecycle: state of the managed node.
+            arm: that is moved; None where none is.
+        """
+        if doing == self._doing and not self.is_due(self.said):
+            return
+        limits = [words for flag, words in LIMITS.items() if flag in self._acted]
+        text = '; limited by: '.join([doing, *([', '.join(limits)] if limits else [])])
+        following = doing.startswith('following') and ': ' not in doing
+        fine = not limits and (following or doing in FINE)
+        values = {'lifecycle': lifecycle, 'acting': ' '.join(sorted(self._acted))}
+        if arm is not None and arm.started:
+            values['energy [J]'] = f'{arm.energy:.3g}'
+        self._doing = doing
+        self._acted.clear()
+        self.tell(text, fine, robot, values)

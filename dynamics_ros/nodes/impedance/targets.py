@@ -1,0 +1,156 @@
+"""What an arm on springs is told to do, beside poses and twists: wrenches and stiffnesses."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, ClassVar
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from std_msgs.msg import Float64MultiArray
+
+from dynamics_ros.control import CompliantArm
+from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.nodes.robot.commands import (
+    Frames,
+    PoseTarget,
+    Targets,
+    TwistTarget,
+    check_size,
+)
+from dynamics_ros.wire.conversions import Array, float_array, wrench_array
+
+from .settings import stiffness_of
+
+NO_WRENCH = np.zeros(6)
+
+
+class WrenchTarget:
+    """What the environment shall exert on the tool, in axes that may turn with the robot.
+
+    Attributes:
+        received: by the steady clock [s].
+    """
+
+    name: ClassVar[str] = 'wrench_command'
+    message: ClassVar[Any] = WrenchStamped
+
+    def __init__(self, message: Any, frames: Frames, q: Array) -> None:
+        """Check a message.
+
+        Raises:
+            DynamicsRosError: it says nothing that could be done.
+        """
+        self._wrench = wrench_array(message.wrench, 'wrench_command.wrench')
+        check_size('wrench_command.wrench', self._wrench)
+        self._frame_id, self._frames = message.header.frame_id, frames
+        self.received = time.monotonic()
+        frames.pose(self._frame_id, q)
+
+    def wrench(self, q: Array) -> Array:
+        """(6) at the tool's origin in root axes, as the frame lies at q (nq).
+
+        Raises:
+            TransformError: tf no longer knows the frame.
+        """
+        R = self._frames.pose(self._frame_id, q)[:3, :3]
+        return np.concatenate([R @ self._wrench[:3], R @ self._wrench[3:]])
+
+
+class StiffnessTarget:
+    """Another stiffness, in the axes of the parameter ``stiffness_frame``; it has no age.
+
+    Attributes:
+        stiffness: (6, 6) [N/m, Nm/rad].
+        received: by the steady clock [s].
+    """
+
+    name: ClassVar[str] = 'stiffness_command'
+    message: ClassVar[Any] = Float64MultiArray
+
+    def __init__(self, message: Any, _frames: Frames, _q: Array) -> None:
+        """Check a message.
+
+        Raises:
+            DynamicsRosError: it is no stiffness.
+        """
+        values = float_array(message.data)
+        self.stiffness = stiffness_of('stiffness_command.data', values)
+        check_size('stiffness_command.data', values)
+        self.received = time.monotonic()
+
+
+class Orders:
+    """All that an arm is told to do.
+
+    Attributes:
+        kinds: of messages.
+    """
+
+    kinds = (PoseTarget, TwistTarget, WrenchTarget, StiffnessTarget)
+
+    def __init__(self, frames: Frames) -> None:
+        self._motion: Targets[PoseTarget | TwistTarget] = Targets(frames)
+        self._wrench: Targets[WrenchTarget] = Targets(frames)
+        self._stiffness: Targets[StiffnessTarget] = Targets(frames)
+
+    def take(self, kind: Any, data: bytes, q: Array) -> None:
+        """Take a message; arguments as of ``Targets.take``."""
+        targets: Targets[Any] = self._motion
+        if kind is WrenchTarget:
+            targets = self._wrench
+        elif kind is StiffnessTarget:
+            targets = self._stiffness
+        targets.take(kind, data, q)
+
+    def drop(self, problem: str) -> None:
+        """Have the tool held; the stiffness stays."""
+        self._motion.drop(problem)
+        self._wrench.drop('')
+
+    def drop_stiffness(self) -> None:
+        """Have the stiffness of the parameters."""
+        self._stiffness.drop('')
+
+    @property
+    def problem(self) -> str:
+        """What was refused or ended, and why; '' when there is nothing wrong."""
+        problems = (x.problem for x in (self._motion, self._wrench, self._stiffness))
+        return '; '.join(filter(None, problems))
+
+    @property
+    def stiffness(self) -> Array | None:
+        """(6, 6) that was commanded last; None: that of the parameters."""
+        told = self._stiffness.fresh(math.inf)
+        return None if told is None else told.stiffness
+
+    def follow(
+        self, arm: CompliantArm, q: Array, v: Array, dt: float, timeout: float
+    ) -> tuple[str, Array]:
+        """Go on for one sample.
+
+        Args:
+            arm: that is moved.
+            q, v, dt: the sample, and since when [s].
+            timeout: s after which a target is stale.
+
+        Returns:
+            What is followed, '' for nothing, and the torques (nv).
+        """
+        wrench, pressing, target = NO_WRENCH, None, None
+        try:
+            pressing = self._wrench.fresh(timeout)
+            if pressing is not None:
+                wrench = pressing.wrench(q)
+            target = self._motion.fresh(timeout)
+            if isinstance(target, TwistTarget):
+                twist = target.twist(q)
+                return f'following {target.name}', arm.drive(q, v, dt, twist, wrench)
+        except DynamicsRosError as error:  # tf no longer knows a frame
+            self.drop(f'a target ended: {error}')
+            target, pressing, wrench = None, None, NO_WRENCH
+        goal = None if target is None else target.pose
+        leading = target or pressing
+        doing = f'following {leading.name}' if leading is not None else ''
+        return doing, arm.approach(q, v, dt, goal, wrench)

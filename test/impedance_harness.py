@@ -1,0 +1,122 @@
+"""impedance_controller_node before the simulated arm, and a test that hears what both say."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PoseStamped, TwistStamped
+from lifecycle_msgs.srv import ChangeState, GetState
+from ros_harness import client, description, running
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from dynamics_ros import Robot
+from dynamics_ros.wire.conversions import pose_message, twist_message
+
+NODE = 'impedance_controller_node'
+TOPIC = f'/{NODE}/joint_commands'
+ROBOT = Robot.from_urdf(description())
+NAMES = list(ROBOT.joint_names)
+TOOL = 'tool0'
+RATE, SPEED = 250.0, 0.2
+"""Joint states a simulated second, and how slowly that goes: torques that come late on a busy
+machine are another arm's."""
+
+PARAMETERS = {'command_joints': NAMES, 'command_timeout': 5.0, 'joint_state_timeout': 5.0}
+
+
+class Arm:
+    """A simulated arm that is moved by the node, and what a test does with it."""
+
+    def __init__(self, ros, node, simulator):
+        self.ros, self.node, self.simulator = ros, node, simulator
+        self.start = 0.8
+        self.commands = ros.listen(Float64MultiArray, TOPIC, 5000)
+        self.statuses = ros.listen(DiagnosticStatus, f'/{NODE}/status', 200)
+        self.states = ros.listen(JointState, '/joint_states', 5000)
+
+    @property
+    def q(self):
+        return np.array(self.states[-1].position)
+
+    @property
+    def v(self):
+        return np.array(self.states[-1].velocity)
+
+    @property
+    def pose(self):
+        return ROBOT.forward_kinematics(self.q, TOOL)
+
+    @property
+    def efforts(self):
+        """(m, n) that have been commanded."""
+        return np.array([message.data for message in self.commands])
+
+    @property
+    def status(self):
+        return self.statuses[-1].message if self.statuses else ''
+
+    def wait_for_status(self, words, meanwhile=None, period=0.05):
+        """The next status with these words."""
+        del self.statuses[:]
+        return self.ros.wait_for(
+            lambda: next((m for m in self.statuses if words in m.message), None),
+            meanwhile=meanwhile,
+            period=period,
+        )
+
+    def pass_time(self, seconds, meanwhile=None):
+        """Until the arm has lived so long; what it said before that is forgotten."""
+        del self.states[:]
+        self.ros.wait_for(lambda: len(self.states) > seconds * RATE, meanwhile=meanwhile)
+
+    def lead_to(self, pose, frame_id=''):
+        message = PoseStamped(pose=pose_message(pose))
+        message.header.frame_id = frame_id
+        self.ros.publish(f'/{NODE}/pose_command', message)
+
+    def lead_along(self, twist, frame_id=''):
+        message = TwistStamped(twist=twist_message(np.array(twist, dtype=float)))
+        message.header.frame_id = frame_id
+        self.ros.publish(f'/{NODE}/twist_command', message)
+
+    def get_going(self, speed=0.1):
+        """Lead the tool upward until it moves."""
+        self.ros.wait_for(
+            lambda: self.states and np.abs(self.v).max() > 0.05,
+            meanwhile=lambda: self.lead_along([0, 0, speed, 0, 0, 0]),
+        )
+
+    def change(self, label):
+        """Ask for a transition; whether it was made."""
+        request = ChangeState.Request()
+        request.transition.label = label
+        return self.ros.call(ChangeState, f'/{NODE}/change_state', request).success
+
+    @property
+    def lifecycle(self):
+        return self.ros.call(GetState, f'/{NODE}/get_state').current_state.label
+
+
+@contextmanager
+def arm(domain, *, name=NODE, **parameters):
+    """The node with these parameters, and the simulated arm, standing still.
+
+    Args:
+        domain: of ROS.
+        name: of the executable, or path of a script that runs the node.
+        parameters: beside ``PARAMETERS``.
+    """
+    with (
+        running(
+            'robot_simulator',
+            domain,
+            {'motion': False, 'joint_state_rate': RATE, 'speed': SPEED},
+            remaps={'robot_simulator/forward_effort_commands': TOPIC},
+        ) as simulator,
+        running(name, domain, {**PARAMETERS, 'autostart': True, **parameters}) as node,
+        client(domain) as ros,
+    ):
+        yield Arm(ros, node, simulator)

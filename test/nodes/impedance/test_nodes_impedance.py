@@ -1,0 +1,153 @@
+"""impedance_controller_node on the simulated arm: what the tool does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from geometry_msgs.msg import WrenchStamped
+from impedance_harness import NAMES, NODE, ROBOT, TOOL, Arm, arm
+from ros_harness import client, running
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool
+
+from dynamics_ros.wire.conversions import duration_message, wrench_message
+from dynamics_ros_msgs.msg import Result
+from dynamics_ros_msgs.srv import ApplyWrench
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+DOMAIN = 111
+
+
+@pytest.fixture(scope='module')
+def held():
+    with arm(DOMAIN) as one:
+        one.wait_for_status('holding')
+        one.pass_time(0.05)
+        yield one
+
+
+def push(held, force, seconds):
+    request = ApplyWrench.Request(frame=TOOL, duration=duration_message(seconds))
+    request.wrench = wrench_message(np.append(force, np.zeros(3)))
+    assert (
+        held.ros.call(ApplyWrench, '/robot_simulator/apply_wrench', request).result.code
+        == Result.SUCCESS
+    )
+
+
+def test_an_arm_at_rest_stays_when_it_is_taken_over(held):
+    before = ROBOT.forward_kinematics(np.array(held.states[0].position), TOOL)
+    held.pass_time(0.3)
+    assert np.abs(held.pose[:3, 3] - before[:3, 3]).max() < 1e-4
+    assert np.abs(held.efforts[-1] - ROBOT.gravity(held.q)).max() < 0.1
+
+
+def test_a_push_moves_the_tool_which_comes_back(held):
+    before = held.pose[:3, 3]
+    push(held, [15.0, 0.0, 0.0], 1.0)
+    held.pass_time(0.9)
+    moved = held.pose[:3, 3] - before
+    assert moved[0] > 0.01
+    held.pass_time(1.5)
+    # Friction of gears that nobody has stated leaves it on the way.
+    assert np.linalg.norm(held.pose[:3, 3] - before) < 0.7 * np.linalg.norm(moved)
+
+
+def test_the_tool_goes_to_a_pose_and_is_held_when_that_is_told_no_more(held):
+    goal = np.eye(4)
+    goal[2, 3] = -0.05
+    before = held.pose
+    # Given in the tool's own frame as it was at the first moment: later ones lie further on.
+    goal = before @ goal
+    status = held.wait_for_status('following pose_command', lambda: held.lead_to(goal))
+    assert 'lifecycle' in {pair.key for pair in status.values}
+    held.pass_time(1.5, lambda: held.lead_to(goal))
+    left = np.linalg.norm(held.pose[:3, 3] - goal[:3, 3])
+    assert left < 0.03
+    assert held.ros.set_parameter(NODE, 'command_timeout', 0.2).successful
+    held.wait_for_status('holding')
+    assert held.ros.set_parameter(NODE, 'command_timeout', 5.0).successful
+    held.pass_time(0.5)
+    assert np.abs(held.v).max() < 0.05
+
+
+def test_a_twist_in_axes_of_the_tool_is_followed(held):
+    axis = held.pose[:3, :3] @ np.array([0.0, 0.0, -1.0])
+    before = held.pose[:3, 3]
+    held.pass_time(0.6, lambda: held.lead_along([0, 0, -0.1, 0, 0, 0], TOOL))
+    moved = held.pose[:3, 3] - before
+    assert moved @ axis > 0.5 * np.linalg.norm(moved)
+    assert moved @ axis > 0.01
+
+
+def test_nonsense_has_the_tool_held_with_the_reason(held):
+    held.wait_for_status('holding: twist_command refused', lambda: held.lead_along([np.nan] * 6))
+    status = held.wait_for_status(
+        'holding: pose_command refused', lambda: held.lead_to(np.eye(4), 'nowhere')
+    )
+    assert "'nowhere'" in status.message
+    held.ros.wait_for(lambda: np.abs(held.v).max() < 0.01)
+    before = held.pose[:3, 3]
+    held.pass_time(0.2)
+    assert np.linalg.norm(held.pose[:3, 3] - before) < 5e-3
+
+
+def test_a_wrench_presses_and_another_stiffness_gives_way(held):
+    message = WrenchStamped(wrench=wrench_message(np.array([0, 0, 10.0, 0, 0, 0])))
+    held.wait_for_status(
+        'following wrench_command', lambda: held.ros.publish(f'/{NODE}/wrench_command', message)
+    )
+    stiffness = Float64MultiArray(data=[-1.0, 0, 0, 0, 0, 0])
+    held.wait_for_status(
+        'stiffness_command refused',
+        lambda: held.ros.publish(f'/{NODE}/stiffness_command', stiffness),
+    )
+    stiffness.data = [200.0, 200.0, 200.0, 5.0, 5.0, 5.0]
+    held.ros.wait_for(
+        lambda: held.status and 'refused' not in held.status,
+        meanwhile=lambda: held.ros.publish(f'/{NODE}/stiffness_command', stiffness),
+    )
+    assert held.ros.set_parameter(NODE, 'stiffness', [400.0] * 3 + [12.0] * 3).successful
+    for value in ([1.0] * 7, [-5.0] + [1.0] * 5):
+        assert not held.ros.set_parameter(NODE, 'stiffness', value).successful
+    assert not held.ros.set_parameter(NODE, 'stiffness_frame', 'nowhere').successful
+    assert held.ros.set_parameter(NODE, 'stiffness_frame', TOOL).successful
+
+
+def test_a_pause_has_it_follow_nothing(held):
+    assert held.ros.call(SetBool, f'/{NODE}/pause', SetBool.Request(data=True)).success
+    held.wait_for_status('paused', lambda: held.lead_along([0, 0, 0.1, 0, 0, 0]))
+    assert held.ros.call(SetBool, f'/{NODE}/pause', SetBool.Request(data=False)).success
+    held.wait_for_status('holding')
+
+
+def test_a_hand_leads_it_where_it_may(held):
+    assert not held.ros.set_parameter(NODE, 'guiding.locked', ['sideways']).successful
+    assert held.ros.set_parameter(NODE, 'guiding.locked', ['y', 'rx', 'ry', 'rz']).successful
+    assert held.ros.set_parameter(NODE, 'mode', 'guiding').successful
+    held.wait_for_status('guided by hand')
+    before = held.pose[:3, 3]
+    push(held, [10.0, 10.0, 0.0], 1.0)
+    held.pass_time(0.8)
+    moved = np.abs(held.pose[:3, 3] - before)
+    assert moved[0] > 0.02
+    assert moved[1] < 0.5 * moved[0]
+    assert held.ros.set_parameter(NODE, 'mode', 'impedance').successful
+    held.wait_for_status('holding')
+
+
+def test_without_joints_of_the_controller_it_is_no_configuration():
+    with (
+        running(NODE, DOMAIN + 1, {'autostart': False}),
+        client(DOMAIN + 1) as ros,
+    ):
+        one = Arm(ros, None, None)
+        assert not one.change('configure')
+        one.wait_for_status('cannot configure: command_joints')
+        assert ros.set_parameter(NODE, 'command_joints', NAMES).successful
+        assert one.change('configure')
+        assert one.lifecycle == 'inactive'

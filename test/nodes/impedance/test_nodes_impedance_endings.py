@@ -1,0 +1,219 @@
+"""Whatever ends a motion of an arm on springs, torques that brake it are sent, within bounds."""
+
+from __future__ import annotations
+
+import signal
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from geometry_msgs.msg import Inertia, Vector3
+from impedance_harness import NAMES, NODE, ROBOT, TOOL, arm
+from ros_harness import LATCHED, description
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from dynamics_ros_msgs.msg import Payload
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+DOMAIN = 113
+
+RATE = 400.0
+"""Nm/s of the torques."""
+
+LONGEST_STEP = 0.05
+"""Seconds that a step counts at most."""
+
+LOST = {'joint_state_timeout': 2.0, 'torque.max_rate': [RATE]}
+
+
+def assert_bounded(moved):
+    """Torques and their changes, as the controller has heard them."""
+    efforts = moved.efforts
+    assert len(efforts) > 3
+    assert np.isfinite(efforts).all()
+    assert (np.abs(efforts) <= ROBOT.effort_limits + 1e-9).all()
+    assert np.abs(np.diff(efforts, axis=0)).max() <= RATE * LONGEST_STEP + 1e-6
+
+
+def is_at_rest(moved):
+    return len(moved.states) > 3 and np.abs(moved.v).max() < 0.03
+
+
+def get_going(moved):
+    del moved.commands[:]
+    # To and fro, so that it stays where it can be moved.
+    moved.get_going(0.15 if moved.pose[2, 3] < moved.start else -0.15)
+
+
+@pytest.fixture(scope='module')
+def moved():
+    with arm(DOMAIN, **LOST) as one:
+        one.wait_for_status('holding')
+        yield one
+
+
+def spoilt(moved, joint, **changes):
+    """A joint state that is as the last one but for one number."""
+    last = moved.states[-1]
+    message = JointState(name=list(last.name), header=last.header)
+    message.header.stamp.nanosec = min(message.header.stamp.nanosec + 1000, 999_999_999)
+    for field in ('position', 'velocity', 'effort'):
+        numbers = list(getattr(last, field))
+        numbers[joint] = changes.get(field, lambda x: x)(numbers[joint])
+        setattr(message, field, numbers)
+    return message
+
+
+def jump(moved):
+    moved.ros.publish_joint_state(spoilt(moved, 3, position=lambda x: x + 0.6))
+
+
+def silence(moved):
+    moved.simulator.send(signal.SIGSTOP)
+
+
+def carry(moved):
+    message = Payload(inertia=Inertia(m=0.02, ixx=1e-3, iyy=1e-3, izz=1e-3, com=Vector3(z=0.05)))
+    message.header.frame_id = TOOL
+    moved.ros.publish('/payload', message, LATCHED)
+
+
+def parameter(name, value):
+    def change(moved):
+        assert moved.ros.set_parameter(NODE, name, value).successful
+
+    return change
+
+
+FAULTS = {
+    'a position that jumps': (jump, 'has jumped'),
+    'joint states that fail to come': (silence, 'braking: joint states fail to come'),
+    'gravity': (parameter('gravity', [0.0, 0.0, -9.8]), 'braking: another robot'),
+    'a payload': (carry, 'braking: another robot'),
+    'another mode': (parameter('mode', 'guiding'), 'braking: another mode'),
+}
+
+
+@pytest.mark.parametrize('fault', FAULTS)
+def test_each_fault_ends_in_its_state_with_bounded_torques(moved, fault):
+    cause, state = FAULTS[fault]
+    get_going(moved)
+    del moved.statuses[:]
+    cause(moved)
+    moved.ros.wait_for(
+        lambda: [m for m in moved.statuses if state in m.message],
+        # A publisher that is new may not be heard at once.
+        meanwhile=(lambda: jump(moved)) if cause is jump else None,
+        period=0.3,
+    )
+    if cause is silence:
+        # Nobody hears the arm; what is sent goes on.
+        before = len(moved.commands)
+        moved.ros.wait_for(lambda: len(moved.commands) > before + 50)
+        del moved.states[:]
+        moved.simulator.send(signal.SIGCONT)
+    moved.ros.wait_for(lambda: is_at_rest(moved))
+    assert_bounded(moved)
+    if fault == 'another mode':
+        moved.wait_for_status('guided')
+        parameter('mode', 'impedance')(moved)
+    moved.wait_for_status('holding')
+
+
+def test_a_velocity_that_is_no_number_is_not_answered(moved):
+    get_going(moved)
+    del moved.statuses[:]
+
+    def spoil():
+        moved.ros.publish_joint_state(spoilt(moved, 2, velocity=lambda _: float('nan')))
+
+    spoil()
+    moved.ros.wait_for(lambda: is_at_rest(moved), meanwhile=spoil)
+    assert_bounded(moved)
+
+
+def assert_it_rests_on_its_last_command(moved):
+    """It has come to rest, and the controller is left with what carries it."""
+    moved.ros.wait_for(lambda: is_at_rest(moved))
+    assert_bounded(moved)
+    assert np.abs(moved.efforts[-1] - ROBOT.gravity(moved.q)).max() < 1.0
+
+
+def test_deactivation_in_motion_brakes_and_leaves_what_carries_the_arm(moved):
+    get_going(moved)
+    assert moved.change('deactivate')
+    count = len(moved.commands)
+    assert_it_rests_on_its_last_command(moved)
+    moved.pass_time(0.1)
+    assert len(moved.commands) <= count + 5, 'it goes on commanding'
+    assert moved.lifecycle == 'inactive'
+    assert moved.change('activate')
+    moved.wait_for_status('holding')
+
+
+def test_another_robot_is_taken_when_the_arm_has_been_braked(moved):
+    get_going(moved)
+    text = description()
+    for name in NAMES:
+        text = text.replace(f'"{name}"', f'"other_{name}"')
+    del moved.statuses[:]
+    moved.ros.publish('/robot_description', String(data=text), LATCHED)
+    moved.ros.wait_for(lambda: any('braking' in m.message for m in moved.statuses))
+    moved.ros.wait_for(lambda: is_at_rest(moved))
+    assert_bounded(moved)
+
+
+@pytest.mark.parametrize('by', [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_process_after_the_arm_has_been_braked(by):
+    with arm(DOMAIN + 1, **LOST) as one:
+        one.wait_for_status('holding')
+        get_going(one)
+        code, _ = one.node.end(by)
+        assert code == 0, one.node.printed
+        assert 'Traceback' not in one.node.printed
+        assert_it_rests_on_its_last_command(one)
+
+
+def test_zeros_are_the_last_command_where_they_are_asked_for():
+    with arm(DOMAIN + 1, commands_at_end='zero', **LOST) as one:
+        one.wait_for_status('holding')
+        get_going(one)
+        assert one.change('deactivate')
+        one.ros.wait_for(lambda: not one.efforts[-1].any())
+
+
+BROKEN = """
+from pathlib import Path
+from dynamics_ros.control import CompliantArm
+from dynamics_ros.nodes.executables.alone import impedance_controller_node
+
+drive = CompliantArm.drive
+
+def broken(self, *arguments):
+    if Path({flag!r}).exists():
+        raise ZeroDivisionError('a fault of the program')
+    return drive(self, *arguments)
+
+CompliantArm.drive = broken
+impedance_controller_node()
+"""
+
+
+def test_an_error_in_a_step_is_an_end_and_told_once(tmp_path):
+    flag, script = tmp_path / 'break', tmp_path / 'impedance'
+    script.write_text(f'#!/usr/bin/env python3\n{BROKEN.format(flag=str(flag))}')
+    script.chmod(0o755)
+    with arm(DOMAIN + 1, name=str(script), **LOST) as one:
+        one.wait_for_status('holding')
+        get_going(one)
+        flag.touch()
+        one.wait_for_status('ZeroDivisionError')
+        one.ros.wait_for(lambda: is_at_rest(one))
+        assert_bounded(one)
+        assert one.node.printed.count('reported once, then counted') == 1
+        flag.unlink()
+        one.wait_for_status('holding')

@@ -1,0 +1,92 @@
+"""What an arm on springs says, and whether all that it has is in the document."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip('rclpy')
+
+from impedance_harness import NAMES, NODE, Arm
+from ros_harness import client, description, running
+
+from dynamics_ros.algorithms.control.impedance import FLAGS
+from dynamics_ros.nodes.impedance.status import LIMITS, ImpedanceStatus
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 115
+OF_PARAMETERS = re.compile(r'_parameters(_atomically)?$|parameter_types$|_description$')
+DOCUMENT = (Path(__file__).parents[3] / 'docs' / 'interfaces.md').read_text()
+
+
+def test_every_flag_that_limits_a_motion_has_words():
+    errors = {'state', 'input', 'memory'}
+    assert set(LIMITS) - {'lead'} == set(FLAGS) - errors
+
+
+class Said:
+    """In place of a node and its topic: what is said."""
+
+    def __init__(self):
+        self.messages = []
+
+    def get_name(self):
+        return 'arm'
+
+    def publish(self, message):
+        self.messages.append(message)
+
+
+def test_what_limits_it_is_told_until_the_next_message(monkeypatch):
+    said = Said()
+    monkeypatch.setattr('dynamics_ros.nodes.output.status.Output', lambda *_: said)
+    status = ImpedanceStatus(said)
+    status.note(['guard', 'torque_rate'], True)
+    status.tell_doing('following pose_command', 'arm', 'active', None)
+    first = said.messages[-1]
+    assert first.message == (
+        'following pose_command; limited by: a joint kept from the end of its range, '
+        'largest torque rate, the tool does not follow'
+    )
+    assert first.level != b'\0'
+    # Not again before it is due, and by then it is over.
+    status.tell_doing('following pose_command', 'arm', 'active', None)
+    assert len(said.messages) == 1
+    status.tell_doing('holding', 'arm', 'active', None)
+    assert said.messages[-1].message == 'holding'
+    assert said.messages[-1].level == b'\0'
+
+
+@pytest.mark.slow
+def test_every_topic_and_service_is_in_the_document():
+    section = re.split(r'^## ', DOCUMENT.split(f'## {NODE}\n')[1], flags=re.MULTILINE)[0]
+    rows = re.findall(r'^\| `~/(\w+)` \| (\w+)/(\w+) \|', section, re.MULTILINE)
+    told = {(f'/{NODE}/{name}', f'{package}/{kind}') for name, package, kind in rows}
+    parameters = {'robot_description': description(), 'command_joints': NAMES}
+    with running(NODE, DOMAIN, parameters), client(DOMAIN) as ros:
+        one = Arm(ros, None, None)
+        ros.wait_for(lambda: one.statuses)
+
+        def found():
+            node = ros.node
+            asked = (
+                node.get_publisher_names_and_types_by_node,
+                node.get_subscriber_names_and_types_by_node,
+                node.get_service_names_and_types_by_node,
+            )
+            return {
+                (name, re.sub('/(msg|srv)/', '/', kind))
+                for ask in asked
+                for name, kinds in ask(NODE, '/')
+                for kind in kinds
+                if name.startswith(f'/{NODE}/')
+                and not re.search(
+                    r'_parameters(_atomically)?$|parameter_types$|_description$', name
+                )
+            }
+
+        ros.wait_for(lambda: told <= found())
+        assert found() == told
