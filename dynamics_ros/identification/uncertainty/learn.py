@@ -262,15 +262,17 @@ def _free(z: Array, second: NDArray[np.int64]) -> NDArray[np.bool_]:
 def _tail(z: Array) -> float:
     """How much farther off z is, where it is rare, than normal numbers are.
 
-    By how far, on average, the largest twentieth exceeds its smallest, carried on to ``RARE``.
+    By how far, on average, the largest twentieth exceeds its smallest, carried on to ``RARE``; or
+    by the largest of them, beside that of as many normal numbers, where that is more.
     """
+    largest = np.abs(z).max() / norm.isf(0.5 / len(z))
     edge = np.quantile(np.abs(z), 1.0 - TWENTIETH)
     excess = float(np.mean(np.abs(z)[np.abs(z) > edge] - edge))
     usual = norm.isf(0.5 * TWENTIETH)
     usual_excess = 2.0 * norm.pdf(usual) / TWENTIETH - usual
     steps = np.log(TWENTIETH / RARE)
     tail = (edge + steps * excess) / (usual + steps * usual_excess)
-    return float(np.clip(tail, 1.0, MOST_TAIL))
+    return float(np.clip(max(tail, largest), 1.0, MOST_TAIL))
 
 
 TWENTIETH, RARE = 0.05, 1e-7
