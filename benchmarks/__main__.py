@@ -36,7 +36,7 @@ PEERS = (
 )
 PARTS = (
     *('calls', 'batch', 'python', 'startup', 'chains', 'sweeps'),
-    *('contact', 'functions'),
+    *('contact', 'functions', 'exported'),
     *('numeric', 'analytic', 'unreachable', 'circle'),
     *('cost', 'plant', 'pushed', 'rates', 'services', 'changes', 'soak', 'start'),
     *('recordings', 'poor-motion', 'payload', 'excitation', 'coverage', 'estimates', 'links'),

@@ -16,7 +16,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from benchmarks import chains, contact, startup, sweeps, user_functions
+from benchmarks import chains, contact, exported, startup, sweeps, user_functions
 from benchmarks.descriptions import bare
 from benchmarks.dynamics_cases import AGAINST_DYNIBO, BATCH, BATCH_CASES, CASES, PLAIN_PYTHON, Case
 from benchmarks.dynibo_peer import GRAVITY as DYNIBO_GRAVITY
@@ -43,7 +43,7 @@ AGREEMENT = 1e-9
 
 PARTS = (
     *('calls', 'batch', 'python', 'startup', 'chains', 'sweeps'),
-    *('contact', 'functions'),
+    *('contact', 'functions', 'exported'),
 )
 
 
@@ -71,6 +71,8 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
         yield from contact.run(subjects, effort)
     if 'functions' in parts and 'casadi' in options.peers:
         yield from user_functions.run(effort)
+    if 'exported' in parts and 'pin' in options.peers:
+        yield from exported.run(subjects, effort)
 
 
 @dataclass(frozen=True)
