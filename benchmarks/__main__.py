@@ -26,6 +26,7 @@ SUITES = {
     'control': 'laws of control: cost in C and Python; stiffness, limits and energy in MuJoCo',
     'ros': 'the nodes on the middleware: cost, round trips, rates, services, start',
     'identification': 'masses and friction from recordings, real and simulated; planned motions',
+    'recordings': 'recordings of a simulated fleet: speed, memory, workers, worn robots',
     'accuracy': 'error of every quantity on every robot of example-robot-data',
 }
 MODULES = {'ik': 'inverse_kinematics'}
@@ -35,6 +36,7 @@ PEERS = (
     *('figaroh', 'casadi'),
 )
 PARTS = (
+    *('rate', 'workers', 'memory', 'worn'),
     *('calls', 'batch', 'python', 'startup', 'chains', 'sweeps'),
     *('contact', 'functions', 'exported'),
     *('numeric', 'analytic', 'unreachable', 'circle'),
@@ -129,6 +131,10 @@ def _parser() -> argparse.ArgumentParser:
         metavar='FOLDER',
         help='of real arms; beside the repository by default (%(default)s)',
     )
+    group = parser.add_argument_group('recordings')
+    group.add_argument('--robots', type=int, default=20, help='of the simulated fleet')
+    group.add_argument('--bags', type=int, default=200, help='of all robots together')
+    group.add_argument('--seconds', type=float, default=20.0, help='of each bag')
     group = parser.add_argument_group('accuracy')
     group.add_argument('--backend', default='python', choices=('python', 'llvm'))
     group.add_argument('--states', type=int, default=2, help='random states of each robot')

@@ -1,0 +1,185 @@
+"""Recordings of a simulated fleet: speed, memory, and whether worn robots are found."""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.recordings_fleet import (
+    BEGIN,
+    DAY,
+    FORMATS,
+    FleetRobot,
+    Push,
+    Recorded,
+    bag_path,
+    record,
+)
+from benchmarks.records import Goal, Record
+from dynamics_ros.fleet.analysis import OK, Task, analyze
+from dynamics_ros.fleet.bags import Bag, find_bags
+from dynamics_ros.fleet.engine import analyze_all, workers
+from dynamics_ros.fleet.findings import findings
+from dynamics_ros.recordings.bag import Recording
+
+SUITE = 'recordings'
+ROBOT = 'seven_joint_arm'
+
+WORN = {3: {1: 1.3}, 11: {4: 1.3}}
+"""Number of a robot to the factors of friction of its joints."""
+
+RATE = 250.0
+"""Hz of a bag of the fleet."""
+
+LONG_RATE, LONG, LONG_QUICKLY = 1000.0, 3600.0, 60.0
+"""Hz and s of the bag whose memory is measured."""
+
+MEMORY = 'from benchmarks.recordings import main; main()'
+
+
+def run(options: argparse.Namespace) -> Iterator[Record]:
+    """All figures."""
+    wanted = set(options.part or ('rate', 'workers', 'memory', 'worn'))
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        if 'rate' in wanted:
+            yield from _rates(place, options)
+        if 'memory' in wanted:
+            yield from _memory(place, options)
+        if wanted & {'workers', 'worn'}:
+            yield from _fleet(place, options, wanted)
+
+
+def _figure(case: str, value: float, unit: str, goal: Goal | None = None, **more: Any) -> Record:
+    return Record(SUITE, case, ROBOT, value, unit, goal=goal, **more)
+
+
+def _rates(place: Path, options: argparse.Namespace) -> Iterator[Record]:
+    """Joint states a second of one core, from the file to estimates, by format."""
+    robot = FleetRobot.of()
+    seconds = 20.0 if options.quick else 120.0
+    for kind in FORMATS:
+        path = bag_path(place / 'rate', kind, kind)
+        record(robot, Recorded(path, kind, seconds, LONG_RATE))
+        bag, task = Bag('rate', kind, path), Task(output=place / 'out')
+        analyze(task, bag)  # compiles
+        start = time.process_time()
+        summary = analyze(task, bag)
+        ours = summary['messages'] / (time.process_time() - start)
+        start = time.process_time()
+        with Recording(path) as recording:
+            count = sum(1 for _ in recording.decoded(['/joint_states']))
+        alone = count / (time.process_time() - start)
+        yield _figure(
+            f'joint states to estimates, {kind}',
+            ours,
+            '1/s',
+            Goal(50_000.0, of='value', at_least=True),
+            peer='rosbags, deserialising alone',
+            peer_value=alone,
+        )
+
+
+def _memory(place: Path, options: argparse.Namespace) -> Iterator[Record]:
+    """Largest memory of a process that analyzes a long bag, by format."""
+    robot = FleetRobot.of()
+    seconds = LONG_QUICKLY if options.quick else LONG
+    for kind in FORMATS:
+        path = bag_path(place / 'memory', kind, kind)
+        record(robot, Recorded(path, kind, seconds, LONG_RATE))
+        done = subprocess.run(
+            [sys.executable, '-c', MEMORY, str(path), str(place / 'memory-out')],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        yield _figure(
+            f'memory, {seconds:.0f} s at 1 kHz, {kind}',
+            float(done.stdout.split()[-1]),
+            'MB',
+            Goal(300.0, of='value'),
+        )
+
+
+def main() -> None:
+    """In a process of its own: analyze a bag and print the largest memory [MB]."""
+    summary = analyze(Task(output=Path(sys.argv[2])), Bag('memory', 'bag', Path(sys.argv[1])))
+    assert summary['status'] == OK, summary['reason']
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0)
+
+
+def _fleet(place: Path, options: argparse.Namespace, wanted: set[str]) -> Iterator[Record]:
+    """A fleet on one worker and on two; two robots with more friction; bags that are bad."""
+    robots, bags = options.robots, options.bags
+    if options.quick:
+        robots, bags = min(robots, 6), min(bags, 24)
+    start = time.perf_counter()
+    record_fleet(place / 'fleet', robots, bags, options.seconds)
+    yield _figure(f'{bags} bags are made', time.perf_counter() - start, 's')
+    found = find_bags([str(place / 'fleet')])
+    summaries, taken = _timed(place / 'two', found, 2)
+    yield _figure(f'{len(found)} bags, 2 workers', taken, 's')
+    if 'worn' in wanted:
+        expected = {f'robot{k:02d}' for k in WORN if k < robots}
+        named = {one.robot for one in findings(summaries) if one.kind == 'like robots'}
+        missed = len(expected - named)
+        yield _figure('worn robots that are missed', float(missed), 'robots', Goal(0.0, of='value'))
+        yield _figure(
+            'sound robots that are named',
+            float(len(named - expected)),
+            'robots',
+            Goal(0.0, of='value'),
+        )
+        bad = sum(row['status'] != OK for row in summaries)
+        yield _figure('bags that failed', float(bad), 'bags', Goal(0.0, of='value'))
+    if 'workers' in wanted:
+        some = found[: max(8, len(found) // 4)]
+        one, alone = _timed(place / 'one', some, 1)
+        both, together = _timed(place / 'both', some, 2)
+        goal = Goal(1.8, of='value', at_least=True)
+        yield _figure('2 workers over 1', alone / together, 'times', goal)
+        eight, _ = _timed(place / 'eight', some[::-1], 8)
+        worst = max(_difference(one, other) for other in (both, eight))
+        yield _figure('results of 1, 2 and 8 workers', worst, '', Goal(1e-12, of='value'))
+
+
+def record_fleet(folder: Path, robots: int, bags: int, seconds: float) -> None:
+    """Bags of all formats in turn; some with a push."""
+    for k in range(robots):
+        robot = FleetRobot.of(WORN.get(k))
+        for n in range(k, bags, robots):
+            kind, day = FORMATS[n % len(FORMATS)], n // robots
+            path = bag_path(folder / f'robot{k:02d}', f'day{day:03d}', kind)
+            pushes = (Push('tool0', 5.0, 5.5, (0.0, 15.0, 0.0)),) if n % 4 == 0 else ()
+            begin = BEGIN + 30 * day * DAY
+            record(robot, Recorded(path, kind, seconds, RATE, begin, n, pushes))
+
+
+def _timed(output: Path, bags: Sequence[Bag], count: int) -> tuple[list[dict[str, Any]], float]:
+    with workers(count, 'loky', ''):
+        # Workers start, import and compile before they are timed.
+        list(analyze_all(Task(output=output), [*bags[: 2 * count]]))
+        start = time.perf_counter()
+        found = list(analyze_all(Task(output=output), bags))
+        return found, time.perf_counter() - start
+
+
+def _difference(ours: Sequence[dict[str, Any]], theirs: Sequence[dict[str, Any]]) -> float:
+    """Largest relative difference of any number."""
+    other = {(row['robot'], row['bag']): row for row in theirs}
+    worst = 0.0
+    for row in ours:
+        for key in ('friction', 'viscous', 'coulomb', 'residual_rms', 'contact_time', 'rate'):
+            a = np.atleast_1d(row[key])
+            b = np.atleast_1d(other[row['robot'], row['bag']][key])
+            worst = max(worst, float(np.max(np.abs(a - b) / np.maximum(np.abs(a), 1e-9))))
+    return worst
