@@ -12,6 +12,7 @@ import re
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,24 +95,26 @@ TIMED = re.compile(r'\b(ros_harness|rclpy|benchmarks\.timing)\b')
 """What a file names that waits for processes of its own, or measures them."""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Keep each file in one process, and those that wait for nodes in the same one.
 
-    With ``--dist loadgroup`` one process then runs the nodes, file after file, and the others all
-    the rest. Two nodes' tests at a time would take each other's time on a machine of two cores.
+    With ``-n 2`` one process runs the nodes, file after file, and the other all the rest. Two files
+    of nodes at a time would take each other's time on a machine of two cores.
     """
-    if not config.pluginmanager.hasplugin('xdist'):
-        return
-    for item in items:
-        text = _text(item.path)
-        group = 'nodes' if TIMED.search(text) else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split('::')[0]
+            return 'nodes' if _is_timed(config.rootpath / file) else file
+
+    return ByFile(config, log)
 
 
 @cache
-def _text(file: Path) -> str:
-    return file.read_text()
+def _is_timed(file: Path) -> bool:
+    return TIMED.search(file.read_text()) is not None
 
 
 def pytest_report_header() -> list[str]:
