@@ -376,7 +376,7 @@ def test_a_program_that_there_is_not_is_answered_with_those_that_there_are():
     answer = ros('run', 'contact_nod')
     assert answer.returncode == 1
     assert answer.stderr.startswith(
-        'ros: there is no contact_nod; there are: calibrate_robot cartesian_servo_node'
+        'ros: there is no contact_nod; there are: analyze_recordings calibrate_robot '
     )
 
 
