@@ -161,7 +161,7 @@ def test_a_solver_that_cannot_be_started_is_left_out_with_its_reason(capsys):
 def test_an_unknown_suite_or_peer_is_refused_by_name(capsys):
     with pytest.raises(SystemExit, match='2'):
         main(['speed'])
-    suites = 'dynamics, ik, estimation, control, ros, identification, accuracy'
+    suites = 'dynamics, ik, estimation, control, ros, identification, recordings, accuracy'
     assert suites in capsys.readouterr().err
     with pytest.raises(SystemExit, match='2'):
         main(['dynamics', '--peers', 'kdl'])

@@ -190,6 +190,7 @@ rclpy.spin(node)
     request = ComputeInverseKinematics.Request(frame='tool0')
     request.target.pose.position.z = 0.9
     request.position_only = True
+    request.timeout.sec = 5  # the search for nobody may take its second first
     response = ros.call(
         ComputeInverseKinematics, '/kinematics_node/compute_inverse_kinematics', request
     )

@@ -28,7 +28,7 @@ from dynamics_ros_msgs.msg import Result
 
 pytestmark = pytest.mark.ros
 
-DOMAIN = 112
+DOMAIN = 139
 NODE = 'contact_node'
 NAMES = list(ROBOT.joint_names)
 ARM = truth(1, off=0.0)

@@ -19,7 +19,7 @@ from dynamics_ros_msgs.srv import ApplyWrench
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
-DOMAIN = 111
+DOMAIN = 141
 
 
 @pytest.fixture(scope='module')
