@@ -18,7 +18,7 @@ WITH_ROS = ('demo', 'doctor', 'fleet', 'launching', 'nodes', 'wire')
 """Rooms that no wheel has."""
 
 LIBRARY = {
-    'calibrate_robot': 'calibration.command:main',
+    'calibrate_robot': 'calibration.running.command:main',
     'export_kernels': 'export.command:main',
 }
 """Tools of a wheel."""

@@ -7,7 +7,7 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,15 +37,24 @@ INTERRUPTED = 130
 """Exit code, as shells have it for SIGINT."""
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command; 0 when the robot was identified."""
+def main(
+    arguments: list[str] | None = None,
+    more: Mapping[str, Callable[[list[str]], None]] | None = None,
+) -> int:
+    """Run the command; 0 when the robot was identified.
+
+    Args:
+        arguments: of the command line; None for those of the process.
+        more: tasks beside those that work on files, by their name.
+    """
     logging.basicConfig(format='%(levelname)s: %(message)s')
     given = sys.argv[1:] if arguments is None else arguments
+    tasks = {'plan': _plan} | dict(more or {})
     try:
-        if given[:1] == ['plan']:
-            _plan(given[1:])
+        if given and given[0] in tasks:
+            tasks[given[0]](given[1:])
         else:
-            _calibrate(given)
+            calibrate(given)
     except (DynamicsRosError, OSError) as error:
         print(f'{NAME}: {error}', file=sys.stderr)
         return 1
@@ -55,8 +64,13 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _calibrate(arguments: list[str]) -> None:
-    options = _parser().parse_args(arguments)
+def calibrate(arguments: list[str]) -> None:
+    """Identify the robot of recordings and write what is asked for.
+
+    Raises:
+        DynamicsRosError, OSError: why not.
+    """
+    options = parser().parse_args(arguments)
     started = time.perf_counter()
     paths = [*options.recordings, *options.test]
     subject = read_subject(
@@ -64,7 +78,7 @@ def _calibrate(arguments: list[str]) -> None:
         paths,
         topic=options.topic,
         joints=dict(options.joints),
-        locked=_positions(options.lock),
+        locked=positions(options.lock),
         gravity=options.gravity,
     )
     count = len(options.recordings)
@@ -138,7 +152,7 @@ def _plan(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(
         prog=f'{NAME} plan', description='A motion within limits that tells the most of a robot.'
     )
-    _add_robot_options(parser)
+    add_robot_options(parser)
     parser.add_argument(
         '--output',
         type=Path,
@@ -151,7 +165,7 @@ def _plan(arguments: list[str]) -> None:
     parser.add_argument('--seed', type=int, default=0, help='of the random starts')
     parser.add_argument('--iterations', type=int, default=400, help='of the improvement')
     options = parser.parse_args(arguments)
-    print(plan(options, dict(_positions(options.lock))))
+    print(plan(options, dict(positions(options.lock))))
 
 
 def as_json(
@@ -251,9 +265,12 @@ def _known_load(words: list[str]) -> KnownLoad:
     return KnownLoad(words[0], mass, (x, y, z))
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """Options of an identification."""
     parser = argparse.ArgumentParser(
-        prog=NAME, description=__doc__, epilog=f'{NAME} plan --help: an exciting trajectory'
+        prog=NAME,
+        description=__doc__,
+        epilog=f'{NAME} plan --help: an exciting trajectory; {NAME} run --help: on a robot',
     )
     parser.add_argument(
         'recordings',
@@ -262,7 +279,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar='RECORDING',
         help='rosbag2 folder, .mcap, .db3, ROS 1 .bag, .csv or .parquet, or reduced .npz',
     )
-    _add_robot_options(parser)
+    add_robot_options(parser)
     parser.add_argument(
         '--test', type=Path, nargs='+', default=[], metavar='RECORDING', help='only compared'
     )
@@ -298,7 +315,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_robot_options(parser: argparse.ArgumentParser) -> None:
+def add_robot_options(parser: argparse.ArgumentParser) -> None:
     """Options that all tasks have."""
     parser.add_argument('--robot', required=True, metavar='FILE', help='URDF, or xacro')
     parser.add_argument(
@@ -326,7 +343,12 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _positions(pairs: list[tuple[str, str]]) -> Mapping[str, float]:
+def positions(pairs: list[tuple[str, str]]) -> Mapping[str, float]:
+    """Position by name of what ``--lock`` says.
+
+    Raises:
+        InvalidArgumentError: one is no number.
+    """
     try:
         return {name: float(value) for name, value in pairs}
     except ValueError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import numpy as np
 import yaml
@@ -10,6 +11,7 @@ import yaml
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.identification.excitation.clearance import Clearance
 from dynamics_ros.identification.excitation.fourier import Excitation, plan_excitation
+from dynamics_ros.identification.excitation.way import Motion
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 from dynamics_ros.model.description_file import read_description_file
 from dynamics_ros.robot import Robot
@@ -72,6 +74,33 @@ def trajectory_yaml(robot: Robot, excitation: Excitation) -> str:
         points.append({**point, 'time_from_start': seconds})
     content = {'joint_names': list(robot.joint_names), 'points': points}
     return yaml.safe_dump(content, sort_keys=False, default_flow_style=None)
+
+
+def read_trajectory(path: Path) -> Motion:
+    """The motion of a file that ``plan`` wrote, or of another JointTrajectory in YAML.
+
+    Raises:
+        InvalidArgumentError: it is none.
+    """
+    try:
+        content = yaml.safe_load(path.read_text())
+        names, points = tuple(map(str, content['joint_names'])), content['points']
+        stamps = [point['time_from_start'] for point in points]
+        time = np.array([float(one['sec']) + 1e-9 * float(one['nanosec']) for one in stamps])
+        columns = [
+            np.array([point[word] for point in points], dtype=np.float64)
+            for word in ('positions', 'velocities', 'accelerations')
+        ]
+    except (OSError, yaml.YAMLError, TypeError, KeyError, ValueError) as error:
+        problem = f'{path}: {type(error).__name__}: {error}'
+        raise InvalidArgumentError(
+            'trajectory', problem, 'what calibrate_robot plan writes'
+        ) from error
+    whole = all(column.shape == (len(time), len(names)) for column in columns)
+    if not whole or len(time) < 2 or (np.diff(time) <= 0.0).any() or len(set(names)) < len(names):
+        problem = f'{path}: its points do not fit its joints, or its times do not grow'
+        raise InvalidArgumentError('trajectory', problem, 'what calibrate_robot plan writes')
+    return Motion(names, time, *columns)
 
 
 def trajectory_csv(robot: Robot, excitation: Excitation) -> str:

@@ -28,6 +28,20 @@ WORDS = {
 }
 
 
+def write_table(path: Path, samples: JointSamples) -> None:
+    """Write joint states as CSV, as ``read_table`` takes them.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    parts = {'position': samples.position, 'velocity': samples.velocity, 'effort': samples.effort}
+    known = {word: values for word, values in parts.items() if values is not None}
+    header = ['time', *(f'{name}.{word}' for word in known for name in samples.joint_names)]
+    rows = np.column_stack([samples.time, *known.values()])
+    lines = [','.join(f'{x:.9g}' for x in row) for row in rows]
+    path.write_text('\n'.join([','.join(header), *lines]) + '\n')
+
+
 def read_table(path: Path) -> JointSamples:
     """The joint states of a CSV or Parquet file.
 

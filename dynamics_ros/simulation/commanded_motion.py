@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import CubicHermiteSpline
 
 Array = NDArray[np.float64]
 
@@ -25,10 +26,14 @@ class CommandedMotion:
         self._q, self._v = q.copy(), np.zeros(len(q))
         self._lower, self._upper = lower, upper
         self._began = self._end = 0.0
+        self._spline: CubicHermiteSpline | None = None
 
     def at(self, t: float) -> tuple[Array, Array]:
         """Position and velocity (n each)."""
         gone = min(max(t, self._began), self._end) - self._began
+        if self._spline is not None:
+            q, v = self._spline(gone), self._spline(gone, 1)
+            return np.clip(q, self._lower, self._upper), v if t < self._end else np.zeros(len(q))
         q = np.clip(self._q + gone * self._v, self._lower, self._upper)
         return q, self._v if t < self._end else np.zeros(len(q))
 
@@ -42,6 +47,18 @@ class CommandedMotion:
         self._begin(t, duration)
         self._v = (q - self._q) / duration
 
+    def follow(self, time: Array, q: Array, v: Array, t: float) -> None:
+        """Positions and velocities (points, n) at times (points) from now on; the last is kept."""
+        self._begin(t, float(time[-1]))
+        if time[0] > 0.0:
+            # From where it is, at rest.
+            time = np.concatenate([[0.0], time])
+            q, v = np.vstack([self._q, q]), np.vstack([np.zeros(len(self._q)), v])
+        self._spline = CubicHermiteSpline(time, q, v) if len(time) > 1 else None
+        if self._spline is None:
+            self._q, self._v = q[-1], np.zeros(len(q[-1]))
+
     def _begin(self, t: float, duration: float) -> None:
         self._q, _ = self.at(t)
+        self._spline = None
         self._began, self._end = t, t + duration

@@ -24,6 +24,7 @@ motor's side of the sensor, as on an arm with joint torque sensors.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -258,6 +259,26 @@ class SimulatedRobot:
             wanted[self._column[name]] = position
         duration = max(duration, TIME_STEP_NS * 1e-9)
         motion.reach(_finite('positions', wanted, len(wanted)), self._time * 1e-9, duration)
+
+    def follow_trajectory(self, names: Sequence[str], time: Array, q: Array, v: Array) -> Array:
+        """Have the controllers follow positions over time, in place of the motion, then stand.
+
+        Args:
+            names: of all joints, in any order; of the columns.
+            time: (points) s from now on.
+            q, v: (points, n) positions and velocities.
+
+        Returns:
+            (n) where it ends, in the order of the robot's joints.
+        """
+        columns = [list(names).index(name) for name in self.robot.joint_names]
+        self._commanded().follow(time, q[:, columns], v[:, columns], self._time * 1e-9)
+        return np.asarray(q[-1, columns])
+
+    def stand(self) -> None:
+        """Have the controllers hold the joints where they are."""
+        self.motion = None
+        self._commanded()
 
     def _commanded(self) -> CommandedMotion:
         """What is followed from the first such command on."""

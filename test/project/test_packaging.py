@@ -40,7 +40,8 @@ EXECUTABLES = [
 ]
 OPTIONAL = {
     'clarabel': 'calibrate_robot takes SciPy, which is slower',
-    'control_msgs': 'joint_state_topic is refused with the reason',
+    'control_msgs': 'joint_state_topic and calibrate_robot run are refused with the reason; '
+    'robot_simulator follows no trajectories',
     'daqp': 'bounded least squares are solved by SciPy; a log line of the servo says so',
     'distributed': 'analyze_recordings --backend dask ends with the reason',
     'joblib': 'analyze_recordings ends with the reason',

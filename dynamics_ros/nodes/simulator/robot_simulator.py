@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from ament_index_python.packages import get_package_share_directory
@@ -53,6 +53,9 @@ from dynamics_ros.wire.conversions import (
     wrench_stamped,
 )
 from dynamics_ros_msgs.srv import ApplyWrench
+
+if TYPE_CHECKING:
+    from .trajectory_server import TrajectoryServer
 
 DEFAULT_ROBOT = 'seven_joint_arm.urdf'
 
@@ -125,6 +128,7 @@ class RobotSimulator(GuardedNode):
             taken = partial(self._follow, handler)
             self.create_subscription(kind, f'~/{name}', taken, qos_profile_sensor_data)
         serve(self, ApplyWrench, '~/apply_wrench', self._on_apply_wrench)
+        self._trajectories = _trajectory_server(self, self._simulated)
         self._start_stamp = 0
         self._start_time = 0.0
         self.get_logger().info(
@@ -164,6 +168,8 @@ class RobotSimulator(GuardedNode):
                 self._simulated.step()
                 if self._simulated.time % self._publish_every == 0:
                     self._publish(self._simulated.sample())
+            if self._trajectories is not None:
+                self._trajectories.tick()
         except Exception:
             # A signal may shut the context down between two messages: that is no fault.
             if self.context.ok():
@@ -261,6 +267,16 @@ class RobotSimulator(GuardedNode):
             self._names.inside(request.expressed_in),
             vector_array(request.point, 'point'),
         )
+
+
+def _trajectory_server(node: GuardedNode, simulated: SimulatedRobot) -> TrajectoryServer | None:
+    """The action of a controller; None where control_msgs is not installed."""
+    try:
+        from .trajectory_server import TrajectoryServer
+    except ImportError as error:
+        node.get_logger().info(f'no action follow_joint_trajectory without control_msgs: {error}')
+        return None
+    return TrajectoryServer(node, simulated)
 
 
 def default_description() -> str:

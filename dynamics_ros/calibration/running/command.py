@@ -1,0 +1,21 @@
+"""The executable calibrate_robot: what works on files, and ``run``, which moves a robot."""
+
+from __future__ import annotations
+
+from dynamics_ros.calibration import command
+from dynamics_ros.errors import DynamicsRosError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; 0 when it did what was asked for."""
+    return command.main(arguments, {'run': _run})
+
+
+def _run(arguments: list[str]) -> None:
+    try:
+        from .run import run
+    except ImportError as error:
+        raise DynamicsRosError(
+            f'run needs ROS 2, with the packages rclpy and control_msgs: {error}'
+        ) from error
+    run(arguments)

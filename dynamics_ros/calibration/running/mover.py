@@ -1,0 +1,247 @@
+"""A robot behind a joint_trajectory_controller, which is brought to rest whatever happens."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from types import FrameType, TracebackType
+from typing import Any
+
+import numpy as np
+import rclpy
+from action_msgs.msg import GoalStatus
+from control_msgs.action import FollowJointTrajectory
+from numpy.typing import NDArray
+from rclpy.action import ActionClient
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import qos_profile_sensor_data
+from rclpy.signals import SignalHandlerOptions
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectoryPoint
+
+from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.identification import JointSamples
+from dynamics_ros.identification.excitation.way import Motion
+from dynamics_ros.identification.uncertainty import Recorder
+from dynamics_ros.nodes.app.signals import ending
+from dynamics_ros.robot import Robot
+
+Array = NDArray[np.float64]
+
+PATIENCE = 10.0
+"""s that a controller or joint states are waited for, and a robot that is to come to rest."""
+
+LOST = 0.5
+"""s without joint states, after which they are lost."""
+
+STILL, STILL_FOR = 0.002, 0.5
+"""rad or m within which a robot that rests stays; s."""
+
+LATE = 5.0
+"""s that a controller may take longer than the trajectory."""
+
+
+class Mover:
+    """Sends trajectories and watches joint states; a context that ends at rest."""
+
+    def __init__(self, robot: Robot, action: str, topic: str) -> None:
+        """Begin to listen.
+
+        Args:
+            robot: with the joints that move.
+            action: FollowJointTrajectory of their controller.
+            topic: of joint states.
+        """
+        self._robot, self._action, self._topic = robot, action, topic
+        self._context = rclpy.Context()
+        rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
+        self._node = Node('calibrate_robot', context=self._context)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self._node)
+        self._client = ActionClient(self._node, FollowJointTrajectory, action)
+        self._node.create_subscription(JointState, topic, self._on_state, qos_profile_sensor_data)
+        self._columns: list[int] = []
+        self._names: list[str] = []
+        self._q: Array | None = None
+        self._heard = -np.inf
+        self._problem = 'no joint states'
+        self._recorder: Recorder | None = None
+        self._interrupted = False
+        self._still: tuple[Array, float] | None = None
+
+    def __enter__(self) -> Mover:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        self._client.destroy()
+        self._executor.shutdown()
+        self._node.destroy_node()
+        rclpy.shutdown(context=self._context)
+
+    def resting_place(self) -> Array:
+        """(nv) where the robot rests.
+
+        Raises:
+            DynamicsRosError: it moves, or joint states do not tell.
+        """
+        self._still = None
+        deadline = time.monotonic() + PATIENCE
+        while not self._rests():
+            self._spin()
+            if time.monotonic() > deadline:
+                told = self._problem if self._lost() else 'the robot moves'
+                raise DynamicsRosError(f'{self._topic}: {told}')
+        assert self._q is not None
+        return self._q
+
+    def follow(self, motion: Motion) -> JointSamples:
+        """Have the robot make a motion; what was measured meanwhile.
+
+        Raises:
+            DynamicsRosError: why it did not, and whether it rests.
+            KeyboardInterrupt: told to end; it has been stopped.
+        """
+        if not self._client.server_is_ready() and not self._until(self._client.server_is_ready):
+            raise DynamicsRosError(f'{self._action}: no controller offers this action')
+        with self._signals_kept():
+            return self._followed(motion)
+
+    def _followed(self, motion: Motion) -> JointSamples:
+        self._recorder = recorder = Recorder(self._robot, 'the motion')
+        sent = self._client.send_goal_async(_goal(motion))
+        if not self._until(sent.done):
+            # It may yet be accepted.
+            sent.add_done_callback(lambda done: done.result().cancel_goal_async())
+            raise self._stopped(None, f'{self._action} has not answered')
+        handle = sent.result()
+        if not handle.accepted:
+            raise DynamicsRosError(f'{self._action} refused the trajectory; nothing has moved')
+        ended = handle.get_result_async()
+        try:
+            reason = self._watched(ended, recorder, motion.duration + LATE)
+        except BaseException:
+            self._stopped(handle, 'unexpected error')
+            raise
+        if reason is not None:
+            raise self._stopped(handle, reason)
+        result = ended.result().result
+        if ended.result().status != GoalStatus.STATUS_SUCCEEDED:
+            told = result.error_string or f'error {result.error_code}'
+            raise self._stopped(None, f'{self._action} gave the trajectory up: {told}')
+        self._recorder = None
+        return _with_known_velocities(recorder.samples)
+
+    def _watched(self, ended: Any, recorder: Recorder, longest: float) -> str | None:
+        """Why a motion has to be cancelled, '' when told to end; None when it has ended itself.
+
+        Time is that of the joint states: a simulated robot may be slower than it should.
+        """
+        while not ended.done():
+            self._spin()
+            if self._interrupted:
+                return ''
+            if self._lost():
+                return f'{self._topic}: {self._problem}'
+            if recorder.duration > longest:
+                return f'{self._action} takes longer than the trajectory'
+        return None
+
+    @contextmanager
+    def _signals_kept(self) -> Iterator[None]:
+        """Signals that end a process are noted in this block, in which the robot moves."""
+        before = {number: signal.signal(number, self._interrupt) for number in ending()}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _stopped(self, handle: Any, reason: str) -> BaseException:
+        """Cancel, wait until the robot rests, and say so; what is to be raised."""
+        self._recorder = None
+        if handle is not None:
+            self._until(handle.cancel_goal_async().done)
+        self._still = None
+        rests = self._until(self._rests)
+        told = 'the robot rests' if rests else 'IT IS NOT KNOWN WHETHER THE ROBOT RESTS'
+        if not reason and rests:
+            print('stopped: the robot rests')
+            return KeyboardInterrupt()
+        return DynamicsRosError(f'{reason or "told to end"}: cancelled, {told}')
+
+    def _until(self, condition: Callable[[], Any]) -> bool:
+        """Spin until a condition holds, for ``PATIENCE``; whether it does."""
+        deadline = time.monotonic() + PATIENCE
+        while not condition() and time.monotonic() < deadline:
+            self._spin()
+        return bool(condition())
+
+    def _spin(self) -> None:
+        self._executor.spin_once(timeout_sec=0.02)
+
+    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
+        self._interrupted = True
+
+    def _lost(self) -> bool:
+        return time.monotonic() - self._heard > LOST
+
+    def _rests(self) -> bool:
+        if self._lost() or self._q is None:
+            self._still = None
+            return False
+        now = time.monotonic()
+        if self._still is None or np.abs(self._q - self._still[0]).max() > STILL:
+            self._still = self._q, now
+        return now - self._still[1] >= STILL_FOR
+
+    def _on_state(self, message: JointState) -> None:
+        if list(message.name) != self._names:
+            missing = [n for n in self._robot.joint_names if n not in message.name]
+            if missing:
+                self._problem = f'joint states without {", ".join(missing)}'
+                return
+            self._names = list(message.name)
+            self._columns = [self._names.index(n) for n in self._robot.joint_names]
+        count = len(self._names)
+        if len(message.position) != count or len(message.effort) != count:
+            self._problem = 'joint states without positions or efforts'
+            return
+        q, effort = (np.array(x)[self._columns] for x in (message.position, message.effort))
+        if not (np.isfinite(q).all() and np.isfinite(effort).all()):
+            self._problem = 'joint states with positions or efforts that are no numbers'
+            return
+        self._problem = f'no joint states for {LOST:g} s'
+        self._q, self._heard = q, time.monotonic()
+        if self._recorder is not None:
+            known = len(message.velocity) == count
+            v = np.array(message.velocity)[self._columns] if known else np.full(len(q), np.nan)
+            stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
+            stamp = stamp or time.monotonic_ns()
+            self._recorder.add(stamp, q, v, effort)
+
+
+def _goal(motion: Motion) -> Any:
+    goal = FollowJointTrajectory.Goal()
+    goal.trajectory.joint_names = list(motion.joint_names)
+    for t, q, v, a in zip(motion.time, motion.q, motion.v, motion.a, strict=True):
+        point = JointTrajectoryPoint(
+            positions=q.tolist(), velocities=v.tolist(), accelerations=a.tolist()
+        )
+        nanoseconds = round(t * 1e9)
+        point.time_from_start.sec, point.time_from_start.nanosec = divmod(nanoseconds, 10**9)
+        goal.trajectory.points.append(point)
+    return goal
+
+
+def _with_known_velocities(samples: JointSamples) -> JointSamples:
+    assert samples.velocity is not None
+    return samples if np.isfinite(samples.velocity).all() else replace(samples, velocity=None)

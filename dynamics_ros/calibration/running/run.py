@@ -1,0 +1,155 @@
+"""calibrate_robot run: moves a robot through a planned motion, records it, and identifies."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from dynamics_ros.calibration import command
+from dynamics_ros.calibration.plan import read_trajectory
+from dynamics_ros.calibration.tables import write_table
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.identification.excitation.clearance import Clearance
+from dynamics_ros.identification.excitation.way import Motion, check_motion, straight_way
+from dynamics_ros.model.collision_geometry import read_collision_geometry
+from dynamics_ros.model.description_file import read_description_file
+from dynamics_ros.robot import Robot
+
+from .mover import Mover
+
+AT_START = 0.05
+"""rad or m that a robot may be away from where it was sent."""
+
+DEFAULT_ACTION = '/joint_trajectory_controller/follow_joint_trajectory'
+
+
+def run(arguments: list[str]) -> None:
+    """Move, record, identify.
+
+    Raises:
+        DynamicsRosError, OSError: why not, and whether the robot rests.
+        KeyboardInterrupt: told to end; the robot rests.
+    """
+    options, rest = _parser().parse_known_args(arguments)
+    identification = [str(options.record), '--robot', options.robot, *_told_robot(options), *rest]
+    command.parser().parse_args(identification)  # before anything moves
+    text = read_description_file(options.robot)
+    locked = dict(command.positions(options.lock))
+    robot = Robot.from_urdf(text, gravity=options.gravity, locked_joints=locked)
+    planned = _planned(robot, read_trajectory(options.trajectory))
+    geometry = read_collision_geometry(text)
+    clearance = Clearance(robot, geometry) if geometry.triangles else None
+    if clearance is None:
+        print('the description has no shapes for collision: links may touch')
+    check_motion(robot, planned, 'the trajectory', clearance, options.floor)
+    if not options.record.parent.is_dir():
+        raise InvalidArgumentError('--record', str(options.record), 'a file in a folder')
+    with Mover(robot, options.action, options.joint_states) as mover:
+        here = mover.resting_place()
+        way = straight_way(robot, here, planned.q[0], options.speed)
+        check_motion(robot, way, 'the way to its start', clearance, options.floor)
+        print(_announcement(robot, options.action, way, planned))
+        _ask(options.yes)
+        if np.abs(mover.resting_place() - here).max() > AT_START:
+            raise DynamicsRosError('the robot has been moved meanwhile: nothing was sent')
+        mover.follow(way)
+        if np.abs(mover.resting_place() - planned.q[0]).max() > AT_START:
+            raise DynamicsRosError('the robot did not reach the start of the trajectory')
+        samples = mover.follow(planned)
+        mover.resting_place()
+    write_table(options.record, samples)
+    print(f'{options.record}: {len(samples)} samples; the robot rests')
+    command.calibrate(identification)
+
+
+def _told_robot(options: argparse.Namespace) -> list[str]:
+    """What identification has to know of the robot as well."""
+    told = ['--gravity', *map(str, options.gravity)]
+    if options.lock:
+        told += ['--lock', *(f'{name}={value}' for name, value in options.lock)]
+    return told
+
+
+def _planned(robot: Robot, motion: Motion) -> Motion:
+    if set(motion.joint_names) != set(robot.joint_names):
+        raise InvalidArgumentError(
+            'the trajectory',
+            f'is of {", ".join(motion.joint_names)}',
+            f'{", ".join(robot.joint_names)}; what does not move is told by --lock',
+        )
+    if np.abs(motion.v[[0, -1]]).max() > 1e-3:
+        raise InvalidArgumentError(
+            'the trajectory', 'does not begin and end at rest', 'one that does'
+        )
+    return motion.of(robot.joint_names)
+
+
+def _announcement(robot: Robot, action: str, way: Motion, planned: Motion) -> str:
+    rows = [
+        f'  {name:24} {here:8.3f} -> {start:8.3f}, then {low:.3f} to {high:.3f}, at most {v:.3f}/s'
+        for name, here, start, low, high, v in zip(
+            robot.joint_names,
+            way.q[0],
+            planned.q[0],
+            planned.q.min(axis=0),
+            planned.q.max(axis=0),
+            np.abs(planned.v).max(axis=0),
+            strict=True,
+        )
+    ]
+    return '\n'.join(
+        [
+            f'{action} moves the robot for {way.duration:.1f} s to the start, at most '
+            f'{np.abs(way.v).max():.2f}/s, then {planned.duration:.1f} s through the trajectory:',
+            *rows,
+            'What stands around the robot is not known here. Keep a hand on the emergency stop.',
+        ]
+    )
+
+
+def _ask(yes: bool) -> None:
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise DynamicsRosError('nobody can be asked whether the robot may move: --yes says so')
+    if input('Move the robot? [y/N] ').strip().lower() not in ('y', 'yes'):
+        raise DynamicsRosError('nothing was sent')
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f'{command.NAME} run',
+        description='Moves a robot through a planned trajectory, records and identifies it. '
+        f'All other options are those of {command.NAME}.',
+    )
+    command.add_robot_options(parser)
+    parser.add_argument(
+        '--trajectory', type=Path, required=True, metavar='YAML', help=f'of {command.NAME} plan'
+    )
+    parser.add_argument(
+        '--action', default=DEFAULT_ACTION, help='FollowJointTrajectory of the controller'
+    )
+    parser.add_argument('--joint-states', default='/joint_states', metavar='TOPIC')
+    parser.add_argument(
+        '--record',
+        type=Path,
+        default=Path('recording.csv'),
+        metavar='CSV',
+        help='what was measured',
+    )
+    parser.add_argument(
+        '--speed', type=_speed, default=0.2, help='on the way to the start, at most [rad/s or m/s]'
+    )
+    parser.add_argument('--floor', type=float, metavar='HEIGHT', help='links stay above [m]')
+    parser.add_argument('--yes', action='store_true', help='move without being asked')
+    return parser
+
+
+def _speed(text: str) -> float:
+    speed = float(text)
+    if not 0.0 < speed <= 1.0:
+        raise argparse.ArgumentTypeError(f'{text} is not between 0 and 1 rad/s or m/s')
+    return speed

@@ -1,0 +1,119 @@
+"""The action of a joint_trajectory_controller, in front of the simulated robot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from control_msgs.action import FollowJointTrajectory
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.node import Node
+from rclpy.task import Future
+
+from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, printable
+from dynamics_ros.simulation import SimulatedRobot
+from dynamics_ros.wire.conversions import seconds
+
+TOLERANCE = 0.02
+"""rad or m that joints may be away from the end of a trajectory."""
+
+
+@dataclass
+class _Followed:
+    """A trajectory that is followed.
+
+    Attributes:
+        handle: of its goal.
+        end: simulated time [ns].
+        over: done when it is.
+        wanted: (n) where it ends.
+    """
+
+    handle: Any
+    end: int
+    over: Future[None]
+    wanted: np.ndarray
+
+
+class TrajectoryServer:
+    """Follows one trajectory at a time; a new goal ends the one before, as controllers do it."""
+
+    def __init__(self, node: Node, simulated: SimulatedRobot) -> None:
+        self._node, self._simulated = node, simulated
+        self._followed: _Followed | None = None
+        self._server = ActionServer(
+            node,
+            FollowJointTrajectory,
+            '~/follow_joint_trajectory',
+            self._execute,
+            goal_callback=self._answer_goal,
+            cancel_callback=lambda _: CancelResponse.ACCEPT,
+        )
+
+    def tick(self) -> None:
+        """Look whether the trajectory is at its end; called as time goes on."""
+        followed = self._followed
+        if followed is None or followed.over.done():
+            return
+        if followed.handle.is_cancel_requested or self._simulated.time >= followed.end:
+            followed.over.set_result(None)
+
+    def _answer_goal(self, goal: Any) -> GoalResponse:
+        try:
+            self._arrays(goal)
+        except DynamicsRosError as error:
+            self._node.get_logger().warning(f'trajectory refused: {printable(str(error))}')
+            return GoalResponse.REJECT
+        return GoalResponse.ACCEPT
+
+    async def _execute(self, handle: Any) -> Any:
+        before = self._followed
+        if before is not None and not before.over.done():
+            before.over.set_result(None)
+        names, time, q, v = self._arrays(handle.request)
+        wanted = self._simulated.follow_trajectory(names, time, q, v)
+        end = self._simulated.time + round(1e9 * time[-1])
+        over: Future[None] = Future(executor=self._node.executor)
+        own = self._followed = _Followed(handle, end, over, wanted)
+        await over
+        result = FollowJointTrajectory.Result()
+        if self._followed is not own:
+            result.error_string = 'another trajectory has come'
+            result.error_code = result.INVALID_GOAL
+            handle.abort()
+            return result
+        self._followed = None
+        if handle.is_cancel_requested:
+            self._simulated.stand()
+            handle.canceled()
+            return result
+        away = float(np.abs(self._simulated.sample().q - wanted).max())
+        if away > TOLERANCE:
+            result.error_code = result.GOAL_TOLERANCE_VIOLATED
+            result.error_string = f'{away:.3f} rad or m away from the end'
+            handle.abort()
+            return result
+        handle.succeed()
+        return result
+
+    def _arrays(self, goal: Any) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, np.ndarray]:
+        """Names, times, positions and velocities of all joints.
+
+        Raises:
+            InvalidArgumentError: they do not fit the robot, or each other.
+        """
+        names, points = tuple(goal.trajectory.joint_names), goal.trajectory.points
+        joints = self._simulated.robot.joint_names
+        if sorted(names) != sorted(joints):
+            raise InvalidArgumentError('joint_names', ', '.join(names), ', '.join(joints))
+        sizes = {len(x) for point in points for x in (point.positions, point.velocities)}
+        if not points or sizes != {len(names)}:
+            problem = 'some lack positions or velocities' if points else 'none'
+            raise InvalidArgumentError('points', problem, 'positions and velocities of all joints')
+        time = np.array([seconds(point.time_from_start) for point in points])
+        q = np.array([point.positions for point in points])
+        v = np.array([point.velocities for point in points])
+        if not (np.isfinite(q).all() and np.isfinite(v).all() and (np.diff(time) > 0.0).all()):
+            raise InvalidArgumentError('points', 'no numbers, or times that do not grow', 'others')
+        return names, time, q, v
