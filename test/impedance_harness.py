@@ -119,4 +119,6 @@ def arm(domain, *, name=NODE, **parameters):
         running(name, domain, {**PARAMETERS, 'autostart': True, **parameters}) as node,
         client(domain) as ros,
     ):
-        yield Arm(ros, node, simulator)
+        one = Arm(ros, node, simulator)
+        ros.wait_for(lambda: one.states)
+        yield one

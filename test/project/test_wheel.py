@@ -20,7 +20,11 @@ FILES = ('README.md', 'package.xml', 'pyproject.toml', 'setup.cfg', 'setup.py')
 
 pytestmark = pytest.mark.slow
 
-NEEDS_ROS = ('dynamics_ros.recordings.', 'dynamics_ros.viewer.')
+NEEDS_ROS = (
+    'dynamics_ros.calibration.running.',
+    'dynamics_ros.recordings.',
+    'dynamics_ros.viewer.',
+)
 """Rooms of which some modules are about messages; the others are of use without ROS."""
 
 EXTRAS = {
@@ -137,7 +141,19 @@ def test_every_module_is_imported_without_ros_but_those_that_are_about_it(empty,
     assert done.returncode == 0, done.stderr
     missing = dict(line.split() for line in done.stdout.splitlines())
     assert [name for name in missing if not name.startswith(NEEDS_ROS)] == []
-    assert not missing.keys() & {'dynamics_ros.recordings.bag', 'dynamics_ros.recordings.settings'}
+    assert not missing.keys() & {
+        'dynamics_ros.calibration.running.command',
+        'dynamics_ros.recordings.bag',
+        'dynamics_ros.recordings.settings',
+    }
+
+
+def test_moving_a_robot_without_ros_is_told_what_it_needs(empty, folder):
+    command = ['-m', 'dynamics_ros.calibration.running', 'run', 'motion.csv']
+    done = empty.run(*command, '--robot', 'urdf/seven_joint_arm.urdf', cwd=folder)
+    assert done.returncode != 0
+    assert 'run needs ROS 2, with the packages rclpy and control_msgs' in done.stderr
+    assert 'Traceback' not in done.stderr
 
 
 def test_the_tools_of_the_wheel_run_without_ros(empty, folder):
