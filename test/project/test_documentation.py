@@ -11,22 +11,19 @@ from pathlib import Path
 
 import pytest
 import yaml
+from documents import blocks
 
 from dynamics_ros import Robot
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / 'README.md').read_text()
-DOCUMENTS = [ROOT / 'README.md', *sorted((ROOT / 'docs').glob('*.md'))]
-
-
-def blocks(text, language):
-    return re.findall(rf'```{language}\n(.*?)```', text, re.DOTALL)
+DOCUMENTS = [ROOT / 'README.md', *sorted((ROOT / 'docs').rglob('*.md'))]
 
 
 def test_the_python_example_runs_and_solves():
-    (example,) = blocks(README, 'python')
+    (example,) = blocks(ROOT / 'README.md', 'python')
     done = subprocess.run(
-        [sys.executable, '-c', example],
+        [sys.executable, '-c', example.text],
         cwd=ROOT,
         env={**os.environ, 'PYTHONPATH': str(ROOT)},
         capture_output=True,
@@ -39,7 +36,7 @@ def test_the_python_example_runs_and_solves():
 
 
 def test_every_script_of_the_commands_exists():
-    commands = '\n'.join(blocks(README, 'bash'))
+    commands = '\n'.join(block.text for block in blocks(ROOT / 'README.md', 'bash'))
     scripts = set(re.findall(r'scripts/\w+', commands + README))
     assert {'scripts/demo', 'scripts/test', 'scripts/setup'} <= scripts
     for script in scripts:
@@ -65,7 +62,7 @@ def test_every_executable_is_in_the_readme():
 def test_every_document_that_is_named_exists(document):
     text = document.read_text()
     named = set(re.findall(r'\bdocs/[\w/]+\.(?:md|png)', text))
-    named |= set(re.findall(r'\b(?:config|urdf|launch)/\w[\w.]*', text))
+    named |= set(re.findall(r'(?<![\w/])(?:config|urdf|launch)/\w[\w.]*', text))
     for path in named:
         assert (ROOT / path).exists(), path
 

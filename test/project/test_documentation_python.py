@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from documents import Block, blocks
 
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
@@ -62,16 +62,14 @@ DOCUMENTS = {
 }
 
 
-def blocks(path: Path) -> list[tuple[int, str]]:
-    """Line and text of each block of Python that is no launch file."""
-    text = path.read_text()
-    found = re.finditer(r'```python\n(.*?)```', text, re.DOTALL)
-    return [(text[: m.start()].count('\n') + 1, m[1]) for m in found if 'GroupAction' not in m[1]]
+def runnable(path: Path) -> list[Block]:
+    """Each block of Python that is no launch file."""
+    return [block for block in blocks(path, 'python') if 'GroupAction' not in block.text]
 
 
 def test_all_documents_with_python_are_run():
     with_python = {
-        str(path.relative_to(ROOT)) for path in (ROOT / 'docs').glob('*.md') if blocks(path)
+        str(path.relative_to(ROOT)) for path in (ROOT / 'docs').glob('*.md') if runnable(path)
     }
     assert with_python == {*DOCUMENTS}
 
@@ -82,6 +80,6 @@ def test_the_python_of_a_document_runs(document, tmp_path, monkeypatch, capsys):
     shutil.copy(ARM, 'arm.urdf')
     shutil.copy(urdf_path('anymal'), 'anymal.urdf')
     names = DOCUMENTS[document]()
-    for line, block in blocks(ROOT / document):
+    for block in runnable(ROOT / document):
         # Pads the block, so that an error has the line of the document.
-        exec(compile('\n' * line + block, document, 'exec'), names)
+        exec(compile('\n' * (block.line - 1) + block.text, document, 'exec'), names)

@@ -90,10 +90,10 @@ def test_no_link_of_the_site_leads_nowhere(site):
 def test_every_page_is_reached_and_every_method_of_a_robot_is_there(site):
     from dynamics_ros import Robot
 
-    for page in (ROOT / 'docs').glob('*.md'):
-        assert f'href="{page.stem}.html"' in (site / 'index.html').read_text() or (
-            page.stem == 'index'
-        ), page
+    for page in (ROOT / 'docs').rglob('*.md'):
+        address = page.relative_to(ROOT / 'docs').with_suffix('.html')
+        index = site / address.parent / 'index.html'
+        assert f'href="{page.stem}.html"' in index.read_text() or page.stem == 'index', page
     text = (site / 'api' / 'robot.html').read_text()
     for name in vars(Robot):
         if not name.startswith('_'):

@@ -1,0 +1,47 @@
+"""Has dynamics_node find out what the robot holds, and put it in force."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import rclpy
+from rclpy.action import ActionClient
+from rclpy.node import Node
+from ros import latest, ros_node
+from sensor_msgs.msg import JointState
+
+from dynamics_ros_msgs.action import IdentifyPayload
+
+
+def identify(node: Node, goal: IdentifyPayload.Goal) -> Any:
+    """The result of the action of dynamics_node."""
+    client: Any = ActionClient(node, IdentifyPayload, 'dynamics_node/identify_payload')
+    latest(node, JointState, 'dynamics_node/gravity_torques')  # it knows robot and state
+    client.wait_for_server()
+    sent = client.send_goal_async(goal)
+    rclpy.spin_until_future_complete(node, sent)
+    handle = sent.result()
+    if not handle.accepted:
+        raise SystemExit('dynamics_node does not take the goal; its log says why')
+    done = handle.get_result_async()
+    rclpy.spin_until_future_complete(node, done)
+    return done.result().result
+
+
+def main() -> None:
+    """Watch, print mass and centre of mass, apply them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--frame', default='tool0')
+    parser.add_argument('--duration', type=float, default=5.0, help='how long to watch [s]')
+    options = parser.parse_args()
+    goal = IdentifyPayload.Goal(frame=options.frame, duration=options.duration, apply=True)
+    with ros_node('identify_payload') as node:
+        found = identify(node, goal)
+    if found.result.code <= 0:
+        raise SystemExit(found.result.message)
+    print(f'{found.payload.inertia.m:.2f} kg, known to {found.mass_deviation:.2f} kg')
+
+
+if __name__ == '__main__':
+    main()

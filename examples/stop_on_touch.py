@@ -1,0 +1,61 @@
+"""Moves the tool of a robot slowly, and stops it when something touches the robot."""
+
+from __future__ import annotations
+
+import rclpy
+from geometry_msgs.msg import TwistStamped
+from rclpy.node import Node
+from ros import ask, latest, ros_node
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool
+
+from dynamics_ros_msgs.msg import ContactState
+
+SPEED = 0.05
+"""m/s, upward."""
+
+AT_REST = 0.005
+"""rad/s."""
+
+
+def move_until_touched(node: Node) -> ContactState:
+    """Lead the tool until contact_node reports a contact; its report."""
+    touched: list[ContactState] = []
+    publisher = node.create_publisher(TwistStamped, 'cartesian_servo_node/twist_command', 10)
+
+    def on_contact(state: ContactState) -> None:
+        if state.state != ContactState.NONE:
+            touched.append(state)
+
+    def lead() -> None:
+        command = TwistStamped()
+        command.header.stamp = node.get_clock().now().to_msg()
+        command.twist.linear.z = SPEED
+        publisher.publish(command)
+
+    node.create_subscription(ContactState, 'contact_node/contact_state', on_contact, 10)
+    timer = node.create_timer(0.02, lead)
+    while not touched:
+        rclpy.spin_once(node)
+    node.destroy_timer(timer)
+    return touched[0]
+
+
+def main() -> None:
+    """Move, feel, stop."""
+    with ros_node('stop_on_touch') as node:
+        ask(node, SetBool, 'cartesian_servo_node/pause', SetBool.Request(data=False))
+        latest(node, ContactState, 'contact_node/contact_state')
+        print('moving: touch the robot')
+        state = move_until_touched(node)
+        ask(node, SetBool, 'cartesian_servo_node/pause', SetBool.Request(data=True))
+        torques = dict(zip(state.joint_names, state.external_torques, strict=True))
+        joint = max(torques, key=lambda name: abs(torques[name]))
+        print(f'touched: {abs(torques[joint]):.0f} Nm at {joint}')
+        while max(map(abs, latest(node, JointState, 'joint_states').velocity)) > AT_REST:
+            pass
+        print('the robot stands')
+
+
+if __name__ == '__main__':
+    main()

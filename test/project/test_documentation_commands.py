@@ -1,0 +1,166 @@
+"""Commands that the pages show are there, with their options, parameters, arguments and fields.
+
+What tutorials show is run by test_tutorials.py. What other pages show may need a robot, a recording
+or a file of the reader's, so here each name in it is looked up.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+import subprocess
+import sys
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+pytest.importorskip('rclpy')
+
+from documents import blocks
+from node_parameters import SECTIONS
+
+from dynamics_ros.launching import arguments
+from dynamics_ros.parameters.robot import RobotParameters
+from dynamics_ros.parameters.simulator import SimulatorParameters
+from dynamics_ros.settings import declared
+from dynamics_ros.viewer.node import ViewerParameters
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', *sorted((ROOT / 'docs').rglob('*.md'))]
+OPTION = re.compile(r'(?<![\w-])--[a-z][\w-]*')
+MODULES = {'demo': 'dynamics_ros.demo', 'bench': 'benchmarks'}
+"""What the scripts that take options run."""
+
+NODES = {
+    pattern.rpartition('/')[2]: {item.name for item in declared(kind)}
+    for pattern, kind in SECTIONS.items()
+}
+OF_ROBOT = {item.name for item in declared(RobotParameters)}
+PARAMETERS = {
+    **{name: names | OF_ROBOT for name, names in NODES.items() if name != '**'},
+    'dynamics_ros': OF_ROBOT.union(*NODES.values()),
+    'robot_simulator': {item.name for item in declared(SimulatorParameters)},
+    'dynamics_ros_viewer': {item.name for item in declared(ViewerParameters)},
+}
+"""Names of the parameters of each node."""
+
+PLACES = dict(re.findall(r"'(\w+)': '([\w.]+):main'", (ROOT / 'setup.py').read_text()))
+"""Tools, and the module of each."""
+
+
+def commands(page: Path) -> list[str]:
+    """Each line of code that a shell would take, lines that go on put together."""
+    text = page.read_text()
+    code = [block.text for block in blocks(page, 'bash')]
+    rest = re.sub(r'^```.*?^```$', '', text, flags=re.DOTALL | re.MULTILINE)
+    code += re.findall(r'^ {4,}\S.*(?:\n {4,}\S.*)*', rest, re.MULTILINE)
+    joined = re.sub(r' *\\\n\s*', ' ', '\n'.join(code))
+    return [line.strip() for line in joined.splitlines()]
+
+
+def shown(pattern: str) -> list[Any]:
+    """A case for each command of the pages that matches; the first group and the rest."""
+    return [
+        pytest.param(match[1], match[2], id=f'{page.stem}: {command[:60]}')
+        for page in PAGES
+        for command in commands(page)
+        if (match := re.match(pattern, command))
+    ]
+
+
+@cache
+def help_of(module: str, *sub: str) -> str:
+    command = [sys.executable, '-m', module, *sub, '--help']
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stdout
+
+
+@cache
+def help_of_tool(name: str, *sub: str) -> str:
+    code = f'from dynamics_ros.{PLACES[name]} import main; import sys; sys.exit(main(sys.argv[1:]))'
+    command = [sys.executable, '-c', code, *sub, '--help']
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stdout
+
+
+PROGRAMS = {*re.findall(r"'(\w+)': '[\w.]+:\w+'", (ROOT / 'setup.py').read_text())}
+
+
+@pytest.mark.parametrize(
+    ('name', 'rest'), shown(r'(?:ros2 run dynamics_ros|scripts/ros run) (\S+)(.*)')
+)
+def test_a_program_has_the_options_and_parameters(name, rest):
+    assert name in PROGRAMS
+    rest = rest.partition('  #')[0]
+    if name in PLACES:
+        word = rest.split()[0] if rest.split() else ''
+        sub = (word,) if name == 'calibrate_robot' and word in ('plan', 'run') else ()
+        offered = set(OPTION.findall(help_of_tool(name, *sub)))
+        if sub == ('run',):  # takes those of the identification as well
+            offered |= set(OPTION.findall(help_of_tool(name)))
+        assert set(OPTION.findall(rest)) <= offered
+    else:
+        for parameter in re.findall(r'-p ([\w.]+):=', rest):
+            assert parameter in PARAMETERS[name], parameter
+
+
+@pytest.mark.parametrize(('file', 'rest'), shown(r'ros2 launch dynamics_ros (\S+)(.*)'))
+def test_a_launch_file_has_the_arguments(file, rest):
+    if file.startswith('.'):
+        return
+    text = (ROOT / 'launch' / file).read_text()
+    sets = re.findall(r'arguments\.([A-Z_]+)', text)
+    if 'IncludeLaunchDescription' in text:
+        sets += re.findall(
+            r'arguments\.([A-Z_]+)', (ROOT / 'launch/dynamics.launch.py').read_text()
+        )
+    known: set[str] = set()
+    for name in sets:
+        some = getattr(arguments, name)
+        known |= {one.name for one in (some if isinstance(some, tuple) else (some,))}
+    if 'demo_arguments' in text:
+        known |= {one.name for one in arguments.demo_arguments('')}
+    for word in shlex.split(rest, comments=True):
+        if ':=' in word:
+            assert word.partition(':=')[0] in known, word
+
+
+@pytest.mark.parametrize(('module', 'rest'), shown(r'python3? -m (dynamics_ros\S*|benchmarks)(.*)'))
+def test_a_module_is_there_and_has_the_options(module, rest):
+    assert importlib.util.find_spec(module) is not None
+    assert set(OPTION.findall(rest.partition('  #')[0])) <= set(OPTION.findall(help_of(module)))
+
+
+@pytest.mark.parametrize(('script', 'rest'), shown(r'scripts/(\w+)(.*)'))
+def test_a_script_has_the_options(script, rest):
+    assert (ROOT / 'scripts' / script).is_file()
+    options = set(OPTION.findall(rest.partition('  #')[0]))
+    if script in MODULES:
+        assert options <= set(OPTION.findall(help_of(MODULES[script])))
+
+
+@pytest.mark.parametrize(
+    ('kind', 'request_text'),
+    shown(r'ros2 (?:service call|action send_goal(?: --feedback)?) \S+ (\S+)(.*)'),
+)
+def test_a_request_has_the_fields(kind, request_text):
+    package, room, name = kind.split('/')
+    found = getattr(import_module(f'{package}.{room}'), name)
+    message = found.Request() if room == 'srv' else found.Goal()
+    words = shlex.split(request_text)
+    if words:
+        check_fields(message, yaml.safe_load(words[0]))
+
+
+def check_fields(message: Any, values: dict[str, Any]) -> None:
+    for name, value in values.items():
+        assert name in message.get_fields_and_field_types(), name
+        if isinstance(value, dict):
+            check_fields(getattr(message, name), value)
+
+
+def test_commands_are_found():
+    assert len(shown(r'(ros2|scripts|python)(.*)')) > 60

@@ -1,0 +1,176 @@
+"""The tutorials run as they are written, and print what they say they print.
+
+Blocks of a page are run one after the other in a folder that looks like the repository. One that
+begins with `# terminal N` is left running in a terminal of that number, and ends what ran there
+before, as Ctrl-C does; another is waited for. A block of `text` is what the block before it prints.
+One that begins with `# needs ...` cannot be run here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from documents import Block, blocks, differs
+from ros_harness import executable, occupy
+
+ROOT = Path(__file__).parents[2]
+PAGES = [page for page in sorted((ROOT / 'docs' / 'tutorials').glob('*.md')) if blocks(page)]
+DOMAIN = 161
+PATIENCE = 100.0
+"""Seconds in which a block has to end, on a busy machine."""
+
+CANNOT_RUN = {'a UR5e', 'launch', 'rclcpp', 'RViz'}
+"""What `# needs ...` may name."""
+
+MODULES = {'fleet': 'rosbags', 'look': 'viser', 'calibrate': 'clarabel'}
+"""What a page needs beside ROS."""
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.timeout(300)]
+
+ROS2 = """\
+#!/bin/sh
+[ "$1 $2" = "run dynamics_ros" ] || { echo "no ros2 $1 $2 here" >&2; exit 2; }
+program=$3
+shift 3
+exec "%s/$program" "$@"
+"""
+
+
+class Terminals:
+    """Shells in a folder, some of which go on running something."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        tools = folder / 'bin'
+        tools.mkdir()
+        command = tools / 'ros2'
+        command.write_text(ROS2 % Path(executable('contact_node')).parent)
+        command.chmod(0o755)
+        self._environment = {
+            **os.environ,
+            'PATH': os.pathsep.join(
+                [str(tools), str(Path(sys.executable).parent), os.environ['PATH']]
+            ),
+            'PYTHONUNBUFFERED': '1',
+            'ROS_DOMAIN_ID': str(DOMAIN),
+        }
+
+    def run(self, commands: str) -> str:
+        """Run commands to their end; what they print."""
+        done = subprocess.run(
+            ['bash', '-euo', 'pipefail', '-c', commands],
+            cwd=self._folder,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr + self.logs()
+        return done.stdout
+
+    def start(self, number: str, commands: str) -> None:
+        """Run commands in a terminal until they are replaced or all ends."""
+        self.end(number)
+        with (self._folder / f'terminal{number}.log').open('ab') as log:
+            self._running[number] = subprocess.Popen(
+                ['bash', '-euo', 'pipefail', '-c', commands],
+                cwd=self._folder,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def end(self, number: str) -> None:
+        """Ctrl-C, in a terminal."""
+        process = self._running.pop(number, None)
+        if process is None:
+            return
+        assert process.poll() is None, f'terminal {number} has ended by itself' + self.logs()
+        os.killpg(process.pid, signal.SIGINT)
+        try:
+            process.wait(20.0)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Ctrl-C everywhere, the last one first."""
+        for number in reversed([*self._running]):
+            self.end(number)
+
+    def logs(self) -> str:
+        """What all terminals show."""
+        return '\n'.join(
+            f'--- {path.stem}\n{path.read_text()}' for path in self._folder.glob('terminal*.log')
+        )
+
+
+@pytest.fixture
+def terminals(tmp_path: Path) -> Iterator[Terminals]:
+    occupy(DOMAIN)
+    for name in ('examples', 'config', 'urdf'):
+        (tmp_path / name).symlink_to(ROOT / name)
+    some = Terminals(tmp_path)
+    try:
+        yield some
+    finally:
+        some.close()
+
+
+def test_there_are_tutorials_and_what_they_cannot_run_is_named():
+    assert len(PAGES) >= 10
+    for page in PAGES:
+        for block in blocks(page, 'bash', 'python'):
+            for what in re.findall(r'^# needs (.+)', block.text, re.MULTILINE):
+                assert what in CANNOT_RUN, f'{page.name}:{block.line}'
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: page.stem)
+def test_a_tutorial_prints_what_it_says(page: Path, terminals: Terminals) -> None:
+    if page.stem in MODULES:
+        pytest.importorskip(MODULES[page.stem])
+    printed: str | None = None
+    for block in blocks(page):
+        where = f'{page.name}:{block.line}'
+        if block.language == 'text':
+            assert printed is not None, f'{where}: nothing was run'
+            assert differs(block.text, printed) == '', f'{where}: {printed}'
+            printed = None
+        elif block.language in ('bash', 'python') and not block.text.startswith('# needs '):
+            printed = run(block, terminals)
+
+
+def run(block: Block, terminals: Terminals) -> str | None:
+    """What a block prints; None of what is left running."""
+    if block.language == 'python':
+        return terminals.run(f'python3 - <<"PYTHON"\n{block.text}\nPYTHON')
+    terminal = re.match(r'# terminal (\d)', block.text)
+    if terminal is None:
+        return terminals.run(block.text)
+    terminals.start(terminal[1], block.text)
+    return None
+
+
+@pytest.mark.skipif(shutil.which('g++') is None, reason='no compiler')
+def test_examples_in_c_plus_plus_have_no_errors(tmp_path: Path) -> None:
+    prefixes = [Path(one) for one in os.environ['AMENT_PREFIX_PATH'].split(os.pathsep) if one]
+    folders = [folder for prefix in prefixes for folder in (prefix / 'include').glob('*')]
+    if not any((folder / 'rclcpp').is_dir() for folder in folders):
+        pytest.skip('rclcpp is not installed')
+    includes = [f'-I{folder}' for folder in folders]
+    for source in sorted((ROOT / 'examples').glob('*.cpp')):
+        command = ['g++', '-std=c++17', '-fsyntax-only', *includes, str(source)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
