@@ -6,9 +6,12 @@ packages that results are compared with.
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import os
 import re
+import shutil
+import tempfile
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -38,8 +41,12 @@ HERE = Path(__file__).parent
 
 pytest_plugins = ['quick']
 
-# What is tested is what is compiled now, not what an earlier run has left behind.
+# What is tested is what is compiled now, not what an earlier run has left behind. Nodes of one run
+# share what they compile, as on a robot.
 os.environ.setdefault('DYNAMICS_ROS_CACHE', 'off')
+if 'DYNAMICS_ROS_TEST_CACHE' not in os.environ:
+    folder = os.environ['DYNAMICS_ROS_TEST_CACHE'] = tempfile.mkdtemp(prefix='dynamics_ros_cache_')
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 PEERS = {
     'pinocchio': ('pinocchio',),

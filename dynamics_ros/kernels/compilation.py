@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from dynamics_ros.kernels.graph.trace import Trace
 from dynamics_ros.kernels.llvm.compiler import CompilerUnavailableError
-from dynamics_ros.kernels.machine_code import LlvmBackend
+from dynamics_ros.kernels.machine_code import LlvmBackend, is_kept
 from dynamics_ros.kernels.process import compile_queue as background
 from dynamics_ros.kernels.python_backend import PythonBackend
 
@@ -48,7 +48,11 @@ class Compilation:
         self._takers: list[weakref.WeakMethod[Callable[[], None]]] = []
         self._callbacks: list[Callable[[], None]] = []
         if not self._finished:
-            self._run_when_fit(_compiling(weakref.ref(self)))
+            job = _compiling(weakref.ref(self))
+            if is_kept(trace) and not background.is_busy():
+                job()  # the compiler has nothing to do
+            else:
+                self._run_when_fit(job)
 
     @property
     def finished(self) -> bool:

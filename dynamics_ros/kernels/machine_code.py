@@ -22,6 +22,7 @@ from dynamics_ros.kernels.cpython.interpreter import provide_interpreter
 from dynamics_ros.kernels.cpython.layout import UnknownLayoutError
 from dynamics_ros.kernels.graph.trace import Trace
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
+from dynamics_ros.kernels.llvm.compiler import CompilerUnavailableError
 from dynamics_ros.kernels.llvm.source import emit as trace_module
 from dynamics_ros.kernels.process import compile_process
 
@@ -38,16 +39,43 @@ def assemble(trace: Trace) -> tuple[bytes, list[str]]:
         CompilerUnavailableError: there is no compiler.
         RuntimeError: it cannot be compiled.
     """
-    platform = llvm_compiler.platform()
-    ir = trace_module(trace, platform.dialect, platform.processor)
-    functions = ['batch']
+    dialect, processor = llvm_compiler.platform()
+    functions = _functions(trace)
+
+    def ir() -> str:
+        text = trace_module(trace, dialect, processor)
+        return text + entry_source.emit(trace, dialect) if 'entry' in functions else text
+
+    # The same trace is the same module, which then need not be printed to be found.
+    origin = _origin(trace, functions) if trace.origin else ir()
+    return llvm_compiler.object_code(ir, origin, _quickly(trace)), functions
+
+
+def is_kept(trace: Trace) -> bool:
+    """Return whether the object file of a trace is on disk: it is there at once."""
+    if not trace.origin:
+        return False
+    try:
+        return llvm_compiler.is_kept(_origin(trace, _functions(trace)), _quickly(trace))
+    except CompilerUnavailableError:
+        return False
+
+
+def _functions(trace: Trace) -> list[str]:
     try:
         provide_interpreter()
-        ir += entry_source.emit(trace, platform.dialect)
-        functions.append('entry')
     except UnknownLayoutError as reason:
         _log.info('%s is called through ctypes: %s', trace.name, reason)
-    return llvm_compiler.object_code(ir, trace.operation_count > QUICK_OPERATIONS), functions
+        return ['batch']
+    return ['batch', 'entry']
+
+
+def _origin(trace: Trace, functions: list[str]) -> str:
+    return f'{trace.origin} {" ".join(functions)}'
+
+
+def _quickly(trace: Trace) -> bool:
+    return trace.operation_count > QUICK_OPERATIONS
 
 
 class LlvmBackend:
@@ -152,8 +180,7 @@ class LlvmBackend:
     def _self_test(self) -> None:
         """Compare machine code with the plain trace, and the entry point with machine code."""
         trace = self._trace
-        arrays = self_test.sample(trace)
-        wanted = self_test.expected(trace, arrays)
+        arrays, wanted = self_test.trial(trace)
         results = [np.full(x.shape, np.nan) for x in trace.outputs]
         accepted = self.run(arrays, (), results)
         if wanted is None or (trace.finite_results and not np.isfinite(wanted).all()):

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynamics_ros.kernels.cpython.arguments import Array
 from dynamics_ros.kernels.graph.operations import INPUT
-from dynamics_ros.kernels.graph.trace import Trace
+from dynamics_ros.kernels.graph.trace import Example, Trace
 
 TOLERANCE = 1e-6
 """Largest error of machine code against the plain trace, relative to the largest result.
@@ -25,22 +25,36 @@ STEPS = 20
 """Newton's method needs some five steps from nearby; more means that it does not get there."""
 
 
-def sample(trace: Trace) -> list[Array]:
-    """Return inputs that meet the requirements of a trace.
+def trial(trace: Trace) -> tuple[list[Array], Array | None]:
+    """Return inputs that meet the requirements of a trace, and all elements of the results there.
 
     Raises:
-        RuntimeError: none were found.
+        RuntimeError: no such inputs were found.
     """
-    elements = [0.3 + 0.4 * math.sin(1.7 * i) for i in range(sum(x.size for x in trace.inputs))]
-    if trace.required is not None:
-        _meet(trace, trace.required, elements)
+    elements, results = trace.example or example(trace)
     arrays = []
     start = 0
     for variable in trace.inputs:
         part = elements[start : start + variable.size]
         arrays.append(np.array(part).reshape(variable.shape))
         start += variable.size
-    return arrays
+    return arrays, None if results is None else np.array(results)
+
+
+def example(trace: Trace) -> Example:
+    """Compute the example of a trace.
+
+    Returns:
+        All elements of the inputs and all of the results, or None where nothing can be said about
+        these: where the function has no value, or rounding decides how often a loop runs.
+
+    Raises:
+        RuntimeError: no inputs were found that meet the requirements.
+    """
+    elements = [0.3 + 0.4 * math.sin(1.7 * i) for i in range(sum(x.size for x in trace.inputs))]
+    if trace.required is not None:
+        _meet(trace, trace.required, elements)
+    return elements, expected(trace, elements)
 
 
 def _meet(trace: Trace, required: Trace, elements: list[float]) -> None:
@@ -69,17 +83,13 @@ def _meet(trace: Trace, required: Trace, elements: list[float]) -> None:
     raise RuntimeError('no inputs were found that meet its requirements, so it cannot be tried')
 
 
-def expected(trace: Trace, arrays: Sequence[Array]) -> Array | None:
-    """Return all elements of all results, or None where nothing can be said about them.
-
-    That is where the function has no value, or where rounding decides how often a loop runs.
-    """
-    elements = [x for array in arrays for x in array.ravel().tolist()]
+def expected(trace: Trace, elements: Sequence[float]) -> list[float] | None:
+    """Return all elements of the results at those of the inputs, or None, as ``example`` does."""
     try:
-        values = np.array(trace.interpret(elements))
+        values = trace.interpret(elements)
         if trace.loops:
-            nudged = np.array(trace.interpret([x * (1.0 + NUDGE) for x in elements]))
-            if not agree(nudged, values):
+            nudged = trace.interpret([x * (1.0 + NUDGE) for x in elements])
+            if not agree(np.array(nudged), np.array(values)):
                 return None
     except (ArithmeticError, ValueError):
         return None

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.errors import InvalidArgumentError, SingularError
-from dynamics_ros.kernels import Kernel, Requirement, Trace, Unanswered, trace
+from dynamics_ros.kernels import Kernel, Requirement, Trace, Unanswered, trace, trace_cache
 from dynamics_ros.kernels.kernel import BACKENDS
 from dynamics_ros.kernels.process import compile_process
 from dynamics_ros.kernels.process.forks import FreshLock
@@ -80,7 +80,11 @@ class CompiledKernels:
 
 
 def _traced(model: Model, parameters: Folded, key: Key) -> Trace:
-    """The trace of a kernel."""
+    """The trace of a kernel, from the disk if it is there."""
+    return trace_cache.kept((model, parameters, key), partial(_traced_anew, model, parameters, key))
+
+
+def _traced_anew(model: Model, parameters: Folded, key: Key) -> Trace:
     formula = define(model, key)
     definition = DEFINITIONS[key[0]]
     function, inputs = formula.function, dict(formula.inputs)

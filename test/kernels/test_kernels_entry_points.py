@@ -17,7 +17,7 @@ from dynamics_ros.kernels import Kernel, trace
 from dynamics_ros.kernels.cpython import entry_point, entry_source, entry_test, trial
 from dynamics_ros.kernels.cpython import layout as interpreter_layout
 from dynamics_ros.kernels.cpython.layout import UnknownLayoutError
-from dynamics_ros.kernels.llvm import object_cache
+from dynamics_ros.kernels.process import disk_cache
 
 pytest.importorskip('llvmlite')
 
@@ -57,7 +57,7 @@ def untested(anew, tmp_path):
     """An interpreter of a version that nobody has tested, and a cache of its own."""
     anew.setattr(interpreter_layout, 'TESTED_PYTHON', ((2, 7), (2, 7)))
     anew.setenv('XDG_CACHE_HOME', str(tmp_path))
-    anew.delenv(object_cache.VARIABLE, raising=False)
+    anew.delenv(disk_cache.VARIABLE, raising=False)
     return anew
 
 
@@ -132,7 +132,7 @@ class TestTrial:
         untested.setattr(trial, 'PROGRAM', program)
         with pytest.raises(UnknownLayoutError, match=verdict):
             interpreter_layout.addresses()
-        assert (object_cache.read(trial._name()) == trial.BAD) == kept
+        assert (disk_cache.read(trial._name()) == trial.BAD) == kept
         kernel = Kernel(traced_twice(), 'llvm')
         assert kernel.backend == 'llvm'
         np.testing.assert_array_equal(kernel(np.ones(3)), 2.0)

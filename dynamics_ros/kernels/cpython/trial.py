@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dynamics_ros.kernels.llvm import object_cache
+from dynamics_ros.kernels.process import disk_cache
 
 VARIABLE = 'DYNAMICS_ROS_ENTRY_POINTS'
 TIMEOUT = 120.0
@@ -48,12 +48,12 @@ def problem() -> str | None:
     if known.startswith(f'{name} '):
         verdict: bytes | None = known.split(' ', 1)[1].encode()
     else:
-        verdict = object_cache.read(name)
+        verdict = disk_cache.read(name)
     if verdict not in (GOOD, BAD):
         verdict = _tried()
         if verdict is None:
             return 'entry points could not be tried with this interpreter and NumPy'
-        object_cache.write(name, verdict)
+        disk_cache.write(name, verdict)
         os.environ[VARIABLE] = f'{name} {verdict.decode()}'
     return None if verdict == GOOD else 'entry points do not work with this interpreter and NumPy'
 
@@ -64,7 +64,7 @@ def _name() -> str:
     names = ('entry_source.py', 'layout.py', 'trial.py', '../entry_trial.py')
     sources = [package / x for x in names]
     texts = [path.read_text() if path.exists() else '' for path in sources]
-    return object_cache.key(sys.version, np.__version__, *platform.uname(), *texts)
+    return disk_cache.key(sys.version, np.__version__, *platform.uname(), *texts)
 
 
 def _tried() -> bytes | None:
@@ -78,7 +78,7 @@ def _tried() -> bytes | None:
             env={
                 **os.environ,
                 VARIABLE: f'{_name()} {GOOD.decode()}',
-                object_cache.VARIABLE: 'off',
+                disk_cache.VARIABLE: 'off',
             },
             stdin=subprocess.DEVNULL,
             capture_output=True,

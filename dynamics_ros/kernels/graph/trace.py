@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import pickle
+import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,12 @@ from numpy.typing import NDArray
 from dynamics_ros.kernels.graph.operations import ELEMENT, INPUT, Operation
 
 Shape = tuple[int, ...]
+
+Example = tuple[list[float], list[float] | None]
+"""Elements of all inputs of a function, and of all its results if these are known."""
+
+STEPS, UNPACKED = '_steps', ('nodes', 'results')
+"""Attribute of a trace that was pickled, and what becomes of it."""
 
 
 class Variable(NamedTuple):
@@ -81,6 +89,9 @@ class Trace:
         finite_results: makes the error to raise when a result is NaN or infinite, from the state
             that has it; None where such results are answers.
         bound: whether the last input is bound to an array by the kernel, not passed by its callers.
+        example: elements of inputs that meet the requirements, and the results there (see
+            `self_test`); None where they have not been computed.
+        origin: a digest of all that it was made of; '' where that is not known.
     """
 
     name: str
@@ -93,6 +104,27 @@ class Trace:
     requirements: tuple[Limits, ...] = ()
     finite_results: Callable[[Unanswered], Exception] | None = None
     bound: bool = False
+    example: Example | None = None
+    origin: str = ''
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: the steps as bytes, which few who take a trace ever look at."""
+        state = {**vars(self), 'operation_counts': self.operation_counts}
+        if STEPS not in state:
+            steps = pickle.dumps((self.nodes, self.results), pickle.HIGHEST_PROTOCOL)
+            state[STEPS] = zlib.compress(steps, 1)
+        for name in UNPACKED:
+            state.pop(name, None)
+        return state
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Unpack the steps when one first looks at them."""
+            if name not in UNPACKED or STEPS not in vars(self):
+                raise AttributeError(f'a Trace has no attribute {name!r}')
+            vars(self).update(zip(UNPACKED, pickle.loads(zlib.decompress(vars(self)[STEPS]))))
+            return vars(self)[name]
 
     def __repr__(self) -> str:
         inputs = ', '.join(f'{x.name}{x.shape}' for x in self.inputs)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from dynamics_ros.kernels.llvm import object_cache
 from dynamics_ros.kernels.llvm import runtime as llvm_runtime
 from dynamics_ros.kernels.llvm.dialect import Dialect
 from dynamics_ros.kernels.llvm.processor import Processor, of_target
 from dynamics_ros.kernels.process import compile_queue as background
+from dynamics_ros.kernels.process import disk_cache
 from dynamics_ros.kernels.process.forks import FreshLock
 from dynamics_ros.kernels.process.lifetime import token
 
@@ -113,28 +113,47 @@ def compile_module(ir: str, functions: Sequence[str], quickly: bool = False) -> 
         functions: the functions whose addresses will be asked for.
         quickly: in a tenth of the time; what comes out is slower.
     """
-    return linked(object_code(ir, quickly), functions)
+    return linked(object_code(lambda: ir, ir, quickly), functions)
 
 
-def object_code(ir: str, quickly: bool = False) -> bytes:
+def object_code(ir: Callable[[], str], origin: str, quickly: bool = False) -> bytes:
     """Return the machine code of a module as an object file, compiled or from disk.
 
     It holds no address of this process: another one with the same packages may run it.
 
     Args:
-        ir, quickly: as for ``compile_module``.
+        ir: makes the LLVM IR.
+        origin: what it is made of, or the IR itself.
+        quickly: as for ``compile_module``.
     """
     binding = load()
-    _, options, versions = _target()
-    if quickly:
-        options = {**options, 'opt': 0}
-    name = object_cache.key(ir, versions, repr(options))
-    code = object_cache.read(name)
+    options = _options(quickly)
+    name = _name(origin, quickly)
+    code = disk_cache.read(name)
     if code is None:
+        text = ir()
         with background.llvm:
-            code = _compiled(binding, ir, _machine(options))
-        object_cache.write(name, code)
+            code = _compiled(binding, text, _machine(options))
+        disk_cache.write(name, code)
     return code
+
+
+def is_kept(origin: str, quickly: bool = False) -> bool:
+    """Return whether ``object_code`` would find it on disk.
+
+    Raises:
+        CompilerUnavailableError: there is no LLVM.
+    """
+    return disk_cache.has(_name(origin, quickly))
+
+
+def _name(origin: str, quickly: bool) -> str:
+    return disk_cache.key(origin, _target()[2], repr(_options(quickly)))
+
+
+def _options(quickly: bool) -> dict[str, Any]:
+    options = _target()[1]
+    return {**options, 'opt': 0} if quickly else options
 
 
 def linked(code: bytes, functions: Sequence[str]) -> MachineCode:

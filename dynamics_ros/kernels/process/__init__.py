@@ -1,4 +1,4 @@
-"""What compiled code shares with the process: forks, lifetimes, the queue of the compiler.
+"""What compiled code shares with processes: forks, lifetimes, the compiler's queue, files on disk.
 
 Imports nothing of ours.
 """

@@ -12,6 +12,7 @@ from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.estimation import PayloadEstimate, PayloadIdentifier
 from dynamics_ros.estimation.contact_estimators import effort_model, per_velocity
 from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.estimation.samples.sample_filter import SampleFilter
 from dynamics_ros.multibody.large_robots import check_size
 from dynamics_ros.nodes.reporting.results import FaultLog
 from dynamics_ros.nodes.robot.context import RobotContext
@@ -29,12 +30,16 @@ UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 class _PayloadWatcher:
     """Takes samples for so many seconds."""
 
-    def __init__(self, identifier: PayloadIdentifier, duration: float) -> None:
-        self._identifier, self._duration = identifier, duration
+    def __init__(
+        self, identifier: PayloadIdentifier, samples: SampleFilter[RobotState], duration: float
+    ) -> None:
+        self._identifier, self._samples, self._duration = identifier, samples, duration
 
     def add(self, state: RobotState) -> None:
-        if not (state.effort_missing or state.velocity_missing or state.stale):
-            self._identifier.add(state.time, state.q, state.v, state.effort)
+        if state.effort_missing or state.velocity_missing or state.stale:
+            return
+        for one in self._samples.take(state, merged=state.ages is not None):
+            self._identifier.add(one.time, one.q, one.v, one.effort)
 
     def ended(self, elapsed: float) -> bool:
         return elapsed >= self._duration
@@ -95,15 +100,22 @@ class PayloadAction(WatchAction[PayloadEstimate]):
         if not 0.0 < duration <= LONGEST:
             raise InvalidArgumentError('duration', f'{duration:g} s', f'0 to {LONGEST:g} s')
         bare = robot.with_payload(None)
-        noise = per_velocity(bare, values.effort.noise, 'effort.noise')
+        effort = values.effort
+        noise = per_velocity(bare, effort.noise, 'effort.noise')
         identifier = PayloadIdentifier(
             bare,
             frame,
-            effort_model=effort_model(bare, values.effort, values.friction),
+            effort_model=effort_model(bare, effort, values.friction),
             effort_noise=noise,
-            effort_sampling=values.effort.sampling,
+            effort_sampling=effort.sampling,
         )
-        return _PayloadWatcher(identifier, duration)
+        samples: SampleFilter[RobotState] = SampleFilter(
+            bare,
+            velocity_noise=per_velocity(bare, effort.velocity_noise, 'effort.velocity_noise'),
+            effort_noise=noise,
+            effort_scale=per_velocity(bare, effort.scale, 'effort.scale', base=1.0),
+        )
+        return _PayloadWatcher(identifier, samples, duration)
 
     async def finish(self, estimate: PayloadEstimate, request: Any, result: Any) -> None:
         """Fill the result, and put the payload in force."""

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
-from dynamics_ros.kernels.llvm import object_cache
+from dynamics_ros.kernels.process import disk_cache
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
 
-NAME = object_cache.key('a name')
+NAME = disk_cache.key('a name')
 CODE = bytes(range(256)) * 5
 
 TWICE = """
@@ -29,7 +29,7 @@ define i64 @twice(i64 %x) {
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.delenv(object_cache.VARIABLE, raising=False)
+    monkeypatch.delenv(disk_cache.VARIABLE, raising=False)
     monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
     return tmp_path / 'cache' / 'dynamics_ros'
 
@@ -73,13 +73,20 @@ class TestUse:
         assert [mode(x) for x in folder.iterdir()] == [0o600]
 
     def test_off(self, folder, compiled, monkeypatch):
-        monkeypatch.setenv(object_cache.VARIABLE, 'off')
+        monkeypatch.setenv(disk_cache.VARIABLE, 'off')
         assert twice() == twice() == 42
         assert compiled.count(TWICE) == 2
         assert not folder.exists()
 
+    def test_in_a_folder_of_ones_choice(self, folder, compiled, monkeypatch, tmp_path):
+        monkeypatch.setenv(disk_cache.VARIABLE, str(tmp_path / 'deep' / 'chosen'))
+        assert twice() == twice() == 42
+        assert compiled.count(TWICE) == 1
+        assert mode(tmp_path / 'deep' / 'chosen') == 0o700
+        assert not folder.exists()
+
     def test_another_module_or_processor_is_another_name(self):
-        names = [object_cache.key(*x) for x in (('ab', 'c'), ('a', 'bc'), ('ab', 'd'), ('abc',))]
+        names = [disk_cache.key(*x) for x in (('ab', 'c'), ('a', 'bc'), ('ab', 'd'), ('abc',))]
         assert len(set(names)) == len(names)
 
     def test_a_process_takes_what_another_one_has_compiled(self, folder):
@@ -105,22 +112,22 @@ class TestUse:
         assert states[0] == states[1], 'written anew'
 
     def test_those_not_used_for_the_longest_time_go(self, folder, monkeypatch):
-        names = [object_cache.key(str(i)) for i in range(4)]
+        names = [disk_cache.key(str(i)) for i in range(4)]
         for i, name in enumerate(names):
-            object_cache.write(name, CODE)
-            os.utime(folder / (name + object_cache.SUFFIX), (1000 + i, 1000 + i))
-        assert object_cache.read(names[0]) == CODE  # and so used
-        monkeypatch.setattr(object_cache, 'LIMIT', 3 * (len(CODE) + 32))
-        object_cache.write(object_cache.key('one more'), CODE)
-        assert [object_cache.read(x) is not None for x in names] == [True, False, False, True]
+            disk_cache.write(name, CODE)
+            os.utime(folder / (name + disk_cache.SUFFIX), (1000 + i, 1000 + i))
+        assert disk_cache.read(names[0]) == CODE  # and so used
+        monkeypatch.setattr(disk_cache, 'LIMIT', 3 * (len(CODE) + 32))
+        disk_cache.write(disk_cache.key('one more'), CODE)
+        assert [disk_cache.read(x) is not None for x in names] == [True, False, False, True]
 
     def test_many_may_write_at_once(self, folder):
         seen = []
 
         def work():
             for _ in range(50):
-                object_cache.write(NAME, CODE)
-                seen.append(object_cache.read(NAME))
+                disk_cache.write(NAME, CODE)
+                seen.append(disk_cache.read(NAME))
 
         threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads:
@@ -136,37 +143,37 @@ class TestTrust:
 
     @pytest.fixture
     def file(self, folder):
-        object_cache.write(NAME, CODE)
-        assert object_cache.read(NAME) == CODE
-        return folder / (NAME + object_cache.SUFFIX)
+        disk_cache.write(NAME, CODE)
+        assert disk_cache.read(NAME) == CODE
+        return folder / (NAME + disk_cache.SUFFIX)
 
     @pytest.mark.parametrize('bits', [0o720, 0o702, 0o777])
     def test_a_folder_that_others_can_write(self, folder, file, bits):
         folder.chmod(bits)
         before = file.stat().st_mtime_ns
-        assert object_cache.read(NAME) is None
-        object_cache.write(NAME, b'new')
+        assert disk_cache.read(NAME) is None
+        disk_cache.write(NAME, b'new')
         assert file.stat().st_mtime_ns == before
 
     @pytest.mark.parametrize('bits', [0o620, 0o602])
     def test_a_file_that_others_can_write(self, file, bits):
         file.chmod(bits)
-        assert object_cache.read(NAME) is None
+        assert disk_cache.read(NAME) is None
 
     def test_what_belongs_to_another_user(self, file, monkeypatch):
         somebody_else = os.geteuid() + 1
         monkeypatch.setattr(os, 'geteuid', lambda: somebody_else)
-        assert object_cache.read(NAME) is None
+        assert disk_cache.read(NAME) is None
 
     def test_a_link_in_the_place_of_the_file(self, file, tmp_path):
         file.rename(tmp_path / 'elsewhere')
         file.symlink_to(tmp_path / 'elsewhere')
-        assert object_cache.read(NAME) is None
+        assert disk_cache.read(NAME) is None
 
     def test_a_link_in_the_place_of_the_folder(self, folder, file, tmp_path):
         folder.rename(tmp_path / 'elsewhere')
         folder.symlink_to(tmp_path / 'elsewhere')
-        assert object_cache.read(NAME) is None
+        assert disk_cache.read(NAME) is None
 
     @pytest.mark.parametrize(
         'damage',
@@ -192,30 +199,30 @@ class TestTrust:
     def test_a_file_of_another_name(self, folder, compiled):
         twice()
         (file,) = folder.iterdir()
-        code = object_cache.read(file.stem)
-        other = object_cache.key('another module')
-        file.rename(folder / (other + object_cache.SUFFIX))
-        assert object_cache.read(other) is None
+        code = disk_cache.read(file.stem)
+        other = disk_cache.key('another module')
+        file.rename(folder / (other + disk_cache.SUFFIX))
+        assert disk_cache.read(other) is None
         compiled.clear()
         assert twice() == 42
         assert TWICE in compiled
-        assert object_cache.read(file.stem) == code is not None
+        assert disk_cache.read(file.stem) == code is not None
 
 
 class TestNoPlace:
     """Compiling goes on where nothing can be kept."""
 
     def test_a_file_in_the_place_of_the_folder(self, tmp_path, monkeypatch):
-        monkeypatch.delenv(object_cache.VARIABLE, raising=False)
+        monkeypatch.delenv(disk_cache.VARIABLE, raising=False)
         (tmp_path / 'file').touch()
         monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'file'))
         assert twice() == 42
 
     def test_a_relative_path_is_ignored(self, tmp_path, monkeypatch):
-        monkeypatch.delenv(object_cache.VARIABLE, raising=False)
+        monkeypatch.delenv(disk_cache.VARIABLE, raising=False)
         monkeypatch.setenv('XDG_CACHE_HOME', 'here')
         monkeypatch.setenv('HOME', str(tmp_path))
-        assert object_cache.folder() == tmp_path / '.cache' / 'dynamics_ros'
+        assert disk_cache.folder() == tmp_path / '.cache' / 'dynamics_ros'
 
     def test_a_full_disk(self, folder, monkeypatch):
         def full(*_, **__):

@@ -1,4 +1,4 @@
-"""Machine code on disk, so that a process need not compile what one before it has compiled.
+"""Traces and machine code on disk: a process need not trace or compile what one before it has.
 
 What is loaded here is run, so files are only taken from a folder that belongs to this user and that
 nobody else can write to, and only files of which the same is true. Both are looked at through open
@@ -6,7 +6,8 @@ descriptors, so that nothing can be exchanged between looking and reading. Each 
 digest of its name and the rest: one that is damaged or renamed is as good as none. A cache that
 cannot be used is never an error.
 
-The environment variable ``DYNAMICS_ROS_CACHE=off`` turns it off.
+The environment variable ``DYNAMICS_ROS_CACHE`` names another folder, by an absolute path, or is
+``off``.
 """
 
 from __future__ import annotations
@@ -33,10 +34,13 @@ _log = logging.getLogger('dynamics_ros.kernels')
 
 def folder() -> Path | None:
     """Return where the files are; None where there shall be none."""
-    if os.environ.get(VARIABLE, '').lower() in ('off', '0', 'no', 'false'):
+    chosen = os.environ.get(VARIABLE, '')
+    if chosen.lower() in ('off', '0', 'no', 'false'):
         return None
     if os.open not in os.supports_dir_fd or not hasattr(os, 'geteuid'):
         return None
+    if os.path.isabs(chosen):
+        return Path(chosen)
     base = os.environ.get('XDG_CACHE_HOME', '')
     try:
         # The specification wants relative paths to be ignored.
@@ -46,17 +50,27 @@ def folder() -> Path | None:
     return parent / 'dynamics_ros'
 
 
-def key(*parts: str) -> str:
+def key(*parts: str | bytes) -> str:
     """Return a digest of some texts, under which what is made of them is kept."""
     digest = DIGEST()
     for part in parts:
-        digest.update(f'{len(part)} '.encode())
-        digest.update(part.encode())
+        content = part.encode() if isinstance(part, str) else part
+        digest.update(f'{len(content)} '.encode())
+        digest.update(content)
     return digest.hexdigest()
 
 
+def has(name: str) -> bool:
+    """Return whether something seems to be kept under a key."""
+    try:
+        with _opened(make=False) as directory:
+            return stat.S_ISREG(os.stat(name + SUFFIX, dir_fd=directory).st_mode)
+    except OSError:
+        return False
+
+
 def read(name: str) -> bytes | None:
-    """Return the machine code of a key; None where there is none that can be trusted."""
+    """Return what is kept under a key; None where there is none that can be trusted."""
     try:
         with _opened(make=False) as directory:
             file = os.open(name + SUFFIX, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=directory)
@@ -70,13 +84,13 @@ def read(name: str) -> bytes | None:
     except OSError:
         return None
     size = DIGEST().digest_size
-    code = content[size:]
-    return code if _digest(name, code) == content[:size] else None
+    kept = content[size:]
+    return kept if _digest(name, kept) == content[:size] else None
 
 
-def write(name: str, code: bytes) -> None:
-    """Keep the machine code of a key, if that can be done."""
-    content = _digest(name, code) + code
+def write(name: str, kept: bytes) -> None:
+    """Keep bytes under a key, if that can be done."""
+    content = _digest(name, kept) + kept
     temporary = f'{name}.{os.getpid()}.{os.urandom(4).hex()}'
     try:
         with _opened(make=True) as directory:
@@ -95,9 +109,9 @@ def write(name: str, code: bytes) -> None:
         _log.info('compiled kernels are not kept: %s', reason)
 
 
-def _digest(name: str, code: bytes) -> bytes:
-    """Return what a file begins with: under another name its code is as good as damaged."""
-    return DIGEST(name.encode() + code).digest()
+def _digest(name: str, kept: bytes) -> bytes:
+    """Return what a file begins with: under another name the rest is as good as damaged."""
+    return DIGEST(name.encode() + kept).digest()
 
 
 @contextmanager
