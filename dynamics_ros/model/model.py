@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any, cast
 
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.spatial import Inertia, Motion, Scalar, Transform, Vector3
@@ -25,8 +26,16 @@ NOWHERE_ELSE = Transform.identity()
 WITHOUT_MASS = Inertia.zero()
 
 
+class Stated:
+    """What is pickled as its fields alone, whatever has been computed from them since."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields."""
+        return {field.name: getattr(self, field.name) for field in fields(cast(Any, self))}
+
+
 @dataclass(frozen=True)
-class Joint:
+class Joint(Stated):
     """A moving joint of the tree.
 
     Attributes:
@@ -111,7 +120,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(Stated):
     """A tree-structured robot.
 
     Attributes:

@@ -88,7 +88,7 @@ def test_what_comes_from_the_disk_is_the_same(folder, traced):
 
 def test_another_robot_is_another_trace(folder, traced):
     one = arm()
-    for robot in (one, one.with_locked({'joint_2': 0.5}), arm(floating_base=True)):
+    for robot in (one, one.with_locked({'elbow_pitch': 0.5}), arm(root_joint='floating')):
         robot.kernel('mass_matrix')
     assert len(traced) == 3
 

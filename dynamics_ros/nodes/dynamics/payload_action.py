@@ -26,6 +26,10 @@ from dynamics_ros_msgs.msg import Payload
 UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 """ixx ixy ixz iyy iyz izz."""
 
+VELOCITY_NOISE = 0.01
+"""rad/s or m/s: what a velocity differs by from one sample to the next is no outlier below some
+ten times that."""
+
 
 class _PayloadWatcher:
     """Takes samples for so many seconds."""
@@ -111,7 +115,7 @@ class PayloadAction(WatchAction[PayloadEstimate]):
         )
         samples: SampleFilter[RobotState] = SampleFilter(
             bare,
-            velocity_noise=per_velocity(bare, effort.velocity_noise, 'effort.velocity_noise'),
+            velocity_noise=VELOCITY_NOISE,
             effort_noise=noise,
             effort_scale=per_velocity(bare, effort.scale, 'effort.scale', base=1.0),
         )
