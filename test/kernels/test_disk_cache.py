@@ -118,6 +118,12 @@ class TestUse:
             os.utime(folder / (name + disk_cache.SUFFIX), (1000 + i, 1000 + i))
         assert disk_cache.read(names[0]) == CODE  # and so used
         monkeypatch.setattr(disk_cache, 'LIMIT', 3 * (len(CODE) + 32))
+        monkeypatch.setattr(disk_cache, '_written', 0)
+        monkeypatch.setattr(disk_cache, 'CHECKED_EVERY', 2 * len(CODE))
+        disk_cache.write(names[0], CODE)
+        assert all(disk_cache.read(x) is not None for x in names[1:]), 'not looked at each time'
+        for i, name in enumerate(names[1:], 1):
+            os.utime(folder / (name + disk_cache.SUFFIX), (1000 + i, 1000 + i))
         disk_cache.write(disk_cache.key('one more'), CODE)
         assert [disk_cache.read(x) is not None for x in names] == [True, False, False, True]
 

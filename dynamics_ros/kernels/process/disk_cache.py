@@ -25,11 +25,17 @@ VARIABLE = 'DYNAMICS_ROS_CACHE'
 LIMIT = 128 * 2**20
 """Bytes of all files together; beyond it those that were not used for the longest time go."""
 
+CHECKED_EVERY = LIMIT // 16
+"""Bytes that a process writes before it looks at all files again, which takes a while."""
+
 SUFFIX = '.kernel'
 DIGEST = hashlib.sha256
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 _log = logging.getLogger('dynamics_ros.kernels')
+
+_written = CHECKED_EVERY
+"""Since the last look; a process looks at its first file."""
 
 
 def folder() -> Path | None:
@@ -104,7 +110,7 @@ def write(name: str, kept: bytes) -> None:
                 with suppress(OSError):
                     os.unlink(temporary, dir_fd=directory)
                 raise
-            _keep_small(directory)
+            _weigh(directory, len(content))
     except OSError as reason:
         _log.info('compiled kernels are not kept: %s', reason)
 
@@ -139,6 +145,15 @@ def _opened(make: bool) -> Iterator[int]:
 def _is_ours(found: os.stat_result, is_kind: Callable[[int], bool]) -> bool:
     mine = found.st_uid == os.geteuid()
     return is_kind(found.st_mode) and mine and not found.st_mode & OTHERS_WRITE
+
+
+def _weigh(directory: int, size: int) -> None:
+    """Look at all files where this process has not yet, or has written much since."""
+    global _written
+    _written += size
+    if _written >= CHECKED_EVERY:
+        _written = 0
+        _keep_small(directory)
 
 
 def _keep_small(directory: int) -> None:
