@@ -74,7 +74,7 @@ setup(
         'meshes': ['trimesh'],
         'qp': ['daqp'],  # of control and of the servo
         'recordings': ['joblib', 'matplotlib', 'pyarrow', 'rosbags', 'tqdm'],
-        'simulation': [],  # the simulated robot needs nothing more
+        'simulation': ['mujoco'],  # of contacts and floating bases; fixed arms need nothing
         'test': ['pytest', 'pytest-timeout', 'hypothesis'],
         'viewer': ['viser'],
         'xacro': ['xacro'],

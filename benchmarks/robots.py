@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+from dynamics_ros.demo.known_robots import robots_folder
 
 NAMED = {
     'panda': 'panda_description/urdf/panda.urdf',
@@ -72,20 +73,6 @@ ARMS = (
     Arm('tiago', 'tiago', 'torso_lift_link', 'arm_tool_link'),
     Arm('pr2 right', 'pr2', 'torso_lift_link', 'r_gripper_palm_link'),
 )
-
-
-def robots_folder() -> Path:
-    """The folder ``robots`` of the installed example-robot-data.
-
-    Raises:
-        FileNotFoundError: the package is not installed.
-    """
-    for entry in sys.path:
-        for prefix in ('cmeel.prefix/', ''):
-            folder = Path(entry) / f'{prefix}share/example-robot-data/robots'
-            if folder.is_dir():
-                return folder
-    raise FileNotFoundError('example-robot-data: install it with "pip install example-robot-data"')
 
 
 def urdf_path(name: str) -> Path:

@@ -17,6 +17,7 @@ from dynamics_ros.errors import DynamicsRosError
 
 from .description import read_description
 from .domain import DomainError, choose_domain
+from .known_robots import LEGGED, legged_description
 from .processes import ChildError, Children
 
 SHORTEST = 5.0
@@ -31,11 +32,14 @@ def main(arguments: list[str] | None = None) -> int:
     began = time.monotonic()
     options = _parse(arguments)
     try:
-        urdf = read_description(options.robot)
+        legged = options.robot in LEGGED
+        urdf = legged_description(options.robot) if legged else read_description(options.robot)
         with closing(choose_domain()) as domain:
             os.environ['ROS_DOMAIN_ID'] = str(domain.number)
             os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
             with Children() as running:
+                if legged:
+                    return _demonstrate_legged(running, options)
                 running.start('robot_simulator', {'robot_simulator': {'robot_description': urdf}})
                 if options.viewer:
                     _show(running)
@@ -67,6 +71,20 @@ def _demonstrate(
         demonstration.report.require(False, str(error))
     report = demonstration.report
     print(summary(report))
+    for failure in report.failures:
+        print(f'demo: {failure}', file=sys.stderr, flush=True)
+    if options.json:
+        print(json.dumps(report.as_json()), flush=True)
+    return 1 if report.failures else 0
+
+
+def _demonstrate_legged(running: Children, options: argparse.Namespace) -> int:
+    from .legged import demonstrate_legged
+
+    if options.viewer:
+        _show(running)
+    report = demonstrate_legged(options.robot, running, options.duration)
+    print(report.summary())
     for failure in report.failures:
         print(f'demo: {failure}', file=sys.stderr, flush=True)
     if options.json:
@@ -107,7 +125,11 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         metavar='S',
         help=f'seconds from the first output on, at least {SHORTEST:g}; without it until Ctrl-C',
     )
-    parser.add_argument('--robot', metavar='FILE', help='another robot, URDF or xacro')
+    parser.add_argument(
+        '--robot',
+        metavar='FILE',
+        help='another robot, URDF or xacro; or by name, on legs in MuJoCo: ' + ', '.join(LEGGED),
+    )
     parser.add_argument(
         '--viewer', action='store_true', help='a page that shows it; needs the Python package viser'
     )

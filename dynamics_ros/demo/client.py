@@ -37,9 +37,7 @@ Array = NDArray[np.float64]
 Value = TypeVar('Value')
 
 _SIMULATOR = '/robot_simulator'
-_QOS = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST, depth=200, reliability=ReliabilityPolicy.RELIABLE
-)
+QOS = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=200, reliability=ReliabilityPolicy.RELIABLE)
 _SERVICE_TIMEOUT = 60.0  # s, after which a service hangs: a machine that is busy takes ten
 _SEARCH_TIMEOUT = 5.0  # s, the most that the service takes
 
@@ -211,7 +209,7 @@ class Client:
             track.add(sec * NANOSECONDS + nanosec, data)
 
         self._tracks[topic] = track
-        self.node.create_subscription(kind, topic, receive, _QOS, raw=True)
+        self.node.create_subscription(kind, topic, receive, QOS, raw=True)
         return track
 
     def _call(self, client: Any, request: Any) -> tuple[Any, float]:

@@ -7,10 +7,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 import rclpy
+from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from dynamics_ros.nodes.app.executor import dispose, make_executor, spin
@@ -71,7 +72,7 @@ class Demonstration:
             ChildError: a process has ended by itself, or is silent.
         """
         rounds = 0 if math.isinf(duration) else max(1, round(duration / _ROUND))
-        with _client(self._subject, self._tick) as client:
+        with spun(lambda: Client(self._subject, self._tick)) as client:
             self._wait_for_output(client)
             self.report.startup_s = time.monotonic() - self._began
             self._display = display = Display(self._subject, client)
@@ -217,12 +218,19 @@ class Demonstration:
         display.event(f'inverse dynamics in {took * 1e3:.1f} ms, Nm: {listed(torques)}')
 
 
+class _HasNode(Protocol):
+    node: Node
+
+
+Spun = TypeVar('Spun', bound=_HasNode)
+
+
 @contextmanager
-def _client(subject: Subject, tick: Callable[[], None]) -> Iterator[Client]:
-    """The client node, spun by a thread of its own."""
+def spun(make: Callable[[], Spun]) -> Iterator[Spun]:
+    """A client, whose node is spun by a thread of its own."""
     # Signals are for the main thread, which ends the children before anything else.
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    client = Client(subject, tick)
+    client = make()
     executor = make_executor()
     executor.add_node(client.node)
     thread = threading.Thread(target=spin, args=(executor, client.node), daemon=True)

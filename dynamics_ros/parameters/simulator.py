@@ -19,6 +19,41 @@ class SimulatorParameters:
         'Frame whose ground truth is published. Empty: the end of the longest chain',
         read_only=True,
     )
+    root_joint: str = parameter(
+        'fixed',
+        'How the root link moves in the world. floating: a robot on the ground, whose base is told '
+        'on the topic odom',
+        choices=('fixed', 'floating'),
+        read_only=True,
+    )
+    engine: str = parameter(
+        'auto',
+        'Whose dynamics: internal, of this package, for a fixed base; mujoco, the Python package '
+        'of that name, with a ground for a floating base; auto: mujoco for a floating base',
+        choices=('auto', 'internal', 'mujoco'),
+        read_only=True,
+    )
+    posture: tuple[float, ...] = parameter(
+        (),
+        'Positions of all joints at the start, in order. Empty: a comfortable posture; of a '
+        'floating base the middle of the ranges',
+        unit='rad or m',
+        read_only=True,
+    )
+    feet: tuple[str, ...] = parameter(
+        (), 'Frames of a floating base that stand on the ground', read_only=True
+    )
+    foot_radius: float = parameter(
+        0.03,
+        'Of a sphere around the origin of each foot',
+        unit='m',
+        minimum=0.001,
+        maximum=1.0,
+        read_only=True,
+    )
+    ground_friction: float = parameter(
+        0.8, 'Coefficient of the ground', minimum=0.0, maximum=10.0, read_only=True
+    )
     frame_prefix: str = parameter(
         '',
         'Put before every frame in messages, and taken off frames in requests; as that of the '

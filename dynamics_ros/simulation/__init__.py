@@ -1,14 +1,18 @@
 """A simulated robot and its independent witness, free of ROS."""
 
 from .actuators import Actuators
+from .assembly import Assembly
+from .engine import TIME_STEP_NS
 from .motion import SmoothMotion, comfortable_posture, slow_motion
-from .push import gentle_push
+from .push import Push, gentle_push
 from .reference import LagrangianReference
-from .simulated_robot import TIME_STEP_NS, Push, Sample, SimulatedRobot, require_simulable
+from .rigid_bodies import require_simulable
+from .simulated_robot import Sample, SimulatedRobot
 
 __all__ = [
     'TIME_STEP_NS',
     'Actuators',
+    'Assembly',
     'LagrangianReference',
     'Push',
     'Sample',

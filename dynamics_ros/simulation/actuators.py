@@ -6,6 +6,7 @@ that was built for its size: the controllers have the same bandwidth on a small 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,12 +76,22 @@ class Actuators:
         )
 
     @classmethod
-    def for_robot(cls, robot: Robot, q: Array, tool: str) -> Actuators:
-        """Actuators made for a robot that carries a light load at its tool at posture q (n)."""
-        inertia = joint_inertia(robot, q, tool)
+    def for_robot(cls, robot: Robot, q: Array, tool: str, feet: Sequence[str] = ()) -> Actuators:
+        """Actuators made for a robot that carries a light load at its tool, or stands on feet.
+
+        Args:
+            robot: fixed base.
+            q: (n) posture.
+            tool: frame of the load.
+            feet: frames, on each of which an even share of the robot's mass stands.
+        """
+        inertia = joint_inertia(robot, q, tool, feet)
         armature = _ROTOR_SHARE * inertia
         moved = inertia + armature
         weight = np.abs(robot.gravity(q))
+        for foot in feet:
+            share = np.linalg.norm(robot.model.gravity.array()) * robot.total_mass / len(feet)
+            weight += share * np.abs(robot.jacobian(q, foot)[2])
         unusable = robot.effort_limits < _HEADROOM * weight
         return cls(
             armature=armature,
@@ -97,8 +108,8 @@ class Actuators:
         )
 
 
-def joint_inertia(robot: Robot, q: Array, tool: str) -> Array:
-    """(n) inertia that each joint moves at q: its own links and a light load at the tool.
+def joint_inertia(robot: Robot, q: Array, tool: str, feet: Sequence[str] = ()) -> Array:
+    """(n) inertia that each joint moves at q: its links, a light load at the tool, what stands.
 
     The load gives a joint something to move where links are tiny or massless. A joint that moves
     neither gets a thousandth of the largest inertia, which keeps the mass matrix regular.
@@ -107,6 +118,9 @@ def joint_inertia(robot: Robot, q: Array, tool: str) -> Array:
     J = robot.jacobian(q, tool)
     lever = np.sum(J[:3] ** 2, axis=0) + _LOAD_RADIUS**2 * np.sum(J[3:] ** 2, axis=0)
     inertia = np.diagonal(robot.mass_matrix(q)) + load * lever
+    for foot in feet:
+        of_foot = robot.jacobian(q, foot)[:3]
+        inertia = inertia + robot.total_mass / len(feet) * np.sum(of_foot**2, axis=0)
     prismatic = np.array([any(joint.kind.slides) for joint in robot.model.actuated])
     for kind in (prismatic, ~prismatic):
         if kind.any():

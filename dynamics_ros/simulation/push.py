@@ -1,6 +1,8 @@
-"""A push that a demonstration can show on any robot: felt in the joints, harmless to it."""
+"""Pushes; one for demonstrations on any robot: felt in the joints, harmless to it."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,41 @@ _SHARE_OF_EFFORT = 0.25
 _SHARE_OF_REACH = 0.02  # that the tool may give way
 _LENGTH = 0.3  # m, the lever arm that makes a torque as large as a force
 _SMALL = 1e-3
+
+
+@dataclass(frozen=True)
+class Push:
+    """A wrench of the environment on the robot.
+
+    Attributes:
+        frame: frame of the robot that is pushed.
+        wrench: (6) force [N] and torque [Nm], constant in the axes of ``expressed_in``.
+        expressed_in: a frame of the robot; empty for the root frame.
+        point: (3) where the force acts, in ``frame`` [m].
+        end: simulated time when it ends [ns].
+    """
+
+    frame: str
+    wrench: Array
+    expressed_in: str
+    point: Array
+    end: int
+
+    def at_origin(self, robot: Robot, q: Array) -> Array:
+        """(6) the wrench about the origin of ``frame``, in axes of the root frame."""
+        force, torque = self.wrench[:3], self.wrench[3:]
+        if self.expressed_in:
+            R = robot.forward_kinematics(q, self.expressed_in)[:3, :3]
+            force, torque = R @ force, R @ torque
+        if self.point.any():
+            lever = robot.forward_kinematics(q, self.frame)[:3, :3] @ self.point
+            torque = torque + np.cross(lever, force)
+        return np.concatenate([force, torque])
+
+    def torque(self, robot: Robot, q: Array) -> Array:
+        """(n) J^T w."""
+        J: Array = robot.jacobian(q, self.frame)
+        return J.T @ self.at_origin(robot, q)
 
 
 def gentle_push(robot: Robot, actuators: Actuators, q: Array, tool: str) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench
 from dynamics_ros_msgs.msg import FootContacts as FootContactsMessage
 
-from .conversions import empty_efforts, header, wrench_stamped
+from .conversions import Array, empty_efforts, header, vector_message, wrench_stamped
 from .templates import MessageTemplate, fill
 
 STATE_NUMBERS = (
@@ -149,6 +149,29 @@ def filled_feet(
         ),
     )
     return template
+
+
+def true_feet(
+    stamp: Time, frame_id: str, wrenches: Mapping[str, Array | None]
+) -> FootContactsMessage:
+    """What truly acts on feet: name to the wrench (6) of the ground, None of a foot in the air."""
+    forces = [
+        vector_message(np.zeros(3) if wrench is None else wrench[:3])
+        for wrench in wrenches.values()
+    ]
+    touching = [wrench is not None for wrench in wrenches.values()]
+    none = [0.0] * len(touching)
+    return FootContactsMessage(
+        header=header(stamp, frame_id),
+        feet=list(wrenches),
+        forces=forces,
+        force_deviations=none,
+        constraint_forces=forces,
+        probabilities=[float(x) for x in touching],
+        in_contact=touching,
+        friction_violations=none,
+        degraded=False,
+    )
 
 
 def filled_estimate(

@@ -281,6 +281,23 @@ def odometry_values(message: Odometry) -> OdometryValues:
     )
 
 
+def odometry(stamp: Time, frame_id: str, child_frame_id: str, q: Array, v: Array) -> Odometry:
+    """Odometry of a base.
+
+    Args:
+        stamp, frame_id, child_frame_id: of the message.
+        q: position, quaternion x y z w, and what may follow.
+        v: linear and angular velocity in the axes of the base, and what may follow.
+    """
+    x, y, z, w = map(float, q[3:7])
+    message = Odometry(header=header(stamp, frame_id), child_frame_id=child_frame_id)
+    message.pose.pose.position = point_message(q[:3])
+    message.pose.pose.orientation = Quaternion(x=x, y=y, z=z, w=w)
+    message.twist.twist.linear = vector_message(v[:3])
+    message.twist.twist.angular = vector_message(v[3:6])
+    return message
+
+
 def joint_state(
     stamp: Time,
     names: Sequence[str],

@@ -48,6 +48,7 @@ OPTIONAL = {
     'llvmlite': 'kernels run as Python; a log line says so',
     'matplotlib': 'estimate_bag and calibrate_robot draw nothing; a log line says so',
     'moveit_msgs': 'moveit_services is refused with the reason',
+    'mujoco': 'a simulated base that moves is refused with the reason',
     'pyarrow': 'analyze_recordings ends with the reason, calibrate_robot refuses Parquet files',
     'rosbags': 'analyze_recordings and estimate_bag end with the reason, bags are refused',
     'tf2_ros': 'targets in frames of tf are refused with the reason',

@@ -341,6 +341,14 @@ INTERFACES = {
         'test_robot_simulator.py::test_a_push_is_felt_in_the_joints_and_told_at_its_very_stamps',
         'test_robot_simulator.py::test_without_motion_the_robot_stands_still',
     ),
+    'With `root_joint` floating MuJoCo moves it': (
+        'test_robot_simulator_legged.py::'
+        'test_feet_of_the_truth_carry_the_robot_and_contact_node_feels_them',
+        'test_robot_simulator_legged.py::'
+        'test_odometry_has_the_stamps_of_joint_states_and_the_base_on_its_feet',
+        'test_robot_simulator_legged.py::test_without_mujoco_it_ends_with_how_to_get_it',
+        'test_grounded_robot.py::test_without_motors_it_falls_and_lies_on_what_has_a_shape',
+    ),
 }
 
 PROMISES = {'security.md': SECURITY, 'interfaces.md': INTERFACES}

@@ -12,6 +12,7 @@ import numpy as np
 from ament_index_python.packages import get_package_share_directory
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped, WrenchStamped
+from nav_msgs.msg import Odometry
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import Executor
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
@@ -22,9 +23,6 @@ from trajectory_msgs.msg import JointTrajectory
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.reports import NANOSECONDS
-from dynamics_ros.model import build_model
-from dynamics_ros.model.tool_frame import tool_frame
-from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.nodes.app.executor import Application, run
 from dynamics_ros.nodes.app.guarded_node import GuardedNode
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
@@ -32,32 +30,34 @@ from dynamics_ros.nodes.parameters.undeclared import refuse_undeclared
 from dynamics_ros.nodes.robot.names import FrameNames
 from dynamics_ros.nodes.services.serving import serve
 from dynamics_ros.parameters.simulator import SimulatorParameters
-from dynamics_ros.robot import Robot
 from dynamics_ros.simulation import (
     TIME_STEP_NS,
-    Actuators,
+    Assembly,
     LagrangianReference,
     Sample,
     SimulatedRobot,
-    comfortable_posture,
-    require_simulable,
-    slow_motion,
 )
+from dynamics_ros.wire.contact_messages import true_feet
 from dynamics_ros.wire.conversions import (
     float_array,
     joint_state,
+    odometry,
     pose_stamped,
     seconds,
     vector_array,
     wrench_array,
     wrench_stamped,
 )
+from dynamics_ros_msgs.msg import FootContacts
 from dynamics_ros_msgs.srv import ApplyWrench
 
 if TYPE_CHECKING:
     from .trajectory_server import TrajectoryServer
 
 DEFAULT_ROBOT = 'seven_joint_arm.urdf'
+
+ODOMETRY_FRAME = 'odom'
+"""What the pose of a base that moves is given in."""
 
 _QUEUE = 100  # joint states; covers a reader that stalls for 0.2 s at 500 Hz
 _LONGEST_LAG = 0.5  # s of real time that is caught up after a stall; what is beyond is dropped
@@ -79,36 +79,42 @@ class RobotSimulator(GuardedNode):
         refuse_undeclared([self])
         values = self.parameters.values
         urdf = values.robot_description or default_description()
-        description = read_urdf(urdf)
-        self.robot = Robot(build_model(description))
-        require_simulable(self.robot)
         prefix = values.frame_prefix
-        self._names = FrameNames(prefix + self.robot.root_frame, prefix)
-        self.tool = self._names.inside(values.tool_frame) or tool_frame(description)
-        posture = comfortable_posture(self.robot, self.tool)
-        actuators = Actuators.for_robot(self.robot, posture, self.tool)
-        if actuators.unusable_limits:
-            self.get_logger().warning(
-                'effort limits too small to carry the robot are not enforced: '
-                + ', '.join(actuators.unusable_limits)
-            )
-        motion = slow_motion(self.robot, posture)
-        self._simulated = SimulatedRobot(
-            self.robot, actuators, motion if values.motion else motion.standing
+        inside = FrameNames('', prefix).inside
+        self._feet = tuple(inside(foot) for foot in values.feet)
+        assembly = Assembly(
+            values.root_joint,
+            values.engine,
+            inside(values.tool_frame),
+            values.posture,
+            values.motion,
+            self._feet,
+            values.foot_radius,
+            values.ground_friction,
         )
+        self._simulated, self.tool, remarks = assembly.of(urdf)
+        self.robot = self._simulated.robot
+        for remark in remarks:
+            self.get_logger().warning(remark)
+        self._of_base = self.robot.model.root_joint_nq
+        root = ODOMETRY_FRAME if self._of_base else self.robot.root_frame
+        self._names = FrameNames(prefix + root, prefix)
         self._reference = LagrangianReference(urdf, self.robot.joint_names)
         self._publish_every = max(1, round(1000.0 / values.joint_state_rate)) * TIME_STEP_NS
         ratio = NANOSECONDS / (values.ground_truth_rate * self._publish_every)
         self._truth_every = max(1, round(ratio)) * self._publish_every
         self._was_pushed = False
         # Compiles the kernels, also those of a push at the tool, before time begins to count.
-        self.robot.jacobian(posture, self.tool)
+        self.robot.jacobian(self.robot.neutral(), self.tool)
         self._simulated.step()
 
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._description = self.create_publisher(String, 'robot_description', latched)
         self._description.publish(String(data=urdf))
         self._states = self.create_publisher(JointState, 'joint_states', QoSProfile(depth=_QUEUE))
+        self._odometry = self._foot_contacts = None
+        if self._of_base:
+            self._odometry = self.create_publisher(Odometry, 'odom', QoSProfile(depth=_QUEUE))
         self._clock_topic = None
         if values.publish_clock:
             self._clock_topic = self.create_publisher(ClockMessage, '/clock', QoSProfile(depth=10))
@@ -116,6 +122,9 @@ class RobotSimulator(GuardedNode):
         self._pose = self.create_publisher(PoseStamped, '~/ground_truth/pose', truth)
         self._torques = self.create_publisher(JointState, '~/ground_truth/external_torques', truth)
         self._wrench = self.create_publisher(WrenchStamped, '~/ground_truth/wrench', truth)
+        if self._feet:
+            name = '~/ground_truth/foot_contacts'
+            self._foot_contacts = self.create_publisher(FootContacts, name, truth)
         self.create_subscription(
             JointState, '~/effort_commands', self._on_effort_command, qos_profile_sensor_data
         )
@@ -132,7 +141,7 @@ class RobotSimulator(GuardedNode):
         self._start_stamp = 0
         self._start_time = 0.0
         self.get_logger().info(
-            f'simulating {self.robot.name}: {self.robot.nv} joints, tool {self.tool}'
+            f'simulating {self.robot.name}: {len(self.robot.joint_names)} joints, tool {self.tool}'
         )
 
     def start(self, _executor: Executor) -> None:
@@ -180,19 +189,29 @@ class RobotSimulator(GuardedNode):
         if self._clock_topic is not None:
             self._clock_topic.publish(ClockMessage(clock=stamp))
         names = self.robot.joint_names
+        q, v = sample.q[self._of_base :], sample.v[self.robot.model.root_joint_nv :]
+        if self._odometry is not None:
+            base = self._names.outside(self.robot.body_names[0])
+            moved = odometry(stamp, self._names.root, base, sample.q, sample.v)
+            self._odometry.publish(moved)
         self._states.publish(
-            joint_state(stamp, names, position=sample.q, velocity=sample.v, effort=sample.effort)
+            joint_state(stamp, names, position=q, velocity=v, effort=sample.effort)
         )
         # The beginning and the end of a push are told at their very stamps.
         pushed = bool(sample.pushes)
         if sample.time % self._truth_every and pushed == self._was_pushed:
             return
         self._was_pushed = pushed
-        pose = self._reference.pose(sample.q, self.tool)
+        pose = self._reference.pose(q, self.tool)
+        if self._of_base:
+            pose = self.robot.forward_kinematics(sample.q, self.robot.body_names[0]) @ pose
         self._pose.publish(pose_stamped(stamp, self._names.root, pose))
         self._torques.publish(joint_state(stamp, names, effort=sample.external_torque))
         wrench = self._tool_wrench(sample, pose)
         self._wrench.publish(wrench_stamped(stamp, self._names.outside(self.tool), wrench))
+        if self._foot_contacts is not None:
+            feet = {self._names.outside(foot): sample.touching.get(foot) for foot in self._feet}
+            self._foot_contacts.publish(true_feet(stamp, self._names.root, feet))
 
     def _tool_wrench(self, sample: Sample, pose: np.ndarray) -> np.ndarray:
         """(6) all pushes of this sample together, about the tool's origin, in its axes."""

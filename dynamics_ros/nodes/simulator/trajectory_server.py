@@ -88,7 +88,7 @@ class TrajectoryServer:
             self._simulated.stand()
             handle.canceled()
             return result
-        away = float(np.abs(self._simulated.sample().q - wanted).max())
+        away = float(np.abs(self._simulated.joints - wanted).max())
         if away > TOLERANCE:
             result.error_code = result.GOAL_TOLERANCE_VIOLATED
             result.error_string = f'{away:.3f} rad or m away from the end'

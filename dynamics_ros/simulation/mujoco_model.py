@@ -1,0 +1,251 @@
+"""The model that MuJoCo simulates, made from ours.
+
+MuJoCo reads no URDF here: bodies, joints and inertias are those of our `Model`, so that every robot
+that we read can be simulated, and both mean the same robot. A mimic joint is held to its leader by
+a stiff constraint; contacts have compliance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.errors import DynamicsRosError, ModelError
+from dynamics_ros.model.joints import ONE_COORDINATE, plane_axes
+from dynamics_ros.model.model import ROOT, Joint, Model
+from dynamics_ros.spatial import Matrix3, Transform, Vector3, matrix_to_quaternion
+
+try:
+    import mujoco
+except ImportError:
+    mujoco = None
+
+Array = NDArray[np.float64]
+
+MISSING = (
+    'contacts and bases that move are simulated by MuJoCo, which is not installed '
+    '(pip install mujoco)'
+)
+"""What to tell where the Python package is not there."""
+
+CONTACT_TIME = 0.01
+"""Time constant of a contact's compliance [s]."""
+
+_LIGHTEST = 1e-9  # kg, kg m^2: MuJoCo compiles no lighter body; the numbers are ours afterwards
+_STIFF = (0.9999, 0.9999, 1e-3, 0.5, 2.0)  # impedance of the constraint that holds a mimic joint
+_SIDEWAYS = 10.0  # how much stiffer friction is than the normal direction
+_AGAINST_CREEP = 3  # iterations that take out what is left of the slip of feet within friction
+_OTHER_FRICTION = (0.005, 0.0001)  # against turning and rolling, which points do not feel
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a robot can touch, and with what.
+
+    Attributes:
+        feet: frame to the radius of a sphere around its origin [m].
+        shapes: link to (n, 3, 3) triangles in the link frame [m]; their convex hull touches.
+        friction: coefficient between them and the ground.
+        ground: whether there is a floor, the plane z = 0 of the root frame.
+    """
+
+    feet: Mapping[str, float]
+    shapes: Mapping[str, Array]
+    friction: float = 0.8
+    ground: bool = True
+
+
+NOTHING_AROUND = Surroundings({}, {}, ground=False)
+
+
+def compiled(model: Model, time_step: float, around: Surroundings) -> Any:
+    """MuJoCo's model (MjModel): body i + 1 is our body i.
+
+    Raises:
+        DynamicsRosError: MuJoCo is not installed.
+        ModelError: MuJoCo refuses what was built.
+    """
+    if mujoco is None:
+        raise DynamicsRosError(MISSING)
+    spec = _spec(model, time_step, around)
+    bodies = _add_bodies(spec, model)
+    for name, radius in around.feet.items():
+        _add_foot(spec, bodies, model, name, radius, around.friction)
+    for name, triangles in around.shapes.items():
+        _add_shape(spec, bodies, model, name, triangles, around.friction)
+    try:
+        own = spec.compile()
+    except ValueError as error:
+        raise ModelError(f'robot {model.name!r}', f'MuJoCo refuses it: {error}') from error
+    _weigh(own, model)
+    return own
+
+
+def first_part(joint: str) -> str:
+    """What the first of MuJoCo's joints of a joint of ours is called."""
+    return _part(joint, 0)
+
+
+def geoms_of(own: Any, frame: str) -> list[int]:
+    """MuJoCo's geometries of a foot or link."""
+    names = _foot(frame), _shape(frame)
+    return [i for i in range(own.ngeom) if own.geom(i).name in names]
+
+
+def _spec(model: Model, time_step: float, around: Surroundings) -> Any:
+    spec = mujoco.MjSpec()
+    spec.modelname = model.name
+    spec.option.timestep = time_step
+    spec.option.gravity = model.gravity.array()
+    spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    spec.option.impratio = _SIDEWAYS
+    spec.option.noslip_iterations = _AGAINST_CREEP
+    spec.compiler.degree = False
+    spec.compiler.balanceinertia = True
+    spec.compiler.boundmass = spec.compiler.boundinertia = _LIGHTEST
+    if around.ground:
+        spec.worldbody.add_geom(
+            name='ground',
+            type=mujoco.mjtGeom.mjGEOM_PLANE,
+            size=[0.0, 0.0, 1.0],
+            friction=[around.friction, *_OTHER_FRICTION],
+            solref=[max(CONTACT_TIME, 2.0 * time_step), 1.0],
+        )
+    return spec
+
+
+def _add_bodies(spec: Any, model: Model) -> list[Any]:
+    bodies: list[Any] = []
+    for joint, inertia, name in zip(model.joints, model.inertias, model.body_names, strict=True):
+        parent = spec.worldbody if joint.parent == ROOT else bodies[joint.parent]
+        placement: Transform = joint.placement
+        body = parent.add_body(
+            name=name, pos=placement.translation.array(), quat=_quaternion(placement.rotation)
+        )
+        moments, axes = _principal(inertia.rotational)
+        body.explicitinertial = True
+        body.mass = max(float(inertia.mass), _LIGHTEST)
+        body.ipos = inertia.center.array()
+        body.iquat = _quaternion(axes)
+        body.inertia = np.maximum(moments, _LIGHTEST)
+        _add_joint(body, joint)
+        bodies.append(body)
+    for joint in model.joints:
+        if joint.leader is not None:
+            equal = spec.add_equality(
+                type=mujoco.mjtEq.mjEQ_JOINT,
+                objtype=mujoco.mjtObj.mjOBJ_JOINT,
+                name1=_part(joint.name, 0),
+                name2=_part(joint.leader, 0),
+            )
+            equal.data[:5] = joint.offset, joint.multiplier, 0.0, 0.0, 0.0
+            equal.solref = [2.0 * spec.option.timestep, 1.0]
+            equal.solimp = _STIFF
+    return bodies
+
+
+def _add_foot(
+    spec: Any, bodies: list[Any], model: Model, name: str, radius: float, friction: float
+) -> None:
+    frame = model.frame(name)
+    _carrier(spec, bodies, frame.body).add_geom(
+        name=_foot(name),
+        type=mujoco.mjtGeom.mjGEOM_SPHERE,
+        size=[radius, 0.0, 0.0],
+        pos=frame.placement.translation.array(),
+        **_touching(friction),
+    )
+
+
+def _add_shape(
+    spec: Any, bodies: list[Any], model: Model, name: str, triangles: Array, friction: float
+) -> None:
+    frame = model.frame(name)
+    # Corners that triangles share are one corner of the hull.
+    corners = np.unique(triangles.reshape(-1, 3), axis=0)
+    mesh = spec.add_mesh(name=_shape(name), uservert=corners.ravel())
+    mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
+    _carrier(spec, bodies, frame.body).add_geom(
+        name=_shape(name),
+        type=mujoco.mjtGeom.mjGEOM_MESH,
+        meshname=_shape(name),
+        pos=frame.placement.translation.array(),
+        quat=_quaternion(frame.placement.rotation),
+        **_touching(friction),
+    )
+
+
+def _carrier(spec: Any, bodies: list[Any], body: int) -> Any:
+    return spec.worldbody if body == ROOT else bodies[body]
+
+
+def _touching(friction: float) -> dict[str, Any]:
+    """Options of what touches the ground, and nothing else; its mass is in the body's."""
+    sides = {'contype': 0, 'conaffinity': 1}
+    return {'mass': 0.0, 'friction': [friction, *_OTHER_FRICTION], **sides}
+
+
+def _add_joint(body: Any, joint: Joint) -> None:
+    """One joint of MuJoCo for each direction; a quaternion is one of three."""
+    kind, axis = joint.kind, joint.kind.axis
+    hinge, slide = mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE
+    parts: list[tuple[Any, Vector3]]
+    if kind.name in ONE_COORDINATE:
+        parts = [(slide if kind.slides[0] else hinge, axis)]
+    elif kind.name == 'planar':
+        ex, ey = plane_axes(axis)
+        parts = [(slide, ex), (slide, ey), (hinge, axis)]
+    elif kind.name == 'floating':
+        ball = mujoco.mjtJoint.mjJNT_BALL
+        unit = Matrix3.identity()
+        parts = [*((slide, unit.column(i)) for i in range(3)), (ball, axis)]
+    else:
+        raise ModelError(f'joint {joint.name!r}', f'{kind.name} joints are not simulated')
+    for i, (type_, direction) in enumerate(parts):
+        made = body.add_joint(
+            name=_part(joint.name, i), type=type_, axis=direction.array(), limited=0
+        )
+        limits = joint.limits
+        if kind.has_range and np.isfinite([limits.lower, limits.upper]).all():
+            # A follower's range is its leader's matter.
+            made.limited = int(joint.leader is None and limits.lower < limits.upper)
+            made.range = [limits.lower, limits.upper]
+
+
+def _weigh(own: Any, model: Model) -> None:
+    """The masses and moments as they are, also those that MuJoCo would not have compiled."""
+    for body, inertia in enumerate(model.inertias, start=1):
+        moments, axes = _principal(inertia.rotational)
+        own.body_mass[body] = inertia.mass
+        own.body_inertia[body] = moments
+        own.body_iquat[body] = _quaternion(axes)
+
+
+def _principal(inertia: Matrix3) -> tuple[Array, Matrix3]:
+    """Principal moments, the largest first, and axes."""
+    moments, axes = np.linalg.eigh(inertia.array())
+    axes = axes[:, ::-1]
+    axes[:, 2] = np.cross(axes[:, 0], axes[:, 1])
+    return moments[::-1].copy(), Matrix3.from_array(axes)
+
+
+def _quaternion(R: Matrix3) -> list[float]:
+    """W first."""
+    x, y, z, w = (float(value) for value in matrix_to_quaternion(R))
+    return [w, x, y, z]
+
+
+def _part(joint: str, index: int) -> str:
+    return f'{joint} {index}'
+
+
+def _foot(frame: str) -> str:
+    return f'foot {frame}'
+
+
+def _shape(link: str) -> str:
+    return f'link {link}'
