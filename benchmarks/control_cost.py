@@ -23,8 +23,10 @@ from dynamics_ros.control import (
     ImpedanceGains,
     ImpedanceState,
     ImpedanceTarget,
+    StandingRobot,
     motion_torques,
 )
+from dynamics_ros.demo.known_robots import LEGGED
 
 Array = NDArray[np.float64]
 
@@ -168,6 +170,39 @@ def _feet(subject: Subject, options: argparse.Namespace) -> Iterator[Record]:
                 'control', case, subject.name, value, 'us', 'pin', 1e6 * times['theirs'],
                 Goal(SHARE),
             )  # fmt: skip
+    if subject.name in LEGGED:
+        yield from _whole_body(robot, feet, options)
+
+
+def _whole_body(
+    robot: Robot, feet: tuple[str, ...], options: argparse.Namespace
+) -> Iterator[Record]:
+    """A robot on point feet: states around a stance, all feet down and a trot's pairs."""
+    q = robot.neutral()
+    q[7:] = [LEGGED['anymal'].stance.get(name, 0.0) for name in robot.joint_names]
+    standing = StandingRobot(robot, feet)
+    robot.kernel('whole_body_program', *feet).wait()
+    rng = np.random.default_rng(0)
+    states = [
+        (
+            robot.integrate(q, 0.05 * rng.normal(size=18)),
+            0.1 * rng.normal(size=18),
+            rng.normal(size=6),
+            rng.normal(size=(4, 3)),
+            np.zeros(12),
+        )
+        for _ in range(50)
+    ]
+    names = {
+        'all': lambda: [standing.solve(*state, np.ones(4)) for state in states],
+        'pair': lambda: [standing.solve(*state, np.array([1.0, 0, 0, 1])) for state in states],
+    }
+    effort = QUICK if options.quick else Effort()
+    times = interleaved({name: f'{name}()' for name in names}, names, effort)
+    for case, name in (('4 feet', 'all'), ('2 of 4 feet', 'pair')):
+        value = 1e6 * times[name] / len(states)
+        goal = Goal(250.0, of='value')
+        yield Record('control', f'whole-body solve, {case}', 'anymal', value, 'us', goal=goal)
 
 
 def _compiled(robot: Robot, *key: str) -> Any:

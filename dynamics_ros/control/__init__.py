@@ -20,6 +20,7 @@ from .joint_stop import JointCommand, JointStop
 from .kinematic import support_consistent_velocity, tracking_twist, trajectory_velocity
 from .least_squares import constrained_least_squares
 from .setpoint import Setpoint, SetpointLimits
+from .standing_robot import StandingMotion, StandingRobot, StandingSettings
 from .task_space import (
     motion_torques,
     operational_space_torques,
@@ -54,6 +55,9 @@ __all__ = [
     'Level',
     'Setpoint',
     'SetpointLimits',
+    'StandingMotion',
+    'StandingRobot',
+    'StandingSettings',
     'Task',
     'WholeBodyMotion',
     'WholeBodyProblem',

@@ -53,6 +53,7 @@ INTERNAL = {
     'constrained_forward_dynamics': ('point', 'tool0'),
     'constrained_dynamics_derivatives': ('normal', 'tool0'),
     'impedance_step': ('tool0',),
+    'whole_body_program': ('tool0',),
     'inverse_kinematics_search': ('tool0',),
     'inverse_kinematics_check': ('tool0',),
 }

@@ -42,7 +42,8 @@ OPTIONAL = {
     'clarabel': 'calibrate_robot takes SciPy, which is slower',
     'control_msgs': 'joint_state_topic and calibrate_robot run are refused with the reason; '
     'robot_simulator follows no trajectories',
-    'daqp': 'bounded least squares are solved by SciPy; a log line of the servo says so',
+    'daqp': 'bounded least squares are solved by SciPy; a log line of the servo says so; '
+    'StandingRobot is refused with the reason',
     'distributed': 'analyze_recordings --backend dask ends with the reason',
     'joblib': 'analyze_recordings ends with the reason',
     'llvmlite': 'kernels run as Python; a log line says so',

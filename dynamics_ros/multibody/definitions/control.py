@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dynamics_ros.algorithms.configuration import rate_map
-from dynamics_ros.algorithms.control import impedance, joint_space, task_space
+from dynamics_ros.algorithms.control import impedance, joint_space, task_space, whole_body
 from dynamics_ros.algorithms.control.constrained import (
     DIRECTED,
     HELD_ROWS,
@@ -175,6 +175,28 @@ def _impedance_step(model: Model, frame: str) -> Formula:
     return Formula(inputs | {'memory': impedance.memory_size(model), 'interval': ()}, function)
 
 
+def _whole_body_program(model: Model, *names: str) -> Formula:
+    """The options are the frames of the feet."""
+    feet = [model.frame(name) for name in names]
+
+    def function(*arguments: Any) -> dict[str, Any]:
+        found = whole_body.whole_body_program(model, feet, *arguments)
+        columns = 3 * len(feet) + model.nv
+        return {
+            'hessian': shaped(found.hessian, columns, columns),
+            'gradient': found.gradient,
+            'matrix': shaped(found.matrix, len(found.matrix), columns),
+            'lower': found.lower,
+            'upper': found.upper,
+            'effects': found.effects,
+        }
+
+    joints = model.nv - model.root_joint_nv
+    inputs: dict[str, Shape] = {'q': model.nq, 'v': model.nv, 'base': 6, 'swing': (len(feet), 3)}
+    inputs |= {'posture': joints, 'standing': len(feet), 'limits': joints}
+    return Formula(inputs | {'settings': len(whole_body.SETTINGS)}, function)
+
+
 TARGETS = {
     'target_q': 'configuration that is wanted, as q',
     'target_v': 'velocity that is wanted',
@@ -267,6 +289,20 @@ CONTROL = {
         Options.HELD,
         internal=True,
         inputs={'forces': 'as constrained_forward_dynamics returns them, with a', **PLACES},
+    ),
+    'whole_body_program': Definition(
+        _whole_body_program,
+        'the quadratic program of a robot on point feet, in forces of the ground and accelerations',
+        {
+            'hessian': 'H of 1/2 x^T H x + g^T x',
+            'gradient': 'g',
+            'matrix': 'A: base, standing feet, friction, torques of joints',
+            'lower': 'of the forces, then of A x',
+            'upper': 'likewise',
+            'effects': 'C v + g',
+        },
+        Options.OTHER,
+        internal=True,
     ),
     'impedance_step': Definition(
         _impedance_step,
