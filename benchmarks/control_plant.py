@@ -18,12 +18,17 @@ from benchmarks.robots import SUBJECTS, Subject, urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.algorithms.control.impedance import FLAGS
 from dynamics_ros.control import (
+    ArmSettings,
+    Compliance,
+    CompliantArm,
+    Guiding,
     ImpedanceController,
     ImpedanceGains,
     ImpedanceState,
     ImpedanceTarget,
     damping_of_ratio,
 )
+from dynamics_ros.parameters.impedance import GuidingParameters
 
 try:
     import mujoco
@@ -47,6 +52,15 @@ RATE = 1000.0
 
 TANK = 2.0
 """J."""
+
+IDENTIFIED = 0.95
+"""Of the friction of the joints, what calibrate_robot is assumed to have found."""
+
+SETS_OFF = 5e-3
+"""m that the tool has moved when it is said to move."""
+
+GUIDED, HAND = 0.1, 500.0
+"""m/s at which a hand leads the tool, and Ns/m with which it keeps to that speed."""
 
 Push = Callable[['Plant', float], Array]
 
@@ -113,13 +127,22 @@ class Plant:
             self.tau, self.memory = said.tau, said.memory
             self.acting |= set(said.acting)
             carried, before = robot.gravity(self.q), self.q
-            self.data.qfrc_applied[:] = (said.tau + applied)[self._order]
-            for _ in range(SUBSTEPS):
-                mujoco.mj_step(self.model, self.data)
-            self.q, self.v = np.empty(robot.nq), np.empty(robot.nv)
-            self.q[self._order], self.v[self._order] = self.data.qpos, self.data.qvel
+            self.move(said.tau + applied)
             self.given += float((said.tau - carried) @ (self.q - before))
             yield self
+
+    def move(self, tau: Array) -> None:
+        """One period under torques (nv)."""
+        self.data.qfrc_applied[:] = tau[self._order]
+        for _ in range(SUBSTEPS):
+            mujoco.mj_step(self.model, self.data)
+        self.q, self.v = np.empty(self.robot.nq), np.empty(self.robot.nv)
+        self.q[self._order], self.v[self._order] = self.data.qpos, self.data.qvel
+
+    def rub(self, coulomb: Array, viscous: Array) -> None:
+        """Give the joints friction (nv) [Nm, Nms/rad]."""
+        self.model.dof_frictionloss[:] = coulomb[self._order]
+        self.model.dof_damping[:] = viscous[self._order]
 
     def settle(self, *arguments: Any, **options: Any) -> None:
         """Run to the end."""
@@ -167,6 +190,7 @@ def _measures(plant: Plant, quick: bool) -> Iterator[Measure]:
     yield from _rates(plant)
     yield from _energy(plant, 6.0 if quick else 60.0)
     yield from _faults(plant)
+    yield from _guiding(plant, 6.0 if quick else 60.0)
 
 
 def _stiffness(plant: Plant) -> Iterator[Measure]:
@@ -264,6 +288,63 @@ def _taken(plant: Plant, tank: float, seconds: float) -> float:
         plant.settle(target, gains, PERIOD, push)
         most = max(most, plant.given)
     return most
+
+
+def _guiding(plant: Plant, seconds: float) -> Iterator[Measure]:
+    """A hand that leads the tool, friction compensated as it was identified."""
+    n = plant.robot.nv
+    coulomb, viscous = np.where(np.arange(n) < 4, 0.5, 0.2), np.where(np.arange(n) < 4, 0.4, 0.1)
+    plant.rub(coulomb, viscous)
+    node = GuidingParameters()
+    guiding = Guiding(
+        np.zeros(6, dtype=bool),
+        np.full(3, -np.inf),
+        np.full(3, np.inf),
+        np.array(node.stiffness),
+        np.array(node.damping),
+    )
+    known = {'coulomb': IDENTIFIED * coulomb, 'viscous': IDENTIFIED * viscous}
+    settings = ArmSettings(Compliance(np.diag(STIFFNESS)), guiding, joints=known)
+    arm = CompliantArm(plant.controller, settings)
+
+    def led(duration: float, hand: Callable[[float], Array]) -> Iterator[tuple[float, Array]]:
+        """Time and force of a hand (3), step by step from rest."""
+        plant.place(plant.home)
+        arm.forget()
+        arm.start(plant.q, plant.v)
+        for k in range(round(duration / PERIOD)):
+            force = hand(k * PERIOD)
+            tau = arm.guide(plant.q, plant.v, PERIOD)
+            push = plant.robot.jacobian(plant.q, plant.frame)[:3].T @ force
+            plant.move(tau + push)
+            yield k * PERIOD, force
+
+    start = plant.robot.forward_kinematics(plant.home, plant.frame)[:3, 3]
+    for _ in led(seconds, lambda _: np.zeros(3)):
+        pass
+    drift = 1e3 * float(np.linalg.norm(plant.pose[:3, 3] - start)) * 60.0 / seconds
+    yield 'guiding: drift in a minute', drift, 'mm', Goal(1.0, of='value')
+    begin, on = [], []
+    for direction in np.vstack([np.eye(3), -np.eye(3)]):
+        for _, force in led(8.0, lambda t, d=direction: 2.0 * t * d):
+            if np.linalg.norm(plant.pose[:3, 3] - start) > SETS_OFF:
+                begin.append(float(np.linalg.norm(force)))
+                break
+        else:
+            begin.append(np.inf)
+        # A hand that goes on at its speed, and asks whatever force that takes.
+        pulls = [
+            float(force @ direction)
+            for t, force in led(
+                1.0, lambda _, d=direction: HAND * (GUIDED * d - d * (plant.twist[:3] @ d))
+            )
+            if t > 0.5
+        ]
+        on.append(float(np.mean(pulls)))
+    plant.rub(np.zeros(n), np.zeros(n))
+    goal = Goal(2.0, of='value')
+    yield f'guiding: force that moves the tool by {1e3 * SETS_OFF:g} mm', max(begin), 'N', goal
+    yield f'guiding: force at {GUIDED:g} m/s', max(on), 'N', goal
 
 
 def _faults(plant: Plant) -> Iterator[Measure]:
