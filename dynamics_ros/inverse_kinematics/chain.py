@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -25,6 +26,8 @@ from .starts import Starts
 Vector = NDArray[np.float64]
 Index = slice | NDArray[np.intp]
 Supports = tuple[tuple[str, int], ...]
+Still = tuple[tuple[str, NDArray[np.intp], Vector], ...]
+"""Of each joint its name, the places of its coordinates, and their values."""
 
 TURN = 2.0 * math.pi
 HALF_TURN = math.pi
@@ -68,6 +71,7 @@ class Chain:
     Attributes:
         frames: names of the frames.
         supports: names of frames that keep their place, with 3 rows for a point and 6 for a pose.
+        still: joints of several coordinates, which no search moves, with their neutral positions.
         root_nq, root_nv: how many coordinates and velocities are of the root joint.
         names: (n) names of the joints, empty for velocities of the root joint.
         q_index: their places in q.
@@ -89,6 +93,7 @@ class Chain:
 
     frames: tuple[str, ...]
     supports: Supports
+    still: Still
     root_nq: int
     root_nv: int
     names: tuple[str, ...]
@@ -261,6 +266,7 @@ def _find_chain(robot: RigidBodySystem, frames: tuple[str, ...], supports: Suppo
     return Chain(
         frames=frames,
         supports=supports,
+        still=_still(robot, placed),
         root_nq=root_nq,
         root_nv=root_nv,
         names=tuple(names),
@@ -277,6 +283,18 @@ def _find_chain(robot: RigidBodySystem, frames: tuple[str, ...], supports: Suppo
         search=robot.kernel('inverse_kinematics_search', *options),
         check=robot.kernel('inverse_kinematics_check', *options),
         _starts={0: starts},
+    )
+
+
+def _still(robot: RigidBodySystem, frames: Sequence[str]) -> Still:
+    """The joints of several coordinates, other than the root, that move frames."""
+    model, neutral = robot.model, robot.neutral()
+    root = 0 if model.root_joint == 'fixed' else 1
+    moving = {body for name in frames for body in model.ancestors(model.frame(name).body)}
+    return tuple(
+        (joint.name, np.array(joint.q_indices), neutral[list(joint.q_indices)])
+        for body, joint in enumerate(model.joints)
+        if body >= root and body in moving and joint.kind.nq > 1
     )
 
 

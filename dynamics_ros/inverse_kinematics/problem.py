@@ -126,6 +126,11 @@ class Problem:
             self.q, self.start = robot.neutral(), chain.centre
         else:
             self.q = q = _checked_seed(seed, robot.nq)
+            for name, own, neutral in chain.still:
+                if not np.array_equal(q[own], neutral):
+                    problem = f'{name!r}, of several coordinates, is not at its neutral position'
+                    expected = f'{neutral.tolist()} there; a search moves joints of one coordinate'
+                    raise InvalidArgumentError('seed', problem, expected)
             self.start = q[chain.q_index]
         self.in_root_link = targets
         if feet:

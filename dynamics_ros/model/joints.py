@@ -7,6 +7,7 @@ The motion subspace S of every kind is constant in the frame of the moving body,
 |---|---|---|
 | revolute, continuous | angle [rad] | rate about the axis [rad/s] |
 | prismatic | displacement [m] | rate along the axis [m/s] |
+| spherical | quaternion x, y, z, w | wx, wy, wz |
 | planar | x, y [m] in the plane, angle about its normal [rad] | vx, vy, w |
 | floating | x, y, z [m], quaternion x, y, z, w | vx, vy, vz, wx, wy, wz |
 """
@@ -229,6 +230,71 @@ class Prismatic(OneCoordinate):
         return max(abs(lower), abs(upper))
 
 
+class Spherical(JointKind):
+    """A turn about any axis through the origin of the joint, as of a ball in its socket.
+
+    URDF has no such type; several simulators read this one.
+    """
+
+    name = 'spherical'
+    coordinates = (Entries(4, '1', 'orientation of {body} in {place}: quaternion x y z w'),)
+    velocities = (Entries(3, 'rad', 'angular, of {body} in its axes'),)
+    has_axis = False
+    quaternion = slice(0, 4)
+
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        """Rotation of the quaternion."""
+        return Transform(quaternion_to_matrix(_quaternion(q)), Vector3.zero())
+
+    def motion_subspace(self) -> list[Motion]:
+        """The angular velocities."""
+        return [Motion(Vector3.zero(), e) for e in (X, Y, Z)]
+
+    def displacements(self, q: Sequence[Scalar]) -> list[Motion]:
+        """The turn."""
+        return [Motion(Vector3.zero(), quaternion_log(_quaternion(q)))]
+
+    def neutral(self) -> list[float]:
+        """Not turned."""
+        return [0.0, 0.0, 0.0, 1.0]
+
+    def integrate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+        """The orientation after a turn at a constant angular velocity."""
+        turned = quaternion_product(_quaternion(q), quaternion_exp(Vector3.of(v)))
+        # Rounding would let the length drift over many steps.
+        return list(quaternion_normalized(turned))
+
+    def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
+        """The turn between two orientations, by at most pi."""
+        return list(
+            quaternion_log(
+                quaternion_product(quaternion_conjugate(_quaternion(q0)), _quaternion(q1))
+            )
+        )
+
+    def rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+        """q w / 2: the quaternion times half the angular velocity, [Kindr] F."""
+        half = [0.5 * w for w in v]
+        return list(quaternion_product(_quaternion(q), (half[0], half[1], half[2], 0.0)))
+
+    def velocity(self, q: Sequence[Scalar], rate: Sequence[Scalar]) -> list[Scalar]:
+        """2 q^* q-dot, [RD] eq. 2.262 with 2.98."""
+        turning = quaternion_product(quaternion_conjugate(_quaternion(q)), _quaternion(rate))
+        return [2.0 * w for w in turning[:3]]
+
+    def random(self, generator: Any, lower: float, upper: float) -> list[float]:
+        """Any orientation, all alike."""
+        quaternion = generator.normal(size=4)
+        return list(quaternion / math.hypot(*quaternion))
+
+    def reach(self, lower: float, upper: float) -> float:
+        """0: the origin stays."""
+        return 0.0
+
+
+BALL = Spherical()
+
+
 class Planar(JointKind):
     """A motion in the plane whose normal is the axis; its angle counts turns."""
 
@@ -297,62 +363,51 @@ class Floating(JointKind):
 
     def transform(self, q: Sequence[Scalar]) -> Transform:
         """Position, and rotation of the quaternion."""
-        return Transform(quaternion_to_matrix(_quaternion(q)), Vector3.of(q[:3]))
+        return Transform(BALL.transform(q[3:]).rotation, Vector3.of(q[:3]))
 
     def motion_subspace(self) -> list[Motion]:
         """The identity: v is the twist of the body."""
-        zero = Vector3.zero()
-        return [Motion(e, zero) for e in (X, Y, Z)] + [Motion(zero, e) for e in (X, Y, Z)]
+        return [Motion(e, Vector3.zero()) for e in (X, Y, Z)] + BALL.motion_subspace()
 
     def displacements(self, q: Sequence[Scalar]) -> list[Motion]:
         """The displacement, then the turn."""
-        zero = Vector3.zero()
-        return [Motion(Vector3.of(q[:3]), zero), Motion(zero, quaternion_log(_quaternion(q)))]
+        return [Motion(Vector3.of(q[:3]), Vector3.zero()), *BALL.displacements(q[3:])]
 
     def neutral(self) -> list[float]:
         """The origin, not turned."""
-        return [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+        return [0.0, 0.0, 0.0, *BALL.neutral()]
 
     def integrate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
         """A screw motion."""
-        w = Vector3.of(v[3:])
-        quaternion = _quaternion(q)
-        step = quaternion_to_matrix(quaternion) @ (exp_left_jacobian(w) @ Vector3.of(v[:3]))
-        turned = quaternion_product(quaternion, quaternion_exp(w))
-        # Rounding would let the length drift over many steps.
-        return [*(Vector3.of(q[:3]) + step), *quaternion_normalized(turned)]
+        R = BALL.transform(q[3:]).rotation
+        step = R @ (exp_left_jacobian(Vector3.of(v[3:])) @ Vector3.of(v[:3]))
+        return [*(Vector3.of(q[:3]) + step), *BALL.integrate(q[3:], v[3:])]
 
     def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
         """The screw motion between two poses, with a turn by at most pi."""
-        quaternion = _quaternion(q0)
-        w = quaternion_log(quaternion_product(quaternion_conjugate(quaternion), _quaternion(q1)))
+        w = BALL.difference(q0[3:], q1[3:])
         moved = Vector3.of(q1[:3]) - Vector3.of(q0[:3])
-        step = quaternion_to_matrix(quaternion).transpose_apply(moved)
-        return [*(log_left_jacobian(w) @ step), *w]
+        step = BALL.transform(q0[3:]).rotation.transpose_apply(moved)
+        return [*(log_left_jacobian(Vector3.of(w)) @ step), *w]
 
     def rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
-        """(R v, q w / 2): the quaternion times half the angular velocity, [Kindr] F."""
-        quaternion = _quaternion(q)
-        half = [0.5 * w for w in v[3:]]
-        moving = quaternion_to_matrix(quaternion) @ Vector3.of(v[:3])
-        return [*moving, *quaternion_product(quaternion, (half[0], half[1], half[2], 0.0))]
+        """(R v, q w / 2): of the orientation as of a ball."""
+        moving = BALL.transform(q[3:]).rotation @ Vector3.of(v[:3])
+        return [*moving, *BALL.rate(q[3:], v[3:])]
 
     def velocity(self, q: Sequence[Scalar], rate: Sequence[Scalar]) -> list[Scalar]:
-        """(R^T p-dot, 2 q^* q-dot), [RD] eq. 2.262 with 2.98."""
-        quaternion = _quaternion(q)
-        moving = quaternion_to_matrix(quaternion).transpose_apply(Vector3.of(rate[:3]))
-        turning = quaternion_product(quaternion_conjugate(quaternion), _quaternion(rate))
-        return [*moving, *(2.0 * w for w in turning[:3])]
+        """(R^T p-dot, 2 q^* q-dot)."""
+        moving = BALL.transform(q[3:]).rotation.transpose_apply(Vector3.of(rate[:3]))
+        return [*moving, *BALL.velocity(q[3:], rate[3:])]
 
     def random(self, generator: Any, lower: float, upper: float) -> list[float]:
         """Position within ``FREE_SLIDE``, any orientation, all alike."""
-        quaternion = generator.normal(size=4)
-        position = generator.uniform(-FREE_SLIDE, FREE_SLIDE, 3)
-        return [*position, *(quaternion / math.hypot(*quaternion))]
+        orientation = BALL.random(generator, lower, upper)
+        return [*generator.uniform(-FREE_SLIDE, FREE_SLIDE, 3), *orientation]
 
 
 JOINT_KINDS: dict[str, type[JointKind]] = {
-    kind.name: kind for kind in (Revolute, Continuous, Prismatic, Planar, Floating)
+    kind.name: kind for kind in (Revolute, Continuous, Prismatic, Spherical, Planar, Floating)
 }
 """By the type of the joint in a URDF; a fixed joint is none, it does not move."""
 
@@ -371,8 +426,8 @@ def plane_axes(normal: Vector3) -> tuple[Vector3, Vector3]:
 
 
 def _quaternion(q: Sequence[Scalar]) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-    """The orientation in the coordinates, or in their rates, of a floating joint."""
-    return q[3], q[4], q[5], q[6]
+    """Four coordinates, or their rates."""
+    return q[0], q[1], q[2], q[3]
 
 
 def _planar_log_jacobian(angle: Scalar) -> Matrix3:

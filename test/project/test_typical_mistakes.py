@@ -59,7 +59,7 @@ REFUSED = {
     'XML that breaks off': ('<robot name="a"><link', 'line 1', 'malformed XML'),
     'two robots in one file': (urdf(more='<link name="other"/>'), "'other'", 'a robot is one tree'),
     'a link that is not there': (urdf(child='rood'), "joint 'swing'", "no link 'rood'"),
-    'a type that is not URDF': (urdf(kind='spherical'), "joint 'swing'", 'expected one of fixed'),
+    'a type that is not URDF': (urdf(kind='universal'), "joint 'swing'", 'expected one of fixed'),
     'an axis of zeros': (
         urdf().replace('xyz="0 1 0"', 'xyz="0 0 0"'),
         "joint 'swing' axis",
