@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Kinematics and dynamics of robots from their description, for ROS 2 and for Python alone."""
 
 from importlib import import_module

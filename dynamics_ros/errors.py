@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """One root error; its children carry what went wrong and what would be right."""
 
 from __future__ import annotations

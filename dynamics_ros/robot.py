@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Robot: kinematics and dynamics of one robot, with constraints and inverse kinematics."""
 
 from __future__ import annotations

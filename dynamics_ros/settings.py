@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Settings as frozen dataclasses whose fields say what they mean and which values they take.
 
 Nodes declare such fields as ROS parameters.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Has dynamics_node find out what the robot holds, and put it in force."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Leads the tool of a robot 0.1 m along x and back through cartesian_servo_node."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Makes bags of four simulated arms, one of which has a gear that is worn: make_fleet.py FOLDER.
 
 They stand in for what `ros2 bag record /joint_states /robot_description` brings from real ones.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Pushes the simulated robot, and says how far its tool has moved when it is over.
 
 Run as `push.py FX FY FZ` [N, in the root frame]; `--help` has the rest.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Records joint states into a table that calibrate_robot takes: record.py FILE.csv SECONDS.
 
 A bag of `ros2 bag record /joint_states` does as well.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What the examples share: a node for a while, the next message of a topic, a call of a service."""
 
 from __future__ import annotations

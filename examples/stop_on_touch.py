@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Moves the tool of a robot slowly, and stops it when something touches the robot."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Waits until a topic has a message: wait_for.py TOPIC."""
 
 from __future__ import annotations

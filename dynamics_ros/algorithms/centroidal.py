@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Momentum of the whole robot about its centre of mass ([Orin2013])."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Steps on the manifold of configurations, joint by joint ([SE3] 7)."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A Coriolis matrix with M-dot = C + C^T ([Echeandia2021])."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Analytic derivatives of inverse, forward and hybrid dynamics ([Singh2022], [Lie] 4).
 
 Derivatives with respect to q are along velocities: of f(q exp(t e_k)) at t = 0, so that a floating

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Energies and centre of mass ([RD] 3.4.2, 3.4.3)."""
 
 from __future__ import annotations

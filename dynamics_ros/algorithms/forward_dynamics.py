@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Articulated-body recursions: forward and hybrid dynamics ([Lie] 2.2, 2.3)."""
 
 from __future__ import annotations

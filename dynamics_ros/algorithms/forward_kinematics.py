@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Poses and velocities of bodies and frames ([SE3] 8.2, [RD] 2.8.3)."""
 
 from __future__ import annotations

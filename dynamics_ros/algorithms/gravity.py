@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The torques of gravity: what a reverse sweep over the potential energy computes, by hand."""
 
 from __future__ import annotations

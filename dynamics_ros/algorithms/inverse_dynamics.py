@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The recursive Newton-Euler algorithm ([SE3] 8, [Lie] table 2)."""
 
 from __future__ import annotations

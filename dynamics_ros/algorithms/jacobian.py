@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The geometric Jacobian of a frame and its derivatives ([RD] 2.8.5) in the three references."""
 
 from __future__ import annotations

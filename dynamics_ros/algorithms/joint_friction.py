@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What friction takes away in a joint: viscous, Coulomb and Stribeck ([Armstrong1994])."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The mass matrix by composite rigid bodies ([RD] eq. 3.43 is the sum that it computes)."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Generalized momentum and what drives it, for momentum observers ([DeLuca2006])."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Poses as a product of exponentials of the joints' twists at rest ([RBM] forward kinematics).
 
 An independent way to the poses of `forward_kinematics.body_poses`, by which tests check the tree:

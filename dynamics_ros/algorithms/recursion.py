@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The passes over the tree that the algorithms share: motions outward, sums inward ([SE3] 8).
 
 Results are by body; where the root frame has one too, it is that of the body ROOT.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The inertial-parameter regressor: tau = Y(q, v, a) pi ([Atkeson1986])."""
 
 from __future__ import annotations

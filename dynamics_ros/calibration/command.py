@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """calibrate_robot: masses, friction, rotors and effort scales of a robot from its recordings."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A robot description with identified ``<inertial>`` and ``<dynamics>`` in place of its own.
 
 Everything else of the text stays, comments included. What a body carries on fixed joints, such as

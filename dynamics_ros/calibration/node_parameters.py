@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Parameters of contact_node for an identified robot, and as YAML for ``--params-file``."""
 
 from __future__ import annotations

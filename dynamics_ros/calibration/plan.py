@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """calibrate_robot plan: a motion that tells the most of a robot, as a trajectory."""
 
 from __future__ import annotations

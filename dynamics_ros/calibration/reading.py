@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Joint states from files: bags of ROS 2 and ROS 1, CSV and Parquet tables."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The report of a calibration: one HTML page that needs nothing else."""
 
 from __future__ import annotations

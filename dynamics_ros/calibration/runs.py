@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What recordings with and without a load tell, for a person and as JSON."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The robot of a description and the recordings of it, joint by joint in one order."""
 
 from __future__ import annotations

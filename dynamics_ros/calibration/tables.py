@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Joint states from tables with named columns.
 
 A column is named after a joint and what it holds, in either order: ``shoulder.position``,

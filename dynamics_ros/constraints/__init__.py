@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Constrained motion: contacts, closed loops, impacts, and dynamics seen at an end effector.
 
 Forces are positive when the environment pushes the robot, the opposite of [RD].

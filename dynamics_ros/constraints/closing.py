@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Closed loops that stay closed while equations of motion are integrated.
 
 A constraint of accelerations alone lets rounding and the error of each step add up ([RD] eq. 3.61

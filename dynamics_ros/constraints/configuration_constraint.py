@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Constraints that a function of the configuration makes, by its automatic derivatives."""
 
 from __future__ import annotations

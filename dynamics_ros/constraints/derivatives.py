@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Derivatives of forward dynamics in contact ([Lie] 4, with [RD] 3.7)."""
 
 from __future__ import annotations

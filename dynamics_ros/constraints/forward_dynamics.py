@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Forward and hybrid dynamics of a robot in contact ([RD] 3.7, [Lie] 3)."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Impacts: velocities that jump when constraints come to hold ([RD] 3.7.3)."""
 
 from __future__ import annotations

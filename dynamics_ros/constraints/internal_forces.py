@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Forces between links: springs, dampers and actuators, as the torques that they make."""
 
 from __future__ import annotations

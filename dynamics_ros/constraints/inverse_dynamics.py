@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Torques that move a robot in contact as prescribed ([Lie] 3.1, [RD] 3.10)."""
 
 from __future__ import annotations

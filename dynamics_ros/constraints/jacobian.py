@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """All constraints stacked: Jacobian, its derivative term, and the ranks that say what is held."""
 
 from __future__ import annotations

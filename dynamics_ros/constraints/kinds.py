@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What can constrain a robot: contacts, closed loops, and linear constraints on v.
 
 A constraint is anything with ``rows``, ``jacobian`` and ``bias``: it demands J(q) v = 0 of the

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Equations of motion summed over bodies ([RD] 3.5): an independent check of the recursions."""
 
 from __future__ import annotations

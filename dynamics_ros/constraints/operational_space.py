@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Dynamics as an end effector feels it ([RD] 3.9.2)."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Motion of a point fixed in a frame of the robot, in root axes."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Contact with a soft environment: a spring and a damper at each point ([RD] eq. 3.58)."""
 
 from __future__ import annotations

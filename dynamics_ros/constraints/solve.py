@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The one linear system of constrained motion: M x = f + J^T lambda with J x = target.
 
 Accelerations of forward dynamics and velocities after an impact are both its solution; by Gauss's

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """An arm under impedance control, sample after sample: setpoint, gradual gains, guiding, stop."""
 
 from __future__ import annotations

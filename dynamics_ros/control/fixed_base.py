@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Controllers that give every velocity a torque need a motor for each; a moving base has none."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Linear tasks in strict order, with inequalities: a sequence of constrained optimizations.
 
 [RD] 3.10.3; inequalities at any level as in [Kanoun2011]: what a level can satisfy no later level

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Cartesian impedance control: targets, gains, and the step from a state to torques."""
 
 from __future__ import annotations

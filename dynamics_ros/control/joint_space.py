@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Torque control joint by joint ([RD] 3.8)."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The end of a commanded motion: a ramp to rest from what was commanded last."""
 
 from __future__ import annotations

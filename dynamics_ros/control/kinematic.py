@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Kinematic control: velocities that follow a pose, or that keep contacts at rest ([RD] 2.9)."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Least squares with linear inequalities, by SciPy's non-negative least squares.
 
 min |A x - b| subject to C x <= d is a least-distance problem where A has full column rank, and the

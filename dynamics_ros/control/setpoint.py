@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A pose that moves smoothly to where it is wanted."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A robot on its feet: torques from wanted accelerations of base and feet, a program a step.
 
 `WholeBodyProblem` puts tasks in strict order and takes milliseconds; here physics, contacts,

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Torque control of an end effector: motion, and motion with force ([RD] 3.9)."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Linear tasks A x = b: pseudo-inverses, tasks of equal weight, and tasks in strict order.
 
 x is a joint velocity ([RD] 2.9), an acceleration ([RD] 3.9.1) or any vector ([RD] 3.10.2): for

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Virtual model control: torques that act like forces pulling on the robot ([RD] 3.11)."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Task-space control of a robot in contact as levels of a hierarchy ([RD] 3.10.4).
 
 The unknown is x = (a, f, tau): accelerations, forces of the environment on the robot, torques of

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The client node of the demonstration: it listens to everything and calls the services."""
 
 from __future__ import annotations

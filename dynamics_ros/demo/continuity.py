@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Which outputs were computed in time: a wrong number counts only where nothing was missed.
 
 On a machine that is too slow, joint states are lost or answered together. An observer that missed

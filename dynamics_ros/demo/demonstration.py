@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The course of a demonstration: start, watch, push, ask, and see whether all of it was right."""
 
 from __future__ import annotations

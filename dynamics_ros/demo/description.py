@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The description of the robot to show, from a file or from the package."""
 
 from __future__ import annotations

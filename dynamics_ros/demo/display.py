@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a person sees: a block that is painted over in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A ROS domain that a demonstration has for itself."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Robots on legs that the demo knows by name, from the PyPI package example-robot-data."""
 
 from __future__ import annotations

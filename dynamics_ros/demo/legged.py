@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The demonstration of a robot on legs: it stands, is pushed, and its feet are felt."""
 
 from __future__ import annotations

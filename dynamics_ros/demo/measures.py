@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The figures of a round from what the nodes said and what is true, a step at a time."""
 
 from __future__ import annotations

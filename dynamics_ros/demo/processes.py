@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The executables of the package as child processes that never outlive the demonstration."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The figures of a demonstration, what is wrong with them, and what came late."""
 
 from __future__ import annotations

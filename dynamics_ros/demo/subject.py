@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The robot of a demonstration: what is known of it before anything runs."""
 
 from __future__ import annotations

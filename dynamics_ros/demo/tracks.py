@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What was received, by stamp, and how two topics that speak of the same instant compare."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What is wrong in a graph, each with what to do about it."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """doctor: says what runs in this ROS graph, what is wrong with it, and what to do about it."""
 
 from __future__ import annotations

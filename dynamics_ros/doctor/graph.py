@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A ROS graph as it was seen for some seconds: data."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Looks at a ROS graph for some seconds, without disturbing it.
 
 Outputs that nobody listens to are not listened to either: nodes of this package compute only what

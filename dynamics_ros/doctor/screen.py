@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A graph and its findings as one screen of text."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What the robot feels: external joint torques, wrenches at frames, contact, and taring."""
 
 from dynamics_ros.estimation.contact.detector import ContactDetector, ContactReport, ContactState

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The estimators of contacts as their settings say."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The estimators of contacts, run on one state after another."""
 
 from __future__ import annotations

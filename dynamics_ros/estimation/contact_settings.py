@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What contact estimators are told, each with its default, unit, range and meaning."""
 
 from __future__ import annotations

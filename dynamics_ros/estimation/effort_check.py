@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Whether reported efforts look like what the effort model takes them for, from a moment at rest.
 
 At rest and without contact the motors carry the weight: tau = g(q). The check says what else the

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What the effort that a robot reports means as a torque on its rigid bodies.
 
 The observers apply the model inside their kernels; here it is for one vector after another.

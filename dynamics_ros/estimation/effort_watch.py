@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Whether efforts are still being measured, at every sample: a driver may stop to, and report on.
 
 Efforts that are all exactly zero while the weight loads the joints, and efforts of a joint that do

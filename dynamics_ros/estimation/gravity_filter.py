@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Which way gravity points, for a robot on a base that tilts, from a noisy source."""
 
 from __future__ import annotations

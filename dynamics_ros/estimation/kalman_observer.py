@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """External torques by a Kalman filter: ``algorithms/contact/disturbance_filter.py``."""
 
 from __future__ import annotations

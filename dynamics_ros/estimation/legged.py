@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Which feet stand, and on what forces.
 
 Two sources. A momentum observer with a floating base gives the external torques of base and joints,

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """External joint torques from joint states; equations in ``algorithms/contact/torque_observer.py``.
 
 Stamps are whole nanoseconds: seconds since 1970 in a float64 step by 0.24 us, which at 1 kHz is

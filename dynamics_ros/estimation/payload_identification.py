@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a robot holds, from its joint torques over a motion or some still postures ([Atkeson1986]).
 
 Torques are linear in the ten inertial parameters pi of the payload,

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Taring: what the observer feels in a moment without contact becomes the zero."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """External wrenches at frames; the equations are in ``algorithms/contact/wrench.py``."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Exported kernels as external functions of CasADi, so that its solvers and acados call them.
 
 For each kernel f there are f_casadi, which ``casadi.external('f_casadi', library)`` finds with its

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What can be exported, and how it is written: a name with its options, colons between them."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """export_kernels: writes kernels of a URDF as C for a controller."""
 
 from __future__ import annotations

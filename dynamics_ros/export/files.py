@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Writes kernels as one C99 file and its header."""
 
 from __future__ import annotations

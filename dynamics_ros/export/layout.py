@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The text of exported files: the C file, and the header that explains it."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """One bag, read once: what of it is remembered is figures, whatever its length."""
 
 from __future__ import annotations

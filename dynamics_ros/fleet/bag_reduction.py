@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A bag as triangles that ``calibrate_robot`` identifies the robot from."""
 
 from __future__ import annotations

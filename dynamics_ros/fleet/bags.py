@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Which bags are analyzed, and what they are called."""
 
 from __future__ import annotations

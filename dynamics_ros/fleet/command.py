@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """analyze_recordings: bags of one or many robots in, tables and a report out."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The contacts of a recording: when, how long, which link, how hard, and which of them are none."""
 
 from __future__ import annotations

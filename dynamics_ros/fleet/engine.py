@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """One task a bag on the cores of a machine or of a cluster, by joblib.
 
 What comes out of a bag depends on nothing but the bag. A worker that dies takes others' work with

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What stands out in a fleet: joints with another friction than like robots, or than before."""
 
 from __future__ import annotations

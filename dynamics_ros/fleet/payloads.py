@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Changes of what a robot carries, seen in the weight that its joints feel beyond the model."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The report of a run: one HTML page with robots, bags, frictions over time and contacts."""
 
 from __future__ import annotations

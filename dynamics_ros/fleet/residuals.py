@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What the model leaves over of the efforts of a recording, and which friction that would be.
 
 Without contact the estimated external torque is what the model does not know. For each joint in

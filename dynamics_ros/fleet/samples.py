@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Consecutive samples of a recording as arrays, as many as are looked at together."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The results as Parquet: one row a bag, one row an event, and one row a sample.
 
 Each table is a folder of files ``robot=NAME/bag=NAME/part.parquet``, which DuckDB, Polars, Spark

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Rates, gaps and jumps of the clock in the stamps of joint states."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The robot that recordings are of: masses, friction, rotors and drive gains from joint states.
 
 ``identify`` makes linear equations of recordings, finds the parameters of real bodies that explain

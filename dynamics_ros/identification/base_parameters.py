@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The combinations of inertial parameters that torques depend on ([Gautier1990]).
 
 Torques are linear in ten parameters of each body and one rotor inertia of each joint, but some

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Samples at equal steps of time, from stamps with jitter, losses and gaps.
 
 Drivers sample with a regular clock, but many stamps are times of arrival: they say when a message

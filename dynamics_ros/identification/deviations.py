@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """How well identified parameters are known, and which motion would tell the others."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a unit of reported effort is in Nm, from runs with and without a known load.
 
 A model with free masses explains efforts in any unit, so each joint is fitted by itself, with base

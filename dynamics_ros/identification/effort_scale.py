@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What reported efforts are beside the torques of the description: their sign and their unit.
 
 A model with free masses explains efforts in any unit, and with negative ones those of a driver that

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The linear equations that a recording gives, in blocks of time.
 
 Both sides pass the same zero-phase filters: positions, their two derivatives and efforts a wide

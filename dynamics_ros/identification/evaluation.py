@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """How well an identified robot explains a recording that it has not seen."""
 
 from __future__ import annotations

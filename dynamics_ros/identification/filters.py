@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Zero-phase low-pass filters with the derivatives of what they let through.
 
 A symmetric window of a sampled sinc, computed only where a result is wanted, so that filtering and

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The robot that explains its recordings: robust weights, cross-validated prior, real bodies.
 
 1. Iteratively reweighted least squares: each joint counts by its residual, and a second of a joint

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A robot identified from its recordings, with what a user should know about the result."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Which recorded joint is which joint of the robot, where names agree and where they do not."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Weighted normal equations of all unknowns, from the rows of joints.
 
 Unknowns are the parameters of all bodies, 10 each, the rotor inertias, and four of friction for

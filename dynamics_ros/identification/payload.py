@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a robot holds, from a recording with it and one without ([Atkeson1986]).
 
 The parameters of the robot, of its friction, and of the payload are fitted to both recordings at

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Which inertial parameters a body can have, and how far two bodies are apart.
 
 The pseudo-inertia of a body is the second moment of its mass in homogeneous coordinates,

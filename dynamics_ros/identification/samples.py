@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Joint states over time as plain arrays, and what makes them unusable for identification."""
 
 from __future__ import annotations

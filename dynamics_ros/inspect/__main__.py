@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """`python -m dynamics_ros.inspect` is `ros2 run dynamics_ros inspect`."""
 
 import sys

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """inspect: shows what a robot description says, what is odd about it, and how fast it computes."""
 
 from __future__ import annotations

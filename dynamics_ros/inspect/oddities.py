@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What is odd about a description: usable, but probably not what its author meant."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A robot as a page of text: its tree, its frames, what is odd, what it can do here."""
 
 from __future__ import annotations

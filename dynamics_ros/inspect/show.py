@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A robot on a page of the browser, without ROS."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """How fast a robot computes on this machine: its kernels, and inverse kinematics."""
 
 from __future__ import annotations

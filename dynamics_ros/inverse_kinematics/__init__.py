@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics: joint positions that bring a frame to a pose, within the joint limits."""
 
 from .batch import InverseKinematicsResults, solve_each

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Closed forms in place of a search, for arms that have one and problems that ask for no more."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics of many targets, from many seeds: one answer each."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The joints that move frames: where their coordinates lie, and how far they may go."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Targets as a user gives them, checked in one call of machine code."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The plain iterations of inverse kinematics, as in the books ([RD] 2.9.3): no limits, no restarts.
 
 ``solve`` is what finds solutions; these show how parametrizations and steps behave.

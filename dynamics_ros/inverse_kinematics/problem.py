@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """An inverse kinematics problem: arguments checked, targets, limits and wishes as numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A bound on how far a frame can get: a target beyond it needs no search."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The result of one inverse kinematics problem."""
 
 from __future__ import annotations

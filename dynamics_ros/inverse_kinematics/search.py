@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """One local search: a compiled loop of steps, until the frames arrive or progress ends."""
 
 from __future__ import annotations

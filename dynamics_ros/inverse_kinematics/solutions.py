@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Several solutions of one problem, as rows of an array and one by one."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics with restarts: one solution, or all that can be told apart."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Where searches begin after the seed: evenly spread over the joint ranges, nearest pose first."""
 
 from __future__ import annotations

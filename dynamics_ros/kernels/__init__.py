@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Functions of scalars, traced once and run as machine code.
 
 Its rooms are the stages: ``graph`` (what is computed, as data), ``autodiff``, ``source`` and

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Machine code for many states at once, compiled when a batch first asks for it."""
 
 from __future__ import annotations

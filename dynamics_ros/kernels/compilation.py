@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The machine code of a trace: made now or in the background, shared by the kernels that run it."""
 
 from __future__ import annotations

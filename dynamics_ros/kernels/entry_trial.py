@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A trial of entry points of every kind, run in a process of its own (`cpython/trial.py`)."""
 
 from __future__ import annotations

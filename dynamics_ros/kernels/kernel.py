@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A trace ready to be called with NumPy arrays."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The back end that runs a trace as machine code made by LLVM."""
 
 from __future__ import annotations

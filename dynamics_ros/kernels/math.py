@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Functions of numbers, arrays and traced values: for functions that are traced by ``compile``.
 
 Each does on numbers what NumPy's function of the same meaning does, so that a function written with

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Several kernels one after the other, on arrays that stay: one call without arguments.
 
 Whoever computes the same things again and again, a thousand times a second, neither passes arrays

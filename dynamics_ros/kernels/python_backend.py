@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The back end that runs a trace as plain Python: no compiler, no extra package."""
 
 from __future__ import annotations

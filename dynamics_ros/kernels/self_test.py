@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Inputs on which machine code is tried before it is used, and the results it has to give."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """How many threads compute a batch, and the pool that they come from.
 
 One thread by default: on a robot the other processors are for other nodes, and a controller wants

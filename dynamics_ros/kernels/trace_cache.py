@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Traces on disk: what a process before this one has traced is neither traced nor printed again."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Launch descriptions from arguments and processes. The only part that needs launch_ros."""
 
 from __future__ import annotations

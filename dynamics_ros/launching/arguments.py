@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The arguments of the launch files, each declared once; ``--show-args`` prints them."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Which processes the launch files start, with which parameters; as data, free of launch."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The RViz configuration of the package, made to fit the robot that is launched."""
 
 from __future__ import annotations

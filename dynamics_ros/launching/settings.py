@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The values of the launch arguments, read and checked."""
 
 from __future__ import annotations

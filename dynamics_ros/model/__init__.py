@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a robot is: description, joints, frames, the frozen Model, and the URDF reader."""
 
 from .build import build_model

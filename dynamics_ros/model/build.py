@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The Model of a robot description: moving joints, merged bodies, frames.
 
 Fixed and locked joints are gone: the links behind them are merged into the body that carries them,

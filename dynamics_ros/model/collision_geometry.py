@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The surfaces that a description gives its links for collision, as triangles in link frames.
 
 Boxes, cylinders and spheres are cut into triangles, flat to a hundredth of their radius; meshes are

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Models made from models: frames added, robots attached, branches taken away, joints locked.
 
 Bodies keep their order and coordinates theirs; what is attached comes after what was there.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a robot description says, before any choice of root joint or locked joints.
 
 Plain frozen records, free of XML: ``urdf.py`` fills them, ``build.py`` builds the Model from them.

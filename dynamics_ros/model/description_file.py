@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A robot description from a file: URDF as it is, xacro expanded."""
 
 from __future__ import annotations

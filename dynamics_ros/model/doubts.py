@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a description says that is usable but probably not meant: one sentence for each kind.
 
 The reader collects them, logs each as a warning of the logger ``dynamics_ros.model`` and keeps them

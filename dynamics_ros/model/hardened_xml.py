@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """XML from an untrusted source to a tree of elements: bounded, without DTD, never recursive.
 
 Everything that is read of an element goes through its methods, which raise a ModelError that names

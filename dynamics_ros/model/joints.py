@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Joint kinds: geometry, motion subspace and manifold of each ([SE3] 7), over any scalar.
 
 A new kind of joint is one class here, with its line in `JOINT_KINDS`; no algorithm asks for names.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Triangles of a mesh file: STL in both of its forms here, other formats through trimesh."""
 
 from __future__ import annotations

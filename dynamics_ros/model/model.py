@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The Model: a frozen tree of joints, bodies and frames, ready for the algorithms.
 
 Body i is what moves with joint i; the root frame is the body ROOT, which never moves.

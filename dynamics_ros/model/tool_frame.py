@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Which link of an unknown robot is its tool: the end of its longest chain, before the fingers."""
 
 from __future__ import annotations

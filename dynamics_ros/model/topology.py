@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """How links hang together: mimic joints resolved to their leaders, joints in tree order.
 
 Nothing here recurses, so that a chain of ten thousand links is as good as any.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """URDF text or file to a RobotDescription, with one error that names what is wrong with it.
 
 Read are links with their inertials, and joints. Transmissions, materials, visuals, collisions,

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a description says links look like: coloured triangles in link frames."""
 
 from __future__ import annotations

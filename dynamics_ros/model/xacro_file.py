@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Descriptions in xacro, by the package of that name where it is installed."""
 
 from __future__ import annotations

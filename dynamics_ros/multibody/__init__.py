@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """One robot as a system of rigid bodies: its kinematics and dynamics, with NumPy in and out.
 
 ``definitions`` says what each quantity is and which algorithm is behind it. The files here compile

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Jacobians of the parameters of a pose, instead of its twist ([RD] 2.8.4, 2.8.6)."""
 
 from __future__ import annotations

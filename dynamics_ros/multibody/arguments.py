@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Checks of what a caller hands in; every refusal names the argument."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Dynamics: torques, accelerations, matrices, derivatives, energies and momenta of a robot."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Equations of motion in other velocities: u_bar = B u ([Kindr])."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Wrenches by the names of the frames that they act on, and errors that name these frames."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Methods of a robot that are kernels, and the builtins that take their place once compiled."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The kernels of one robot: traced and compiled when first used."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Kinematics: the configurations of a robot, and where its frames are and how they move."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Robots that are too large for some kernels, which would take minutes and gigabytes to compile.
 
 Poses, Jacobians, gravity and inverse dynamics take work per joint. A mass matrix, a Coriolis matrix

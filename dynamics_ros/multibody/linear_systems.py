@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Linear systems that may be over- or underdetermined, batched over leading axes.
 
 Every rank is decided against a scale that the caller knows: J N of two matrices whose product

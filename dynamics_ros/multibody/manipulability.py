@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """How well a frame can be moved in every direction from a configuration."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Gravity and inertial parameters as inputs of kernels: which there are, and their numbers."""
 
 from __future__ import annotations

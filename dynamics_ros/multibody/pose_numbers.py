@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Poses as messages and pages have them: a position and a quaternion."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """RigidBodySystem: a model and its kernels, with NumPy in and out."""
 
 from __future__ import annotations

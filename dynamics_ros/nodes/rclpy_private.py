@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Everything that uses private API of rclpy, each function with a fallback on public API.
 
 Seen to work with rclpy 7.1.6 (Jazzy) and 9.1.2 (Kilted). Where another version lacks what is used

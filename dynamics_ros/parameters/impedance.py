@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Every parameter of impedance_controller_node, with its default, unit, range and meaning."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Parameters of the robot, its state and gravity; one set for all nodes of a process."""
 
 from __future__ import annotations

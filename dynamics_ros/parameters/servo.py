@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Every parameter of cartesian_servo_node, with its default, unit, range and meaning."""
 
 from __future__ import annotations

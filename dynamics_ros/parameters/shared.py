@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Parameters that several nodes have: autostart and rates of outputs."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Recordings in rosbag2 files (sqlite3 or mcap), and ROS 1 bags to read, through rosbags."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """estimate_bag: the estimators of contact_node over a rosbag2, into another one and a plot."""
 
 from __future__ import annotations

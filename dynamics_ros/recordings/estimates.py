@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What contact_node would have published of each state of a recording, into another one."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The estimators of a recording: of the robot with what it carries at the moment."""
 
 from __future__ import annotations

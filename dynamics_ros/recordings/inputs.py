@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What of a recording is read: its topics, and which of its descriptions is the robot's."""
 
 from __future__ import annotations

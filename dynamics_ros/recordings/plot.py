@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A picture of the estimates over a recording; needs matplotlib."""
 
 from __future__ import annotations

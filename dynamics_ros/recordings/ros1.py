@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Joint states of ROS 1 as the bytes that ROS 2 has for the same message.
 
 ROS 1 writes one field behind the other: a sequence number, the stamp, a string as its length and

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Parameters of a node from a YAML file, without the node."""
 
 from __future__ import annotations

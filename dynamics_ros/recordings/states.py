@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The states of a recording and what is estimated from them, one after the other.
 
 What ``estimate_bag`` writes and what ``analyze_recordings`` looks at comes from here: messages are

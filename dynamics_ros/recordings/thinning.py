@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A curve of bounded size, whatever the length of the recording."""
 
 from __future__ import annotations

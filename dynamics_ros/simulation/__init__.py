@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A simulated robot and its independent witness, free of ROS."""
 
 from .actuators import Actuators

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Motors, gears, stops and joint controllers of a robot whose description says little about them.
 
 Everything follows from the inertia that each joint has to move, so that any robot behaves like one

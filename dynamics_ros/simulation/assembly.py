@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A simulated robot made from its description: posture, actuators, motion, engine, ground."""
 
 from __future__ import annotations

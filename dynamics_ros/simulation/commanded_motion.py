@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What the joint controllers follow when somebody commands velocities or positions."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What moves the bodies of a simulated robot by one step, and what it is told of the joints."""
 
 from __future__ import annotations

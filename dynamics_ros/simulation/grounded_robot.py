@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A robot that stands, walks and falls: MuJoCo behind a `SimulatedRobot`."""
 
 from __future__ import annotations

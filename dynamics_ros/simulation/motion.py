@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The slow motion of the simulated robot: where it moves around, and how."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The model that MuJoCo simulates, made from ours.
 
 MuJoCo reads no URDF here: bodies, joints and inertias are those of our `Model`, so that every robot

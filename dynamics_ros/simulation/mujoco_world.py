@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A robot in MuJoCo: its state, its accelerations and what it touches, in our conventions.
 
 MuJoCo has quaternions w first, linear velocities of a base in resting axes, and a joint of its own

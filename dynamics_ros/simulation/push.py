@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Pushes; one for demonstrations on any robot: felt in the joints, harmless to it."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """An independent witness: poses, gravity and inverse dynamics of a URDF, straight from Lagrange.
 
 The simulated robot and the nodes run on the traced kernels of the package; a demo that compares one

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Bodies on a base that rests, without contacts: this package's own forward dynamics.
 
 A step goes half the way with the old velocity, solves there for the new one, and goes the other

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A robot that moves: motors, friction, controllers, commands and pushes around an engine.
 
 What the joint torque sensors show is the torque on the link side of the gears,

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Between NumPy arrays and what the algebra calculates with: components that are arrays.
 
 An array of shape (..., 3) is a vector whose three components have the leading shape. Calculating

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The inertia that a body feels to have when what it carries may move ([Lie] 2.2)."""
 
 from __future__ import annotations

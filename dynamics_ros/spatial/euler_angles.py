@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Rotations as three successive turns about axes of the moving frame ([RD] 2.4.5, 2.5.1).
 
 One class for every sequence of axes: [RD] gives ZYX, XYZ, ZYZ and ZXZ entry by entry, and all of

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The exponential map of SO(3), its inverse and their Jacobians ([Kindr], [RBM], [RD] 2.5.1).
 
 A rotation vector [rad] is axis times angle. Near zero the closed forms are 0/0 and lose digits;

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The inertia of a rigid body as the triplet (m, c, I) of [SE3] 5."""
 
 from __future__ import annotations

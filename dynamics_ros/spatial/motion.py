@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Motion and force vectors, linear part first, and their products ([SE3] 3, 4 and 6).
 
 The order inside a 6-vector is known to this file alone.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Velocity and acceleration of points on moving bodies and in moving frames ([RD] 2.7, [Kindr])."""
 
 from __future__ import annotations

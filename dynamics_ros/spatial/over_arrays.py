@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Lets a function of vectors, quaternions and matrices take NumPy arrays of them as well."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Positions in Cartesian, cylindrical and spherical coordinates, and their rates ([RD] 2.2, 2.3).
 
 Where an angle has no meaning, on the axis, it is 0 (`atan2` of the origin), and the map from

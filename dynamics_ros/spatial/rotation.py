@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Rotations as matrices and quaternions: conversions, composition, action, rates ([RD] 2.4, 2.5).
 
 Quaternions are (x, y, z, w) and of unit length. R_AB and q_AB take coordinates in B to coordinates

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What every parametrization of a rotation can do ([RD] 2.4.5 and 2.5.1, [Kindr])."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Quaternion, angle-axis and rotation vector as parametrizations; and the list of all.
 
 | name | singular where |

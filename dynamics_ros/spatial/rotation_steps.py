@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Steps on SO(3) with vectors: box-plus and box-minus, integration, differentiation, interpolation.
 
 [Kindr] defines them for every representation; here they stand for quaternions, which

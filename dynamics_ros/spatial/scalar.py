@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Elementary functions of a scalar: a number, an array of numbers, or a symbolic expression.
 
 A symbolic scalar brings its own methods (``x.sin()``, ``x.where_less(y, a, b)``), an array goes to

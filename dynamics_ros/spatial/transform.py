@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Rigid transforms SE(3): X_AB is the pose of frame B in frame A ([SE3] 1 to 5)."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Vectors and matrices of three dimensions over any scalar."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """dynamics_ros_viewer: a page on localhost with the robot and the markers of the nodes."""
 
 from __future__ import annotations

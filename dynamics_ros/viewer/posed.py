@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A robot on the page, and the configuration that it is shown in. Knows nothing of ROS."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The page: a robot, markers and a few lines of text, drawn by viser. Knows nothing of ROS."""
 
 from __future__ import annotations

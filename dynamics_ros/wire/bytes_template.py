@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A message as bytes in which only the stamp and some numbers change, in place."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Messages as bytes, as the middleware carries them: what conversions is for message objects.
 
 Joint states come in a thousand times a second and more, and turning their bytes into a message

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What the messages of contact_node consist of: what changes with every state, and the rest."""
 
 from __future__ import annotations

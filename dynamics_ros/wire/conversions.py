@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Messages to arrays and back: the only place that knows both.
 
 Quaternions are (x, y, z, w), six-vectors linear first, in messages and arrays alike. What comes in

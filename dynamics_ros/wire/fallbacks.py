@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What takes the place of faster ways that not every ROS has; a switch takes it everywhere.
 
 Each way is probed when it is first needed, and what replaces it is taken where the probe fails. On

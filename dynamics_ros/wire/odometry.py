@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Odometry as numbers: from its bytes, as the middleware carries them, or from a message object.
 
 Its two covariances make a message object of it cost more than all that is done with it. The layout

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Messages of which only stamps and numbers change: filled in place, in bytes or as an object."""
 
 from __future__ import annotations

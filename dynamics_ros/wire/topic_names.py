@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a frame is called within the name of a topic."""
 
 from __future__ import annotations

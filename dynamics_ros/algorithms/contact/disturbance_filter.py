@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """One step of a Kalman filter whose state is a momentum and the external torque that changes it.
 
 Of each joint, with the mean a of all other torques over an interval T [Hu2018]:

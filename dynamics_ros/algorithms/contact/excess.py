@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """How far external torques are above the thresholds of a contact, which grow with speed.
 
 A threshold is a constant, plus a term times the speed of its joint [Haddadin2017]: what friction

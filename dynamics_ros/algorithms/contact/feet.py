@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Forces of the ground on feet, each a point that may rest: by an observer, and by constraints.
 
 An observer's external torques are shared by all feet (``wrench.py``). Of feet that rest, J a +

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """How far a sample of joint states departs from the one before it, in what is usual for each joint.
 
 The usual change u of a value x is the mean of the magnitudes of its changes, over some fifty

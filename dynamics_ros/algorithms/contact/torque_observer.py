@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """One step of an observer of external joint torques, from one sample to the next.
 
 Reported effort u means the torque on the rigid bodies ([Haddadin2017] for the observers)

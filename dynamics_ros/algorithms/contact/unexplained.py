@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a model of masses and friction leaves unexplained of external torques, by what is known.
 
 The deviation of a joint without contact is taken to be

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """External wrenches at frames from external joint torques: tau_ext = J^T w ([Haddadin2017]).
 
 The rows of J^T are divided by the noise of their joints (relative to the smallest) and torques are

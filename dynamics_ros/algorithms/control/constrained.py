@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Dynamics with contacts and loops whose rows are independent ([RD] 3.7), and its derivatives."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The energy that a controller may give away: a tank that its work empties and fills.
 
 All work of the control torques passes through the tank ([Ferraguti2013], [Lachner2021]): torques

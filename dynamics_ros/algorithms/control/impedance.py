@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """One step of a Cartesian impedance controller: from a state and a target to torques.
 
 The tool behaves as its own task inertia Lambda on a spring and a damper ([Hogan1985], [Ott2008]),

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Joints are kept within their range: by a potential before its ends, by a guard at them."""
 
 from __future__ import annotations

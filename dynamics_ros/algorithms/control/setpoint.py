@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """One step of a pose that moves smoothly to where it is wanted, and stays near the tool."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Task inertia that stays bounded where the joints cannot move a frame."""
 
 from __future__ import annotations

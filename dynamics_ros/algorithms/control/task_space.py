@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Dynamics as the rows of a Jacobian feel it, and torque control with it ([RD] 3.9).
 
 With M = L^T D L the columns of W = D^-1/2 L^-T J^T are whitened: J M^-1 J^T = W^T W. From W = Q R

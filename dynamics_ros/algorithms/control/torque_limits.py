@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Torques and torque rates that are bounded whatever was asked for."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Numbers from outside: whether they are any, and bounds that hold whatever they are.
 
 A comparison with NaN is false, in a trace, in C and on floats alike; everything here is written so

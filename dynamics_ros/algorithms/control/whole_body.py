@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The quadratic program of a robot on point feet: base and feet under physics ([RD] 3.10).
 
 The unknown is x = (f, a): forces of the ground on the feet in root axes, then accelerations.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics of six turning axes in closed form, every branch ([Pieper1968], [Elias2022]).
 
 The displacement of the frame from where all joints are at zero is the product of the turns about

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Six turning axes in space: which of them meet or are parallel, as far as it makes IK solvable.
 
 An arm's axes are lines in the root frame where all its joints stand at zero. What counts is how

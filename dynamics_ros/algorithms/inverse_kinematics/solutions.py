@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """All solutions of a solvable arm, ready to use: exact, within limits, the nearest one first."""
 
 from __future__ import annotations

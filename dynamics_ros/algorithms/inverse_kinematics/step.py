@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """One iteration of inverse kinematics: damped least squares within joint limits.
 
 The error of frame F is what is missing to its target T, in the axes of T, [RD] eq. 2.251. A step d

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Turns about fixed axes that meet a condition: the subproblems of inverse kinematics [Elias2022].
 
 Each has its solutions in closed form. A turn is kept as the cosine and sine of its angle, which the

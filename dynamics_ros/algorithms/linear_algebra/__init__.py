@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Factorizations, matrices and eigenvalues as straight lines over any scalar.
 
 May import ``spatial`` and ``errors``.

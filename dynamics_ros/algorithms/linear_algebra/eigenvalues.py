@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Eigenvalues and eigenvectors of small symmetric matrices, by Jacobi rotations [GolubVanLoan] 8.5.
 
 Pairs of rows are taken in rounds of a tournament: the rotations of a round touch different rows

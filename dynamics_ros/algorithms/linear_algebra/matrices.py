@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Products of small matrices that are lists of rows of any scalars."""
 
 from __future__ import annotations

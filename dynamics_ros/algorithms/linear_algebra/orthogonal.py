@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Columns made orthogonal: least squares without squaring the condition of what is solved."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Small dense systems over any scalar, sparse where a tree makes them so."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """python -m dynamics_ros.calibration.running is the executable calibrate_robot."""
 
 import sys

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The executable calibrate_robot: what works on files, and ``run``, which moves a robot."""
 
 from __future__ import annotations

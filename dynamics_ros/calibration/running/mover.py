@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A robot behind a joint_trajectory_controller, which is brought to rest whatever happens."""
 
 from __future__ import annotations

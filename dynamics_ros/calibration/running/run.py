@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """calibrate_robot run: moves a robot through a planned motion, records it, and identifies."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Whether the robot touches something, how hard, and with which link."""
 
 from __future__ import annotations

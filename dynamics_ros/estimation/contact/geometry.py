@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a description tells of the surfaces that contacts are found on, and what it does not."""
 
 from __future__ import annotations

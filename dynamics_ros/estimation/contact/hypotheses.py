@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Hypotheses about a contact, and what each makes of the torques: see ``contact_location.py``."""
 
 from __future__ import annotations

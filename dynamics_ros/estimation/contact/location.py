@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Which link is touched, and where on its surface, from the pattern of external joint torques.
 
 A push f at the point p of link k gives tau = J_k^T (f, p x f): joints beyond the link feel nothing,

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Points spread over the outside of a link's collision geometry, coarse ones and fine ones."""
 
 from __future__ import annotations

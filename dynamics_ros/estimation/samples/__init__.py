@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Joint states in time: of which moment they are, which are late, which are outliers.
 
 May import ``robot`` and what is below it.

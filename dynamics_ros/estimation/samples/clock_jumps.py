@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Whether a stamp in the past is a late message, or the clock has been set back.
 
 A message that was overtaken is a few periods old, and one that got stuck on the way comes alone.

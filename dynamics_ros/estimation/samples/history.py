@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The last samples of many quantities that are not all told at once, and their values in between.
 
 Each quantity (a position, velocity or effort of a joint) has stamps of its own. Values at a time

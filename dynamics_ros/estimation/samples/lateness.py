@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Joints whose news do not come although they move: what is felt without them would be false."""
 
 from __future__ import annotations

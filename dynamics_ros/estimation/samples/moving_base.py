@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Pose and twist of a moving base at the moment of a joint state."""
 
 from __future__ import annotations

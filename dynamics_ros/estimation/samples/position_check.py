@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Whether joint positions can be in the unit and of the joint that they are taken for."""
 
 from __future__ import annotations

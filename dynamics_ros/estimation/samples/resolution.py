@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Where the values of a joint state go, by the names in it; and what cannot be right."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Which samples of the joint states are taken: no single outlier, and nothing beyond all bounds.
 
 A sample that departs from the one before it (``algorithms/contact/sample_departure.py``) is held

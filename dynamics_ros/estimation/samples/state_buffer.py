@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The latest state of the robot, merged from joint states and odometry by name."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What is known of joints and base, of messages that may come late; which moment is answered."""
 
 from __future__ import annotations

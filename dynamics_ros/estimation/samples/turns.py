@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Publishers that tell a part of the robot each, and take turns: up to when all is known.
 
 Two drivers of half the joints each never sample at the same moment, and the clocks that they stamp

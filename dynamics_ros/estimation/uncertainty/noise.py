@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """How noise of the samples shows in the external torques that an observer makes of them.
 
 An observer is a linear filter of its samples: of the efforts directly, of the momenta through

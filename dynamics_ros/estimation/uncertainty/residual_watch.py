@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Whether external torques in motion are far above what is stated: friction or masses are unknown.
 
 A contact, too, is an external torque, but rarely for most of a motion: the median of what a joint

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """How far external torques scatter without contact, and what follows for thresholds.
 
 Constants do not suit unknown robots: a shoulder that moves 20 kg and a finger differ by factors of

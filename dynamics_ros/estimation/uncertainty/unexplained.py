@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What the model leaves unexplained of external torques, state after state.
 
 Equations are in ``algorithms/contact/unexplained.py``; the numbers come from free motion

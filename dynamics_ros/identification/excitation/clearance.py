@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Whether links of a robot keep apart from each other, and from the floor, over many postures."""
 
 from __future__ import annotations

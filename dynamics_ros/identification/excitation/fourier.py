@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Motions that tell the most of a robot: Fourier series within its limits ([Swevers1997]).
 
 Each joint moves as a sum of sines of one period, at rest at both ends. What a motion tells

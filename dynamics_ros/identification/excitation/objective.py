@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """How much a motion tells of a robot, with derivatives by its positions, velocities, accelerations.
 
     f = -log det M + WORST log cond Y^T Y,   M = sum over times of Y^T S^-2 Y

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The way of a robot to the start of a motion, and whether a motion is one that it may make."""
 
 from __future__ import annotations

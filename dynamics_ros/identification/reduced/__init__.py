@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Recordings as triangles of their equations, and a robot identified from many of them."""
 
 from .identify import identify_reduced

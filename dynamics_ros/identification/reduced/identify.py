@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A robot identified from recordings that have been reduced to triangles."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A recording as the triangle of its equations: all that identification takes from it.
 
 The rows of a joint, A x = b, may be replaced by the R factor of the QR factorization of [A b]:

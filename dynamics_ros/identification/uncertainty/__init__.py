@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What an identified robot leaves unexplained, learned from free motion.
 
 ``identify_drives`` learns friction, offsets and noise as well, with masses as described.

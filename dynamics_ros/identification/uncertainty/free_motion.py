@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What free motion tells of drives and sensors while masses are as described.
 
 For a robot that runs and keeps its description: noise in motion, offsets of efforts, friction. What

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """External torques of free motion, which should be zero, and how their size follows the motion."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Joint states of a moving robot, kept as they come in bounded memory."""
 
 from __future__ import annotations

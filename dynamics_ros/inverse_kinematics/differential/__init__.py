@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Differential inverse kinematics: joint velocities for tasks in strict order, within limits."""
 
 from .limits import Limits

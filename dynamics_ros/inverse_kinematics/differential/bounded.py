@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Demands in strict order on a velocity within bounds: closed form, and a QP where a bound is hit.
 
 Each level is damped least squares in what the levels before it leave free ([RD] eq. 2.220 with

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """How fast each joint may go now, so that no limit is ever passed."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Joint velocities for tasks: one step of differential inverse kinematics ([RD] 2.9)."""
 
 from __future__ import annotations

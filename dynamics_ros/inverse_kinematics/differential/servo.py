@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A frame led by twists or poses: within limits, and slow before singularities."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What joint velocities are for: linear demands A v = b on the velocity of a robot."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The derivative of a trace, as another trace."""
 
 from __future__ import annotations

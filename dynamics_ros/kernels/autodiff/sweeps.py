@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Derivatives of expressions by sweeps over their graph: gradients, Jacobians, directions.
 
 A forward sweep carries the derivative of every value along each direction from the inputs on; a

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Arrays as a user passes them, checked and brought to the form that compiled code takes."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A kernel's machine code called through ctypes, where there is no entry point for Python.
 
 Arrays are copied into buffers whose addresses are known beforehand, which takes a fraction of what

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The compiled entry point of a kernel as a builtin function of Python.
 
 A builtin refers to its definition (a struct PyMethodDef with its texts) without owning it, and the

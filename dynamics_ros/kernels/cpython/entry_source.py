@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The Python entry point of a kernel, in LLVM IR.
 
 ``entry`` has the C signature of a METH_FASTCALL | METH_KEYWORDS function. It looks at each

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The test of an entry point before it is used: it has to answer, fill ``out``, and refuse."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Tells LLVM where machine code finds objects and functions of this interpreter."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Where CPython and NumPy keep what the entry point reads, checked on live objects.
 
 The entry point reads arrays without calling anybody, so it has to know the layout of objects. The

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A builtin function that chooses a kernel by the names among its arguments.
 
 ``forward_kinematics(q, frame)`` is another kernel for each frame. Which one is found in machine

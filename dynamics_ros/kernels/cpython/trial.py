@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Entry points tried in a process of their own, where this interpreter or NumPy is a new one.
 
 What machine code reads of the interpreter's objects is compared with live objects before it is

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Scalars that remember how they were computed.
 
 An `Expression` stands in for a float in ordinary Python code. What is computed with it is

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The graph of a trace, with loops: how often a body runs is known only when the kernel runs."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """From the normal form of the expression graph to the instructions that run.
 
 The graph keeps one node of each pair of opposite values and writes quotients as products with

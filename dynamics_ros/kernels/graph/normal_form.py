@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The normal form of expressions: what a graph simplifies before it stores a node.
 
 What is computed is simplified at once and stored once: equal operations on equal operands are one

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The table of scalar operations: the only place that says what an operation means.
 
 One row gives the value of an operation and how it is written in Python, C and LLVM IR. The

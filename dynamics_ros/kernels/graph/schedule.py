@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """In which order a trace is computed: angles together, and long traces in parts.
 
 Sine and cosine are computed for many angles at once, so angles that do not depend on each other

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Arrays of traced values, and what NumPy's functions do with them.
 
 `Symbols` is an object array that takes NumPy's elementwise functions, its sums, products and

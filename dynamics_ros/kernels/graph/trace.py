@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Traces as data: a straight line of scalar operations, with the names and shapes around it."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Tracing: a function over scalars, run once on symbols, becomes a straight line of operations."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A trace for many states at once as a module of LLVM IR: each lane of a vector is a state.
 
 ``i64 @batch(i64 states, addresses, strides, scratch)`` is what the function of this name in

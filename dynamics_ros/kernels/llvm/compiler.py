@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """From LLVM IR to machine code in this process, by llvmlite, which is optional."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """How values and types are written in LLVM IR."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Functions of LLVM and libm that operations call, as declarations of LLVM IR."""
 
 from __future__ import annotations

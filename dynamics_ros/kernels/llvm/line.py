@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The straight line of a trace as functions of LLVM IR, for one state or a vector of states.
 
 ``void @<name>(inputs..., outputs...)`` takes a pointer to the first number of each array. With

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A loop as a function of LLVM IR, for one state or a vector of states.
 
 ``void @<name>(numbers)`` takes a pointer to the state, which it replaces by the last one, with the

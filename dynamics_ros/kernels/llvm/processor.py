@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The features of a processor that decide how numerical code is written."""
 
 from __future__ import annotations

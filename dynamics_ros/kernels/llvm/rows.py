@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Functions that move states between rows in memory and vectors, in LLVM IR.
 
 Many states are rows of numbers; a vector holds the same number of several states. Blocks of some

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The functions that all compiled kernels share, as one module of LLVM IR."""
 
 from __future__ import annotations

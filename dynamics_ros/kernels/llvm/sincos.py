@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Sine and cosine of a vector of angles in LLVM IR, to the last bits of a double.
 
 Three steps, all without a branch: the nearest multiple k of pi/2 is taken off (Cody and Waite, with

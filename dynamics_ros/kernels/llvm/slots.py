@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Which values of a trace have a place in memory while its parts run, and which place.
 
 These are sines and cosines, what loops read and write, and values that a part after the one that

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A trace as a module of LLVM IR, written as text straight from its instructions.
 
 The module of one state at a time has a public function ``i64 @batch(i64 states, addresses,

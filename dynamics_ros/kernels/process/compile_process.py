@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A process beside this one in which kernels are traced and compiled.
 
 Threads of one process share one interpreter: whoever has to answer a thousand messages a second in

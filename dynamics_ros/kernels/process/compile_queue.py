@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """One thread that compiles while other threads go on with their work."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Traces and machine code on disk: a process need not trace or compile what one before it has.
 
 What is loaded here is run, so files are only taken from a folder that belongs to this user and that

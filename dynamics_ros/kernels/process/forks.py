@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Locks of a process that may fork while its other threads go on.
 
 A forked process has one thread; a lock that another one held would stay locked there for ever, and

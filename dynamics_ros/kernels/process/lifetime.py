@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Things that live as long as a token, whatever the cyclic collector does before.
 
 The collector takes unreachable cycles apart in any order: first it calls finalizers, those of weak

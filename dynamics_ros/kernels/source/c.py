@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A trace as a C function, for use inside a program that has no Python."""
 
 from __future__ import annotations

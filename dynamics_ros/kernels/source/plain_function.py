@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A trace as a plain Python function that can be called: no compiler, no extra package."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What printed traces have in common: names, headers, and readable right-hand sides."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The quantities of a robot: what each means, and which algorithm is traced for it.
 
 A quantity is looked up by a key (name, *options), e.g. ``('jacobian', 'tool0', 'world')``. The

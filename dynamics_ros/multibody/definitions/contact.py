@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Definitions behind the estimators of external torques and contact wrenches."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Definitions of laws of control: from a state and what is wanted to torques."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a definition of a quantity is, and what the definitions of all topics share."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Definitions of the derivatives of inverse, forward, hybrid and constrained dynamics."""
 
 from __future__ import annotations

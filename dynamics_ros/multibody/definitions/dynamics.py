@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Definitions of dynamics: torques, accelerations and the matrices between them."""
 
 from __future__ import annotations

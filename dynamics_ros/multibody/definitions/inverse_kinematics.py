@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Definitions of the searches and closed forms of inverse kinematics."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Definitions of kinematics: configurations, and poses, velocities and Jacobians of frames."""
 
 from __future__ import annotations

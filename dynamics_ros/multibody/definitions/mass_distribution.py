@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Definitions of energies, the centre of mass and the momentum about it."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The command line of a node: all of it is for ROS, and what ROS cannot read is explained."""
 
 from __future__ import annotations

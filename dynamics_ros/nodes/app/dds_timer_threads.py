@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Scheduling of the threads in which Fast DDS runs its timers.
 
 Each reliable message starts a heartbeat. The thread for these would wake for every one of a dozen

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What the executables run: a signal ends them quietly even while they are still being imported.
 
 Nothing heavy may be imported here: Python would meet a signal with KeyboardInterrupt until then.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Runs nodes until a signal, on the fastest executor that works here, and ends quietly."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The node of every executable: no callback of it raises, whatever outsiders send."""
 
 from __future__ import annotations

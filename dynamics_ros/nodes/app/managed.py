@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Managed nodes: what commands a robot does so only while it is active."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A thread for what takes longer than a message may wait."""
 
 from __future__ import annotations

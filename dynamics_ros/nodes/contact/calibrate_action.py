@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The action calibrate: learns friction, offsets and noise from free motion, and can be undone."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """contact_node: external torques, contact wrenches and the contact state as topics."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What RViz draws of contacts: arrows of force and torque, the touched link and place.
 
 All of it is in the root frame, where the pose at the stamp is known here. In the frame of a link a

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Where the robot is touched: found in a thread, a few times a second, for as long as it lasts."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """~/gravity_commands: sent only while the node is active, and ended as its parameter says."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The action identify_payload: watches joint states for a while, then says what the robot holds."""
 
 from __future__ import annotations

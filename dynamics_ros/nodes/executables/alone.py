@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Executables of one node each, in a process of its own. Each imports no more than its node."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """dynamics_ros: the three nodes in one process, on one robot and one set of subscriptions.
 
 Topics, services and parameters are those of the nodes run apart, except that the robot's own

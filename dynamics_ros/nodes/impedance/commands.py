@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Torques for an effort controller, in the order of its joints."""
 
 from __future__ import annotations

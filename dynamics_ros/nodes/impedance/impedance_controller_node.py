@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """impedance_controller_node: targets of a tool in, torques of the joints out for each joint state.
 
 Whatever ends a motion ends it by torques that brake it, which are sent: in answer to joint states,

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """How evenly joint states come, and whether they are late."""
 
 from __future__ import annotations

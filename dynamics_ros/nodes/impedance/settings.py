@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What the parameters say of the arm, in arrays."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What an arm on springs says it is doing, and what limits it."""
 
 from __future__ import annotations

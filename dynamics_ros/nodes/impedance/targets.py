@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What an arm on springs is told to do, beside poses and twists: wrenches and stiffnesses."""
 
 from __future__ import annotations

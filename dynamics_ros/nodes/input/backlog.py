@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Whether joint states that wait are all answered, or only the newest of them.
 
 All are answered if that takes no longer than ``MOMENT``, or than what is left of an allowance. Work

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """control_msgs/DynamicJointState as joint states: what ros2_control tells of every joint."""
 
 from __future__ import annotations

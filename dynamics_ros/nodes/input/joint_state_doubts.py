@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What joint states say that is usable but probably not meant, looked at once a second."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The subscription to joint states: read from bytes where that can be, and never far behind."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The links as tf has them: a tree along the joints, what moves on /tf, the rest on /tf_static."""
 
 from __future__ import annotations

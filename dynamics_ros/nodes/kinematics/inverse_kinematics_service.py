@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The service compute_inverse_kinematics: requests to searches, outcomes to responses."""
 
 from __future__ import annotations

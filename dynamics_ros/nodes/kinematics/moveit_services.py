@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """compute_fk and compute_ik as MoveIt offers them, for who asks for them by a parameter.
 
 Requests and responses are read and filled by the names of their fields, so that nothing here needs

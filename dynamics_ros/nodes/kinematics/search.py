@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A search for joint positions, as a request asks for it."""
 
 from __future__ import annotations

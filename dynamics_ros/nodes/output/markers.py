@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What RViz draws: axes of frames, the centre of mass, arrows of forces and torques."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a node publishes: only when somebody listens, and not faster than asked."""
 
 from __future__ import annotations

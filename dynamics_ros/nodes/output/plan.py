@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What follows from a joint state: the kernels that run, and the messages that they fill.
 
 Each component declares groups: an output, how its message is filled, what that needs of a state,

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """~/status of a node that commands a robot: what it is doing, told at every change."""
 
 from __future__ import annotations

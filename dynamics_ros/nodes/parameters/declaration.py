@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Parameters from frozen dataclasses: declared, checked, and replaced as a whole when one changes.
 
 A dataclass field made with ``parameter()`` is a ROS parameter; a field that is a dataclass itself

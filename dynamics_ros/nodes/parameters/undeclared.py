@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Values of a file or the command line for parameters that do not exist."""
 
 from __future__ import annotations

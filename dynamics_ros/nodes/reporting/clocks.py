@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Ages by the node's clock, which may be simulated, and may be reset.
 
 What has to come in time, such as commands and joint states while a robot moves, is measured by the

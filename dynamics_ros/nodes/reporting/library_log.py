@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Warnings of the library below the nodes, and of Python, in the log of the first node."""
 
 from __future__ import annotations

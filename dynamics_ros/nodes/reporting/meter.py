@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Rates and ages of what comes in or goes out."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What the middleware raises, in words for people."""
 
 from __future__ import annotations

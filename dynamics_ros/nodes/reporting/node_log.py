@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The log of a node: whatever came from outside is made printable before it is written."""
 
 from __future__ import annotations

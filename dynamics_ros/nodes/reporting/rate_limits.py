@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Limits of how often something is done: at most so many times a second, or within a time."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What is refused, and why: one reason for each subject, told once."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """How a service call ends: errors become result codes here and nowhere else."""
 
 from __future__ import annotations

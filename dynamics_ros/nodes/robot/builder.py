@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """From a robot description to a robot that is ready to run, beside the one that is running."""
 
 from __future__ import annotations

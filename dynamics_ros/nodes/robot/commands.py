@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Commands from outside: their messages, their numbers, and the frames that they are given in."""
 
 from __future__ import annotations

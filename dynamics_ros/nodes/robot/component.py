@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What the jobs on a robot have in common: their nodes publish and serve what they compute."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The robot of a process and its latest state, shared by the components that work on it."""
 
 from __future__ import annotations

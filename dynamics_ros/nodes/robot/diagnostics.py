@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """/diagnostics per REP 107: in one line why a node is silent, and the numbers behind it."""
 
 from __future__ import annotations

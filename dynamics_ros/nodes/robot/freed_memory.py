@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Gives memory of robots that were replaced back to the system."""
 
 from __future__ import annotations

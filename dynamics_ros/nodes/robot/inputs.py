@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Joint states and odometry: the state that they make, and what is missing for one."""
 
 from __future__ import annotations

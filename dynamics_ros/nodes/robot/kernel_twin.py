@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Kernels that one user of the robot in force has for itself."""
 
 from __future__ import annotations

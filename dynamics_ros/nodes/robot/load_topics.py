@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Payload and gravity as latched topics: one node decides them, all others take them from there."""
 
 from __future__ import annotations

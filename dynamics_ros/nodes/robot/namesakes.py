@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Other nodes of the same name, which take requests and mix outputs with those of this one."""
 
 from __future__ import annotations

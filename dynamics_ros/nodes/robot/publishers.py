@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Who publishes the topics that a node subscribes to."""
 
 from __future__ import annotations

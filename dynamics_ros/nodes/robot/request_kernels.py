@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Where kernels are made that topics do not need: never where a message would wait for them."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Changes of what the robot is made of: what asks for them, and why they are refused."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Where frames that the model does not have are, from tf: where tf2_ros is installed."""
 
 from __future__ import annotations

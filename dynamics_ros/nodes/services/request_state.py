@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The state that a service request asks about: its own, the latest, or one filled by the other."""
 
 from __future__ import annotations

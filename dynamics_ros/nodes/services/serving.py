@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Services whose responses have a ``dynamics_ros_msgs/Result``."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Actions that watch joint states for a while and then say what these tell."""
 
 from __future__ import annotations

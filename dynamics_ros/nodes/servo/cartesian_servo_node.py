@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """cartesian_servo_node: twists or poses of a frame in, joint commands out at a fixed rate.
 
 Whatever ends a motion, ``Commands`` sends the way to rest: by ``_tick`` while the node spins, at

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Where joint commands go: arrays for forward controllers, or trajectories of one point."""
 
 from __future__ import annotations

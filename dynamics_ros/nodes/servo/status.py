@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a servo says it is doing, and what slows or halts it."""
 
 from __future__ import annotations

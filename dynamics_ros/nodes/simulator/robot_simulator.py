@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """robot_simulator: a simulated robot in place of a real one, with the truth beside it."""
 
 from __future__ import annotations

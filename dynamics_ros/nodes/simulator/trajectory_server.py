@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The action of a joint_trajectory_controller, in front of the simulated robot."""
 
 from __future__ import annotations
