@@ -53,6 +53,9 @@ RATE = 1000.0
 TANK = 2.0
 """J."""
 
+LEADING = 0.5
+"""s in which a posture is led to another one."""
+
 IDENTIFIED = 0.95
 """Of the friction of the joints, what calibrate_robot is assumed to have found."""
 
@@ -185,15 +188,15 @@ Measure = tuple[str, float, str, Goal | None]
 
 
 def _measures(plant: Plant, quick: bool) -> Iterator[Measure]:
-    yield from _stiffness(plant)
+    yield from stiffness_measures(plant)
     yield from _freedom(plant)
     yield from _rates(plant)
     yield from _energy(plant, 6.0 if quick else 60.0)
     yield from _faults(plant)
-    yield from _guiding(plant, 6.0 if quick else 60.0)
+    yield from guiding_measures(plant, 6.0 if quick else 60.0)
 
 
-def _stiffness(plant: Plant) -> Iterator[Measure]:
+def stiffness_measures(plant: Plant) -> Iterator[Measure]:
     """Displacements under a push along each axis: the compliance, column by column."""
     gains, target = _gains(plant), plant.controller.target_at(plant.home)
     forces = np.repeat([5.0, 0.2], 3)
@@ -217,7 +220,7 @@ def _stiffness(plant: Plant) -> Iterator[Measure]:
 
 
 def _freedom(plant: Plant) -> Iterator[Measure]:
-    """The elbow goes to another posture; the tool stays."""
+    """The elbow goes to another posture, which jumps or is led there; the tool stays."""
     target = plant.controller.target_at(plant.home)
     free = np.linalg.svd(plant.robot.jacobian(plant.home, plant.frame))[2][-1]
     plant.place(plant.home)
@@ -227,6 +230,14 @@ def _freedom(plant: Plant) -> Iterator[Measure]:
         farthest = max(farthest, float(np.linalg.norm(now.pose[:3, 3] - target.pose[:3, 3])))
     yield 'posture moves', float(np.abs(plant.q - plant.home).max()), 'rad', None
     yield 'and the tool', 1e3 * farthest, 'mm', Goal(0.1, of='value')
+    plant.place(plant.home)
+    gains, farthest = _gains(plant), 0.0
+    for k in range(round(3.0 / PERIOD)):
+        share = min(1.0, k * PERIOD / LEADING)
+        led = ImpedanceTarget(target.pose, plant.home + share * 0.5 * free)
+        plant.settle(led, gains, PERIOD)
+        farthest = max(farthest, float(np.linalg.norm(plant.pose[:3, 3] - target.pose[:3, 3])))
+    yield 'and the tool, posture led', 1e3 * farthest, 'mm', Goal(0.1, of='value')
 
 
 def _rates(plant: Plant) -> Iterator[Measure]:
@@ -253,12 +264,13 @@ def _rates(plant: Plant) -> Iterator[Measure]:
 def _energy(plant: Plant, seconds: float) -> Iterator[Measure]:
     """Walls that come and go and gains that change at the worst moments, with and without tank."""
     goal = Goal(1.0, of='value')
-    yield 'energy taken out over tank', _taken(plant, TANK, seconds) / TANK, '', goal
-    without = _taken(plant, np.inf, seconds) / TANK
+    yield 'energy taken out over tank', energy_taken(plant, TANK, seconds) / TANK, '', goal
+    without = energy_taken(plant, np.inf, seconds) / TANK
     yield 'the same without the tank', without, '', Goal(1.0, of='value', at_least=True)
 
 
-def _taken(plant: Plant, tank: float, seconds: float) -> float:
+def energy_taken(plant: Plant, tank: float, seconds: float) -> float:
+    """The most that the torques have given by then, but those of gravity [J]; a full tank."""
     rng = np.random.default_rng(0)
     target = plant.controller.target_at(plant.home)
     options = {'energy_capacity': tank, 'joints': {'max_torque_rate': 5.0 * RATE}}
@@ -290,7 +302,7 @@ def _taken(plant: Plant, tank: float, seconds: float) -> float:
     return most
 
 
-def _guiding(plant: Plant, seconds: float) -> Iterator[Measure]:
+def guiding_measures(plant: Plant, seconds: float) -> Iterator[Measure]:
     """A hand that leads the tool, friction compensated as it was identified."""
     n = plant.robot.nv
     coulomb, viscous = np.where(np.arange(n) < 4, 0.5, 0.2), np.where(np.arange(n) < 4, 0.4, 0.1)
