@@ -21,6 +21,7 @@ from .joint_space import inverse_dynamics_control, joint_impedance, oscillator_g
 from .joint_stop import JointCommand, JointStop
 from .kinematic import support_consistent_velocity, tracking_twist, trajectory_velocity
 from .least_squares import constrained_least_squares
+from .reactions import STRATEGIES, Reaction, ReactionSettings, Trail
 from .setpoint import Setpoint, SetpointLimits
 from .standing_robot import StandingMotion, StandingRobot, StandingSettings
 from .task_space import (
@@ -42,6 +43,7 @@ from .virtual_model import virtual_model_torques
 from .whole_body import WholeBodyMotion, WholeBodyProblem
 
 __all__ = [
+    'STRATEGIES',
     'ArmSettings',
     'Compliance',
     'CompliantArm',
@@ -55,12 +57,15 @@ __all__ = [
     'JointCommand',
     'JointStop',
     'Level',
+    'Reaction',
+    'ReactionSettings',
     'Setpoint',
     'SetpointLimits',
     'StandingMotion',
     'StandingRobot',
     'StandingSettings',
     'Task',
+    'Trail',
     'WholeBodyMotion',
     'WholeBodyProblem',
     'bounded_task_inertia',

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,6 +38,9 @@ JUMP = 0.01
 
 FASTEST = 10.0
 """rad/s or m/s in place of a velocity limit that the description does not have."""
+
+STANDS_FOR_TORQUE = 1e4
+"""Nm/rad or N/m of springs that stand for a torque: of a posture so near that no joint turns round."""
 
 AT_REST = 0.02
 """rad/s or m/s below which a joint is at rest."""
@@ -122,6 +126,7 @@ class CompliantArm:
         self._wanted: ImpedanceGains
         self._refreshed_at: Array
         self._memory: Array | None = None
+        self._free: tuple[ArmSettings, ImpedanceGains, ImpedanceGains] | None = None
 
     @property
     def started(self) -> bool:
@@ -238,6 +243,40 @@ class CompliantArm:
         self._gains, self._blending = self._wanted, 0.0
         return self._step(q, v, dt, ImpedanceTarget.unchecked(target, q, REST, REST))
 
+    def give_way(self, q: Array, v: Array, dt: float, torque: Array) -> Array:
+        """Give way to everything, with joint torques beside those that carry the arm.
+
+        Args:
+            q, v, dt: as of `approach`.
+            torque: (nv) [Nm, N if prismatic].
+
+        Returns:
+            Torques (nv).
+        """
+        self.q, self.v = q, v
+        robot, frame = self.controller.robot, self.controller.frame
+        # Springs of the posture pull with these torques. The law takes from them what accelerates
+        # the tool, and the acceleration that is wanted of the tool puts it back.
+        a = np.linalg.solve(robot.mass_matrix(q), torque)
+        posture = np.asarray(robot.integrate(q, torque / STANDS_FOR_TORQUE))
+        acceleration = robot.frame_acceleration(q, v, a, frame)
+        if self._free is None or self._free[0] is not self.settings:
+            pulled, loose = (
+                self._gains_with(np.zeros(6), np.zeros(6), joints)
+                for joints in (
+                    {'posture_stiffness': STANDS_FOR_TORQUE, 'posture_damping': 0.0},
+                    {'posture_stiffness': 0.0, 'posture_damping': 0.0},
+                )
+            )
+            self._free = self.settings, pulled, loose
+        self._wrench = np.zeros(6)
+        target = ImpedanceTarget.unchecked(self.pose, posture, REST, REST, acceleration)
+        self._gains = self._free[1]
+        tau = self._step(q, v, dt, target)
+        # From which other gains follow gradually.
+        self._compliance, self._gains, self._blending = None, self._free[2], 0.0
+        return tau
+
     def brake(self, q: Array, v: Array, dt: float) -> Array:
         """Carry the weight and let all motion decay; the rest as of `approach`.
 
@@ -311,16 +350,24 @@ class CompliantArm:
         damping = damping_of_ratio(
             turn.T @ inertia @ turn, compliance.stiffness, compliance.damping_ratio
         )
-        joints = dict(settings.joints)
-        if not posture:
-            joints['posture_stiffness'] = 0.0
-        return ImpedanceGains(
-            robot,
+        return self._gains_with(
             compliance.stiffness,
             damping + np.diag(compliance.least_damping),
+            {} if posture else {'posture_stiffness': 0.0},
             axes=compliance.axes,
             axes_of_tool=compliance.axes_of_tool,
-            joints=joints,
+        )
+
+    def _gains_with(
+        self, stiffness: Array, damping: Array, joints: Mapping[str, ArrayLike], **axes: Any
+    ) -> ImpedanceGains:
+        settings = self.settings
+        return ImpedanceGains(
+            self.controller.robot,
+            stiffness,
+            damping,
+            joints={**settings.joints, **joints},
             largest_inertia=settings.largest_inertia,
             energy_capacity=settings.energy_capacity,
+            **axes,
         )

@@ -84,11 +84,13 @@ class ImpedanceTarget:
             object.__setattr__(self, name, finite_vector(name, getattr(self, name), 6))
 
     @classmethod
-    def unchecked(cls, pose: Array, posture: Array, twist: Array, wrench: Array) -> ImpedanceTarget:
+    def unchecked(
+        cls, pose: Array, posture: Array, twist: Array, wrench: Array, acceleration: Array = REST
+    ) -> ImpedanceTarget:
         """A target of arrays that are left to the kernel to check, in each of a thousand steps."""
         target = cls.__new__(cls)
         target.__dict__.update(pose=pose, posture=posture, twist=twist, wrench=wrench)
-        target.__dict__['acceleration'] = REST
+        target.__dict__['acceleration'] = acceleration
         return target
 
 
