@@ -23,7 +23,7 @@ SUITES = {
     'dynamics': 'time of every call of kinematics and dynamics; start-up, memory, growth',
     'ik': 'inverse kinematics: success, time, all branches, targets out of reach, tracking',
     'estimation': 'contact forces beside the truth of a simulator; cost of a step',
-    'control': 'laws of control: cost in C and Python; stiffness, limits and energy in MuJoCo',
+    'control': 'laws of control: cost in C and Python; stiffness, energy, collisions in MuJoCo',
     'ros': 'the nodes on the middleware: cost, round trips, rates, services, start',
     'identification': 'masses and friction from recordings, real and simulated; planned motions',
     'recordings': 'recordings of a simulated fleet: speed, memory, workers, worn robots',
@@ -40,7 +40,7 @@ PARTS = (
     *('calls', 'batch', 'python', 'startup', 'chains', 'sweeps'),
     *('contact', 'functions', 'exported'),
     *('numeric', 'analytic', 'unreachable', 'circle'),
-    *('cost', 'plant', 'pushed', 'rates', 'services', 'changes', 'soak', 'start'),
+    *('cost', 'plant', 'reactions', 'pushed', 'rates', 'services', 'changes', 'soak', 'start'),
     *('recordings', 'poor-motion', 'payload', 'excitation', 'coverage', 'estimates', 'links'),
 )
 RECORDINGS = Path(__file__).resolve().parents[2] / 'shared' / 'data' / 'recordings'

@@ -116,23 +116,25 @@ class Plant:
         seen: Callable[[Array], Array] | None = None,
     ) -> Iterator[Plant]:
         """Step by step; ``push`` is a wrench (6) on the tool, ``seen`` what is told of q and v."""
-        robot = self.robot
         for k in range(round(seconds / PERIOD)):
-            applied = np.zeros(robot.nv)
-            if push is not None:
-                wrench = push(self, k * PERIOD) if callable(push) else push
-                applied = robot.jacobian(self.q, self.frame).T @ wrench
+            wrench = push(self, k * PERIOD) if callable(push) else push
             q, v = (self.q, self.v) if seen is None else (seen(self.q), seen(self.v))
             said = self.controller.step(ImpedanceState(q, v, PERIOD), target, gains, self.memory)
-            self.steepest = max(self.steepest, float(np.abs(said.tau - self.tau).max()) / PERIOD)
-            share = np.abs(said.tau) / robot.effort_limits
-            self.largest = max(self.largest, float(share.max()))
-            self.tau, self.memory = said.tau, said.memory
+            self.memory = said.memory
             self.acting |= set(said.acting)
-            carried, before = robot.gravity(self.q), self.q
-            self.move(said.tau + applied)
-            self.given += float((said.tau - carried) @ (self.q - before))
+            self.advance(said.tau, wrench)
             yield self
+
+    def advance(self, tau: Array, wrench: Array | None = None) -> None:
+        """One period under torques (nv) of a controller and a wrench (6) on the tool."""
+        robot = self.robot
+        self.steepest = max(self.steepest, float(np.abs(tau - self.tau).max()) / PERIOD)
+        self.largest = max(self.largest, float((np.abs(tau) / robot.effort_limits).max()))
+        self.tau = tau
+        pushed = 0.0 if wrench is None else robot.jacobian(self.q, self.frame).T @ wrench
+        carried, before = robot.gravity(self.q), self.q
+        self.move(tau + pushed)
+        self.given += float((tau - carried) @ (self.q - before))
 
     def move(self, tau: Array) -> None:
         """One period under torques (nv)."""

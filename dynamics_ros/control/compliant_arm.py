@@ -40,7 +40,7 @@ FASTEST = 10.0
 """rad/s or m/s in place of a velocity limit that the description does not have."""
 
 STANDS_FOR_TORQUE = 1e4
-"""Nm/rad or N/m of springs that stand for a torque: of a posture so near that no joint turns round."""
+"""Nm/rad or N/m of springs that stand for a torque: stiff, so that no joint turns far for it."""
 
 AT_REST = 0.02
 """rad/s or m/s below which a joint is at rest."""

@@ -14,6 +14,8 @@ from .shared import AUTOSTART
 DIRECTIONS = ('x', 'y', 'z', 'rx', 'ry', 'rz')
 """Along and around the axes."""
 
+REACTIONS = ('none', 'stop', 'float', 'torque_reflex', 'admittance_reflex', 'retract')
+
 EACH = 'One value, or one per joint'
 
 
@@ -136,6 +138,54 @@ class GuidingParameters:
 
 
 @dataclass(frozen=True)
+class CollisionParameters:
+    """What is done when contact_node, in the same process, detects a collision."""
+
+    reaction: str = parameter(
+        'none',
+        'none; stop: brake; float: be without weight; torque_reflex, admittance_reflex: flee from '
+        'the force, by torques or velocities along what the joints feel; retract: go back the way '
+        'the tool came. All end at rest on springs, until ~/acknowledge. Other than none at start, '
+        'it has contact_node run in this process; without, no other is taken later',
+        choices=REACTIONS,
+    )
+    duration: float = parameter(
+        0.5,
+        'Longest time of the reflex, after which the arm brakes and holds; inf only with float',
+        unit='s',
+        minimum=0.01,
+        may_be_infinite=True,
+    )
+    torque_gain: float = parameter(
+        2.0, 'Of a torque reflex: torque per external torque', minimum=0.0, maximum=10.0
+    )
+    admittance: float = parameter(
+        0.05,
+        'Of an admittance reflex: joint velocity per external torque',
+        unit='rad/s/Nm or m/s/N',
+        minimum=0.0,
+        maximum=10.0,
+    )
+    speed: float = parameter(
+        0.5,
+        'Of both: the largest joint velocity that they drive to',
+        unit='rad/s or m/s',
+        minimum=0.01,
+        maximum=10.0,
+    )
+    damping: float = parameter(
+        5.0,
+        'Of a float and a torque reflex: rate at which motion decays',
+        unit='1/s',
+        minimum=0.0,
+        maximum=100.0,
+    )
+    distance: float = parameter(
+        0.1, 'That the tool retracts, along its way', unit='m', minimum=0.001, maximum=2.0
+    )
+
+
+@dataclass(frozen=True)
 class ImpedanceParameters:
     """Parameters of impedance_controller_node."""
 
@@ -239,3 +289,4 @@ class ImpedanceParameters:
     joint_range: JointRangeParameters = field(default_factory=JointRangeParameters)
     energy: EnergyParameters = field(default_factory=EnergyParameters)
     guiding: GuidingParameters = field(default_factory=GuidingParameters)
+    collision: CollisionParameters = field(default_factory=CollisionParameters)

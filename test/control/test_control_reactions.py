@@ -46,9 +46,7 @@ CONTACT = ContactSettings(
     frames=(TOOL,), thresholds=ThresholdSettings(collision=(5.0,), velocity=(0.0,))
 )
 NOTHING = np.zeros(ROBOT.nv)
-UNBOUND = replace(
-    SETTINGS, joints={'max_torque_rate': 1e6, 'lower': -np.inf, 'upper': np.inf}
-)
+UNBOUND = replace(SETTINGS, joints={'max_torque_rate': 1e6, 'lower': -np.inf, 'upper': np.inf})
 """Without ranges of joints, so that what a law asks for is what comes out."""
 
 
@@ -83,9 +81,7 @@ class Run:
             q, v = sample.q, sample.v
             stamp = 10**9 + round(k * DT * 1e9)
             none = np.zeros(ROBOT.nv, bool)
-            external = pipeline.update(
-                RobotState(stamp, q, v, self.torques[-1], (), (), (), none)
-            )
+            external = pipeline.update(RobotState(stamp, q, v, self.torques[-1], (), (), (), none))
             felt = NOTHING if external is None else external.values
             if self.detected is None and external and external.report.collision_latched:
                 self.detected = k

@@ -325,6 +325,20 @@ INTERFACES = {
         'test_nodes_impedance_endings.py::test_an_error_in_a_step_is_an_end_and_told_once',
         'test_nodes_impedance.py::test_a_pause_has_it_follow_nothing',
     ),
+    'With `collision.reaction` other than none at start': (
+        'test_nodes_impedance_collisions.py::'
+        'test_a_collision_is_reacted_to_until_it_is_acknowledged',
+        'test_nodes_impedance_collisions.py::'
+        'test_the_joint_state_that_tells_a_collision_is_answered_by_the_reaction',
+        'test_nodes_impedance_collisions.py::test_neither_a_mode_nor_activation_ends_a_reaction',
+    ),
+    'A collision while the arm brakes changes nothing about that': (
+        'test_nodes_impedance_collisions.py::test_a_collision_while_the_arm_brakes_changes_nothing',
+        'test_nodes_impedance_collisions.py::test_a_hand_that_leads_the_arm_is_no_collision',
+        'test_nodes_impedance_collisions.py::test_that_nothing_is_detected_is_told',
+        'test_nodes_impedance_collisions.py::test_bad_parameters_are_refused_by_name',
+        'test_nodes_impedance_collisions.py::test_without_a_detector_a_reaction_is_refused',
+    ),
     'With more than two joint states missing it brakes': (
         'test_nodes_impedance_endings.py::test_each_fault_ends_in_its_state_with_bounded_torques',
         'test_control_compliant_arm.py::test_braking_ends_a_motion_with_and_without_samples',

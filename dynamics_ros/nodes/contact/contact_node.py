@@ -33,6 +33,7 @@ from dynamics_ros.wire.contact_messages import (
     filled_torques,
     filled_wrench,
 )
+from dynamics_ros.wire.conversions import Array
 from dynamics_ros.wire.templates import MessageTemplate
 from dynamics_ros.wire.topic_names import topic_names
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
@@ -279,6 +280,28 @@ class Contact(Component):
             return None
         _, state, external = self._told()
         return self._drawing.filled(state, external, estimates, self._place.latest)
+
+    # --- collisions, for who reacts to them in the same process -----------------------------------
+
+    @property
+    def collided(self) -> bool:
+        """Whether a collision is latched."""
+        return self._pipeline is not None and self._pipeline.detector.report.collision_latched
+
+    @property
+    def external_torques(self) -> Array | None:
+        """(nv) of the last state; None where nothing is known."""
+        return None if self._external is None else self._external.values
+
+    @property
+    def blindness(self) -> str:
+        """Why nothing would be detected now; '' otherwise."""
+        return self.problem or self.silence
+
+    def acknowledge(self) -> None:
+        """Unlatch a collision; all else goes on."""
+        if self._pipeline is not None:
+            self._pipeline.detector.reset()
 
     # --- services -------------------------------------------------------------------------------
 

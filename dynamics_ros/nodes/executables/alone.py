@@ -1,10 +1,13 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Executables of one node each, in a process of its own. Each imports no more than its node."""
+"""Executables of one node each, in a process of its own. Each imports no more than its node.
+
+impedance_controller_node has contact_node beside it where it reacts to collisions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NoReturn, TypeVar
 
 from dynamics_ros.nodes.app.executor import Application, run
@@ -16,21 +19,30 @@ from dynamics_ros.nodes.robot.diagnostics import Diagnostics, report_in_turn
 from dynamics_ros.nodes.robot.gravity_follower import GravityFollower
 from dynamics_ros.nodes.robot.load_topics import LoadSubscriber
 
+from .node_names import check_names
+
 AnyNode = TypeVar('AnyNode', bound=GuardedNode)
+Part = TypeVar('Part', bound=Component)
+
+
+def _none(_part: Component, _context: RobotContext) -> Sequence[Component]:
+    return ()
 
 
 def _run(
     name: str,
-    make: Callable[[AnyNode, RobotContext], Component],
+    make: Callable[[AnyNode, RobotContext], Part],
     *,
     subscribe_payload: bool,
     node: Callable[[str], AnyNode] = GuardedNode,
+    beside: Callable[[Part, RobotContext], Sequence[Component]] = _none,
 ) -> NoReturn:
     """Run a node with one part on a robot of its own; ends the process.
 
     Args:
         name: of the node.
         make: makes the part.
+        beside: makes parts on nodes of their own, which take in each state before that part.
         subscribe_payload: whether payload and gravity come from the topics of these names: not so
             in the process that decides them.
         node: makes the node of a name.
@@ -42,11 +54,13 @@ def _run(
         if subscribe_payload:
             LoadSubscriber(context)
         part = make(host, context)
-        context.add(part)
-        report_in_turn(host, [Diagnostics(context, part)])
+        parts: list[Component] = [*beside(part, context), part]
+        for one in parts:
+            context.add(one)
+        report_in_turn(host, [Diagnostics(context, one) for one in parts])
         GravityFollower(context)
-        refuse_undeclared([host])
-        return Application([host], context)
+        refuse_undeclared([one.node for one in parts], host if parts[1:] else None)
+        return Application([one.node for one in parts], context)
 
     run(build, None)
 
@@ -78,7 +92,20 @@ def impedance_controller_node() -> NoReturn:
     from dynamics_ros.nodes.app.managed import ManagedNode
     from dynamics_ros.nodes.impedance.impedance_controller_node import NAME, Impedance
 
-    _run(NAME, Impedance, subscribe_payload=True, node=ManagedNode)
+    def beside(part: Impedance, context: RobotContext) -> Sequence[Component]:
+        if part.parameters.values.collision.reaction == 'none':
+            part.watch(None)
+            return ()
+        from dynamics_ros.nodes.contact.contact_node import NAME as CONTACT
+        from dynamics_ros.nodes.contact.contact_node import Contact
+
+        host = GuardedNode(CONTACT)
+        check_names({NAME: part.node, CONTACT: host})
+        contact = Contact(host, context)
+        part.watch(contact)
+        return [contact]
+
+    _run(NAME, Impedance, subscribe_payload=True, node=ManagedNode, beside=beside)
 
 
 def cartesian_servo_node() -> NoReturn:

@@ -8,12 +8,8 @@ parameters are those of dynamics_node, which knows payload and gravity.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NoReturn
 
-from rclpy.node import Node
-
-from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.nodes.app.executor import Application, run
 from dynamics_ros.nodes.app.guarded_node import GuardedNode
 from dynamics_ros.nodes.app.managed import ManagedNode
@@ -28,6 +24,8 @@ from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.diagnostics import Diagnostics, report_in_turn
 from dynamics_ros.nodes.robot.gravity_follower import GravityFollower
 
+from .node_names import check_names
+
 
 def build() -> Application:
     """Three nodes on one robot.
@@ -37,7 +35,7 @@ def build() -> Application:
     """
     host = ManagedNode(DYNAMICS)
     nodes = {KINEMATICS: GuardedNode(KINEMATICS), DYNAMICS: host, CONTACT: GuardedNode(CONTACT)}
-    _check_names(nodes)
+    check_names(nodes)
     context = RobotContext(host)
     # In the order in which their services become quick: a search waits for nobody.
     parts = (
@@ -51,21 +49,6 @@ def build() -> Application:
     report_in_turn(host, [Diagnostics(context, part) for part in parts])
     GravityFollower(context)
     return Application([part.node for part in parts], context)
-
-
-def _check_names(nodes: Mapping[str, Node]) -> None:
-    """Refuse ``-r __node:=NAME``, as the ``name`` of a launch action: it is for all of them.
-
-    Args:
-        nodes: by the names that they have without any remapping.
-    """
-    given = [node.get_name() for node in nodes.values()]
-    twice = next((name for name in given if given.count(name) > 1), None)
-    if twice is not None:
-        raise DynamicsRosError(
-            f'__node:={twice}: this process has the nodes {", ".join(nodes)}, which need a name '
-            f'each; expected none, or one for a node of them: -r {KINEMATICS}:__node:={twice}'
-        )
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

@@ -3,47 +3,39 @@
 """impedance_controller_node: targets of a tool in, torques of the joints out for each joint state.
 
 Whatever ends a motion ends it by torques that brake it, which are sent: in answer to joint states,
-by ``_tick`` where these fail to come, in ``_bring_to_rest`` before the node or the process ends.
+by ``tick`` where these fail to come, in ``_bring_to_rest`` before the node or the process ends.
 """
 
 from __future__ import annotations
 
 import time
-from functools import partial
 from typing import Any
 
 import numpy as np
-from rclpy.clock import Clock, ClockType
-from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
-from std_srvs.srv import SetBool
+from std_srvs.srv import Trigger
 
 from dynamics_ros.control import CompliantArm
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.app.managed import ManagedNode
+from dynamics_ros.nodes.commanding.commander import Commander
 from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Group
-from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.robot.commands import Frames
-from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.robot.transforms import Transforms
 from dynamics_ros.parameters.impedance import ImpedanceParameters
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import Array
 from dynamics_ros.wire.templates import MessageTemplate
 
+from .collisions import UNTIL, Collisions, Detector
 from .commands import EffortCommands, check_joints
 from .pace import Pace
 from .prepared import Prepared, selected
-from .settings import arm_settings, guiding, stiffness_of
+from .settings import arm_settings, guiding, reaction_settings, stiffness_of
 from .status import GUIDED, HOLDING, PAUSED, ImpedanceStatus
 from .targets import Orders, StiffnessTarget
 
 NAME = 'impedance_controller_node'
-
-COMMAND_QOS = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST, depth=1, reliability=ReliabilityPolicy.BEST_EFFORT
-)
 
 NEW_ROBOT = frozenset({'frame', 'command_joints'})
 """Parameters that the kernels depend on; what else there is counts from the next step on."""
@@ -58,53 +50,41 @@ REST = 0.05
 BRAKING = 'braking'
 
 MODE, ROBOT = 'another mode', 'another robot or parameter is taken over'
+REFLEX, ACKNOWLEDGED = 'the reflex is over', 'a collision is acknowledged'
 
-WANTED = (MODE, ROBOT, PAUSED)
+WANTED = (MODE, ROBOT, PAUSED, REFLEX, ACKNOWLEDGED)
 """Reasons to brake that are no trouble."""
 
 
-class Impedance(Component):
+class Impedance(Commander[ImpedanceParameters]):
     """Moves a tool on springs; brakes whenever it does not know what to do."""
 
     uses_masses = True
 
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
-        super().__init__(node)
-        self.context = context
-        self._managed = node
-        self.parameters = ParameterSet(node, ImpedanceParameters)
-        transforms = Transforms(node)
-        self._frames = Frames(context, transforms, lambda: self.parameters.values.transform_timeout)
-        self._orders = Orders(self._frames)
+        super().__init__(node, context, ImpedanceParameters)
+        self._orders = Orders(self.frames)
         self.parameters.add_check(self._check)
         self._check(self.parameters.values)
         self.parameters.add_listener(self._changed)
         self._prepared: Prepared | None = None
         self._commands: EffortCommands | None = None
-        self._state: RobotState | None = None
+        self._collisions = Collisions()
+        self._reaction = reaction_settings(self.parameters.values.collision)
         self._pace = Pace()
-        self._braking_since = self._tick_time = 0.0
+        self._braking_since = 0.0
         self._braking = ''
-        self._ending = self._paused = False
+        self._ending = False
         self._status = ImpedanceStatus(node)
-        for kind in Orders.kinds:
-            taken = partial(self._take, kind)
-            node.create_subscription(kind.message, f'~/{kind.name}', taken, COMMAND_QOS, raw=True)
-        node.create_service(SetBool, '~/pause', self._pause)
-        # Steady: a simulated clock that stands still must not leave the robot moving.
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(1.0 / self.parameters.values.rate, self._tick, clock=steady)
-        node.manage(self, self._tell_lifecycle)
+        node.create_service(Trigger, '~/acknowledge', self._acknowledge)
+        self.listen(Orders.kinds)
+
+    def watch(self, detector: Detector | None) -> None:
+        """React to the collisions that a detector tells of, from the start of the node on."""
+        self._collisions.detector = detector
+        self.parameters.add_check(self._check_detector)
 
     # --- the life of the node -------------------------------------------------------------------
-
-    def start(self) -> None:
-        """Be active at once, if that is asked for."""
-        self._managed.begin(self.parameters.values.autostart)
-
-    def end(self) -> None:
-        """Have the arm at rest before the process ends."""
-        self._managed.end()
 
     def configure(self) -> None:
         """Have the topic of the commands.
@@ -120,6 +100,7 @@ class Impedance(Component):
     def activate(self) -> None:
         """Hold the tool, and follow the commands that come from now on."""
         self._orders.drop('')
+        self._collisions.trail.forget()
         self._braking = ''
 
     def deactivate(self) -> None:
@@ -134,12 +115,12 @@ class Impedance(Component):
             self._commands.close()
             self._commands = None
 
-    def _tell_lifecycle(self) -> None:
+    def tell_lifecycle(self) -> None:
+        """Say that the state of the managed node is another one."""
         self.silence = self._silence()
-        if not self._managed.active:
+        if not self.active:
             self._tell(self._idle())
         self.context.begin_epoch()
-        self.context.tell_change()
 
     # --- the robot ------------------------------------------------------------------------------
 
@@ -151,6 +132,7 @@ class Impedance(Component):
         """Brake, and hold the tool of the robot that is in force now."""
         before = self._prepared
         self._orders.drop('')
+        self._collisions.trail.forget()
         if before is not None and before.arm.started:
             same = before.robot.joint_names == prepared.robot.joint_names
             if same and before.joints == prepared.joints:
@@ -159,7 +141,7 @@ class Impedance(Component):
                 self._brake(ROBOT)
             else:
                 self._bring_to_rest(before, blind=True)
-        self._prepared, self._state = prepared, None
+        self._prepared, self.state = prepared, None
         self._apply(self.parameters.values)
 
     def outputs(self) -> list[Output]:
@@ -168,12 +150,12 @@ class Impedance(Component):
 
     def details(self) -> dict[str, str]:
         """What it is doing."""
-        return {'impedance': self._status.said, 'lifecycle': self._managed.lifecycle}
+        return {'impedance': self._status.said, 'lifecycle': self.lifecycle}
 
     def observe(self, state: RobotState) -> None:
         """Remember where the robot is; `_answer` is called next where it can be commanded."""
         self.silence = self._silence()
-        self._state = state
+        self.state = state
 
     def groups(self) -> list[Group]:
         """Torques, for each joint state."""
@@ -188,17 +170,23 @@ class Impedance(Component):
         self._brake(self.silence)
 
     def _silence(self) -> str:
-        return '' if self._managed.active or self._ending else self._idle()
+        return '' if self._ending else self.inactive()
 
     def _check(self, values: ImpedanceParameters) -> None:
         stiffness_of('stiffness', np.array(values.stiffness))
         guiding(values.guiding)
+        reaction_settings(values.collision)
         built = self.context.built
         if built is not None:
             selected(built.robot, values, built.default_frame)
             arm_settings(built.robot, values, np.eye(6), np.eye(3))
             if values.stiffness_frame:
-                self._frames.pose(values.stiffness_frame, built.robot.neutral())
+                self.frames.pose(values.stiffness_frame, built.robot.neutral())
+
+    def _check_detector(self, values: ImpedanceParameters) -> None:
+        if values.collision.reaction != 'none' and self._collisions.detector is None:
+            expected = 'none: what detects collisions is made at start, where this is not none'
+            raise InvalidArgumentError('collision.reaction', values.collision.reaction, expected)
 
     def _changed(self, names: frozenset[str]) -> None:
         if names & NEW_ROBOT:
@@ -222,18 +210,24 @@ class Impedance(Component):
         if self.context.frame_name(values.stiffness_frame) == arm.controller.frame:
             axes = None
         elif values.stiffness_frame:
-            q = self._state.q if self._state is not None else robot.neutral()
-            axes = self._frames.pose(values.stiffness_frame, q)[:3, :3]
+            q = self.state.q if self.state is not None else robot.neutral()
+            axes = self.frames.pose(values.stiffness_frame, q)[:3, :3]
         arm.settings = arm_settings(robot, values, stiffness, axes)
+        self._reaction = reaction_settings(values.collision)
 
     # --- commands -------------------------------------------------------------------------------
 
-    def _take(self, kind: Any, data: bytes) -> None:
-        if self._state is None or self._paused or not self._managed.active:
+    def take(self, kind: Any, data: bytes, state: RobotState) -> None:
+        """Follow a target, unless a collision has not been acknowledged."""
+        if self._collisions.strategy:
             return
-        self._orders.take(kind, data, self._state.q)
+        self._orders.take(kind, data, state.q)
         if kind is StiffnessTarget:
             self._apply(self.parameters.values)
+
+    def pause(self) -> None:
+        """Brake, and follow nothing until the next command."""
+        self._brake(PAUSED)
 
     def _brake(self, why: str) -> None:
         """Follow nothing, brake until at rest, then hold; what is wrong is told on.
@@ -242,22 +236,27 @@ class Impedance(Component):
             why: in words.
         """
         self._orders.drop('' if why in WANTED else why)
+        self._collisions.reflex = None
         if not self._braking:
             self._braking_since = time.monotonic()
         self._braking = why
 
-    def _pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        self._paused = bool(request.data)
-        self._brake(PAUSED)
+    def _acknowledge(self, _request: Any, response: Any) -> Any:
+        """Follow commands again after a collision, with a full tank."""
+        reacting = self._collisions.strategy
+        response.message = self._collisions.acknowledge()
+        if reacting:
+            self._brake(ACKNOWLEDGED)
+        if self._prepared is not None:
+            self._prepared.arm.refill()
         response.success = True
-        response.message = 'paused' if self._paused else 'resumed: waiting for a command'
         return response
 
     # --- steps ----------------------------------------------------------------------------------
 
     def _answer(self) -> MessageTemplate | None:
         """Torques for the state that has come."""
-        prepared, commands, state = self._prepared, self._commands, self._state
+        prepared, commands, state = self._prepared, self._commands, self.state
         if prepared is None or commands is None or state is None:
             return None
         arm = prepared.arm
@@ -272,10 +271,12 @@ class Impedance(Component):
             names = prepared.robot.joint_v_indices
             name = next(name for name, place in names.items() if place == jumped)
             self._brake(f'the position of {name} has jumped')
+        watching = self._reaction if self.parameters.values.mode != 'guiding' else None
+        self._collisions.notice(watching, arm, bool(self._ending or self._braking))
         doing, tau = self._step(arm, state, interval)
         self._pace.answered = self._pace.sent = time.monotonic()
         self._status.note(() if doing.startswith(BRAKING) else arm.acting, arm.setpoint.waits)
-        self._tell(doing)
+        self._tell(self._collisions.told(doing, watching is not None))
         return commands.filled(self._efforts(prepared, tau))
 
     def _step(self, arm: CompliantArm, state: RobotState, dt: float) -> tuple[str, Array]:
@@ -287,12 +288,20 @@ class Impedance(Component):
                 self._braking = ''
                 arm.stay()
             return f'{BRAKING}: {why}', tau
-        if values.mode == 'guiding' and not self._paused:
+        reflex = self._collisions.reflex
+        if reflex is not None:
+            tau = self._collisions.step(reflex, q, v, dt)
+            if reflex.over:
+                self._brake(REFLEX)
+            return '', tau
+        if self._collisions.strategy:
+            return UNTIL, arm.approach(q, v, dt, None)
+        if values.mode == 'guiding' and not self.paused:
             return GUIDED, arm.guide(q, v, dt)
         doing, tau = self._orders.follow(arm, q, v, dt, values.command_timeout)
         problem = self._orders.problem
         if not doing:
-            doing = PAUSED if self._paused else HOLDING
+            doing = PAUSED if self.paused else HOLDING
         return f'{doing}: {problem}' if problem else doing, tau
 
     def _efforts(self, prepared: Prepared, tau: Array) -> Array:
@@ -301,13 +310,10 @@ class Impedance(Component):
             tau = tau - prepared.arm.gravity
         return tau[prepared.places]
 
-    def _tick(self) -> None:
-        now = time.monotonic()
-        if now - self._tick_time < 0.5 / self.parameters.values.rate:
-            return  # timers that were held up fire in a burst
-        self._tick_time = now
+    def tick(self, now: float, elapsed: float) -> None:
+        """Brake the arm where joint states fail to come; say what it waits for."""
         prepared, commands = self._prepared, self._commands
-        if not self._managed.active or prepared is None or commands is None:
+        if not self.active or prepared is None or commands is None:
             self._tell(self._idle())
         elif prepared.arm.started:
             self._bridge(prepared, commands)
@@ -334,7 +340,7 @@ class Impedance(Component):
                 prepared.arm.forget()
                 return
         self._reckon(prepared, commands)
-        self._tell(f'{BRAKING}: {why}')
+        self._tell(self._collisions.told(f'{BRAKING}: {why}', False))
 
     def _reckon(self, prepared: Prepared, commands: EffortCommands) -> None:
         """Send what brakes the arm, by what is known of its motion."""
@@ -380,9 +386,8 @@ class Impedance(Component):
     # --- status ---------------------------------------------------------------------------------
 
     def _idle(self) -> str:
-        if not self._managed.active:
-            refusal = self._managed.refusal
-            return f'{self._managed.lifecycle}: {refusal}' if refusal else self._managed.lifecycle
+        if not self.active:
+            return self.inactive()
         if self.problem or self.silence:
             return f'waiting: {self.problem or self.silence}'
         return f'waiting: {self.context.inputs.waiting_for()}'
@@ -390,4 +395,4 @@ class Impedance(Component):
     def _tell(self, doing: str) -> None:
         prepared = self._prepared
         robot, arm = (prepared.robot.name, prepared.arm) if prepared else ('', None)
-        self._status.tell_doing(doing, robot, self._managed.lifecycle, arm)
+        self._status.tell_doing(doing, robot, self.lifecycle, arm)

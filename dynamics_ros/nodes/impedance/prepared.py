@@ -51,6 +51,7 @@ class Prepared:
         arm.jump(q, dt)
         arm.approach(q, v, dt, arm.pose)
         arm.guide(q, v, dt)
+        arm.give_way(q, v, dt, v)
         arm.reckon(dt)
         arm.forget()
         return cls(robot, arm, values.command_joints, places)

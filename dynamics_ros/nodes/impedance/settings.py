@@ -6,11 +6,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynamics_ros.control import ArmSettings, Compliance, Guiding, SetpointLimits, stiffness_matrix
+from dynamics_ros.control import (
+    ArmSettings,
+    Compliance,
+    Guiding,
+    ReactionSettings,
+    SetpointLimits,
+    stiffness_matrix,
+)
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.contact_estimators import effort_model, per_velocity
 from dynamics_ros.estimation.contact_settings import EffortSettings
-from dynamics_ros.parameters.impedance import DIRECTIONS, GuidingParameters, ImpedanceParameters
+from dynamics_ros.parameters.impedance import (
+    DIRECTIONS,
+    CollisionParameters,
+    GuidingParameters,
+    ImpedanceParameters,
+)
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import Array
 
@@ -85,6 +97,25 @@ def guiding(values: GuidingParameters) -> Guiding:
         raise InvalidArgumentError('guiding.lower', 'above guiding.upper', 'lower <= upper')
     locked = np.array([name in values.locked for name in DIRECTIONS])
     return Guiding(locked, lower, upper, np.array(values.stiffness), np.array(values.damping))
+
+
+def reaction_settings(values: CollisionParameters) -> ReactionSettings | None:
+    """How collisions are reacted to; None where they are not.
+
+    Raises:
+        InvalidArgumentError: a duration that this reaction cannot have.
+    """
+    if values.reaction == 'none':
+        return None
+    return ReactionSettings(
+        values.reaction,
+        values.duration,
+        values.torque_gain,
+        values.admittance,
+        values.speed,
+        values.damping,
+        values.distance,
+    )
 
 
 def stiffness_of(argument: str, values: Array) -> Array:

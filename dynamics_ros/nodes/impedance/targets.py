@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What an arm on springs is told to do, beside poses and twists: wrenches and stiffnesses."""
+"""What an arm on springs is told to do: poses, twists, wrenches and stiffnesses."""
 
 from __future__ import annotations
 
@@ -9,55 +9,23 @@ import time
 from typing import Any, ClassVar
 
 import numpy as np
-from geometry_msgs.msg import WrenchStamped
 from std_msgs.msg import Float64MultiArray
 
 from dynamics_ros.control import CompliantArm
 from dynamics_ros.errors import DynamicsRosError
-from dynamics_ros.nodes.robot.commands import (
+from dynamics_ros.nodes.commanding.targets import (
     Frames,
     PoseTarget,
     Targets,
     TwistTarget,
+    WrenchTarget,
     check_size,
 )
-from dynamics_ros.wire.conversions import Array, float_array, wrench_array
+from dynamics_ros.wire.conversions import Array, float_array
 
 from .settings import stiffness_of
 
 NO_WRENCH = np.zeros(6)
-
-
-class WrenchTarget:
-    """What the environment shall exert on the tool, in axes that may turn with the robot.
-
-    Attributes:
-        received: by the steady clock [s].
-    """
-
-    name: ClassVar[str] = 'wrench_command'
-    message: ClassVar[Any] = WrenchStamped
-
-    def __init__(self, message: Any, frames: Frames, q: Array) -> None:
-        """Check a message.
-
-        Raises:
-            DynamicsRosError: it says nothing that could be done.
-        """
-        self._wrench = wrench_array(message.wrench, 'wrench_command.wrench')
-        check_size('wrench_command.wrench', self._wrench)
-        self._frame_id, self._frames = message.header.frame_id, frames
-        self.received = time.monotonic()
-        frames.pose(self._frame_id, q)
-
-    def wrench(self, q: Array) -> Array:
-        """(6) at the tool's origin in root axes, as the frame lies at q (nq).
-
-        Raises:
-            TransformError: tf no longer knows the frame.
-        """
-        R = self._frames.pose(self._frame_id, q)[:3, :3]
-        return np.concatenate([R @ self._wrench[:3], R @ self._wrench[3:]])
 
 
 class StiffnessTarget:
@@ -144,10 +112,10 @@ class Orders:
         try:
             pressing = self._wrench.fresh(timeout)
             if pressing is not None:
-                wrench = pressing.wrench(q)
+                wrench = pressing.in_root_axes(q)
             target = self._motion.fresh(timeout)
             if isinstance(target, TwistTarget):
-                twist = target.twist(q)
+                twist = target.in_root_axes(q)
                 return f'following {target.name}', arm.drive(q, v, dt, twist, wrench)
         except DynamicsRosError as error:  # tf no longer knows a frame
             self.drop(f'a target ended: {error}')

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """cartesian_servo_node: twists or poses of a frame in, joint commands out at a fixed rate.
 
-Whatever ends a motion, ``Commands`` sends the way to rest: by ``_tick`` while the node spins, at
+Whatever ends a motion, ``Commands`` sends the way to rest: by ``tick`` while the node spins, at
 once in ``deactivate`` before the node or the process ends.
 """
 
@@ -10,12 +10,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
-from rclpy.clock import Clock, ClockType
-from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
-from std_srvs.srv import SetBool
 
 from dynamics_ros.control import JointCommand
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
@@ -23,13 +19,12 @@ from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.inverse_kinematics.differential import CartesianServo, ServoSettings, ServoStep
 from dynamics_ros.inverse_kinematics.differential.bounded import SUBSTITUTE
 from dynamics_ros.nodes.app.managed import ManagedNode
+from dynamics_ros.nodes.commanding.commander import Commander
+from dynamics_ros.nodes.commanding.targets import PoseTarget, Targets, TwistTarget
 from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.nodes.output.plan import stale_in_words
-from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.robot.commands import Frames, PoseTarget, Targets, TwistTarget
-from dynamics_ros.nodes.robot.component import Component, known_frames
+from dynamics_ros.nodes.robot.component import known_frames
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.robot.transforms import Transforms
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import Array
@@ -38,11 +33,6 @@ from .commands import Commands, check_order_is_known, commanded_joints
 from .status import PAUSED, READY, STOPPING, ServoStatus, following
 
 NAME = 'cartesian_servo_node'
-
-# The newest command alone counts, and comes from whatever a joystick driver is.
-COMMAND_QOS = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST, depth=1, reliability=ReliabilityPolicy.BEST_EFFORT
-)
 
 
 @dataclass(frozen=True)
@@ -54,49 +44,26 @@ class Prepared:
     joints: tuple[str, ...]
 
 
-class Servo(Component):
+class Servo(Commander[ServoParameters]):
     """Leads a frame; stops softly whenever it does not know what to do."""
 
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
-        super().__init__(node)
-        self.context = context
-        self._managed = node
-        self.parameters = ParameterSet(node, ServoParameters)
+        super().__init__(node, context, ServoParameters)
         self.parameters.add_check(self._check_robot)
         _check(self.parameters.values)
         self.parameters.add_listener(self._changed)
         self._prepared: Prepared | None = None
-        self._state: RobotState | None = None
         self._state_time = 0.0
         self._commands: Commands | None = None
         self._ending = False
-        self._tick_time = 0.0
-        self._paused = False
         self._last: ServoStep | None = None
-        self._targets: Targets[PoseTarget | TwistTarget] = Targets(
-            Frames(context, Transforms(node), lambda: self.parameters.values.transform_timeout)
-        )
+        self._targets: Targets[PoseTarget | TwistTarget] = Targets(self.frames)
         self._status = ServoStatus(node)
-        for kind in (TwistTarget, PoseTarget):
-            taken = partial(self._take, kind)
-            node.create_subscription(kind.message, f'~/{kind.name}', taken, COMMAND_QOS, raw=True)
-        node.create_service(SetBool, '~/pause', self._pause)
-        # Steady: a simulated clock that stands still must not leave the robot moving.
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(1.0 / self.parameters.values.rate, self._tick, clock=steady)
-        node.manage(self, self._tell_lifecycle)
+        self.listen((TwistTarget, PoseTarget))
         if SUBSTITUTE:
             node.get_logger().info(SUBSTITUTE)
 
     # --- the life of the node -------------------------------------------------------------------
-
-    def start(self) -> None:
-        """Be active at once, if that is asked for."""
-        self._managed.begin(self.parameters.values.autostart)
-
-    def end(self) -> None:
-        """Have the robot at rest before the process ends."""
-        self._managed.end()
 
     def configure(self) -> None:
         """Have the topic of the commands.
@@ -118,7 +85,7 @@ class Servo(Component):
         """Bring the robot to rest; nothing is sent any more on return."""
         self._targets.drop('')
         if self._commands is not None:
-            self._commands.finish(self._period)
+            self._commands.finish(self.period)
 
     def cleanup(self) -> None:
         """Take the topic of the commands away."""
@@ -127,11 +94,11 @@ class Servo(Component):
             self._commands = None
         self._ending = False
 
-    def _tell_lifecycle(self) -> None:
+    def tell_lifecycle(self) -> None:
+        """Say that the state of the managed node is another one."""
         self.silence = self._silence()
-        if not self._managed.active:
+        if not self.active:
             self._tell(self._idle())
-        self.context.tell_change()
 
     # --- the robot ------------------------------------------------------------------------------
 
@@ -148,7 +115,7 @@ class Servo(Component):
 
     def adopt(self, prepared: Prepared) -> None:
         """Begin from rest, once what moves has come there."""
-        self._prepared, self._state = prepared, None
+        self._prepared, self.state = prepared, None
         self._end_motion()
 
     def outputs(self) -> list[Output]:
@@ -157,18 +124,16 @@ class Servo(Component):
 
     def details(self) -> dict[str, str]:
         """What it is doing."""
-        return {'servo': self._status.said, 'lifecycle': self._managed.lifecycle}
+        return {'servo': self._status.said, 'lifecycle': self.lifecycle}
 
     def observe(self, state: RobotState) -> None:
         """Remember where the robot is."""
         self.silence = self._silence() or stale_in_words(state)
         if not state.stale:
-            self._state, self._state_time = state, time.monotonic()
+            self.state, self._state_time = state, time.monotonic()
 
     def _silence(self) -> str:
-        if not self._managed.active:
-            return self._idle()
-        return self._targets.problem
+        return self.inactive() or self._targets.problem
 
     def _check_robot(self, values: ServoParameters) -> None:
         _check(values)
@@ -196,33 +161,21 @@ class Servo(Component):
 
     # --- commands -------------------------------------------------------------------------------
 
-    @property
-    def _period(self) -> float:
-        return 1.0 / self.parameters.values.rate
-
-    def _take(self, kind: type[PoseTarget | TwistTarget], data: bytes) -> None:
-        if self._state is None or self._paused or not self._managed.active:
-            return
-        self._targets.take(kind, data, self._state.q)
+    def take(self, kind: type[PoseTarget | TwistTarget], data: bytes, state: RobotState) -> None:
+        """Follow a target from now on, or nothing if it makes no sense."""
+        self._targets.take(kind, data, state.q)
         self.silence = self._targets.problem
 
-    def _pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        self._paused = bool(request.data)
+    def pause(self) -> None:
+        """Follow nothing until the next command."""
         self._targets.drop('')
-        response.success = True
-        response.message = 'paused' if self._paused else 'resumed: waiting for a command'
-        return response
 
-    def _tick(self) -> None:
-        now, period = time.monotonic(), self._period
-        elapsed = now - self._tick_time
-        if elapsed < 0.5 * period:
-            return  # timers that were held up fire in a burst
-        self._tick_time = now
+    def tick(self, now: float, elapsed: float) -> None:
+        """Send the next command of the motion, or of the way to rest."""
         # After a pause of the machine one step goes no farther than two would have.
-        dt = min(elapsed, 2.0 * period)
+        dt = min(elapsed, 2.0 * self.period)
         commands = self._commands
-        if commands is None or not self._managed.active:
+        if commands is None or not self.active:
             self._tell(self._idle())
             return
         try:
@@ -238,7 +191,7 @@ class Servo(Component):
 
     def _lead(self, commands: Commands, now: float, dt: float) -> str:
         """Send the next command towards the target, and say so; '' without one to follow."""
-        prepared, state, values = self._prepared, self._state, self.parameters.values
+        prepared, state, values = self._prepared, self.state, self.parameters.values
         if self._ending and commands.last is None:
             self._begin_anew()
         if self._ending or prepared is None or state is None or self.problem:
@@ -246,7 +199,7 @@ class Servo(Component):
         stop = self._reason_to_stop(commands, prepared.robot, state, now)
         if stop:
             self._targets.drop(stop)
-        target = None if self._paused else self._targets.fresh(values.command_timeout)
+        target = None if self.paused else self._targets.fresh(values.command_timeout)
         if target is None:
             return ''
         q = self._take_up(commands, prepared, state)
@@ -254,7 +207,7 @@ class Servo(Component):
             if isinstance(target, PoseTarget):
                 step = prepared.servo.follow_pose(q, target.pose, dt)
             else:
-                step = prepared.servo.follow_twist(q, target.twist(q), dt)
+                step = prepared.servo.follow_twist(q, target.in_root_axes(q), dt)
         except DynamicsRosError as error:  # tf no longer knows its frame
             self._targets.drop(f'{target.name} ended: {error}')
             return ''
@@ -302,12 +255,11 @@ class Servo(Component):
     # --- status ---------------------------------------------------------------------------------
 
     def _idle(self) -> str:
-        if not self._managed.active:
-            refusal = self._managed.refusal
-            return f'{self._managed.lifecycle}: {refusal}' if refusal else self._managed.lifecycle
-        if self._prepared is None or self._state is None or self.problem:
+        if not self.active:
+            return self.inactive()
+        if self._prepared is None or self.state is None or self.problem:
             return 'waiting: ' + (self.problem or self.context.inputs.waiting_for())
-        if self._paused:
+        if self.paused:
             return PAUSED
         problem = self._targets.problem
         return f'halted: {problem}' if problem else READY
@@ -315,7 +267,7 @@ class Servo(Component):
     def _tell(self, text: str) -> None:
         moves = self._commands is not None and self._commands.last is not None
         robot = self._prepared.robot.name if self._prepared else ''
-        self._status.tell_step(text, robot, self._managed.lifecycle, self._last if moves else None)
+        self._status.tell_step(text, robot, self.lifecycle, self._last if moves else None)
 
 
 def _selected(

@@ -10,15 +10,14 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped, TwistStamped
+from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from rclpy.serialization import deserialize_message
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, UnknownFrameError
 from dynamics_ros.nodes.reporting.results import TransformError
-from dynamics_ros.wire.conversions import Array, pose_matrix, twist_array
-
-from .context import RobotContext
-from .transforms import Transforms
+from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.robot.transforms import Transforms
+from dynamics_ros.wire.conversions import Array, pose_matrix, twist_array, wrench_array
 
 LARGEST = 1e6
 """m/s, rad/s or m in a command: no robot means more, and arithmetic overflows somewhere above."""
@@ -89,15 +88,15 @@ def read_command(kind: Any, data: bytes) -> Any:
         raise InvalidArgumentError('message', 'malformed bytes', kind.__name__) from error
 
 
-class TwistTarget:
-    """A velocity, in axes that may turn with the robot.
+class VectorTarget:
+    """Six numbers, linear and angular, in axes that may turn with the robot.
 
     Attributes:
         received: by the steady clock [s].
     """
 
-    name: ClassVar[str] = 'twist_command'
-    message: ClassVar[Any] = TwistStamped
+    name: ClassVar[str]
+    message: ClassVar[Any]
 
     def __init__(self, message: Any, frames: Frames, q: Array) -> None:
         """Check a message.
@@ -105,20 +104,47 @@ class TwistTarget:
         Raises:
             DynamicsRosError: it says nothing that could be done.
         """
-        self._twist = twist_array(message.twist, 'twist_command.twist')
-        check_size('twist_command.twist', self._twist)
+        self._values = self._read(message)
+        check_size(self.name, self._values)
         self._frame_id, self._frames = message.header.frame_id, frames
         self.received = time.monotonic()
         frames.pose(self._frame_id, q)
 
-    def twist(self, q: Array) -> Array:
-        """(6) in root axes, as the frame lies at q (nq).
+    @staticmethod
+    def _read(message: Any) -> Array:
+        """(6) that the message says, in its own axes."""
+        raise NotImplementedError
+
+    def in_root_axes(self, q: Array) -> Array:
+        """(6) as the frame lies at q (nq).
 
         Raises:
             TransformError: tf no longer knows the frame.
         """
         R = self._frames.pose(self._frame_id, q)[:3, :3]
-        return np.concatenate([R @ self._twist[:3], R @ self._twist[3:]])
+        return np.concatenate([R @ self._values[:3], R @ self._values[3:]])
+
+
+class TwistTarget(VectorTarget):
+    """A velocity."""
+
+    name = 'twist_command'
+    message = TwistStamped
+
+    @staticmethod
+    def _read(message: Any) -> Array:
+        return twist_array(message.twist, 'twist_command.twist')
+
+
+class WrenchTarget(VectorTarget):
+    """What the environment shall exert on the tool, at its origin."""
+
+    name = 'wrench_command'
+    message = WrenchStamped
+
+    @staticmethod
+    def _read(message: Any) -> Array:
+        return wrench_array(message.wrench, 'wrench_command.wrench')
 
 
 class PoseTarget:

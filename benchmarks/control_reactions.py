@@ -1,0 +1,169 @@
+"""An arm that runs into a stiff wall in MuJoCo at 0.5 m/s, with and without a reaction.
+
+Contacts are detected as contact_node does it, from the torques of the motors. Without MuJoCo this
+part is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.control_plant import PERIOD, POSTURE, Plant, mujoco
+from benchmarks.records import Goal, Record
+from benchmarks.robots import SUBJECTS
+from dynamics_ros.control import (
+    STRATEGIES,
+    ArmSettings,
+    Compliance,
+    CompliantArm,
+    Guiding,
+    Reaction,
+    ReactionSettings,
+    SetpointLimits,
+    Trail,
+)
+from dynamics_ros.estimation import ContactPipeline
+from dynamics_ros.estimation.contact_settings import ContactSettings, ThresholdSettings
+from dynamics_ros.estimation.samples.robot_state import RobotState
+
+Array = NDArray[np.float64]
+
+SPEED, WAY = 0.5, 0.2
+"""m/s, and m to the wall: below the tool."""
+
+WALL, WALL_DAMPING = 2e4, 20.0
+"""N/m, Ns/m."""
+
+STIFFNESS, LEAD, RATE, THRESHOLD = 1000.0, 0.1, 2000.0, 5.0
+"""N/m and m of the springs that go on pushing, Nm/s, Nm of a collision."""
+
+SECONDS, IMPACT = 1.5, 20
+"""s, and ms for which the first impact counts."""
+
+
+@dataclass
+class Collision:
+    """What came of one.
+
+    Attributes:
+        peak: largest force [N]; lasting: the same without the first impact.
+        after: force at the end [N].
+        touched, detected: in which cycle; NaN for never.
+        torques: (cycles, nv).
+        steepest: torque rate [Nm/s].
+    """
+
+    peak: float
+    lasting: float
+    after: float
+    touched: float
+    detected: float
+    torques: Array
+    steepest: float
+
+
+def run(options: argparse.Namespace) -> Iterator[Record]:
+    """Each strategy on each arm with a posture."""
+    if mujoco is None:
+        print('reactions is left out: MuJoCo is not installed')
+        return
+    for subject in SUBJECTS:
+        if subject.name not in POSTURE or options.robot not in subject.name:
+            continue
+        plant = Plant(subject)
+
+        def record(
+            case: str, value: float, unit: str, goal: Goal | None = None, name: str = subject.name
+        ) -> Record:
+            return Record('control', case, name, value, unit, goal=goal)
+
+        without = _collide(plant, '')
+        yield record('collision: peak force without reaction', without.peak, 'N')
+        yield record('collision: detected after', _milliseconds(without), 'ms')
+        for strategy in STRATEGIES:
+            found = _collide(plant, strategy)
+            lower = 100.0 * (1.0 - found.peak / without.peak)
+            yield record(f'{strategy}: peak force', found.peak, 'N')
+            goal = Goal(60.0, of='value', at_least=True)
+            yield record(f'{strategy}: lower by', lower, '%', goal)
+            lasting = 100.0 * (1.0 - found.lasting / without.lasting)
+            yield record(f'{strategy}: after the first 20 ms lower by', lasting, '%')
+            goal = Goal(2.0, of='value')
+            # The runs are the same until then.
+            others = np.abs(found.torques - without.torques).max(axis=1) > 1e-9
+            cycles = float(np.flatnonzero(others)[0]) - found.detected + 1.0
+            yield record(f'{strategy}: other torques after detection', cycles, 'cycles', goal)
+            yield record(f'{strategy}: force in the end', found.after, 'N')
+            most = Goal(1.0 + 1e-9, of='value')
+            yield record(f'{strategy}: torque rate over limit', found.steepest / RATE, '', most)
+
+
+def _collide(plant: Plant, strategy: str) -> Collision:
+    robot, frame, home = plant.robot, plant.frame, plant.home
+    plant.place(home)
+    arm = CompliantArm(plant.controller, _settings())
+    arm.start(home, np.zeros(robot.nv))
+    thresholds = ThresholdSettings(collision=(THRESHOLD,), velocity=(0.0,))
+    pipeline = ContactPipeline(robot, ContactSettings((frame,), thresholds=thresholds), frame)
+    pipeline.compile(wait=True)
+    start = plant.pose
+    goal, wall = start.copy(), start[2, 3] - WAY
+    goal[2, 3] = wall - 2.0 * LEAD
+    trail, reaction, rests = Trail(), None, False
+    forces = np.zeros(round(SECONDS / PERIOD))
+    torques = np.empty((len(forces), robot.nv))
+    touched = detected = math.nan
+    nothing, unmissed = np.zeros(robot.nv), np.zeros(robot.nv, dtype=bool)
+    for k in range(len(forces)):
+        q, v = plant.q, plant.v
+        stamp = 10**9 + round(1e9 * k * PERIOD)
+        told = pipeline.update(RobotState(stamp, q, v, plant.tau, (), (), (), unmissed))
+        if math.isnan(detected) and told is not None and told.report.collision_latched:
+            detected = k
+            if strategy:
+                reaction = Reaction(ReactionSettings(strategy), arm, trail)
+        if rests:
+            tau = arm.approach(q, v, PERIOD, None)
+        elif reaction is None:
+            tau = arm.approach(q, v, PERIOD, goal)
+            trail.note(arm.pose)
+        else:
+            tau = reaction.step(q, v, PERIOD, nothing if told is None else told.values)
+            if reaction.over and arm.at_rest:
+                rests = True
+                arm.stay()
+        depth, speed = wall - arm.pose[2, 3], plant.twist[2]
+        if depth > 0.0:
+            forces[k] = max(0.0, WALL * depth - WALL_DAMPING * speed)
+            touched = k if math.isnan(touched) else touched
+        torques[k] = tau
+        plant.advance(tau, forces[k] * np.eye(6)[2])
+    return Collision(
+        float(forces.max()),
+        float(forces[int(touched) + IMPACT :].max()),
+        float(forces[-50:].mean()),
+        touched,
+        detected,
+        torques,
+        plant.steepest,
+    )
+
+
+def _milliseconds(found: Collision) -> float:
+    return 1e3 * PERIOD * (found.detected - found.touched)
+
+
+def _settings() -> ArmSettings:
+    far = np.full(3, 1e9)
+    return ArmSettings(
+        Compliance(np.diag([STIFFNESS] * 3 + [20.0] * 3)),
+        Guiding(np.zeros(6, dtype=bool), -far, far, np.ones(6), np.ones(6)),
+        SetpointLimits(SPEED, 1.0, 4.0, 4.0, LEAD, 0.3),
+        {'posture_stiffness': 5.0, 'posture_damping': 2.0, 'max_torque_rate': RATE},
+    )

@@ -1,0 +1,1 @@
+"""What nodes that command a robot share: targets in any frame, pause, and the life of the node."""

@@ -1,0 +1,188 @@
+"""impedance_controller_node reacts to collisions that contact_node detects in its process."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from impedance_harness import NODE, ROBOT, TOOL, arm
+from ros_harness import client, running
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool, Trigger
+
+from dynamics_ros.control import STRATEGIES
+from dynamics_ros.parameters.impedance import REACTIONS
+from dynamics_ros.wire.conversions import duration_message, wrench_message
+from dynamics_ros_msgs.msg import ContactState, Result
+from dynamics_ros_msgs.srv import ApplyWrench
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+DOMAIN = 144
+DETECTOR = 'contact_node'
+REACTION = 'collision.reaction'
+REFLEX = 0.4
+"""s."""
+
+
+@pytest.fixture(scope='module')
+def watched():
+    with arm(
+        DOMAIN,
+        **{
+            REACTION: 'stop',
+            'collision.duration': REFLEX,
+            'thresholds.collision': [8.0],
+            'torque.max_rate': [400.0],
+        },
+    ) as one:
+        one.contacts = one.ros.listen(ContactState, f'/{DETECTOR}/contact_state', 5000)
+        one.wait_for_status('holding')
+        one.ros.wait_for(lambda: one.contacts)
+        one.wait_for_status('holding')
+        yield one
+
+
+def hit(watched, force=(0.0, 0.0, 60.0), seconds=0.1):
+    """Be in the way of the tool for a moment; until the status is about it."""
+    request = ApplyWrench.Request(frame=TOOL, duration=duration_message(seconds))
+    request.wrench = wrench_message(np.append(force, np.zeros(3)))
+    called = watched.ros.call(ApplyWrench, '/robot_simulator/apply_wrench', request)
+    assert called.result.code == Result.SUCCESS
+
+
+def react(watched, strategy):
+    assert watched.ros.set_parameter(NODE, REACTION, strategy).successful
+    watched.wait_for_status('holding')
+    del watched.commands[:], watched.contacts[:], watched.statuses[:]
+    watched.get_going(0.1 if watched.pose[2, 3] < watched.start else -0.1)
+    hit(watched)
+    return watched.wait_for_status(f'reacting: {strategy}')
+
+
+def acknowledge(watched):
+    return watched.ros.call(Trigger, f'/{NODE}/acknowledge')
+
+
+def assert_bounded(watched):
+    efforts = watched.efforts
+    assert np.isfinite(efforts).all()
+    assert (np.abs(efforts) <= ROBOT.effort_limits + 1e-9).all()
+    assert np.abs(np.diff(efforts, axis=0)).max() <= 400.0 * 0.05
+
+
+def test_the_parameter_knows_all_strategies():
+    assert ('none', *STRATEGIES) == REACTIONS
+
+
+@pytest.mark.parametrize('strategy', STRATEGIES)
+def test_a_collision_is_reacted_to_until_it_is_acknowledged(watched, strategy):
+    react(watched, strategy)
+    watched.wait_for_status('holding until ~/acknowledge')
+    watched.ros.wait_for(lambda: np.abs(watched.v).max() < 0.03)
+    assert_bounded(watched)
+    # Commands are not followed, whoever repeats them.
+    before = watched.pose[:3, 3]
+    watched.pass_time(0.2, lambda: watched.lead_along([0, 0, 0.1, 0, 0, 0]))
+    assert np.linalg.norm(watched.pose[:3, 3] - before) < 5e-3
+    assert f'reacting: {strategy}; holding' in watched.status
+    answer = acknowledge(watched)
+    assert answer.success
+    assert strategy in answer.message
+    watched.wait_for_status('holding')
+    assert 'reacting' not in watched.status
+
+
+def test_the_joint_state_that_tells_a_collision_is_answered_by_the_reaction(watched):
+    heard = []
+
+    def hear(kind, topic, of):
+        watched.ros.node.create_subscription(kind, topic, lambda m: heard.append(of(m)), 5000)
+
+    hear(Float64MultiArray, f'/{NODE}/joint_commands', lambda _: 'command')
+    hear(ContactState, f'/{DETECTOR}/contact_state', lambda m: 'hit' if m.collision_latched else '')
+    hear(DiagnosticStatus, f'/{NODE}/status', lambda m: m.message.split(':')[0])
+    watched.ros.wait_for(lambda: 'command' in heard and '' in heard)
+    del heard[:]
+    react(watched, 'float')
+    first, told = heard.index('hit'), heard.index('reacting')
+    # Topics have no common order: a message more or less.
+    assert heard[min(first, told) : max(first, told)].count('command') <= 2
+    assert acknowledge(watched).success
+
+
+def test_neither_a_mode_nor_activation_ends_a_reaction(watched):
+    react(watched, 'float')
+    assert watched.ros.set_parameter(NODE, 'mode', 'guiding').successful
+    watched.wait_for_status('reacting: float; braking: another mode')
+    watched.wait_for_status('reacting: float; holding')
+    assert watched.ros.set_parameter(NODE, 'mode', 'impedance').successful
+    assert watched.change('deactivate')
+    assert watched.change('activate')
+    watched.wait_for_status('reacting: float; holding')
+    assert acknowledge(watched).success
+    assert not acknowledge(watched).message.endswith(')')
+    watched.wait_for_status('holding')
+
+
+def test_a_collision_while_the_arm_brakes_changes_nothing(watched):
+    assert watched.ros.set_parameter(NODE, REACTION, 'retract').successful
+    watched.get_going(0.1 if watched.pose[2, 3] < watched.start else -0.1)
+    del watched.statuses[:]
+    assert watched.ros.call(SetBool, f'/{NODE}/pause', SetBool.Request(data=True)).success
+    hit(watched)
+    watched.ros.wait_for(lambda: 'holding until' in watched.status)
+    said = [message.message for message in watched.statuses]
+    # It brakes on: there is no reflex.
+    assert any(text == 'reacting: retract; braking: paused' for text in said), said
+    assert 'reacting: retract' not in said
+    assert acknowledge(watched).success
+    assert watched.ros.call(SetBool, f'/{NODE}/pause', SetBool.Request(data=False)).success
+    watched.wait_for_status('holding')
+
+
+def test_a_hand_that_leads_the_arm_is_no_collision(watched):
+    assert watched.ros.set_parameter(NODE, 'mode', 'guiding').successful
+    watched.wait_for_status('guided by hand')
+    hit(watched)
+    del watched.contacts[:], watched.statuses[:]
+    watched.ros.wait_for(lambda: any(message.collision_latched for message in watched.contacts))
+    watched.pass_time(0.3)
+    assert watched.ros.set_parameter(NODE, 'mode', 'impedance').successful
+    watched.wait_for_status('holding')
+    assert not any('reacting' in message.message for message in watched.statuses)
+
+
+def test_that_nothing_is_detected_is_told(watched):
+    assert watched.ros.set_parameter(DETECTOR, 'effort.scale', [0.0]).successful
+    watched.wait_for_status('holding; collisions are not detected: ')
+    assert watched.ros.set_parameter(DETECTOR, 'effort.scale', [1.0]).successful
+    watched.wait_for_status('holding')
+
+
+@pytest.mark.parametrize(
+    ('name', 'value'),
+    [
+        (REACTION, 'flee'),
+        ('collision.duration', float('inf')),
+        ('collision.duration', -1.0),
+        ('collision.torque_gain', float('nan')),
+        ('collision.distance', 0.0),
+    ],
+)
+def test_bad_parameters_are_refused_by_name(watched, name, value):
+    assert watched.ros.set_parameter(NODE, REACTION, 'retract').successful
+    refused = watched.ros.set_parameter(NODE, name, value)
+    assert not refused.successful
+    assert name.split('.')[1] in refused.reason
+
+
+def test_without_a_detector_a_reaction_is_refused():
+    with running(NODE, DOMAIN + 1, {'autostart': False}), client(DOMAIN + 1) as ros:
+        refused = ros.set_parameter(NODE, REACTION, 'stop')
+        assert not refused.successful
+        assert 'collision.reaction' in refused.reason
+        assert ros.set_parameter(NODE, 'collision.duration', 0.3).successful
