@@ -5,6 +5,7 @@
 from dynamics_ros.multibody.pose_error import pose_error
 
 from .compliant_arm import ArmSettings, Compliance, CompliantArm, Guiding
+from .feed_forward import FeedForward, JointMotion, LimitViolation
 from .hierarchy import HierarchySolution, Level, solve_hierarchy
 from .impedance import (
     ImpedanceController,
@@ -47,6 +48,7 @@ __all__ = [
     'ArmSettings',
     'Compliance',
     'CompliantArm',
+    'FeedForward',
     'Guiding',
     'HierarchySolution',
     'ImpedanceController',
@@ -55,8 +57,10 @@ __all__ = [
     'ImpedanceStep',
     'ImpedanceTarget',
     'JointCommand',
+    'JointMotion',
     'JointStop',
     'Level',
+    'LimitViolation',
     'Reaction',
     'ReactionSettings',
     'Setpoint',

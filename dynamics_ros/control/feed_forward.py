@@ -1,0 +1,251 @@
+"""Efforts that a trajectory of joints needs, and what of it is beyond the limits of the robot.
+
+Between points a motion is what joint_trajectory_controllers make of them: cubic polynomials of
+positions and velocities, or quintic ones where accelerations are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.interpolate import BPoly, CubicSpline
+
+from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
+from dynamics_ros.multibody.linear_systems import Array
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
+
+from .fixed_base import check_fixed_base
+
+SPACING = 0.01
+"""s between two moments at which limits are looked at, on the way from point to point."""
+
+MOST_MOMENTS = 4000
+"""Of a trajectory: longer ones are looked at less often."""
+
+ROUNDING = 1e-9
+"""Excess, relative, that counts as none."""
+
+QUANTITIES = ('position', 'velocity', 'effort')
+
+
+@dataclass(frozen=True, eq=False)
+class JointMotion:
+    """Points of a trajectory of m points and k joints.
+
+    Attributes:
+        names: of the joints, the columns.
+        time: (m) [s].
+        q, v: (m, k) [rad, m; per s].
+        a: (m, k) [rad/s^2, m/s^2]: as given, or the mean of both sides of each point.
+        quintic: whether accelerations were given.
+    """
+
+    names: tuple[str, ...]
+    time: Array
+    q: Array
+    v: Array
+    a: Array
+    quintic: bool
+
+    @classmethod
+    def of(
+        cls,
+        names: Sequence[str],
+        time: ArrayLike,
+        q: ArrayLike,
+        v: ArrayLike | None = None,
+        a: ArrayLike | None = None,
+    ) -> JointMotion:
+        """Check points, and derive what they do not say.
+
+        Args:
+            names: of k joints.
+            time: (m), growing, from 0 on [s].
+            q: (m, k).
+            v: (m, k); None: those of the cubic spline through the positions that begins and ends
+                at rest.
+            a: (m, k); None: those of the cubic polynomials between the points, at each the mean of
+                both sides.
+
+        Raises:
+            InvalidArgumentError: naming the argument.
+        """
+        if not names or len(set(names)) != len(names):
+            problem = 'a joint is named twice' if names else 'empty'
+            raise InvalidArgumentError('joint_names', problem, 'each joint once')
+        moments = np.asarray(time, dtype=np.float64)
+        growing = moments.ndim == 1 and moments.size and (np.diff(moments) > 0.0).all()
+        if not growing or not np.isfinite(moments).all() or moments[0] < 0.0:
+            raise InvalidArgumentError('time_from_start', repr(time), 'times that grow, from 0 on')
+        shape = (len(moments), len(names))
+        positions = _points('positions', q, shape)
+        if v is None and a is not None:
+            problem = 'missing beside accelerations'
+            raise InvalidArgumentError('velocities', problem, 'both, velocities alone, or neither')
+        if v is not None:
+            velocities = _points('velocities', v, shape)
+        elif len(moments) == 1:
+            velocities = np.zeros(shape)
+        else:
+            velocities = np.asarray(CubicSpline(moments, positions, bc_type='clamped')(moments, 1))
+        quintic = a is not None
+        accelerations = np.zeros(shape)
+        if a is not None:
+            accelerations = _points('accelerations', a, shape)
+        elif len(moments) > 1:
+            accelerations = _mean_accelerations(moments, positions, velocities)
+        return cls(tuple(names), moments, positions, velocities, accelerations, quintic)
+
+    def moments(self) -> Array:
+        """Times at which limits are looked at: the points, and between them."""
+        spacing = max(SPACING, float(self.time[-1] - self.time[0]) / MOST_MOMENTS)
+        parts = [
+            np.linspace(begin, end, max(1, int(np.ceil((end - begin) / spacing))), endpoint=False)
+            for begin, end in zip(self.time, self.time[1:])
+        ]
+        return np.concatenate([*parts, self.time[-1:]])
+
+    def at(self, time: Array) -> tuple[Array, Array, Array]:
+        """Positions, velocities and accelerations (n, k) at times (n) within the trajectory."""
+        if len(self.time) == 1:
+            rows = np.zeros(len(time), dtype=int)
+            return self.q[rows], self.v[rows], self.a[rows]
+        told = [self.q, self.v, *([self.a] if self.quintic else [])]
+        curve = BPoly.from_derivatives(self.time, np.stack(told, axis=1))
+        q, v, a = (np.asarray(curve(time, order)) for order in range(3))
+        # At a point the curve has the acceleration of one side.
+        place = np.searchsorted(self.time, time)
+        place = np.minimum(place, len(self.time) - 1)
+        points = self.time[place] == time
+        a[points] = self.a[place[points]]
+        return q, v, a
+
+
+@dataclass(frozen=True)
+class LimitViolation:
+    """Where a joint is farthest beyond one of its limits.
+
+    Attributes:
+        joint: its name.
+        quantity: one of ``QUANTITIES``.
+        time: from the start [s].
+        value: there [rad, rad/s, Nm; m, m/s, N].
+        limit: that it is beyond; negative for a lower one of velocity and effort.
+    """
+
+    joint: str
+    quantity: str
+    time: float
+    value: float
+    limit: float
+
+    def __str__(self) -> str:
+        return (
+            f'{self.quantity} of {self.joint} is {self.value:.6g} at {self.time:.3f} s, '
+            f'its limit {self.limit:.6g}'
+        )
+
+
+class FeedForward:
+    """What joints have to exert so that a robot moves as planned, the others at rest."""
+
+    def __init__(
+        self,
+        robot: RigidBodySystem,
+        q: Array,
+        friction: Callable[[Array], Array] | None = None,
+        *,
+        with_gravity: bool = True,
+    ) -> None:
+        """Reckon for a robot, its payload included.
+
+        Args:
+            robot: whose base rests.
+            q: (nq) where joints are that a trajectory does not name.
+            friction: torques (nv) at velocities (nv); None: none.
+            with_gravity: whether efforts carry the weight; a robot may do that by itself.
+
+        Raises:
+            InvalidArgumentError: the base of the robot moves.
+        """
+        check_fixed_base(robot)
+        self.robot = robot
+        self._q = q
+        self._friction = friction
+        self._with_gravity = with_gravity
+
+    def efforts(self, motion: JointMotion) -> Array:
+        """(m, k) at the points [Nm, N if prismatic].
+
+        Raises:
+            UnknownJointError: a joint that the robot does not have.
+        """
+        return self._efforts(motion, motion.q, motion.v, motion.a)
+
+    def violations(self, motion: JointMotion) -> tuple[LimitViolation, ...]:
+        """The farthest of each joint and quantity, at the points and on the way between them.
+
+        Efforts are compared with their limits whole, whoever carries the weight.
+
+        Raises:
+            UnknownJointError: a joint that the robot does not have.
+        """
+        robot, time = self.robot, motion.moments()
+        q, v, a = motion.at(time)
+        whole = FeedForward(robot, self._q, self._friction)
+        places = self._places(motion)
+        columns = [robot.joint_q_indices[name] for name in motion.names]
+        fastest, strongest = robot.velocity_limits[places], robot.effort_limits[places]
+        lower = robot.lower_limits[columns], -fastest, -strongest
+        upper = robot.upper_limits[columns], fastest, strongest
+        found = []
+        told = zip(QUANTITIES, (q, v, whole._efforts(motion, q, v, a)), lower, upper, strict=True)
+        for quantity, values, low, high in told:
+            for sign, limits in ((1.0, high), (-1.0, low)):
+                excess = sign * (values - limits)
+                for j, worst in enumerate(excess.argmax(axis=0)):
+                    limit, value = float(limits[j]), float(values[worst, j])
+                    if excess[worst, j] > ROUNDING * max(1.0, abs(limit)):
+                        name, when = motion.names[j], float(time[worst])
+                        found.append(LimitViolation(name, quantity, when, value, limit))
+        return tuple(found)
+
+    def _efforts(self, motion: JointMotion, q: Array, v: Array, a: Array) -> Array:
+        robot, places = self.robot, self._places(motion)
+        configuration = np.tile(self._q, (len(q), 1))
+        configuration[:, [robot.joint_q_indices[name] for name in motion.names]] = q
+        velocity, acceleration = np.zeros((2, len(q), robot.nv))
+        velocity[:, places], acceleration[:, places] = v, a
+        tau = robot.inverse_dynamics(configuration, velocity, acceleration)
+        if not self._with_gravity:
+            tau = tau - robot.gravity(configuration)
+        if self._friction is not None:
+            tau = tau + np.array([self._friction(one) for one in velocity])
+        return np.asarray(tau)[:, places]
+
+    def _places(self, motion: JointMotion) -> list[int]:
+        """Of the joints among velocities."""
+        for name in motion.names:
+            if name not in self.robot.joint_v_indices:
+                raise UnknownJointError('joint_names', name, self.robot.joint_v_indices)
+        return [self.robot.joint_v_indices[name] for name in motion.names]
+
+
+def _points(argument: str, values: ArrayLike, shape: tuple[int, int]) -> Array:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != shape or not np.isfinite(array).all():
+        expected = f'{shape[1]} finite numbers in each of {shape[0]} points'
+        raise InvalidArgumentError(argument, 'another count, or no numbers', expected)
+    return array
+
+
+def _mean_accelerations(time: Array, q: Array, v: Array) -> Array:
+    """(m, k) of cubic polynomials, at each point the mean of both sides."""
+    h = np.diff(time)[:, None]
+    slope = np.diff(q, axis=0) / h
+    after = (6.0 * slope - 4.0 * v[:-1] - 2.0 * v[1:]) / h
+    before = (-6.0 * slope + 2.0 * v[:-1] + 4.0 * v[1:]) / h
+    return np.concatenate([after[:1], 0.5 * (before[:-1] + after[1:]), before[-1:]])
