@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Efforts that a trajectory of joints needs, and what of it is beyond the limits of the robot.
 
 Between points a motion is what joint_trajectory_controllers make of them: cubic polynomials of

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Reflexes of a compliant arm to a collision ([DeLuca2006], [Haddadin2017]), each a small law.
 
 A reflex turns the external torques r that a contact observer tells into motor torques beside those

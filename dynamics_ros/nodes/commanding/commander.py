@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a node is that leads a robot to targets: managed, with ~/pause, and alive without input."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """From a collision to its acknowledgement: what a detector in the same process tells the arm."""
 
 from __future__ import annotations
