@@ -8,18 +8,19 @@ from dynamics_ros.estimation.contact.location import ContactLocator, links_witho
 from dynamics_ros.estimation.contact.surface import Surface, sample_surfaces
 from dynamics_ros.estimation.samples.sample_filter import SampleFilter
 
-from .contact_pipeline import ContactPipeline, ExternalTorques
+from .contact_pipeline import ContactPipeline
 from .contact_settings import ContactSettings
 from .effort_check import EffortCheck, EffortReport, EffortVerdict
 from .effort_model import EffortModel
 from .effort_watch import EffortWatch
+from .external_torques import ExternalTorques
 from .gravity_filter import GravityFilter
 from .kalman_observer import OBSERVERS, KalmanObserver
 from .legged import FootContactEstimator, FootContacts
+from .observer_events import ObserverEvent
 from .observers import (
     InverseDynamicsObserver,
     MomentumObserver,
-    ObserverEvent,
     SecondOrderMomentumObserver,
     StaticObserver,
     TorqueObserver,

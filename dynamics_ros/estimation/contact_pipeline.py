@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,13 @@ from .contact.detector import ContactReport
 from .contact_settings import ContactSettings
 from .effort_check import EffortCheck
 from .effort_watch import EffortWatch
+from .external_torques import Estimates, ExternalTorques, Felt, index_of
 from .legged import FootContacts
-from .observers import IGNORED, ObserverEvent, StaticObserver, TorqueObserver
+from .observer_events import IGNORED, RESTARTS
+from .observers import StaticObserver, TorqueObserver
 from .samples.lateness import Lateness
-from .samples.robot_state import RobotState
+from .samples.robot_state import RobotState, RobotStates
+from .samples.sparse import wanted
 from .tare import Tare
 from .uncertainty.residual_watch import ResidualWatch
 from .wrench import WrenchEstimate, moving
@@ -27,8 +30,7 @@ if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
-
-RESTARTS = (ObserverEvent.STARTED, ObserverEvent.CLOCK_JUMP, ObserverEvent.GAP)
+Stamps = NDArray[np.int64]
 
 FIRST_INTERVAL = 1e-3
 """Time between samples that noise is reckoned with until it has been measured [s]."""
@@ -36,24 +38,8 @@ FIRST_INTERVAL = 1e-3
 SAME_INTERVAL = 0.2
 """Relative change of it that makes no difference to noise."""
 
-
 WAITING = 'the first joint state waits for the next one'
-
 NO_KERNEL = '{} follow as soon as their kernel is compiled'
-
-
-class ExternalTorques(NamedTuple):
-    """What a state says about external torques.
-
-    Attributes:
-        values: (nv) after taring.
-        report: whether that is a contact.
-        deviation: (nv) of the values without contact at this state, where a calibration tells.
-    """
-
-    values: Array
-    report: ContactReport
-    deviation: Array | None = None
 
 
 class ContactPipeline:
@@ -87,7 +73,7 @@ class ContactPipeline:
         self.values = values
         self.frames = values.frames or (default_frame,)
         self.joint_names = tuple(robot.joint_v_indices)
-        self.joint_indices = _index_of([*robot.joint_v_indices.values()])
+        self.joint_indices = index_of([*robot.joint_v_indices.values()])
         self.silence = self.caution = ''
         self.samples = estimators.sample_filter(robot, values, self._consistent)
         self.judged: RobotState | None = None
@@ -111,7 +97,7 @@ class ContactPipeline:
             max_velocity=tare.max_velocity,
             max_deviation=tare.max_deviation,
         )
-        self._lateness = Lateness(robot.nv)
+        self._lateness = Lateness(robot.nv, robot.joint_v_indices)
         self._thresholds: estimators.Thresholds | None = None
         self._interval, self._stated = FIRST_INTERVAL, np.full(robot.nv, np.inf)
         self._started = (0, 0)
@@ -150,12 +136,12 @@ class ContactPipeline:
         While a state is in doubt, what was said of the one before stands.
         """
         self.caution = ''
-        before, self.silence = self.silence, self._unusable(state)
+        before, self.silence = self.silence, self._lateness.unusable(state)
         if self.silence:
             return None
         taken = self.samples.take(state, merged=state.ages is not None)
         for one in taken:
-            self.judged, self._external = one, self._estimate(one)
+            self.judged, self._external = one, self._estimate(one, self.samples.effort_runs)
         if self.samples.problem:
             self.silence, self._external = self.samples.problem, None
         elif not taken and self._external is None:
@@ -163,58 +149,174 @@ class ContactPipeline:
         self._say_what_to_know(state.time)
         return self._external
 
-    def _estimate(self, state: RobotState) -> ExternalTorques | None:
-        """What follows from a state that is plausible; None where nothing does."""
-        stamp = state.time
+    def update_all(self, states: RobotStates) -> Iterator[tuple[int, Estimates | None]]:
+        """Take in consecutive states, as ``update`` takes in one after the other.
+
+        Yields:
+            Before the next states are taken in, how many were last, and what came of them: None
+            where nothing did, for the reason in ``silence``.
+        """
+        begin = 0
+        while begin < states.size:
+            if states.ages is None and not states.effort_missing and states.time[begin:].all():
+                for i in range(max(begin, states.size - 2), states.size):
+                    self._lateness.late(states.row(i), int(states.time[i]))
+                for runs in self.samples.passing(states.part(begin, states.size)):
+                    end = begin + len(runs)
+                    while begin < end:
+                        self.caution = ''
+                        self.detector.unlatch()
+                        found = self._estimate_all(states.part(begin, end), runs[begin - end :])
+                        begin += found[0]
+                        self._say_what_to_know(int(states.time[begin - 1]))
+                        yield found
+            if begin < states.size:
+                state = states.row(begin)
+                begin += 1
+                self.detector.unlatch()
+                self.update(state)
+                yield 1, self._last()
+
+    def _last(self) -> Estimates | None:
+        """What has been said last, of one state."""
+        if self._external is None or self.judged is None or self.silence:
+            return None
+        return Estimates.of(self.judged, self._external, self.detector.contact_thresholds)
+
+    def _estimate(self, state: RobotState, runs: Array) -> ExternalTorques | None:
+        """What follows from a state that is plausible; None where nothing does.
+
+        Args:
+            state: that state.
+            runs: (2, nv) ``effort_runs`` at it.
+        """
         self.silence = ''
         observer, v = self._observer_of(state)
-        self.effort_check.add(stamp, state.q, v, state.effort)
-        if self.effort_watch.contradicts(state.q, v, state.effort, self.samples.effort_runs):
+        self.effort_check.add(state.time, state.q, v, state.effort)
+        if self.effort_watch.contradicts(state.q, v, state.effort, runs):
             self._disbelieve()
             return None
-        raw = observer.update(stamp, state.q, v, state.effort)
+        felt = self._felt(observer, state, v)
+        if felt is None:
+            return None
+        values, deviation, exceeded = felt
+        self._watch_residuals(observer, state, v, felt)
+        if exceeded.excess > 0.0 and self._stands_still(v, felt, runs):
+            self._disbelieve()
+            return None
+        return ExternalTorques(values, self.detector.take(state.time, exceeded), deviation)
+
+    def _estimate_all(self, states: RobotStates, runs: Array) -> tuple[int, Estimates | None]:
+        """What follows from the first of consecutive states that are plausible.
+
+        Args:
+            states: n of them, at least one.
+            runs: (n, 2, nv) ``effort_runs`` at each of them.
+
+        Returns:
+            How many states that is, and what follows; None where nothing does.
+        """
+        count = self._alike(states)
+        if count == 1:
+            self.judged = states.row(0)
+            self._external = self._estimate(self.judged, runs[0])
+            return 1, self._last()
+        self.silence = ''
+        states, observer = states.part(0, count), self.observer
+        felt = self._felt(observer, states, states.v)
+        reports: list[ContactReport] = []
+        if felt is not None:
+            v, whole = states.v, felt
+            # One that is not believed is looked at again, as the first of the next ones.
+            reports = self.detector.take_all(
+                *(states.time, felt.exceeded),
+                lambda i: self._stands_still(v[i], whole.part(i), runs[i]),
+            )
+            if len(reports) < count:
+                count = max(len(reports), 1)
+                if reports:
+                    self.effort_watch.reason = ''
+                observer.keep(count)
+                if self.unexplained is not None:
+                    self.unexplained.keep(count)
+                states, felt = states.part(0, count), felt.part(slice(count))
+            self._watch_residuals(observer, states, states.v, felt)
+        self.effort_check.add_all(states.time, states.q, states.v, states.effort)
+        found = None
+        if felt is not None and reports:
+            thresholds = self.detector.constants[0] + felt.exceeded.added
+            found = Estimates(states, felt.values, reports, felt.deviation, thresholds)
+        elif felt is not None:
+            self._disbelieve()
+        self.judged = states.row(count - 1)
+        self._external = None if found is None else found.row(count - 1)
+        return count, found
+
+    def _felt(
+        self, observer: TorqueObserver, states: RobotState | RobotStates, v: Array
+    ) -> Felt | None:
+        """External torques of a state, or of consecutive ones that are alike; None before that."""
+        times, effort = states.time, states.effort
+        raw = observer.update(times, states.q, v, effort)
         event = observer.event
-        if event in RESTARTS:
+        first, count = (times, 1) if isinstance(times, int) else (int(times[0]), len(times))
+        if event in RESTARTS and isinstance(states, RobotState):
             self.tare.restart()
-            self.samples.restart(state)
-            self._started = stamp, 0
+            self.samples.restart(states)
+            self._started = first, 0
         if not observer.settled:
-            self._started = self._started[0], self._started[1] + 1
+            self._started = self._started[0], self._started[1] + count
             self.silence = f'the observer has not settled since: {observer.restart}'
             return None
         if event not in IGNORED:
             if self._started[1]:
-                self._measure_interval(stamp)
-            self.tare.add_finite(stamp, raw, v)
+                self._measure_interval(first)
+            self.tare.add_finite(times, raw, v)
         values = raw - self.tare.offset
         more = deviation = None
         if self.unexplained is not None:
             model = observer.effort_model
             # What the model carries: a push is no load of it.
-            load = model.scale * state.effort + model.offset + raw
-            self.unexplained.update(stamp, v, load)
-            more, deviation = self.unexplained.more, self.unexplained.deviation
-        if event not in IGNORED and not state.stale and observer.kind != StaticObserver.kind:
-            self._watch_residuals(stamp, values, v, deviation)
-        ignored = state.stale_mask if state.stale else None
-        exceeded = self.detector.compare(stamp, values, ignored, v, more)
-        if exceeded.excess > 0.0 and self.effort_watch.stands_still(
-            v, values, self.detector.contact_thresholds, self.samples.effort_runs
-        ):
-            self._disbelieve()
-            return None
-        return ExternalTorques(values, self.detector.take(stamp, exceeded), deviation)
+            load = model.scale * effort + model.offset + raw
+            deviation, more = self.unexplained.update(times, v, load)
+        ignored = states.stale_mask if states.stale else None
+        return Felt(values, deviation, self.detector.compare(times, values, ignored, v, more))
+
+    def _stands_still(self, v: Array, felt: Felt, runs: Array) -> bool:
+        """Whether what would be a contact comes of efforts that do not change any more."""
+        thresholds = self.detector.constants[0] + felt.exceeded.added
+        return self.effort_watch.stands_still(v, felt.values, thresholds, runs)
+
+    def _alike(self, states: RobotStates) -> int:
+        """How many of consecutive states can be estimated from together, at least one."""
+        if states.size == 1 or states.velocity_missing:
+            return 1
+        count = self.detector.alike(self.observer.alike(states.time))
+        if self.unexplained is not None:
+            count = self.unexplained.alike(states.time[:count])
+        count = self.residuals.alike(states.time[:count])
+        return max(1, self.effort_watch.unsuspicious(states.effort[:count]))
 
     def _watch_residuals(
-        self, stamp: int, values: Array, v: Array, deviation: Array | None
+        self, observer: TorqueObserver, states: RobotState | RobotStates, v: Array, felt: Felt
     ) -> None:
         """Compare what is felt with what is stated, as if the joints were at rest."""
-        if not self.residuals.wants(stamp):
+        residuals = self.residuals
+        if observer.event in IGNORED or states.stale or observer.kind == StaticObserver.kind:
             return
+        if isinstance(states, RobotStates):
+            for i in wanted(states.time, residuals):
+                residuals.add(int(states.time[i]), self._as_at_rest(felt.part(i)), v[i])
+        elif residuals.wants(states.time):
+            residuals.add(states.time, self._as_at_rest(felt), v)
+
+    def _as_at_rest(self, felt: Felt) -> Array:
+        """(nv) what is felt before taring, in proportion to what is stated at rest."""
+        values, deviation = felt.values, felt.deviation
         if deviation is not None:
             known = np.isfinite(self._stated) & (deviation > 0.0)
             values = values * np.divide(self._stated, deviation, np.ones_like(values), where=known)
-        self.residuals.add(stamp, values + self.tare.offset, v)
+        return values + self.tare.offset
 
     def _disbelieve(self) -> None:
         """Say why efforts are not believed; the observer begins anew once they are."""
@@ -222,16 +324,25 @@ class ContactPipeline:
         self.observer.reset()
         self.tare.restart()
 
-    def wrenches(self, state: RobotState, external: Array) -> tuple[WrenchEstimate, ...]:
+    def wrenches(
+        self, state: RobotState, external: Array, deviation: Array | None = None
+    ) -> tuple[WrenchEstimate, ...]:
         """The wrench at each contact frame, without the joints that are stale.
 
         Empty until the kernel is compiled: plain Python would not keep up with joint states.
+
+        Args:
+            state: where the robot is.
+            external: (nv) external torques.
+            deviation: (nv) of these without contact; None takes that of the last state.
         """
         if not self._estimator.ready:
             self.caution = self.caution or NO_KERNEL.format('wrenches')
             return ()
         ignored = state.stale_mask if state.stale else None
-        excess = None if self.unexplained is None else self.unexplained.excess
+        excess = None
+        if self.unexplained is not None:
+            excess = self.unexplained.excess(deviation)
         return self._estimator.estimate(state.q, external, ignored, excess)
 
     def foot_contacts(self, state: RobotState, external: Array) -> FootContacts | None:
@@ -277,18 +388,6 @@ class ContactPipeline:
         steps = [self.observer.preview(taken) - before for taken in (both, both[1:])]
         believed, refused = (np.abs(step).max() for step in steps)
         return bool(believed < refused)
-
-    def _unusable(self, state: RobotState) -> str:
-        """Why nothing may be estimated from a state; empty when something may."""
-        if state.effort_missing:
-            return f'no effort of {", ".join(state.effort_missing)}'
-        if not state.time:
-            return 'joint_states carry no stamp, which the observer needs'
-        late = self._lateness.late(state, state.time)
-        if late is None:
-            return ''
-        names = [name for name, i in self.robot.joint_v_indices.items() if late[i]]
-        return f'no news of joints that were moving: {", ".join(names) or "the base"}'
 
     def _observer_of(self, state: RobotState) -> tuple[TorqueObserver, Array]:
         """Which observer is to take a state, and the velocities: reported, or of positions."""
@@ -350,10 +449,3 @@ class ContactPipeline:
             self.caution = 'by gravity alone, in motion not to be believed'
         elif refused := self.samples.recent(stamp):
             self.caution = f'refused: {refused}'
-
-
-def _index_of(places: Sequence[int]) -> Any:
-    """To index an array with for these entries: a slice, which copies nothing, if it can be."""
-    first = places[0] if places else 0
-    in_a_row = list(places) == list(range(first, first + len(places)))
-    return slice(first, first + len(places)) if in_a_row else np.array(places, dtype=np.intp)

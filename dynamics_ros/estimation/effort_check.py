@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.estimation.samples.sparse import wanted
 from dynamics_ros.multibody.arguments import check_positive
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .effort_model import EffortModel
 
 Vector = NDArray[np.float64]
+Stamps = NDArray[np.int64]
 
 LEAST_SAMPLES = 10
 """A mean of fewer says too little."""
@@ -108,6 +110,7 @@ class EffortCheck:
     """Looks at efforts at moments of rest, every few seconds at most.
 
     Attributes:
+        next: stamp from which on a sample is of use [ns].
         report: of the last of them; None until the first. Where all was as expected before, what
             merely does not match the weight is a contact or a load, and no report.
     """
@@ -134,18 +137,23 @@ class EffortCheck:
         self._window = round(window * 1e9)
         self._max_velocity = max_velocity
         self._samples: deque[tuple[int, Vector]] = deque()
-        self._last = self._next = 0
+        self._last = self.next = 0
 
     def wants(self, stamp: int) -> bool:
         """Whether a sample of that stamp [ns] is of use."""
-        return stamp >= self._next or stamp < self._last
+        return stamp >= self.next or stamp < self._last
+
+    def add_all(self, stamps: Stamps, q: Vector, v: Vector, effort: Vector) -> None:
+        """Take consecutive samples in, rows as the arguments of ``add``."""
+        for i in wanted(stamps, self):
+            self.add(int(stamps[i]), q[i], v[i], effort[i])
 
     def add(self, stamp: int, q: Vector, v: Vector, effort: Vector) -> None:
         """Take a sample in: stamp [ns], configuration, velocity, effort as reported."""
         if not self.wants(stamp):
             return
         samples = self._samples
-        self._last, self._next = stamp, stamp + self._window // SPACING
+        self._last, self.next = stamp, stamp + self._window // SPACING
         if np.abs(v).max() > self._max_velocity or (samples and stamp <= samples[-1][0]):
             samples.clear()
             return
@@ -153,7 +161,7 @@ class EffortCheck:
         if stamp - samples[0][0] >= self._window and len(samples) >= LEAST_SAMPLES:
             mean = np.mean([x for _, x in samples], axis=0)
             samples.clear()
-            self._next = stamp + AGAIN
+            self.next = stamp + AGAIN
             report, before = self._judge(q, mean), self.report
             expected = before is not None and before.verdict is EffortVerdict.EXPECTED
             if not (expected and report.verdict in DOUBTFUL):

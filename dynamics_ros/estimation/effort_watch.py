@@ -53,14 +53,21 @@ class EffortWatch:
         self._names = {i: name for name, i in robot.joint_v_indices.items()}
         self._still = np.zeros(robot.nv, dtype=bool)
 
-    def contradicts(
-        self, q: Vector, v: Vector, effort: Vector, runs: tuple[Vector, Vector]
-    ) -> bool:
+    def unsuspicious(self, effort: Vector) -> int:
+        """Of how many consecutive efforts (n, nv), from the first on, ``contradicts`` is false."""
+        if self.reason:
+            return 0
+        if not self._model.includes_gravity:
+            return len(effort)
+        zero = ~effort[:, self._base :].any(axis=1)
+        return int(zero.argmax()) if zero.any() else len(effort)
+
+    def contradicts(self, q: Vector, v: Vector, effort: Vector, runs: Vector) -> bool:
         """Whether the efforts (nv) of a sample contradict the model whatever the robot feels.
 
         Args:
             q, v, effort: the sample.
-            runs: (nv) each, for how many samples efforts have not changed, and usually do not.
+            runs: (2, nv) for how many samples efforts have not changed, and usually do not.
         """
         if self.reason and self._still.any():
             self.reason = ''
@@ -80,9 +87,7 @@ class EffortWatch:
                 )
         return bool(self.reason)
 
-    def stands_still(
-        self, v: Vector, external: Vector, thresholds: Vector, runs: tuple[Vector, Vector]
-    ) -> bool:
+    def stands_still(self, v: Vector, external: Vector, thresholds: Vector, runs: Vector) -> bool:
         """Whether what would be a contact comes of efforts that do not change while it moves.
 
         Args:
@@ -96,7 +101,7 @@ class EffortWatch:
             self._tell_what_stands_still()
         return bool(self.reason)
 
-    def _stand_still(self, runs: tuple[Vector, Vector]) -> NDArray[np.bool_]:
+    def _stand_still(self, runs: Vector) -> NDArray[np.bool_]:
         run, usual = runs
         return run >= LEAST_RUN + TIMES_USUAL * np.minimum(usual, LONGEST_USUAL)
 

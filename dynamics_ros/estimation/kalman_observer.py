@@ -53,6 +53,7 @@ class KalmanObserver(TorqueObserver):
     """
 
     kind = KALMAN
+    _ahead = False  # thresholds follow the noise that it adapts to
 
     def __init__(
         self,

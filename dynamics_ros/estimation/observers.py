@@ -11,7 +11,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -20,9 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics_ros.algorithms.contact.torque_observer import EFFORT_SAMPLINGS, SETTINGS, memory_rows
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.clock_jumps import JUMP_NS
+from dynamics_ros.kernels import InTurn
 from dynamics_ros.multibody.arguments import check_not_negative, check_positive, per_entry
 
 from .effort_model import EffortModel
+from .observer_events import UPDATED, ObserverEvent
 from .uncertainty.noise import NoiseGains, noise_gains
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
 
 Vector = NDArray[np.float64]
+Stamps = NDArray[np.int64]
 
 Sample = tuple[int, Vector, Vector, Vector]
 """Stamp [ns], configuration, velocity, effort as reported."""
@@ -40,35 +42,6 @@ GAIN = 75.0
 
 SETTLED_AFTER = 3.0
 """Time constants after a start until an estimate has 95 % of its final value."""
-
-
-class ObserverEvent(Enum):
-    """What became of a sample."""
-
-    STARTED = 'started'
-    """The first sample; the estimate is zero."""
-
-    UPDATED = 'updated'
-    """An ordinary step."""
-
-    DUPLICATE = 'duplicate'
-    """The stamp of the sample before; ignored."""
-
-    LATE = 'older than the sample before'
-    """A stamp of up to ``clock_jumps.JUMP`` ago; ignored."""
-
-    CLOCK_JUMP = 'clock jumped backwards'
-    """A stamp further in the past; started anew from this sample."""
-
-    GAP = 'gap longer than max_gap'
-    """Too long since the sample before; started anew from this sample."""
-
-
-IGNORED = (ObserverEvent.DUPLICATE, ObserverEvent.LATE)
-"""Samples that change nothing."""
-
-UPDATED = ObserverEvent.UPDATED
-"""Looked up once: members of an Enum cost a call, a thousand times a second."""
 
 
 MAX_MODELS = 8
@@ -85,6 +58,8 @@ class TorqueObserver:
     """
 
     kind: ClassVar[str]
+    _ahead: ClassVar[bool] = True
+    """Whether nobody has to know what a step has left before the next one."""
 
     def __init__(
         self,
@@ -208,8 +183,8 @@ class TorqueObserver:
         """How noise of the samples shows in the estimate, for samples that far apart [s]."""
         return noise_gains(self.kind, self._sampling, self.gain, interval)
 
-    def update(self, stamp: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
-        """Take a sample in.
+    def update(self, stamp: int | Stamps, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
+        """Take a sample in, or with a leading axis as many as ``alike`` says.
 
         Args:
             stamp: ns, on any clock that does not jump.
@@ -223,6 +198,8 @@ class TorqueObserver:
         Raises:
             InvalidArgumentError: a wrong shape or NaN; the observer is then as it was before.
         """
+        if isinstance(stamp, np.ndarray):
+            return self._update_all(stamp, q, v, effort)
         try:
             time = operator.index(stamp)
         except TypeError:
@@ -249,6 +226,45 @@ class TorqueObserver:
         self._event = UPDATED
         self._updated += 1
         return estimate
+
+    def alike(self, stamps: Stamps) -> int:
+        """How many of consecutive samples ``update`` can take together, at least one.
+
+        These are ordinary steps, all of them before or all of them after the observer settles.
+
+        Args:
+            stamps: (n) ns.
+        """
+        before = self._stamp
+        if len(stamps) == 1 or before is None or len(self._models) > 1 or not self._ahead:
+            return 1
+        steps = np.diff(stamps, prepend=before)
+        other = (steps <= 0) | (steps > self._longest)
+        count = int(other.argmax()) if other.any() else len(stamps)
+        unsettled = int(np.searchsorted(stamps[:count], self._started + self._settling))
+        return max(1, unsettled or count)
+
+    def _update_all(self, stamps: Stamps, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
+        """As many samples as ``alike`` says."""
+        assert self._stamp is not None, 'samples are alike after a first one'
+        (model,) = self._models
+        intervals = np.diff(stamps, prepend=self._stamp) * 1e-9
+        estimates, memories = InTurn(model.kernel)(
+            q, v, effort, model.memory, intervals, self._settings
+        )
+        self._event = UPDATED
+        self._updated += len(stamps)
+        self._taken = stamps, memories
+        self.keep(len(stamps))
+        return estimates
+
+    def keep(self, count: int) -> None:
+        """Be as after so many of the samples that were taken together last, at least one."""
+        stamps, memories = self._taken
+        (model,) = self._models
+        model.memory = memories[count - 1].copy()
+        self._estimate, self._stamp = model.memory[0], int(stamps[count - 1])
+        self._updated -= len(stamps) - count
 
     def torque_on_bodies(self, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
         """The torques (nv) of the joints that reported efforts mean; zero for a moving base.

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics_ros.multibody.arguments import check_count, check_positive, finite_vector
 
 Vector = NDArray[np.float64]
+Stamps = NDArray[np.int64]
 
 FEWEST_SAMPLES = 10
 """An average of fewer says too little about noise."""
@@ -75,7 +77,8 @@ class Tare:
         self._window = round(window * 1e9)
         self._max_velocity = max_velocity
         self._max_deviation = max_deviation
-        self._samples: deque[tuple[int, Vector, Vector]] = deque()
+        # The last stamp of what came together, all stamps of that, torques and velocities.
+        self._samples: deque[tuple[int, Any, Vector, Vector]] = deque()
         self._offset = _unchanging(np.zeros(size))
         self._history: list[Vector] = []
 
@@ -99,32 +102,38 @@ class Tare:
         velocity = finite_vector('v', v, self._size).copy()
         self.add_finite(stamp, torque, velocity)
 
-    def add_finite(self, stamp: int, torque: Vector, velocity: Vector) -> None:
-        """The same of vectors that are known to be finite, and that nobody writes into later."""
+    def add_finite(self, stamp: int | Stamps, torque: Vector, velocity: Vector) -> None:
+        """The same of vectors that are known to be finite, and that nobody writes into later.
+
+        With a leading axis of several samples, or without one.
+        """
         samples = self._samples
-        if samples and stamp < samples[-1][0]:
+        if isinstance(stamp, int):
+            first = last = stamp
+        else:
+            first, last = int(stamp[0]), int(stamp[-1])
+        if samples and first < samples[-1][0]:
             self.restart()
-        samples.append((stamp, torque, velocity))
-        while stamp - samples[0][0] > self._window:
+        samples.append((last, stamp, torque, velocity))
+        while last - samples[0][0] > self._window:
             samples.popleft()
 
     def take(self) -> TareResult:
         """Make the mean of the last window the offset, unless the robot moved or it was noisy."""
-        duration = 0.0
-        if self._samples:
-            duration = (self._samples[-1][0] - self._samples[0][0]) * 1e-9
-        if len(self._samples) < FEWEST_SAMPLES or duration < FULL_WINDOW * self._window * 1e-9:
+        stamps, torques, velocities = self._window_samples()
+        count = len(stamps)
+        duration = float(stamps[-1] - stamps[0]) * 1e-9 if count else 0.0
+        if count < FEWEST_SAMPLES or duration < FULL_WINDOW * self._window * 1e-9:
             return self._refused(
                 'too_few_samples',
-                f'{len(self._samples)} samples over {duration:.2f} s; '
+                f'{count} samples over {duration:.2f} s; '
                 f'at least {FEWEST_SAMPLES} over {self._window * 1e-9:.2f} s are needed',
                 duration,
             )
-        fastest = float(np.abs([velocity for _, _, velocity in self._samples]).max())
+        fastest = float(np.abs(velocities).max())
         if fastest > self._max_velocity:
             limit = f'at most {self._max_velocity:g}'
             return self._refused('moving', f'moved at {fastest:.3g} rad/s; {limit}', duration)
-        torques = np.stack([torque for _, torque, _ in self._samples])
         deviation = float(torques.std(axis=0).max())
         if deviation > self._max_deviation:
             limit = f'at most {self._max_deviation:g}'
@@ -133,8 +142,8 @@ class Tare:
             )
         self._history.append(self._offset)
         self._offset = _unchanging(torques.mean(axis=0))
-        message = f'averaged {len(self._samples)} samples over {duration:.2f} s'
-        return TareResult(True, '', message, self.offset, len(self._samples), duration)
+        message = f'averaged {count} samples over {duration:.2f} s'
+        return TareResult(True, '', message, self.offset, count, duration)
 
     def undo(self) -> bool:
         """Go back to the offset before the last tare; False when there is none."""
@@ -153,7 +162,19 @@ class Tare:
         self._samples.clear()
 
     def _refused(self, reason: str, message: str, duration: float) -> TareResult:
-        return TareResult(False, reason, message, self.offset, len(self._samples), duration)
+        count = len(self._window_samples()[0])
+        return TareResult(False, reason, message, self.offset, count, duration)
+
+    def _window_samples(self) -> tuple[Stamps, Vector, Vector]:
+        """Stamps (n), torques and velocities (n, nv) of the last window."""
+        stamps, torques = np.zeros(0, dtype=np.int64), np.zeros((0, self._size))
+        velocities = torques
+        if self._samples:
+            _, *parts = zip(*self._samples, strict=True)
+            stamps = np.concatenate([np.atleast_1d(x) for x in parts[0]])
+            torques, velocities = (np.vstack(x) for x in parts[1:])
+        inside = stamps >= stamps[-1:] - self._window
+        return stamps[inside], torques[inside], velocities[inside]
 
 
 def _unchanging(vector: Vector) -> Vector:

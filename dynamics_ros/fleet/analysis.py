@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.errors import DynamicsRosError
-from dynamics_ros.estimation import ContactState
 from dynamics_ros.identification.joint_matching import match_joints, standing_still
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.recordings.bag import JOINT_STATE, Recording, RecordingError, RecordingWriter
 from dynamics_ros.recordings.estimates import EstimateWriter
-from dynamics_ros.recordings.estimators import EstimatorFactory
+from dynamics_ros.recordings.estimators import EstimatorFactory, Estimators
 from dynamics_ros.recordings.inputs import (
     ODOMETRY,
     PAYLOAD,
@@ -31,14 +30,14 @@ from dynamics_ros.recordings.inputs import (
     topic_of,
 )
 from dynamics_ros.recordings.settings import EstimationSettings
-from dynamics_ros.recordings.states import Estimate, EstimatedStates
+from dynamics_ros.recordings.states import BATCH, EstimatedBlock, EstimatedStates, batches
 
 from .bag_reduction import BagReduction
 from .bags import Bag
 from .contacts import ContactEvents, Event
 from .payloads import PayloadWatch
 from .residuals import JointResiduals, ResidualSums
-from .samples import BLOCK, Block, Row, row_of
+from .samples import BLOCK, Block
 from .tables import EVENTS, SIGNALS, SUMMARY, SignalFile, place, write_rows
 from .timing import ClockReport, ClockWatch
 
@@ -119,17 +118,19 @@ def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[Event]]:
             topic_of(recording, ODOMETRY, None) if factory.base_moves else None,
             payloads[0] if len(payloads) == 1 else None,
         )
-        states = EstimatedStates(factory, first, topics, names)
+        # A node waits for a person to say that all is well; a recording goes on.
+        states = EstimatedStates(factory, first, topics, names, latches=False)
         clock = ClockWatch(joint_states)
         analysis = Analysis(states, task.settings.contact.thresholds.release, factory.base_moves)
-        messages = clock.passing(recording.messages(topics.all()))
-        estimates = analysis.watched(states.estimates(messages))
+        messages = recording.messages(topics.all())
+        # What is written beside the inputs is told by the estimators after each of them.
+        read = batches(messages, joint_states, most=1 if task.bags else BATCH)
+        estimates = states.blocks(clock.passing(read))
         if task.bags:
             path = task.output / 'bags' / bag.robot / bag.name
             path.parent.mkdir(parents=True, exist_ok=True)
             writer = stack.enter_context(RecordingWriter(path, task.bags))
-            output = EstimateWriter(first, factory.root_link, writer)
-            estimates = _written(estimates, output, states)
+            estimates = _written(estimates, EstimateWriter(first, factory.root_link, writer))
         signals = None
         if task.signals:
             signals = stack.enter_context(SignalFile(place(task.output, SIGNALS, bag)))
@@ -182,12 +183,11 @@ def _factory(text: str, robot: RobotParameters, contact: ContactParameters) -> E
     return EstimatorFactory(text, robot, contact)
 
 
-def _written(
-    estimates: Iterator[Estimate], output: EstimateWriter, states: EstimatedStates
-) -> Iterator[Estimate]:
-    for estimate in estimates:
-        output.write(estimate, states.estimators)
-        yield estimate
+def _written(blocks: Iterator[EstimatedBlock], output: EstimateWriter) -> Iterator[EstimatedBlock]:
+    for block in blocks:
+        for estimate in block.rows():
+            output.write(estimate, block.estimators)
+        yield block
 
 
 class Analysis:
@@ -214,40 +214,43 @@ class Analysis:
             gravity = np.array([*pipeline.robot.model.gravity], dtype=np.float64)
             self._payloads = PayloadWatch(pipeline.frames[0], gravity)
 
-    def watched(self, estimates: Iterator[Estimate]) -> Iterator[Estimate]:
-        """The same estimates; contacts in them are noted."""
-        contacts, none = self._contacts, ContactState.NONE
-        for estimate in estimates:
-            if estimate.external.report.state is not none or contacts.going_on:
-                contacts.add(estimate, self._states.estimators)
-            yield estimate
+    def blocks(self, estimated: Iterable[EstimatedBlock]) -> Iterator[Block]:
+        """Estimates as blocks of a size; contacts, residuals and payloads in them are noted."""
+        parts: list[Block] = []
+        estimators, last, size = self._states.estimators, None, 0
+        for one in estimated:
+            self._contacts.add(one.estimates, one.estimators)
+            self._note_advice(one.estimators)
+            part = Block.of(one.estimates)
+            # While a state is in doubt, what was said of the one before is said again.
+            again = np.diff(part.time, prepend=part.time[0] - 1 if last is None else last) == 0
+            last = int(part.time[-1])
+            if again.any():
+                part = part.rows(~again)
+            if size and one.estimators is not estimators:
+                yield self._looked_at(Block.together(parts), estimators)
+                parts, size = [], 0
+            estimators = one.estimators
+            parts.append(part)
+            size += len(part)
+            while size >= BLOCK:
+                whole = Block.together(parts)
+                yield self._looked_at(whole.rows(slice(BLOCK)), estimators)
+                parts, size = [whole.rows(slice(BLOCK, None))], size - BLOCK
+        if size:
+            yield self._looked_at(Block.together(parts), estimators)
 
-    def blocks(self, estimates: Iterator[Estimate]) -> Iterator[Block]:
-        """The same in blocks; residuals and payloads in them are noted."""
-        rows: list[Row] = []
-        estimators, last = self._states.estimators, None
-        for estimate in estimates:
-            if estimate.state.time == last:
-                continue
-            last = estimate.state.time
-            if len(rows) == BLOCK or (rows and estimators is not self._states.estimators):
-                yield self._looked_at(rows, estimators)
-                rows = []
-            estimators = self._states.estimators
-            rows.append(row_of(estimate))
-        if rows:
-            yield self._looked_at(rows, estimators)
-
-    def _looked_at(self, rows: list[Row], estimators: Any) -> Block:
-        block = Block.of(rows)
+    def _looked_at(self, block: Block, estimators: Estimators) -> Block:
         self._count += len(block)
         self._sums.add(block, estimators.pipeline)
         if self._payloads is not None:
             self._payloads.add(block, estimators)
+        return block
+
+    def _note_advice(self, estimators: Estimators) -> None:
         report = estimators.pipeline.effort_check.report
         if report is not None and report.advice:
             self._advice[report.advice] = None
-        return block
 
     def result(
         self, bag: Bag, model: str, clock: ClockReport, free_motion: bool

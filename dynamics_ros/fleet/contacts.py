@@ -4,15 +4,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.estimation import ContactState
+from dynamics_ros.estimation.contact.detector import NO_CONTACT
+from dynamics_ros.estimation.external_torques import Estimates
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.recordings.estimators import Estimators
-from dynamics_ros.recordings.states import Estimate
 
 from .residuals import JointResiduals, ResidualSums
 
@@ -91,39 +93,51 @@ class ContactEvents:
         self._open: _Open | None = None
         self._found: list[tuple[Event, _Peak]] = []
 
-    def add(self, estimate: Estimate, estimators: Estimators) -> None:
-        """Take a sample in that is in contact, or while a contact is open."""
-        _, _, state, external = estimate
-        report = external.report
-        if report.state is ContactState.NONE:
-            now = self._open
-            if now is not None and not 0 <= state.time - now.last <= self._release:
-                self._close(estimators)
+    def add(self, estimates: Estimates, estimators: Estimators) -> None:
+        """Take consecutive samples in."""
+        reports = estimates.reports
+        touched = [i for i, report in enumerate(reports) if report.state is not NO_CONTACT]
+        if not touched and self._open is None:
             return
-        detector = estimators.pipeline.detector
-        thresholds = detector.contact_thresholds
-        excess = float((np.abs(external.values) / thresholds).max())
-        if self._open is not None and state.time < self._open.last:
-            self._close(estimators)
-        if self._open is None:
-            peak = _Peak(excess, state, external.values, thresholds, external.deviation)
-            self._open = _Open(report.since, state.time, report.state, report.link, peak)
+        times = estimates.states.time.tolist()
+        excess = (np.abs(estimates.values) / estimates.thresholds).max(axis=1).tolist()
+        begin = 0
+        for i in touched:
+            # Of those without a contact, the first that are late enough end one.
+            self._pass(times[begin:i], estimators)
+            self._touch(estimates, i, times[i], excess[i], estimators)
+            begin = i + 1
+        self._pass(times[begin:], estimators)
+
+    def _pass(self, times: Sequence[int], estimators: Estimators) -> None:
+        """Samples without a contact."""
         now = self._open
-        now.last = state.time
+        if now is not None and any(not 0 <= time - now.last <= self._release for time in times):
+            self._close(estimators)
+
+    def _touch(
+        self, estimates: Estimates, i: int, time: int, excess: float, estimators: Estimators
+    ) -> None:
+        """A sample in contact."""
+        report = estimates.reports[i]
+        if self._open is not None and time < self._open.last:
+            self._close(estimators)
+        now = self._open
+        if now is None or excess > now.peak.excess:
+            found = estimates.row(i)
+            peak = _Peak(
+                excess,
+                estimates.states.row(i),
+                found.values,
+                estimates.thresholds[i],
+                found.deviation,
+            )
+            if now is None:
+                now = self._open = _Open(report.since, time, report.state, report.link, peak)
+            now.peak, now.link = peak, report.link
+        now.last = time
         if report.state is ContactState.COLLISION:
             now.kind = ContactState.COLLISION
-            # A node waits for a person to say that all is well; a recording goes on.
-            detector.reset()
-        if excess > now.peak.excess:
-            now.peak, now.link = (
-                _Peak(excess, state, external.values, thresholds, external.deviation),
-                report.link,
-            )
-
-    @property
-    def going_on(self) -> bool:
-        """Whether a contact is open."""
-        return self._open is not None
 
     def result(
         self,
@@ -171,7 +185,7 @@ class ContactEvents:
                     event.frame = place.point_frame
                     event.vector = tuple(float(x) for x in place.force)
         if not event.frame:
-            wrench = estimators.pipeline.wrenches(state, external)[0]
+            wrench = estimators.pipeline.wrenches(state, external, peak.deviation)[0]
             event.frame = wrench.expressed_in
             event.vector = tuple(float(x) for x in wrench.wrench[:3])
         event.force = float(np.linalg.norm(event.vector))

@@ -54,7 +54,7 @@ class PayloadWatch:
         robot, external = estimators.pipeline.robot, block.external[chosen]
         J = robot.jacobian(block.q[chosen], self._frame)
         unit = np.einsum('nkj,k->nj', J[:, :3], self._gravity)
-        weights = 1.0 / np.maximum(estimators.pipeline.detector.contact_thresholds, 1e-6) ** 2
+        weights = 1.0 / np.maximum(estimators.pipeline.detector.constants[0], 1e-6) ** 2
         weights = np.where(np.isfinite(weights), weights, 0.0)
         products = np.stack(
             [

@@ -4,21 +4,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.estimation import ContactState
-from dynamics_ros.recordings.states import Estimate
+from dynamics_ros.estimation.external_torques import Estimates
 
 Array = NDArray[np.float64]
 
 BLOCK = 4096
 """Samples that are looked at together."""
-
-Row = tuple[int, Array, Array, Array, Array, ContactState]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,20 +41,23 @@ class Block:
         return len(self.time)
 
     @classmethod
-    def of(cls, rows: Iterable[Row]) -> Block:
-        """Of single samples."""
-        time, q, v, effort, external, state = zip(*rows, strict=True)
-        return cls(
-            np.array(time, dtype=np.int64),
-            np.array(q),
-            np.array(v),
-            np.array(effort),
-            np.array(external),
-            np.array(state, dtype=np.int64),
-        )
+    def of(cls, estimates: Estimates) -> Block:
+        """Of estimates."""
+        states = estimates.states
+        state = np.array([report.state for report in estimates.reports], dtype=np.int64)
+        return cls(states.time, states.q, states.v, states.effort, estimates.values, state)
+
+    @classmethod
+    def together(cls, parts: Sequence[Block]) -> Block:
+        """Of parts, one behind the other."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(*(np.concatenate(columns) for columns in zip(*map(_columns, parts))))
+
+    def rows(self, which: slice | NDArray[np.bool_]) -> Block:
+        """Some of them."""
+        return Block(*(column[which] for column in _columns(self)))
 
 
-def row_of(estimate: Estimate) -> Row:
-    """What of an estimate a block has."""
-    _, _, state, external = estimate
-    return state.time, state.q, state.v, state.effort, external.values, external.report.state
+def _columns(block: Block) -> tuple[NDArray[Any], ...]:
+    return block.time, block.q, block.v, block.effort, block.external, block.state

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 from dynamics_ros.estimation.samples.clock_jumps import JUMP_NS
 from dynamics_ros.estimation.samples.reports import NANOSECONDS
 from dynamics_ros.identification.clock import GAP_PERIODS, GAP_TIME
-from dynamics_ros.recordings.states import Messages
+from dynamics_ros.recordings.states import Batch
 
 Stamps = NDArray[np.int64]
 
 BLOCK = 4096
 """Messages that are looked at together."""
+
+STAMP = slice(4, 12)
+"""Bytes of a stamp."""
 
 ORDERS = {0: struct.Struct('>iI'), 1: struct.Struct('<iI')}
 """Of the bytes of a stamp, by the second byte of the encapsulation."""
@@ -57,19 +60,19 @@ class ClockWatch:
         self._topic = topic
         self._publishers: dict[int, _Publisher] = {}
 
-    def passing(self, messages: Messages) -> Iterator[tuple[str, int, bytes]]:
+    def passing(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """The same messages."""
-        publishers, topic = self._publishers, self._topic
-        for message in messages:
-            if message[0] == topic:
-                data = message[2]
-                publisher = publishers.get(len(data))
+        publishers = self._publishers
+        for batch in batches:
+            if batch.topic == self._topic:
+                size = len(batch.messages[0])
+                publisher = publishers.get(size)
                 if publisher is None:
                     # One who sends all the time other lengths is one publisher.
-                    key = len(data) if len(publishers) < MOST_PUBLISHERS else OTHERS
+                    key = size if len(publishers) < MOST_PUBLISHERS else OTHERS
                     publisher = publishers.setdefault(key, _Publisher())
-                publisher.add(message[1], data)
-            yield message
+                publisher.add(batch.times, batch.messages)
+            yield batch
 
     @property
     def report(self) -> ClockReport:
@@ -96,13 +99,14 @@ class _Publisher:
         self._gaps = self._jumps = self._late = 0
         self._gap = self._jump = 0
 
-    def add(self, time: int, data: bytes) -> None:
-        """Take a message in, with its recorded time."""
-        if len(data) < 12:
+    def add(self, times: list[int], messages: list[bytes]) -> None:
+        """Take messages of the same length in, with their recorded times."""
+        if len(messages[0]) < STAMP.stop:
             return
-        self._times.append((time, *ORDERS[data[1] & 1].unpack_from(data, 4)))
-        self.count += 1
-        if len(self._times) == BLOCK:
+        for time, data in zip(times, messages, strict=True):
+            self._times.append((time, *ORDERS[data[1] & 1].unpack_from(data, STAMP.start)))
+        self.count += len(messages)
+        if len(self._times) >= BLOCK:
             self._sum_up()
 
     def report(self) -> ClockReport:

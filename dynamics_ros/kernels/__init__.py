@@ -15,6 +15,7 @@ from dynamics_ros.kernels.cpython.named_calls import NamedCalls
 from dynamics_ros.kernels.graph.expression import Condition, Expression, Scalar, select
 from dynamics_ros.kernels.graph.trace import Trace, Unanswered, Variable
 from dynamics_ros.kernels.graph.tracing import Requirement, trace
+from dynamics_ros.kernels.in_turn import InTurn
 from dynamics_ros.kernels.kernel import Kernel
 from dynamics_ros.kernels.llvm.source import llvm_ir
 from dynamics_ros.kernels.program import Program, Step
@@ -26,6 +27,7 @@ from dynamics_ros.kernels.threads import set_thread_count, thread_count
 __all__ = [
     'Condition',
     'Expression',
+    'InTurn',
     'Kernel',
     'NamedCalls',
     'PlainFunction',

@@ -16,6 +16,7 @@ from dynamics_ros.kernels.cpython import arguments
 from dynamics_ros.kernels.cpython.arguments import Array
 from dynamics_ros.kernels.graph.trace import Trace
 from dynamics_ros.kernels.llvm.compiler import MachineCode
+from dynamics_ros.kernels.machine_code import LlvmBackend
 from dynamics_ros.kernels.python_backend import PythonBackend
 
 BACKENDS = ('auto', 'llvm', 'python')
@@ -151,6 +152,11 @@ class Kernel:
     def ready(self) -> bool:
         """Whether it will run no faster than it does: it is not being compiled any more."""
         return self._compilation.finished
+
+    @property
+    def runner(self) -> LlvmBackend | PythonBackend:
+        """What computes it now; another one once it is ready."""
+        return self._compilation.runner
 
     @property
     def machine_code(self) -> MachineCode | None:

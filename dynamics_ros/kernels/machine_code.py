@@ -145,6 +145,30 @@ class LlvmBackend:
         ]
         return sum(threads.run(jobs)) == states
 
+    def run_in_turn(
+        self, arrays: Sequence[Array], bound: Sequence[Array], results: Sequence[Array]
+    ) -> int:
+        """Compute states one after the other, whose results may be inputs of the next one.
+
+        Args:
+            arrays: one an argument, trailing axes contiguous; a leading axis of states, or none
+                where all states share it.
+            bound: what the bound input is bound to, if there is one.
+            results: one an output, C-contiguous, with a leading axis of states.
+
+        Returns:
+            The number of states computed; less than all where one is refused.
+        """
+        given = [*arrays, *bound]
+        strides = [
+            x.strides[0] if x.ndim > len(variable.shape) else 0
+            for x, variable in zip(given, self._trace.inputs)
+        ]
+        starts = [arguments.address(x) for x in (*given, *results)]
+        return self._run_one_by_one(
+            len(results[0]), starts, [*strides, *(x.strides[0] for x in results)]
+        )
+
     def _run_one_by_one(self, states: int, starts: Sequence[int], strides: Sequence[int]) -> int:
         """Compute states one after the other; return how many were computed."""
         count = len(starts)

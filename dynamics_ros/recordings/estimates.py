@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
 from dynamics_ros.estimation import ContactLocation, ContactState
-from dynamics_ros.estimation.contact_pipeline import ExternalTorques
+from dynamics_ros.estimation.external_torques import ExternalTorques
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.wire.cdr import packed_stamp
 from dynamics_ros.wire.contact_messages import (

@@ -15,9 +15,9 @@ from typing import NamedTuple
 from rclpy.serialization import deserialize_message
 
 from dynamics_ros.errors import DynamicsRosError
-from dynamics_ros.estimation.contact_pipeline import ExternalTorques
+from dynamics_ros.estimation.external_torques import Estimates, ExternalTorques
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
-from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.estimation.samples.robot_state import RobotState, RobotStates
 from dynamics_ros.parameters.dynamics import PayloadParameters
 from dynamics_ros.wire.cdr import JointStateReader, MalformedMessageError
 from dynamics_ros.wire.conversions import inertia_arrays
@@ -28,6 +28,12 @@ from .estimators import LOG, EstimatorFactory, Estimators
 from .inputs import Topics
 
 Messages = Iterable[tuple[str, int, bytes]]
+
+BATCH = 2048
+"""Joint states that are read together."""
+
+TRIES = 2
+"""Joint states of a batch that are read one by one before all the others are."""
 
 
 class Estimate(NamedTuple):
@@ -46,6 +52,72 @@ class Estimate(NamedTuple):
     external: ExternalTorques
 
 
+class Batch(NamedTuple):
+    """Consecutive messages of a topic, several only of joint states that are as long as each other.
+
+    Attributes:
+        topic: of all of them.
+        times: of recording [ns].
+        messages: their bytes.
+    """
+
+    topic: str
+    times: list[int]
+    messages: list[bytes]
+
+
+class EstimatedBlock(NamedTuple):
+    """What consecutive messages brought.
+
+    Attributes:
+        recorded: times of recording [ns].
+        stamps: of the messages' states [ns].
+        estimates: of these states, or of one before while that one is in doubt.
+        estimators: that made them.
+    """
+
+    recorded: list[int]
+    stamps: list[int]
+    estimates: Estimates
+    estimators: Estimators
+
+    def rows(self) -> Iterator[Estimate]:
+        """One after the other."""
+        for i, times in enumerate(zip(self.recorded, self.stamps, strict=True)):
+            yield Estimate(*times, self.estimates.states.row(i), self.estimates.row(i))
+
+
+def batches(messages: Messages, joint_states: str, most: int = BATCH) -> Iterator[Batch]:
+    """Messages as batches.
+
+    Args:
+        messages: topic, time of recording [ns] and bytes of each.
+        joint_states: topic whose messages may share a batch.
+        most: messages of a batch.
+    """
+    times: list[int] = []
+    taken: list[bytes] = []
+    size = 0
+    for topic, time, data in messages:
+        if topic != joint_states:
+            if taken:
+                yield Batch(joint_states, times, taken)
+                times, taken = [], []
+            yield Batch(topic, [time], [data])
+            continue
+        if len(data) != size and taken:
+            yield Batch(joint_states, times, taken)
+            times, taken = [], []
+        size = len(data)
+        times.append(time)
+        taken.append(data)
+        if len(taken) >= most:
+            yield Batch(joint_states, times, taken)
+            times, taken = [], []
+    if taken:
+        yield Batch(joint_states, times, taken)
+
+
 class EstimatedStates:
     """Runs the estimators over the messages of a recording.
 
@@ -62,6 +134,8 @@ class EstimatedStates:
         first: Estimators,
         topics: Topics,
         names: Mapping[str, str] | None = None,
+        *,
+        latches: bool = True,
     ) -> None:
         """Begin before the first message.
 
@@ -70,8 +144,10 @@ class EstimatedStates:
             first: those to begin with.
             topics: of the messages.
             names: recorded names of joints to those of the robot, where they differ.
+            latches: whether a collision stays; else it ends with the contact.
         """
         self._factory, self.estimators = factory, first
+        self._latches = first.pipeline.detector.latches = latches
         self._topics = topics
         self._names = dict(names or {})
         self._renamed: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -81,21 +157,65 @@ class EstimatedStates:
         self.silent: Counter[str] = Counter()
 
     def estimates(self, messages: Messages) -> Iterator[Estimate]:
-        """Topic, time of recording [ns] and bytes in, estimates out."""
+        """Topic, time of recording [ns] and bytes in, estimates out, one after the other."""
+        for block in self.blocks(batches(messages, self._topics.joint_states, most=1)):
+            yield from block.rows()
+
+    def blocks(self, batches: Iterable[Batch]) -> Iterator[EstimatedBlock]:
+        """Messages in, what some consecutive joint states brought out."""
         topics = self._topics
-        for topic, time, data in messages:
+        for topic, times, messages in batches:
             if topic == topics.payload:
-                self._take_up(time, data)
-                continue
-            state = self._state(topic == topics.odometry, data)
-            if state is None:
-                continue
-            pipeline = self.estimators.pipeline
-            external = pipeline.update(state)
-            if external is None:
-                self.silent[pipeline.silence] += 1
+                self._take_up(times[0], messages[0])
+            elif topic == topics.odometry:
+                self._state(True, messages[0])
             else:
-                yield Estimate(time, state.time, pipeline.judged or state, external)
+                yield from self._estimated(times, messages)
+
+    def _estimated(self, times: list[int], messages: list[bytes]) -> Iterator[EstimatedBlock]:
+        """Of joint states of the same length."""
+        count, single = len(messages), 0
+        begin = 0
+        while begin < count:
+            # What is the same for all may be known after the first message.
+            states = (
+                self._states(messages[begin:]) if single < TRIES and begin + 1 < count else None
+            )
+            if states is None:
+                single += 1
+                state = self._state(False, messages[begin])
+                begin += 1
+                if state is not None:
+                    yield from self._of(times[begin - 1 : begin], RobotStates.of(state))
+            else:
+                yield from self._of(times[begin:], states)
+                begin = count
+
+    def _of(self, times: list[int], states: RobotStates) -> Iterator[EstimatedBlock]:
+        estimators = self.estimators
+        pipeline, begin = estimators.pipeline, 0
+        for count, found in pipeline.update_all(states):
+            some = slice(begin, begin + count)
+            if found is None:
+                self.silent[pipeline.silence] += count
+            else:
+                yield EstimatedBlock(times[some], states.time[some].tolist(), found, estimators)
+            begin += count
+
+    def _states(self, messages: list[bytes]) -> RobotStates | None:
+        """The states that messages complete; None where they have to be read one by one."""
+        try:
+            values = self._joint_states.read_all(messages)
+        except MalformedMessageError:
+            return None
+        if values is None:
+            return None
+        if self._names:
+            values = values._replace(names=self._own(values.names))
+        states = self.estimators.buffer.update_all(values)
+        if states is not None:
+            self.messages += len(messages)
+        return states
 
     def _take_up(self, time: int, data: bytes) -> None:
         """Go on with another payload; one that the robot cannot carry changes nothing."""
@@ -106,6 +226,7 @@ class EstimatedStates:
             payload = PayloadParameters.of(frame, mass, center, inertia)
             if payload != self.estimators.payload:
                 self.estimators = self._factory.make(payload, self.estimators)
+                self.estimators.pipeline.detector.latches = self._latches
                 self.payloads.append(time)
         except DynamicsRosError as error:
             LOG.warning('payload refused: %s', error)

@@ -11,15 +11,18 @@ the closing zero and its bytes, and a sequence is its length and its elements.
 
 from __future__ import annotations
 
+import re
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from dynamics_ros.errors import DynamicsRosError
-from dynamics_ros.estimation.samples.reports import NANOSECONDS, JointValues
+from dynamics_ros.estimation.samples.reports import NANOSECONDS, Array, JointValues
 
 from .conversions import joint_values
 
@@ -91,6 +94,7 @@ class Layout:
         self._size = len(data)
         self._fields = fields
         self._head, _, _, *self._same = fields.unpack_from(data)
+        self._order = order
         self._native = np.dtype(f'{order}f8').isnative
         self._stamp = struct.Struct(f'{order}iI')
         self._arrays = arrays
@@ -102,6 +106,7 @@ class Layout:
             slice(*pair) for pair in zip([STAMP_END, *ends], [*begins, len(data)], strict=True)
         ]
         self._remember(data)
+        self._meaning = _compared(fields.format)
         sizes = [count for _, count in arrays]
         # Between them is the length of the next, as long as one number with what fills up.
         each = len(names)
@@ -139,6 +144,33 @@ class Layout:
             position, velocity, effort = (x.astype(float) for x in (position, velocity, effort))
         return JointValues(seconds, nanoseconds, self.names, position, velocity, effort)
 
+    def read_all(self, messages: Sequence[bytes]) -> JointValues | None:
+        """Several messages, the first of them laid out so; None if another one is not."""
+        count, size = len(messages), self._size
+        data = b''.join(messages)
+        if len(data) != count * size:
+            return None
+        rows = np.frombuffer(data, np.uint8).reshape(count, size)
+        same = rows[:, self._meaning]
+        if not (same == same[0]).all():
+            return None
+        seconds, nanoseconds = (
+            rows[:, begin : begin + 4].copy().view(f'{self._order}{kind}4')[:, 0].astype(np.int64)
+            for begin, kind in ((ENCAPSULATION, 'i'), (ENCAPSULATION + 4, 'u'))
+        )
+        number = self._number
+
+        def numbers(begin: int, width: int) -> Array:
+            return np.ndarray((count, width), number, data, begin, (size, number.itemsize))
+
+        if self._block:
+            block = numbers(self._arrays[0][0], self._block)
+            width = self._block // 3
+            parts = block[:, :width], block[:, width + 1 : -width - 1], block[:, -width:]
+            return JointValues(seconds, nanoseconds, self.names, *parts, block)
+        position, velocity, effort = (numbers(*one).astype(float) for one in self._arrays)
+        return JointValues(seconds, nanoseconds, self.names, position, velocity, effort)
+
     def _remember(self, data: bytes) -> None:
         self._bytes = [data[part] for part in self._between]
 
@@ -148,6 +180,7 @@ class JointStateReader:
 
     def __init__(self) -> None:
         self._layouts: list[Layout] = []
+        self._last: Layout | None = None
 
     def read(self, data: bytes) -> JointValues:
         """What a joint state says.
@@ -158,6 +191,7 @@ class JointStateReader:
         for layout in self._layouts:
             values = layout.read(data)
             if values is not None:
+                self._last = layout
                 return values
         scanner = Scanner.of(data)
         if scanner is None:
@@ -168,9 +202,22 @@ class JointStateReader:
                 # The same object, so that nobody has to compare names again.
                 layout.names = old.names
         self._layouts = [layout, *self._layouts[: REMEMBERED - 1]]
-        values = layout.read(data)
+        self._last, values = layout, layout.read(data)
         assert values is not None, 'a layout fits what it was made of'
         return values
+
+    def read_all(self, messages: Sequence[bytes]) -> JointValues | None:
+        """What several joint states say, a row each; None if they are laid out in different ways.
+
+        Args:
+            messages: at least one, all of the same length.
+
+        Raises:
+            MalformedMessageError: the first one is none.
+        """
+        self._last = None
+        self.read(messages[0])
+        return None if self._last is None else self._last.read_all(messages)
 
 
 class Scanner:
@@ -250,6 +297,22 @@ def _scanned(scanner: Scanner) -> Layout:
         raise MalformedMessageError(f'{len(data) - scanner.at} bytes too many')
     fields = struct.Struct(''.join(scanner.format))
     return Layout(bytes(data), fields, arrays, scanner.order, names)
+
+
+def _compared(fields: str) -> NDArray[np.intp]:
+    """Which bytes of a message have the same meaning in all of a layout: neither stamp nor numbers.
+
+    Args:
+        fields: format of the struct that reads them, which skips numbers and what fills up.
+    """
+    found: list[int] = []
+    at = 0
+    for text, kind in re.findall(r'(\d*)([a-zA-Z])', fields):
+        size = int(text or 1) * (4 if kind in 'iI' else 1)
+        if kind == 's':
+            found += range(at, at + size)
+        at += size
+    return np.array(found, dtype=np.intp)
 
 
 def deserialized(data: bytes, kind: Any) -> Any:

@@ -58,7 +58,7 @@ class TestDeviation:
         expected = np.sqrt(0.1**2 + (0.2 * 1.0) ** 2 + (0.05 * 4.0) ** 2)
         assert model.deviation[0] == pytest.approx(expected, rel=1e-6)
         assert model.more[0] == pytest.approx(5.0 * (expected - 0.1), rel=1e-6)
-        assert model.excess[0] == pytest.approx(np.sqrt(expected**2 - 0.01), rel=1e-6)
+        assert model.excess()[0] == pytest.approx(np.sqrt(expected**2 - 0.01), rel=1e-6)
 
     def test_a_reversal_between_two_samples_is_seen_and_fades(self, model):
         run(model, np.full(1000, 0.5))

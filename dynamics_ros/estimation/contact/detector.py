@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
 
 Vector = NDArray[np.float64]
+Stamps = NDArray[np.int64]
 
 ACCELERATION_TIME = 0.02
 """Time constant of the acceleration that thresholds follow [s]: differences of velocities are
@@ -69,11 +70,17 @@ class Exceeded(NamedTuple):
         added: (nv) what motion adds to the thresholds [Nm or N].
         above: (2, nv) where that of contact, of collision, is exceeded.
         excess: above zero if any is.
+
+    Or of several samples, with a leading axis.
     """
 
     added: Vector
     above: Vector | NDArray[np.bool_]
-    excess: float
+    excess: Any
+
+    def part(self, which: int | slice) -> Exceeded:
+        """Of one or some of several."""
+        return Exceeded(self.added[which], self.above[which], self.excess[which])
 
 
 class ContactDetector:
@@ -88,6 +95,9 @@ class ContactDetector:
     time. Contact on a link is felt by the joints between it and the root and by none beyond: the
     link touched is taken to be the one behind the last joint that feels it. A push whose line
     passes through that joint's axis is not felt there and is put one link too near the root.
+
+    Attributes:
+        latches: whether a collision stays until ``reset``; else until ``unlatch``.
     """
 
     def __init__(
@@ -117,6 +127,7 @@ class ContactDetector:
         """
         check_not_negative('debounce', debounce)
         check_not_negative('release', release)
+        self.latches = True
         self._base_nv = robot.model.root_joint_nv
         self._velocity_term = per_entry('velocity_term', velocity_term, robot.nv, least=0.0)
         self._acceleration_term = per_entry(
@@ -182,6 +193,11 @@ class ContactDetector:
         self._report = ContactReport(ContactState.NONE, '', False, 0)
         self._restart(0)
 
+    def unlatch(self) -> None:
+        """Give up a latched collision where that does not stay, before the next state."""
+        if self._report.collision_latched and not self.latches:
+            self.reset()
+
     def update(
         self,
         stamp: int,
@@ -202,15 +218,19 @@ class ContactDetector:
         """
         return self.take(stamp, self.compare(stamp, external_torque, ignored, v))
 
+    def alike(self, count: int) -> int:
+        """How many of so many consecutive samples ``compare`` can take together."""
+        return 1 if self._follows_acceleration else count
+
     def compare(
         self,
-        stamp: int,
+        stamp: int | Stamps,
         external_torque: ArrayLike,
         ignored: NDArray[np.bool_] | None = None,
         v: ArrayLike | None = None,
         more: Vector | None = None,
     ) -> Exceeded:
-        """Compare a sample with the thresholds.
+        """Compare a sample with the thresholds, or several with a leading axis.
 
         Args:
             stamp, external_torque, ignored, v: as of ``update``.
@@ -223,12 +243,13 @@ class ContactDetector:
         velocity = self._still if v is None else self._vector('v', v)
         if ignored is not None:
             torque = np.where(ignored, 0.0, torque)
-        finite = self._finite if more is None else self._finite + more
+        finite = self._finite if more is None else self._finite + more[..., np.newaxis, :]
         exceeded = Exceeded(*self._kernel.call(torque, velocity, finite, self._velocity_term))
         if more is not None:
             exceeded = exceeded._replace(added=exceeded.added + more)
         if not self._follows_acceleration:
             return exceeded
+        assert isinstance(stamp, int), 'each needs the acceleration of the one before'
         if stamp < self._stamp:
             self._restart(stamp)
         added = exceeded.added + self._of_acceleration(velocity, (stamp - self._stamp) * 1e-9)
@@ -251,9 +272,41 @@ class ContactDetector:
         self._report = self._next(*lasting)
         return self._report
 
+    def take_all(
+        self, stamps: Stamps, exceeded: Exceeded, disbelieved: Callable[[int], bool]
+    ) -> list[ContactReport]:
+        """Take in consecutive samples that have been compared, up to one that is not believed.
+
+        Args:
+            stamps: (n) ns.
+            exceeded: of all of them.
+            disbelieved: whether a sample that exceeds a threshold is not to be taken.
+
+        Returns:
+            The report at each that was taken.
+        """
+        above = exceeded.excess > 0.0
+        reports: list[ContactReport] = []
+        i, count = 0, len(stamps)
+        while i < count:
+            if above[i] and disbelieved(i):
+                break
+            if i:
+                self.unlatch()
+            reports.append(self.take(int(stamps[i]), exceeded.part(i)))
+            i += 1
+            if i < count and self._report.state is NO_CONTACT and not self._above.running:
+                # Nothing happens until a threshold is exceeded.
+                quiet = int(above[i:].argmax()) if above[i:].any() else count - i
+                if quiet:
+                    reports += [self._report] * quiet
+                    i += quiet
+                    self._added, self._stamp = exceeded.added[i - 1], int(stamps[i - 1])
+        return reports
+
     def _vector(self, argument: str, value: ArrayLike) -> Vector:
-        """An array of one axis; the kernel looks at its length and for numbers that are none."""
-        if type(value) is np.ndarray and value.ndim == 1:
+        """An array; the kernel looks at its length and for numbers that are none."""
+        if type(value) is np.ndarray and value.ndim in (1, 2):
             return value
         return finite_vector(argument, value, len(self._links))
 

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,13 +22,27 @@ AT_REST = 0.02
 class Lateness:
     """Learns how often each joint reports, and says which are late and were moving."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, places: Mapping[str, int]) -> None:
+        """Begin; of so many velocities, each joint with the place of its own."""
+        self._places = dict(places)
         self._heard = np.zeros(size, dtype=np.int64)
         self._usual = np.zeros(size)
         self._last = 0
         self._all_heard = False
         # The interval while all came at once; 0 while they do not.
         self._whole = 0
+
+    def unusable(self, state: RobotState) -> str:
+        """Why nothing may be estimated from a state; empty when something may."""
+        if state.effort_missing:
+            return f'no effort of {", ".join(state.effort_missing)}'
+        if not state.time:
+            return 'joint_states carry no stamp, which the observer needs'
+        late = self.late(state, state.time)
+        if late is None:
+            return ''
+        names = [name for name, i in self._places.items() if late[i]]
+        return f'no news of joints that were moving: {", ".join(names) or "the base"}'
 
     def late(self, state: RobotState, stamp: int) -> NDArray[np.bool_] | None:
         """(nv) which joints are late; None where none is, which is usual and quick.

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ UNIT_LENGTH_TOLERANCE = 1e-3
 class JointValues(NamedTuple):
     """What a joint state says; the arrays may share its memory.
 
+    Or what several say of the same joints: then stamps are arrays, and each has a row.
+
     Attributes:
         seconds, nanoseconds: the stamp.
         names: the joints.
@@ -35,8 +37,8 @@ class JointValues(NamedTuple):
             are not as long as each other, or somewhere else.
     """
 
-    seconds: int
-    nanoseconds: int
+    seconds: Any
+    nanoseconds: Any
     names: tuple[str, ...]
     position: Array
     velocity: Array
@@ -44,8 +46,8 @@ class JointValues(NamedTuple):
     block: Array | None = None
 
     @property
-    def time(self) -> int:
-        """The stamp [ns]."""
+    def time(self) -> Any:
+        """The stamp, or stamps (n) [ns]."""
         return self.seconds * NANOSECONDS + self.nanoseconds
 
 

@@ -72,12 +72,13 @@ class Selection:
         self._together = np.concatenate([order[:0], *(i * skip + order for i in range(3))])
 
     def values(self, message: JointValues) -> Array:
-        """Those of ``which``."""
+        """Those of ``which``; of several messages a row each."""
         if message.block is not None:
-            values: Array = message.block.take(self._together)
+            values: Array = message.block.take(self._together, axis=-1)
             return values
         fields = message.position, message.velocity, message.effort
-        return np.concatenate([NO_NUMBERS, *(x[self._order] for x in fields if x.size)])
+        chosen = [x[..., self._order] for x in fields if x.size]
+        return np.concatenate(chosen, axis=-1) if chosen else NO_NUMBERS
 
 
 class Whole(NamedTuple):
@@ -144,7 +145,7 @@ class Resolution:
 
     def selection(self, message: JointValues) -> Selection | None:
         """Where to find the numbers of joints in a message; None in one that is refused."""
-        sizes = message.position.size, message.velocity.size, message.effort.size
+        sizes = message.position.shape[-1], message.velocity.shape[-1], message.effort.shape[-1]
         if sizes not in self._selections:
             fits = not self.repeated and all(size in (0, self.size) for size in sizes)
             self._selections.clear()

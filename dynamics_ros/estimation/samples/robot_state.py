@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a robot at one moment."""
+"""What is known of a robot at one moment, and at many in a row."""
 
 from __future__ import annotations
 
@@ -39,3 +39,47 @@ class RobotState(NamedTuple):
     stale: tuple[str, ...]
     stale_mask: NDArray[np.bool_]
     ages: Stamps | None = None
+
+
+class RobotStates(NamedTuple):
+    """Consecutive states of which the same is known.
+
+    Attributes:
+        time: (n) as of each state [ns].
+        q, v, effort: (n, nq), (n, nv), (n, nv).
+        velocity_missing, effort_missing, stale, stale_mask, ages: of all of them.
+    """
+
+    time: Stamps
+    q: Array
+    v: Array
+    effort: Array
+    velocity_missing: tuple[str, ...]
+    effort_missing: tuple[str, ...]
+    stale: tuple[str, ...]
+    stale_mask: NDArray[np.bool_]
+    ages: Stamps | None = None
+
+    @classmethod
+    def of(cls, state: RobotState) -> RobotStates:
+        """A single one."""
+        one = np.newaxis
+        return cls(
+            np.array((state.time,)), state.q[one], state.v[one], state.effort[one], *state[4:]
+        )
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self.time)
+
+    def part(self, begin: int, end: int) -> RobotStates:
+        """Those from one row on to before another."""
+        some = slice(begin, end)
+        return RobotStates(
+            self.time[some], self.q[some], self.v[some], self.effort[some], *self[4:]
+        )
+
+    def row(self, i: int) -> RobotState:
+        """One of them."""
+        return RobotState(int(self.time[i]), self.q[i], self.v[i], self.effort[i], *self[4:])

@@ -13,14 +13,17 @@ refused at once, however long it lasts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.contact.sample_departure import MEMORY, QUANTITIES, SETTINGS, positions
+from dynamics_ros.kernels import InTurn
 from dynamics_ros.multibody.arguments import check_positive, per_entry
+
+from .robot_state import RobotStates
 
 if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
@@ -49,6 +52,9 @@ FARTHEST = 1e6
 
 MAX_HELD = 8
 """Samples that wait for news of a joint whose last one is in doubt."""
+
+FEWEST, MOST = 16, 1024
+"""Samples that are compared together, a few at first: what comes after a departure is in vain."""
 
 TOLD_FOR = 2 * 10**9
 """ns that a refusal is told of."""
@@ -163,6 +169,7 @@ class SampleFilter(Generic[S]):
         self._robot = robot
         self._names = {i: name for name, i in robot.joint_v_indices.items()}
         self._kernel = robot.kernel('sample_departure')
+        self._in_turn = InTurn(self._kernel)
         self._longest = round(max_gap * 1e9)
         self._memory = np.zeros((MEMORY, nv))
         self._consistent = consistent or (lambda first, second: False)
@@ -195,10 +202,37 @@ class SampleFilter(Generic[S]):
         return self._told if 0 <= stamp - self._told_at < TOLD_FOR else ''
 
     @property
-    def effort_runs(self) -> tuple[Vector, Vector]:
-        """(nv) each: for how many samples efforts have been the same, and usually are at most."""
-        run, usual = self._memory[RUNS]
-        return run, usual
+    def effort_runs(self) -> Vector:
+        """(2, nv) for how many samples efforts have been the same, and usually are at most."""
+        return self._memory[RUNS]
+
+    def passing(self, states: RobotStates) -> Iterator[Vector]:
+        """Take the first of consecutive states, as long as ``take`` would hand each on at once.
+
+        Yields:
+            Of some states in a row (n, 2, nv): ``effort_runs`` at each of them.
+        """
+        if self._held or self._refusing or self._stamp is None:
+            return
+        steps = np.diff(states.time, prepend=self._stamp)
+        other = (steps <= 0) | (steps > self._longest)
+        begin, end, some = 0, int(other.argmax()) if other.any() else len(steps), FEWEST
+        while begin < end:
+            _, q, v, effort, *_ = states.part(begin, min(begin + some, end))
+            intervals = steps[begin : begin + len(q)] * 1e-9
+            _, _, excess, memories = self._in_turn(
+                q, v, effort, self._memory, intervals, self._settings
+            )
+            departs = excess > 0.0
+            count = int(departs.argmax()) if departs.any() else len(q)
+            if count:
+                self.problem = ''
+                self._memory[:] = memories[count - 1]
+                self._stamp = int(states.time[begin + count - 1])
+                yield memories[:count, RUNS]
+            if count < len(q):
+                return
+            begin, some = begin + count, min(2 * some, MOST)
 
     def take(self, sample: S, *, merged: bool = False) -> list[S]:
         """The samples that are to be used now, oldest first: none, this one, or held ones and this.

@@ -28,7 +28,7 @@ from .reports import (
     planar_base,
 )
 from .resolution import RefusedMessage, Resolution, Selection, Whole
-from .robot_state import RobotState
+from .robot_state import RobotState, RobotStates
 from .timeline import Timeline
 
 ODOMETRY = 'odom'
@@ -176,6 +176,40 @@ class StateBuffer:
             raise
         assert selection is not None, 'else it is refused'
         return self._take_finite(message.time, target, selection, selection.values(message))
+
+    def update_all(self, messages: JointValues) -> RobotStates | None:
+        """Merge consecutive joint states that tell all that is known, each later than the last.
+
+        Args:
+            messages: several, with a row each.
+
+        Returns:
+            What ``due_state`` would be after each of them; None where nothing is taken, because
+            they have to be merged one by one.
+        """
+        target = self._resolution
+        if messages.names is not target.names:
+            target = self._resolved(messages.names)
+        selection, times = target.selection(messages), messages.time
+        if self.has_base or selection is None or not target.all_joints:
+            return None
+        newest, told = self.timeline.newest, selection.quantities
+        forward = times[0] >= newest and (np.diff(times) >= 0).all()
+        if not forward or not told[0] or told != self._now_known().quantities:
+            return None
+        values = selection.values(messages)
+        if not np.isfinite(values).all() or (messages.nanoseconds >= NANOSECONDS).any():
+            return None
+        for name in target.unknown:
+            self._count_unknown(name, len(times))
+        self.timeline.skip_to(int(times[-1]))
+        self._whole = Whole(int(times[-1]), selection, values[-1])
+        numbers = np.tile(self._blank, (len(times), 1))
+        numbers[:, selection.places] = values
+        nq, nv = self.robot.nq, self.robot.nv
+        parts = numbers[:, :nq], numbers[:, nq : nq + nv], numbers[:, nq + nv :]
+        velocity, effort = (() if each else self.joint_names for each in told[1:])
+        return RobotStates(times, *parts, velocity, effort, (), self._nothing_stale)
 
     def due_state(self) -> RobotState | None:
         """The state that the last message completes; None where it completes none.
@@ -369,11 +403,11 @@ class StateBuffer:
         """Joints that report, but not this quantity."""
         return (stamps == NEVER) | (self._too_old(stamps) & ~stale)
 
-    def _count_unknown(self, name: str) -> None:
+    def _count_unknown(self, name: str, times: int = 1) -> None:
         # Bounded: names come from outside.
         name = shortened(name, LONGEST_NAME)
         few = name in self.unknown_names or len(self.unknown_names) < MAX_UNKNOWN_NAMES
-        self.unknown_names[name if few else 'others'] += 1
+        self.unknown_names[name if few else 'others'] += times
 
     def _now_known(self) -> Known:
         """What is known; worked out anew when a quantity was told for the first time, or lost."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
 
 Vector = NDArray[np.float64]
+Stamps = NDArray[np.int64]
 
 PERIOD = 100_000_000
 """ns between two samples."""
@@ -36,6 +37,9 @@ GAUSSIAN = 1.4826
 NAMED = 7
 """Joints, the worst ones."""
 
+NEVER = 2**62
+"""ns; after any stamp."""
+
 SAME = 0.2
 """Relative change of a deviation that makes no difference."""
 
@@ -47,6 +51,7 @@ class ResidualWatch:
         excess: (nv) standard deviation of what is unexplained beyond what is stated, zero where
             that is about right; another array once it has changed [Nm or N].
         advice: for a person; empty where all is as stated.
+        next: stamp from which on a sample is of use [ns].
     """
 
     def __init__(self, robot: Robot, *, max_velocity: float = 0.02) -> None:
@@ -64,17 +69,34 @@ class ResidualWatch:
         self._max_velocity = max_velocity
         self._samples = np.zeros((WINDOW, robot.nv))
         self._counts = np.zeros(robot.nv, dtype=int)
-        self._last = self._next = self._fresh = 0
+        self._last = self._fresh = 0
+        self.next = 0 if self._judges else NEVER
 
     def wants(self, stamp: int) -> bool:
         """Whether a sample of that stamp [ns] is of use."""
-        return self._judges and (stamp >= self._next or stamp < self._last)
+        return self._judges and (stamp >= self.next or stamp < self._last)
+
+    def alike(self, stamps: Stamps) -> int:
+        """Of how many consecutive samples only the last may bring another judgement."""
+        first = int(stamps[0])
+        if not self._judges or len(stamps) == 1:
+            return len(stamps)
+        if first < self._last:
+            return 1
+        # As if all of them moved, one every period.
+        count, begin = JUDGED_EVERY - self._fresh, max(first, self.next)
+        place = int(stamps.searchsorted(begin))
+        for _ in range(count - 1):
+            if place >= len(stamps):
+                break
+            place = max(place + 1, int(stamps.searchsorted(stamps[place] + PERIOD)))
+        return min(place + 1, len(stamps))
 
     def add(self, stamp: int, external: Vector, v: Vector) -> None:
         """Take a sample in: stamp [ns], external torque before taring, velocity."""
         if not self.wants(stamp):
             return
-        self._last, self._next = stamp, stamp + PERIOD
+        self._last, self.next = stamp, stamp + PERIOD
         moving = np.flatnonzero(np.abs(v) > self._max_velocity)
         if len(moving):
             self._samples[self._counts[moving] % WINDOW, moving] = external[moving]

@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.contact.unexplained import MEMORY, ROWS
+from dynamics_ros.kernels import InTurn
 
 if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
 
 Vector = NDArray[np.float64]
+Stamps = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +56,7 @@ class UnexplainedTorque:
     """
 
     def __init__(self, robot: Robot, model: Unexplained) -> None:
-        self._kernel = robot.kernel('unexplained_torque')
+        self._in_turn = InTurn(robot.kernel('unexplained_torque'))
         self._rows = np.stack([getattr(model, name) for name in ROWS])
         self._sigmas = np.ones(robot.nv)
         self._memory = np.zeros((MEMORY, robot.nv))
@@ -62,10 +64,11 @@ class UnexplainedTorque:
         self.deviation = self._rows[0]
         self.more = np.zeros(robot.nv)
 
-    @property
-    def excess(self) -> Vector:
-        """(nv) what the deviation is beyond that at rest."""
-        squares = np.square(self.deviation) - np.square(self._rows[0])
+    def excess(self, deviation: Vector | None = None) -> Vector:
+        """(nv) what a deviation, by default the last one, is beyond that at rest."""
+        squares = np.square(self.deviation if deviation is None else deviation) - np.square(
+            self._rows[0]
+        )
         found: Vector = np.sqrt(np.maximum(squares, 0.0))
         return found
 
@@ -79,19 +82,56 @@ class UnexplainedTorque:
         self._rows[0] = np.where(np.isfinite(scatter), scatter, 0.0)
         self._sigmas = sigmas
 
-    def update(self, stamp: int, v: Vector, load: Vector) -> None:
-        """Take in a state: stamp [ns], velocity, torque that the joints carry."""
-        before = self._stamp
-        if before is None or not 0 < stamp - before < LONGEST:
-            if before == stamp:
-                return
-            # Whether joints have just turned is not known: they may have.
-            self._memory = np.stack([v, np.ones_like(v), np.zeros_like(v)])
-            before = stamp
-        self._stamp = stamp
-        self.deviation, self.more, self._memory = self._kernel.call(
-            v, load, self._memory, (stamp - before) * 1e-9, self._rows, self._sigmas
+    def alike(self, stamps: Stamps) -> int:
+        """How many of consecutive states ``update`` can take together, at least one."""
+        apart = np.diff(stamps) >= LONGEST
+        return int(apart.argmax()) + 1 if apart.any() else len(stamps)
+
+    def update(self, stamp: int | Stamps, v: Vector, load: Vector) -> tuple[Vector, Vector]:
+        """Take in a state, or with a leading axis as many as ``alike`` says.
+
+        Args:
+            stamp: ns.
+            v: (nv) velocity.
+            load: (nv) torque that the joints carry.
+
+        Returns:
+            ``deviation`` and ``more`` at this state, or at each of them.
+        """
+        if not isinstance(stamp, int):
+            return self._update_all(stamp, v, load)
+        if stamp != self._stamp:
+            before = self._before(stamp, v)
+            self._stamp = stamp
+            self.deviation, self.more, self._memory = self._in_turn.kernel.call(
+                v, load, self._memory, (stamp - before) * 1e-9, self._rows, self._sigmas
+            )
+        return self.deviation, self.more
+
+    def keep(self, count: int) -> None:
+        """Be as after so many of the states that were taken together last, at least one."""
+        stamps, deviation, more, memories = self._taken
+        last = count - 1
+        self._stamp, self._memory = int(stamps[last]), memories[last]
+        self.deviation, self.more = deviation[last], more[last]
+
+    def _update_all(self, stamps: Stamps, v: Vector, load: Vector) -> tuple[Vector, Vector]:
+        intervals = np.diff(stamps, prepend=self._before(int(stamps[0]), v[0])) * 1e-9
+        deviation, more, memories = self._in_turn(
+            v, load, self._memory, intervals, self._rows, self._sigmas
         )
+        self._taken = stamps, deviation, more, memories
+        self.keep(len(stamps))
+        return deviation, more
+
+    def _before(self, stamp: int, v: Vector) -> int:
+        """Stamp of the state before; that of this one if the time between is not known."""
+        before = self._stamp
+        if before is not None and 0 < stamp - before < LONGEST:
+            return before
+        # Whether joints have just turned is not known: they may have.
+        self._memory = np.stack([v, np.ones_like(v), np.zeros_like(v)])
+        return stamp
 
 
 LONGEST = 1_000_000_000

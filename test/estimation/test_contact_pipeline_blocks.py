@@ -1,0 +1,153 @@
+"""Consecutive states taken in together say what they say one after the other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.robots import urdf_path
+from dynamics_ros import Robot
+from dynamics_ros.estimation import ContactPipeline, ContactState
+from dynamics_ros.estimation.contact_settings import UnexplainedSettings
+from dynamics_ros.estimation.samples.robot_state import RobotStates
+from dynamics_ros.parameters.contact import ContactParameters
+
+PERIOD, COUNT = 4_000_000, 3000
+"""ns, states: 12 s."""
+
+FIRST = 10**18
+"""ns"""
+
+
+@pytest.fixture(scope='module')
+def robot():
+    return Robot.from_urdf(urdf_path('ur5'))
+
+
+@pytest.fixture(scope='module')
+def stream(robot):
+    """States of a motion with pushes, a blow, and all that goes wrong with messages."""
+    rng = np.random.default_rng(0)
+    t = PERIOD * 1e-9 * np.arange(COUNT)
+    w, phase = rng.uniform(0.5, 3.0, robot.nv), rng.uniform(0.0, 6.0, robot.nv)
+    angle = t[:, np.newaxis] * w + phase
+    q, v, a = 0.5 * np.sin(angle), 0.5 * w * np.cos(angle), -0.5 * w * w * np.sin(angle)
+    effort = robot.inverse_dynamics(q, v, a)
+    effort[700:900] -= 12.0
+    effort[2000:2030] -= 90.0
+    effort += rng.normal(0.0, 0.02, effort.shape)
+    v += rng.normal(0.0, 5e-4, v.shape)
+    times = FIRST + PERIOD * np.arange(COUNT)
+    effort[400, 2] += 400.0  # an outlier
+    q[450, 1] += 0.4
+    effort[1200] = 0.0  # efforts that stop
+    effort[1210:1230] = 0.0
+    effort[1300:1450, 1] = effort[1300, 1]  # and that stand still
+    times[1500:] += 3 * 10**8  # a gap
+    times[1600] = times[1599]  # told twice
+    times[1700] -= 3 * PERIOD  # late
+    times[2500:] -= 10**10  # the clock is set back
+    v[100:160] = 0.0
+    return RobotStates(times, q, v, effort, (), (), (), np.zeros(robot.nv, dtype=bool))
+
+
+def made(robot, **more):
+    pipeline = ContactPipeline(robot, replace(ContactParameters(), **more), 'tool0')
+    pipeline.compile(wait=True)
+    pipeline.detector.latches = False
+    return pipeline
+
+
+def one_by_one(pipeline, states):
+    """Estimates by their place, and how many states brought none by the reason."""
+    found, silent = {}, Counter()
+    for i in range(states.size):
+        pipeline.detector.unlatch()
+        external = pipeline.update(states.row(i))
+        if external is None:
+            silent[pipeline.silence] += 1
+        else:
+            found[i] = pipeline.judged, external
+    return found, silent
+
+
+def together(pipeline, states, sizes):
+    found, silent, begin = {}, Counter(), 0
+    while begin < states.size:
+        block = states.part(begin, begin + next(sizes))
+        for count, estimates in pipeline.update_all(block):
+            if estimates is None:
+                silent[pipeline.silence] += count
+            else:
+                for k in range(count):
+                    found[begin + k] = estimates.states.row(k), estimates.row(k)
+            begin += count
+    return found, silent
+
+
+OBSERVERS = 'momentum', 'momentum_second_order', 'kalman', 'inverse_dynamics', 'static'
+CALIBRATED = UnexplainedSettings(speed=(0.5,), load=(0.05,), reversal=(0.5,), standing=(0.5,))
+
+
+@pytest.mark.parametrize('kind', OBSERVERS)
+@pytest.mark.parametrize('unexplained', [UnexplainedSettings(), CALIBRATED], ids=['', 'calibrated'])
+def test_blocks_say_what_single_states_say(robot, stream, kind, unexplained):
+    parameters = ContactParameters()
+    more = {'observer': replace(parameters.observer, kind=kind), 'unexplained': unexplained}
+    one, many = made(robot, **more), made(robot, **more)
+    found, silent = one_by_one(one, stream)
+    rng = np.random.default_rng(1)
+    blocks, silent_in_blocks = together(many, stream, iter(lambda: int(rng.integers(1, 400)), 0))
+    assert silent == silent_in_blocks
+    assert len(silent) > 2
+    assert set(found) == set(blocks)
+    states = Counter()
+    for i, (judged, external) in found.items():
+        other, theirs = blocks[i]
+        assert judged.time == other.time
+        np.testing.assert_allclose(theirs.values, external.values, rtol=1e-12, atol=1e-12)
+        assert theirs.report == external.report, i
+        if external.deviation is not None:
+            np.testing.assert_allclose(theirs.deviation, external.deviation, rtol=1e-12)
+        states[external.report.state] += 1
+    assert states[ContactState.NONE] > 100
+    assert states[ContactState.CONTACT] > 100
+    assert one.observer.counts == many.observer.counts
+    assert one.samples.refused == many.samples.refused
+    assert one.tare.take() == many.tare.take() or np.allclose(one.tare.offset, many.tare.offset)
+    assert one.effort_check.report == many.effort_check.report
+    assert one.residuals.advice == many.residuals.advice
+
+
+def test_a_collision_ends_without_a_latch_and_stays_with_one(robot, stream):
+    for latches in (False, True):
+        pipeline = made(robot)
+        pipeline.detector.latches = latches
+        found, _ = together(pipeline, stream.part(1900, 2400), iter(lambda: 500, 0))
+        states = [found[i][1].report.state for i in sorted(found)]
+        assert ContactState.COLLISION in states
+        assert (states[-1] is ContactState.COLLISION) == latches
+
+
+def test_in_turn_is_one_after_the_other(robot):
+    from dynamics_ros.kernels import InTurn
+
+    rng = np.random.default_rng(2)
+    kernel = robot.kernel('unexplained_torque')
+    nv, count = robot.nv, 50
+    v, load = rng.normal(size=(2, count, nv))
+    memory, rows, sigmas = np.zeros((3, nv)), np.ones((5, nv)), np.ones(nv)
+    intervals = np.full(count, 0.01)
+    together = InTurn(kernel)(v, load, memory, intervals, rows, sigmas)
+    for k in range(count):
+        *_, memory = results = kernel(v[k], load[k], memory, 0.01, rows, sigmas)
+        for ours, theirs in zip(together, results, strict=True):
+            np.testing.assert_array_equal(ours[k], theirs)
+    from dynamics_ros.errors import InvalidArgumentError
+
+    v[30, 1] = np.nan
+    with pytest.raises(InvalidArgumentError, match='nan'):
+        InTurn(kernel)(v, load, memory, intervals, rows, sigmas)
