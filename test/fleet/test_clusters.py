@@ -6,7 +6,6 @@ The hosts are network namespaces of this machine; the scheduler is on one, worke
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,23 +19,14 @@ pytest.importorskip('rosbags')
 pytest.importorskip('pyarrow')
 pytest.importorskip('distributed')
 
+from hosts import may_make_hosts
+
 from benchmarks.recordings_fleet import BEGIN, DAY, FleetRobot, Recorded, record
 from dynamics_ros.fleet.analysis import Task, analyze
 from dynamics_ros.fleet.bags import find_bags
 from dynamics_ros.fleet.engine import analyze_all, workers
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.timeout(300)]
-
-
-def may_make_hosts() -> bool:
-    """Whether this machine lets us: root, iproute2, and a kernel that has namespaces."""
-    if os.geteuid() != 0 or shutil.which('ip') is None:
-        return False
-    name = f'dynros_fleet_try_{os.getpid()}'
-    if subprocess.run(['ip', 'netns', 'add', name], capture_output=True).returncode:
-        return False
-    subprocess.run(['ip', 'netns', 'delete', name], check=True)
-    return True
 
 
 @pytest.fixture(scope='module')

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -20,19 +19,8 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from hosts import may_make_hosts
 from ros_harness import executable
-
-
-def may_make_hosts() -> bool:
-    """Whether this machine lets us: root, iproute2, and a kernel that has namespaces."""
-    if os.geteuid() != 0 or shutil.which('ip') is None:
-        return False
-    name = f'dynros_try_{os.getpid()}'
-    if subprocess.run(['ip', 'netns', 'add', name], capture_output=True).returncode:
-        return False
-    subprocess.run(['ip', 'netns', 'delete', name], check=True)
-    return True
-
 
 pytestmark = [
     pytest.mark.ros,

@@ -1,0 +1,18 @@
+"""Hosts as network namespaces of this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+
+def may_make_hosts() -> bool:
+    """Whether this machine lets us: root, iproute2, and a kernel that has namespaces."""
+    if os.geteuid() != 0 or shutil.which('ip') is None:
+        return False
+    name = f'dynros_try_{os.getpid()}'
+    if subprocess.run(['ip', 'netns', 'add', name], capture_output=True).returncode:
+        return False
+    subprocess.run(['ip', 'netns', 'delete', name], check=True)
+    return True
