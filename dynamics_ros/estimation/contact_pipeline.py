@@ -171,10 +171,9 @@ class ContactPipeline:
                         self._say_what_to_know(int(states.time[begin - 1]))
                         yield found
             if begin < states.size:
-                state = states.row(begin)
                 begin += 1
                 self.detector.unlatch()
-                self.update(state)
+                self.update(states.row(begin - 1))
                 yield 1, self._last()
 
     def _last(self) -> Estimates | None:
@@ -248,8 +247,7 @@ class ContactPipeline:
             found = Estimates(states, felt.values, reports, felt.deviation, thresholds)
         elif felt is not None:
             self._disbelieve()
-        self.judged = states.row(count - 1)
-        self._external = None if found is None else found.row(count - 1)
+        self.judged, self._external = states.row(count - 1), found and found.row(count - 1)
         return count, found
 
     def _felt(

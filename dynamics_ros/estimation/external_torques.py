@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What states say about external torques, and whether that is a contact."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What becomes of the samples that an observer is given."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """States in turn: each is computed with the memory that the one before it has left."""
 
 from __future__ import annotations
