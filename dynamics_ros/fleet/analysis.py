@@ -18,7 +18,7 @@ from dynamics_ros.identification.joint_matching import match_joints, standing_st
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.recordings.bag import JOINT_STATE, Recording, RecordingError, RecordingWriter
-from dynamics_ros.recordings.estimates import EstimateWriter
+from dynamics_ros.recordings.estimates import EstimateWriter, copied
 from dynamics_ros.recordings.estimators import EstimatorFactory, Estimators
 from dynamics_ros.recordings.inputs import (
     ODOMETRY,
@@ -125,11 +125,14 @@ def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[Event]]:
         messages = recording.messages(topics.all())
         # What is written beside the inputs is told by the estimators after each of them.
         read = batches(messages, joint_states, most=1 if task.bags else BATCH)
-        estimates = states.blocks(clock.passing(read))
+        writer = None
         if task.bags:
             path = task.output / 'bags' / bag.robot / bag.name
             path.parent.mkdir(parents=True, exist_ok=True)
             writer = stack.enter_context(RecordingWriter(path, task.bags))
+            read = copied(read, topics, text, writer)
+        estimates = states.blocks(clock.passing(read))
+        if writer is not None:
             estimates = _written(estimates, EstimateWriter(first, factory.root_link, writer))
         signals = None
         if task.signals:

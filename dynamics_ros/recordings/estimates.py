@@ -4,15 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
+from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 
 from dynamics_ros.estimation import ContactLocation, ContactState
 from dynamics_ros.estimation.external_torques import ExternalTorques
@@ -27,11 +29,12 @@ from dynamics_ros.wire.contact_messages import (
 from dynamics_ros.wire.templates import MessageTemplate, message_template
 from dynamics_ros.wire.topic_names import topic_names
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
-from dynamics_ros_msgs.msg import ExternalWrench
+from dynamics_ros_msgs.msg import ExternalWrench, Payload
 
 from .bag import RecordingWriter
 from .estimators import Estimators
-from .states import Estimate
+from .inputs import Topics
+from .states import Batch, Estimate
 from .thinning import ThinnedCurve
 
 Array = NDArray[np.float64]
@@ -92,6 +95,21 @@ class _Outlet:
         """Write a template as it is filled in."""
         message = template.message(packed_stamp(self.stamp))
         self.writer.write(f'{PREFIX}/{topic}', kind, self.time, message)
+
+
+def copied(
+    batches: Iterable[Batch], topics: Topics, description: str, writer: RecordingWriter
+) -> Iterator[Batch]:
+    """The same messages, which are written as well, behind the description of the robot."""
+    kinds = {topics.joint_states: JointState, topics.odometry: Odometry, topics.payload: Payload}
+    text: String | None = String(data=description)
+    for batch in batches:
+        if text is not None:
+            writer.write('/robot_description', String, batch.times[0], text)
+            text = None
+        for time, data in zip(batch.times, batch.messages, strict=True):
+            writer.write(batch.topic, kinds[batch.topic], time, data)
+        yield batch
 
 
 class EstimateWriter:

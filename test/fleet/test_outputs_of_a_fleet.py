@@ -1,0 +1,92 @@
+"""What analyze_recordings writes is of use: bags with estimates, payloads, queries, triangles."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('rosbags')
+pytest.importorskip('joblib')
+pytest.importorskip('pyarrow')
+
+from benchmarks.recordings_fleet import DAY, DESCRIPTION, FleetRobot, Push, Recorded, record
+from dynamics_ros.calibration.command import main as calibrate
+from dynamics_ros.fleet.analysis import Task, analyze
+from dynamics_ros.fleet.bags import find_bags
+from dynamics_ros.fleet.command import main
+from dynamics_ros.fleet.tables import EVENTS, SIGNALS, read_rows
+from dynamics_ros.recordings.bag import Recording
+
+pytestmark = pytest.mark.ros
+
+MARCH, JUNE = 1_772_400_000 * 10**9, 1_780_300_000 * 10**9
+"""ns: stamps in March and June 2026."""
+
+
+@pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
+def test_bags_have_the_estimates_beside_the_inputs(tmp_path, storage):
+    record(FleetRobot.of(), Recorded(tmp_path / 'arm' / 'day', 'mcap', 4.0, 50.0))
+    (bag,) = find_bags([str(tmp_path / 'arm')])
+    output = tmp_path / 'out'
+    summary = analyze(Task(output=output, bags=storage, signals=True), bag)
+    assert summary['status'] == 'ok', summary['reason']
+    torques = np.array([row['external_torque'] for row in read_rows(output, SIGNALS, [bag])])
+    with Recording(output / 'bags' / 'arm' / 'day') as written:
+        assert written.storage == storage
+        kind = 'sensor_msgs/msg/JointState'
+        assert '/contact_node/external_torques' in written.topics(kind)
+        assert written.count(['/joint_states']) == summary['messages']
+        assert written.count(['/robot_description']) == 1
+        found = [m.effort for *_, m in written.decoded(['/contact_node/external_torques'])]
+        assert written.count(['/contact_node/contact_state']) == len(found)
+    # While a state is in doubt, the estimate before is published again.
+    new = [True, *np.any(np.diff(found, axis=0), axis=1)]
+    np.testing.assert_allclose(np.array(found)[new], torques, rtol=1e-12, atol=1e-12)
+
+
+def test_a_change_of_payload_is_an_event_with_its_mass(tmp_path):
+    mass, begin = 1.5, 10.0
+    weight = Push('tool0', begin, 20.0, (0.0, 0.0, -9.81 * mass))
+    path = tmp_path / 'arm' / 'day'
+    recorded = Recorded(path, 'mcap', 20.0, 100.0, MARCH, pushes=(weight,))
+    record(FleetRobot.of(), recorded)
+    bags = find_bags([str(tmp_path / 'arm')])
+    summary = analyze(Task(output=tmp_path / 'out'), bags[0])
+    assert summary['payload_changes'] == 1
+    (change,) = [r for r in read_rows(tmp_path / 'out', EVENTS, bags) if r['kind'] == 'payload']
+    assert change['mass'] == pytest.approx(mass, abs=0.1)
+    assert (change['begin'] - MARCH) * 1e-9 == pytest.approx(begin, abs=2.0)
+
+
+@pytest.mark.slow
+def test_the_query_of_the_documentation_names_the_robot_whose_friction_rose(tmp_path):
+    for name, factor in (('sound', 1.0), ('worn', 1.3)):
+        for begin, factors in ((MARCH, {}), (JUNE, {1: factor})):
+            for k in range(2):
+                path = tmp_path / 'fleet' / name / f'{begin}-{k}'
+                day = begin + k * DAY
+                record(FleetRobot.of(factors), Recorded(path, 'mcap', 8.0, 100.0, day, seed=k))
+    main([str(tmp_path / 'fleet'), '--output', str(tmp_path / 'results'), '--jobs', '1'])
+    text = (Path(__file__).parents[2] / 'docs' / 'recordings.md').read_text()
+    (code,) = (x for x in re.findall(r'```py\n(.*?)```', text, re.DOTALL) if 'pyarrow' in x)
+    done = subprocess.run(
+        [sys.executable, '-c', code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ['worn', 'shoulder_pitch']
+
+
+def test_calibrate_robot_takes_the_triangles(tmp_path):
+    path = tmp_path / 'arm' / 'day'
+    record(FleetRobot.of(), Recorded(path, 'mcap', 30.0, 100.0, described=False))
+    options = ['--robot', str(DESCRIPTION), '--jobs', '1', '--reduce']
+    assert main([str(path), '--output', str(tmp_path / 'out'), *options]) == 0
+    (triangle,) = (tmp_path / 'out' / 'reduced').rglob('*.npz')
+    made = tmp_path / 'calibrated.urdf'
+    assert not calibrate([str(triangle), '--robot', str(DESCRIPTION), '--output', str(made)])
+    assert '<robot' in made.read_text()
