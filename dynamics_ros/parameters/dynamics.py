@@ -65,6 +65,24 @@ class IdentificationParameters:
 
 
 @dataclass(frozen=True)
+class FeedForwardParameters:
+    """Efforts along trajectories: ~/compute_trajectory_efforts and ~/joint_trajectory."""
+
+    robot_carries_itself: bool = parameter(
+        False, 'The robot adds the torques that carry its weight, so that efforts leave them out'
+    )
+    friction_compensation: float = parameter(
+        1.0, 'Share of the friction that efforts overcome', minimum=0.0, maximum=1.0
+    )
+    refuse_beyond_limits: bool = parameter(
+        True,
+        'Pass no trajectory of ~/joint_trajectory on that is beyond a limit of position, velocity '
+        'or effort on its way',
+    )
+    friction: FrictionSettings = field(default_factory=FrictionSettings)
+
+
+@dataclass(frozen=True)
 class DynamicsRates:
     """Rates of single outputs of dynamics_node."""
 
@@ -91,4 +109,5 @@ class DynamicsParameters:
         choices=('hold', 'zero'),
     )
     payload: PayloadParameters = field(default_factory=PayloadParameters)
+    feed_forward: FeedForwardParameters = field(default_factory=FeedForwardParameters)
     identification: IdentificationParameters = field(default_factory=IdentificationParameters)

@@ -150,7 +150,8 @@ def test_every_subscription_is_documented_with_its_type(graph):
     for node, told in {
         'dynamics_node': {
             row for row in subscribed_by_all() if row[0] not in ('/payload', '/gravity')
-        },
+        }
+        | documented('dynamics_node', 'subscribed'),
         'kinematics_node': set(),
         'contact_node': set(),
         'cartesian_servo_node': subscribed_by_all() | servo,

@@ -230,6 +230,16 @@ INTERFACES = {
     'Its `message`, where this version of it has one': (
         'test_nodes_moveit.py::test_what_ik_cannot_answer_gets_the_code_that_moveit_has_for_it',
     ),
+    'Efforts along a trajectory are those of gravity': (
+        'test_nodes_feed_forward.py::test_the_service_fills_efforts_and_what_is_missing',
+        'test_nodes_feed_forward.py::test_bad_trajectories_are_refused_by_name',
+        'test_control_feed_forward.py::test_joints_that_are_not_named_stay_where_they_are',
+        'test_control_feed_forward.py::'
+        'test_efforts_are_those_of_the_motion_with_payload_and_friction',
+    ),
+    'The relay passes on what comes on': (
+        'test_nodes_feed_forward.py::test_the_relay_passes_on_with_efforts_and_refuses_by_limits',
+    ),
     'With `command_joints` the node is a managed one': (
         'test_nodes_lifecycle.py::test_without_command_joints_dynamics_node_is_a_plain_node',
         'test_nodes_lifecycle.py::test_gravity_commands_come_while_the_node_is_active',

@@ -54,6 +54,7 @@ from dynamics_ros_msgs.srv import (
     SetPayload,
 )
 
+from .feed_forward import TrajectoryEfforts
 from .gravity_commands import GravityCommands, gravity_commands
 from .payload_action import PayloadAction
 
@@ -112,6 +113,9 @@ class Dynamics(Component):
             (SetGravity, 'set_gravity', self._set_gravity),
         ):
             serve(node, kind, f'~/{name}', handler)
+        self._trajectories = TrajectoryEfforts(
+            node, context, lambda: self.parameters.values.feed_forward
+        )
         self._identification = PayloadAction(
             node,
             context,
@@ -164,7 +168,8 @@ class Dynamics(Component):
 
     def outputs(self) -> list[Output]:
         """Gravity torques and commands, payload and gravity."""
-        return [self._torques, *self._commanding.outputs(), *self._load.outputs]
+        load = self._load.outputs
+        return [self._torques, self._trajectories.output, *self._commanding.outputs(), *load]
 
     def details(self) -> dict[str, str]:
         """Payload and gravity in force."""
@@ -177,6 +182,7 @@ class Dynamics(Component):
         return {
             'payload': carried,
             'gravity [m/s^2]': gravity,
+            'trajectory': self._trajectories.told,
             **self._commanding.details(),
         }
 

@@ -1,0 +1,103 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Efforts for the points of trajectories: ~/compute_trajectory_efforts, and a relay of topics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.node import Node
+from trajectory_msgs.msg import JointTrajectory
+
+from dynamics_ros.control import FeedForward, JointMotion, LimitViolation
+from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.estimation.contact_estimators import effort_model
+from dynamics_ros.estimation.contact_settings import EffortSettings
+from dynamics_ros.nodes.output.outputs import Output
+from dynamics_ros.nodes.robot.context import RobotContext
+from dynamics_ros.nodes.robot.request_kernels import kernel
+from dynamics_ros.nodes.services.serving import serve
+from dynamics_ros.parameters.dynamics import FeedForwardParameters
+from dynamics_ros.robot import Robot
+from dynamics_ros.wire.conversions import Array, duration_message
+from dynamics_ros.wire.trajectories import fill_efforts, motion_of
+from dynamics_ros_msgs.msg import LimitViolation as LimitViolationMessage
+from dynamics_ros_msgs.srv import ComputeTrajectoryEfforts
+
+Answer = tuple[Array, tuple[LimitViolation, ...]]
+
+
+class TrajectoryEfforts:
+    """Fills the efforts of trajectories, asked by a service or sent through a relay.
+
+    Attributes:
+        output: ~/joint_trajectory_with_efforts.
+        told: what became of the last trajectory of the relay.
+    """
+
+    def __init__(
+        self, node: Node, context: RobotContext, settings: Callable[[], FeedForwardParameters]
+    ) -> None:
+        self._node, self._context, self._settings = node, context, settings
+        self.output = Output(node, JointTrajectory, '~/joint_trajectory_with_efforts')
+        self.told = 'none so far'
+        serve(node, ComputeTrajectoryEfforts, '~/compute_trajectory_efforts', self._serve)
+        node.create_subscription(JointTrajectory, '~/joint_trajectory', self._hear, 10)
+
+    async def _serve(self, request: Any, response: Any) -> None:
+        motion = motion_of(request.trajectory)
+        efforts, violations = await self._compute(motion)
+        response.trajectory = request.trajectory
+        fill_efforts(response.trajectory, motion, efforts)
+        response.violations = [
+            LimitViolationMessage(
+                joint=one.joint,
+                quantity=one.quantity,
+                time_from_start=duration_message(one.time),
+                value=one.value,
+                limit=one.limit,
+            )
+            for one in violations
+        ]
+
+    def _hear(self, message: JointTrajectory) -> None:
+        assert self._context.executor is not None, 'it has called'
+        self._context.executor.create_task(self._relay(message))
+
+    async def _relay(self, message: JointTrajectory) -> None:
+        try:
+            # Without points it is a request to stop, which needs no efforts.
+            if message.points:
+                motion = motion_of(message)
+                efforts, violations = await self._compute(motion)
+                if violations and self._settings().refuse_beyond_limits:
+                    raise DynamicsRosError('; '.join(map(str, violations)))
+                fill_efforts(message, motion, efforts)
+            self.output.publish(message)
+            self.told = 'passed on'
+        except DynamicsRosError as error:
+            self.told = f'refused: {error}'
+            self._node.get_logger().warning(f'trajectory {self.told}', throttle_duration_sec=1.0)
+        self._context.tell_change()
+
+    async def _compute(self, motion: JointMotion) -> Answer:
+        context, settings = self._context, self._settings()
+        robot = context.required_robot()
+        q = robot.neutral()
+        if set(motion.names) < set(robot.joint_v_indices):
+            q = context.latest_state().q
+        friction = effort_model(robot, EffortSettings(), settings.friction).friction_torque
+        share = settings.friction_compensation
+
+        def compute(home: Robot) -> Answer:
+            feed_forward = FeedForward(
+                home,
+                q,
+                lambda v: share * friction(v),
+                with_gravity=not settings.robot_carries_itself,
+            )
+            return feed_forward.efforts(motion), feed_forward.violations(motion)
+
+        kernels = [kernel('inverse_dynamics'), kernel('gravity')]
+        return await context.compute(robot, kernels, compute, context.searches)
