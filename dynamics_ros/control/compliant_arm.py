@@ -74,13 +74,15 @@ class Guiding:
         lower, upper: (3) walls that the tool's origin stays between [m].
         stiffness: (6) of locked directions and walls [N/m, Nm/rad].
         damping: (6) of free directions [Ns/m, Nms/rad].
+
+    Without arguments nothing is locked and nothing is felt.
     """
 
-    locked: NDArray[np.bool_]
-    lower: Array
-    upper: Array
-    stiffness: Array
-    damping: Array
+    locked: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(6, dtype=np.bool_))
+    lower: Array = field(default_factory=lambda: np.full(3, -np.inf))
+    upper: Array = field(default_factory=lambda: np.full(3, np.inf))
+    stiffness: Array = field(default_factory=lambda: np.zeros(6))
+    damping: Array = field(default_factory=lambda: np.zeros(6))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +100,7 @@ class ArmSettings:
     """
 
     compliance: Compliance
-    guiding: Guiding
+    guiding: Guiding = field(default_factory=Guiding)
     setpoint: SetpointLimits = field(default_factory=SetpointLimits)
     joints: Mapping[str, ArrayLike] = field(default_factory=dict)
     largest_inertia: float = 100.0

@@ -83,7 +83,8 @@ class CompiledKernels:
 
 def _traced(model: Model, parameters: Folded, key: Key) -> Trace:
     """The trace of a kernel, from the disk if it is there."""
-    return trace_cache.kept((model, parameters, key), partial(_traced_anew, model, parameters, key))
+    made_of = parameters.rest(model), parameters, key
+    return trace_cache.kept(made_of, partial(_traced_anew, model, parameters, key))
 
 
 def _traced_anew(model: Model, parameters: Folded, key: Key) -> Trace:

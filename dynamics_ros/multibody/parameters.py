@@ -42,6 +42,10 @@ class Folded:
         """The model with parameters in place of its own numbers."""
         return model
 
+    def rest(self, model: Model) -> Model:
+        """The model without the numbers of its own that parameters take the place of."""
+        return model
+
     def fits(self, model: Model, other: Model) -> bool:
         """Whether kernels of one model compute the other one, with its numbers for parameters."""
         return False
@@ -93,6 +97,10 @@ class Adjustable(Folded):
             inertias[body] = Inertia(mass, Vector3(*rest[:3]), _symmetric(rest[3:]))
         return replace(model, gravity=Vector3(*parameters[:3]), inertias=tuple(inertias))
 
+    def rest(self, model: Model) -> Model:
+        """The model without the numbers of its own that parameters take the place of."""
+        return self.model(model, [0.0] * self.shape(model)[0])
+
     def fits(self, model: Model, other: Model) -> bool:
         """Whether kernels of one model compute the other one, with its numbers for parameters."""
         if model.joints is not other.joints or model.frames is not other.frames:
@@ -117,6 +125,10 @@ class Inertias(Folded):
     def model(self, model: Model, parameters: Sequence[Sequence[Scalar]]) -> Model:
         """The model with parameters in place of its own numbers."""
         return replace(model, inertias=tuple(Inertia.of_parameters(x) for x in parameters))
+
+    def rest(self, model: Model) -> Model:
+        """The model without the numbers of its own that parameters take the place of."""
+        return replace(model, inertias=(Inertia.zero(),) * len(model.inertias))
 
 
 EXPLICIT = {'inertias': Inertias()}

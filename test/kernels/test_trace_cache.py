@@ -93,6 +93,17 @@ def test_another_robot_is_another_trace(folder, traced):
     assert len(traced) == 3
 
 
+def test_other_gravity_or_payload_is_the_same_trace(folder, traced):
+    q = np.zeros(7)
+    expected = arm(backend='python').with_gravity((1.0, 2.0, -3.0)).gravity(q)
+    traced.clear()
+    for gravity in ((0.0, 0.0, -9.81), (1.0, 2.0, -3.0)):
+        robot = arm(gravity=gravity)
+        answer = robot.gravity(q)
+    assert traced == ['gravity']
+    assert answer == pytest.approx(expected, abs=1e-12)
+
+
 def test_a_change_of_the_package_makes_it_trace_anew(folder, traced, monkeypatch):
     arm().gravity(Q)
     monkeypatch.setattr(trace_cache, '_code', lambda: 'of another version')

@@ -113,9 +113,15 @@ def test_actions_are_executed_by_the_nodes_and_called_by_the_operator(watcher: C
     assert not allowed(OPERATOR, 'actions', 'execute')
 
 
-@pytest.mark.parametrize('command', ['twist_command', 'pose_command'])
-def test_only_the_leader_leads(command: str) -> None:
-    topic = f'/cartesian_servo_node/{command}'
+@pytest.mark.parametrize(
+    'topic',
+    [
+        '/cartesian_servo_node/twist_command',
+        '/cartesian_servo_node/pose_command',
+        '/dynamics_node/joint_trajectory',
+    ],
+)
+def test_only_the_leader_leads(topic: str) -> None:
     assert may(LEADER, 'topics', 'publish', topic)
     assert may(NODES, 'topics', 'subscribe', topic)
     assert not may(OPERATOR, 'topics', 'publish', topic)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -34,19 +35,17 @@ ROUNDS = 15
 @pytest.fixture(scope='module')
 def cache(tmp_path_factory):
     """Where the nodes keep what they compile."""
-    with pytest.MonkeyPatch.context() as patch:
-        folder = tmp_path_factory.mktemp('cache')
-        patch.setenv('XDG_CACHE_HOME', str(folder))
-        patch.setenv('DYNAMICS_ROS_CACHE', 'on')
-        yield folder
+    return tmp_path_factory.mktemp('cache')
 
 
 @pytest.fixture(scope='module')
 def ros(cache):
-    with (
-        running('dynamics_ros', DOMAIN, {'robot_description': description()}),
-        client(DOMAIN) as one,
-    ):
+    with ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        patch.setenv('DYNAMICS_ROS_CACHE', str(cache))
+        stack.enter_context(running('dynamics_ros', DOMAIN, {'robot_description': description()}))
+        patch.setenv('DYNAMICS_ROS_CACHE', 'off')  # what this process computes is not counted
+        one = stack.enter_context(client(DOMAIN))
         one.torques = one.listen(JointState, '/dynamics_node/gravity_torques', 100)
         one.contacts = one.listen(ContactState, '/contact_node/contact_state', 100)
         one.tilt, one.load = 0.0, (TOOL, 0.0)
