@@ -37,7 +37,7 @@ def report(summaries: Rows, events: Rows) -> str:
     states = sum(row['messages'] for row in done)
     parts = [
         '<h1>Recordings of a fleet</h1>',
-        f'<p>{len(done)} bags of {robots} robots, {hours:.2f} h, {states} joint states'
+        f'<p>Bags: {len(done)}; robots: {robots}; {hours:.2f} h, {states} joint states'
         + (f'; <span class="bad">{len(bad)} bags failed</span>' if bad else '')
         + '.</p>',
     ]

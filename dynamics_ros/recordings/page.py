@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 from collections.abc import Sequence
 from functools import cache
 from html import escape
@@ -18,11 +19,17 @@ body { font: 15px/1.45 sans-serif; margin: 2em auto; max-width: 66em; color: #22
 h1 { font-size: 1.5em } h2 { font-size: 1.15em; margin-top: 2em }
 table { border-collapse: collapse; font-size: 13px } td, th { padding: 2px 10px; text-align: right }
 td:first-child, th:first-child { text-align: left } tr:nth-child(even) { background: #f3f3f3 }
-td.text { text-align: left } .bad { color: #b00020 } .unknown { color: #999 }
+.text { text-align: left } td.short { white-space: nowrap }
+.bad { color: #b00020 } .unknown { color: #999 }
 img, svg { max-width: 100%; height: auto }
 @media print { body { font-size: 11px; margin: 0; max-width: none } table { font-size: 9px }
 tr, img, svg { break-inside: avoid } h2 { break-after: avoid } }
 """
+
+TAG, NUMBER = re.compile('<[^>]*>'), re.compile(r'[-+]?[\d.]+(e[-+]?\d+)?|nan|inf')
+
+SHORT = 40
+"""Characters of a cell that is not broken into lines."""
 
 
 def page(title: str, parts: Sequence[str]) -> str:
@@ -35,10 +42,18 @@ def page(title: str, parts: Sequence[str]) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of cells in HTML."""
-    lines = [''.join(f'<th>{cell}</th>' for cell in header)]
-    lines += [''.join(f'<td>{cell}</td>' for cell in row) for row in rows]
+    """A table of cells in HTML; columns of numbers stand on the right, short cells on a line."""
+    plain = [[TAG.sub('', cell) for cell in row] for row in rows]
+    texts = [any(cell and not NUMBER.fullmatch(cell) for cell in column) for column in zip(*plain)]
+    texts += [False] * (len(header) - len(texts))
+    lines = [''.join(_cell('th', cell, text) for cell, text in zip(header, texts))]
+    lines += [''.join(_cell('td', cell, text) for cell, text in zip(row, texts)) for row in rows]
     return '<table>' + ''.join(f'<tr>{line}</tr>' for line in lines) + '</table>'
+
+
+def _cell(tag: str, cell: str, text: bool) -> str:
+    kinds = [*(['text'] if text else []), *(['short'] if len(cell) < SHORT else [])]
+    return f'<{tag} class="{" ".join(kinds)}">{cell}</{tag}>' if kinds else f'<{tag}>{cell}</{tag}>'
 
 
 def figure(width: float, height: float) -> Any:
