@@ -203,7 +203,7 @@ class ImpedanceParameters:
     )
     stiffness: tuple[float, ...] = parameter(
         (400.0, 400.0, 400.0, 10.0, 10.0, 10.0),
-        'Of the tool along and around x y z, or a symmetric 6 x 6 row by row; ~/target_stiffness '
+        'Of the tool along and around x y z, or a symmetric 6 x 6 row by row; ~/stiffness_command '
         'replaces it until it is set again',
         unit='N/m, Nm/rad',
         sizes=(6, 36),
