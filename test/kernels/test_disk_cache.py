@@ -127,6 +127,19 @@ class TestUse:
         disk_cache.write(disk_cache.key('one more'), CODE)
         assert [disk_cache.read(x) is not None for x in names] == [True, False, False, True]
 
+    def test_what_others_keep_in_the_folder_stays(self, folder, monkeypatch):
+        disk_cache.write(NAME, CODE)
+        (folder / 'letter.txt').write_bytes(CODE)
+        os.utime(folder / 'letter.txt', (1000, 1000))
+        monkeypatch.setattr(disk_cache, 'LIMIT', len(CODE) + 32)
+        monkeypatch.setattr(disk_cache, 'CHECKED_EVERY', 0)
+        other = disk_cache.key('another')
+        os.utime(folder / (NAME + disk_cache.SUFFIX), (1000, 1000))
+        disk_cache.write(other, CODE)
+        assert (folder / 'letter.txt').read_bytes() == CODE
+        assert disk_cache.read(NAME) is None
+        assert disk_cache.read(other) == CODE
+
     def test_many_may_write_at_once(self, folder):
         seen = []
 

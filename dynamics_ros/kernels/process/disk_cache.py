@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -32,6 +33,9 @@ CHECKED_EVERY = LIMIT // 16
 
 SUFFIX = '.kernel'
 DIGEST = hashlib.sha256
+OURS = re.compile(r'[0-9a-f]{64}\.')
+"""How names of files begin, of unfinished ones too."""
+
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 _log = logging.getLogger('dynamics_ros.kernels')
@@ -159,9 +163,12 @@ def _weigh(directory: int, size: int) -> None:
 
 
 def _keep_small(directory: int) -> None:
-    """Remove the files that were not used for the longest time until the rest is small enough."""
+    """Remove the files that were not used for the longest time until the rest is small enough.
+
+    What others keep in the same folder stays, and does not count.
+    """
     found = []
-    for name in os.listdir(directory):
+    for name in filter(OURS.match, os.listdir(directory)):
         with suppress(OSError):
             status = os.stat(name, dir_fd=directory, follow_symlinks=False)
             if stat.S_ISREG(status.st_mode):
