@@ -108,7 +108,7 @@ def test_a_wrench_presses_and_another_stiffness_gives_way(held):
     )
     stiffness.data = [200.0, 200.0, 200.0, 5.0, 5.0, 5.0]
     held.ros.wait_for(
-        lambda: held.status and 'refused' not in held.status,
+        lambda: held.status and 'stiffness_command refused' not in held.status,
         meanwhile=lambda: held.ros.publish(f'/{NODE}/stiffness_command', stiffness),
     )
     assert held.ros.set_parameter(NODE, 'stiffness', [400.0] * 3 + [12.0] * 3).successful
