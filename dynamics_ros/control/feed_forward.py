@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.interpolate import BPoly, CubicSpline
 
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
 from dynamics_ros.multibody.linear_systems import Array
@@ -92,7 +92,8 @@ class JointMotion:
         elif len(moments) == 1:
             velocities = np.zeros(shape)
         else:
-            velocities = np.asarray(CubicSpline(moments, positions, bc_type='clamped')(moments, 1))
+            spline = scipy.interpolate.CubicSpline(moments, positions, bc_type='clamped')
+            velocities = np.asarray(spline(moments, 1))
         quintic = a is not None
         accelerations = np.zeros(shape)
         if a is not None:
@@ -116,7 +117,7 @@ class JointMotion:
             rows = np.zeros(len(time), dtype=int)
             return self.q[rows], self.v[rows], self.a[rows]
         told = [self.q, self.v, *([self.a] if self.quintic else [])]
-        curve = BPoly.from_derivatives(self.time, np.stack(told, axis=1))
+        curve = scipy.interpolate.BPoly.from_derivatives(self.time, np.stack(told, axis=1))
         q, v, a = (np.asarray(curve(time, order)) for order in range(3))
         # At a point the curve has the acceleration of one side.
         place = np.searchsorted(self.time, time)

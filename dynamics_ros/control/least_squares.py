@@ -11,8 +11,8 @@ little cost on the distance from the last x, which is nothing once x stays.
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import lsq_linear, nnls
 
 from dynamics_ros.errors import InfeasibleError, SingularError
 from dynamics_ros.multibody.linear_systems import Array
@@ -145,12 +145,12 @@ def _non_negative(A: Array, b: Array) -> Array:
         SingularError: the solver gave up.
     """
     try:
-        x, _ = nnls(A, b)
+        x, _ = scipy.optimize.nnls(A, b)
     except RuntimeError as reason:
         raise SingularError('least-squares problem', str(reason)) from None
     if np.abs((A.T @ (A @ x - b))[x > 0.0]).max(initial=0.0) <= OPTIMAL:
         return x
     # It leant on columns that depend on each other, as where bounds meet in one point. This solver
     # is slower, and takes out what it cannot tell apart.
-    x = lsq_linear(A, b, (0.0, np.inf), method='bvls', tol=1e-14).x
+    x = scipy.optimize.lsq_linear(A, b, (0.0, np.inf), method='bvls', tol=1e-14).x
     return np.where(x > OPTIMAL * x.max(), x, 0.0)

@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.signal import lfilter
 
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
@@ -152,7 +152,7 @@ class ResidualSums:
                 values = columns[:, joint, column]
                 if first:
                     self._filters[column, joint] = decay * values[0]
-                filtered[:, joint, column], (last,) = lfilter(
+                filtered[:, joint, column], (last,) = scipy.signal.lfilter(
                     [1.0 - decay], [1.0, -decay], values, zi=[self._filters[column, joint]]
                 )
                 self._filters[column, joint] = last

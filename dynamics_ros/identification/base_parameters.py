@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import qr
 
 from dynamics_ros.algorithms.regressor import PARAMETERS
 from dynamics_ros.robot import Robot
@@ -64,7 +64,7 @@ class BaseParameters:
         seen = np.flatnonzero(sizes > TOLERANCE * sizes.max())
         scaled = Y[:, seen] / sizes[seen]
         # Parameters of the last bodies first: these are what an engineer knows by name.
-        _, R, order = qr(scaled, mode='economic', pivoting=True)
+        _, R, order = scipy.linalg.qr(scaled, mode='economic', pivoting=True)
         diagonal = np.abs(np.diag(R))
         rank = int((diagonal > TOLERANCE * diagonal[0]).sum())
         independent, others = order[:rank], order[rank:]

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
 
 from .samples import JointSamples, UnusableRecordingError
 
@@ -92,7 +92,7 @@ def _regular(samples: JointSamples, period: float) -> Stretch:
         return Stretch(time[0], period, q, samples.velocity, samples.effort)
     grid = np.minimum(grid, time[-1])
     velocity = None if samples.velocity is None else _linear(grid, time, samples.velocity)
-    smooth: Array = CubicSpline(time, q)(grid)
+    smooth: Array = scipy.interpolate.CubicSpline(time, q)(grid)
     return Stretch(time[0], period, smooth, velocity, _linear(grid, time, samples.effort))
 
 

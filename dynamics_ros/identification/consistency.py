@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sparse
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from dynamics_ros.errors import DynamicsRosError
 
@@ -108,7 +107,7 @@ def _conic(program: Program, clarabel: Any) -> Array:
     chosen = np.flatnonzero(program.positive)
     rows = np.zeros((len(chosen), n + extra))
     rows[np.arange(len(chosen)), chosen] = -scale[chosen]
-    A, b = [sparse.csc_matrix(rows)], [center[chosen]]
+    A, b = [scipy.sparse.csc_matrix(rows)], [center[chosen]]
     cones = [clarabel.NonnegativeConeT(len(chosen))]
     for body in range(bodies):
         # In units in which the described pseudo-inertia is the identity.
@@ -125,12 +124,12 @@ def _conic(program: Program, clarabel: Any) -> Array:
             if i == j:
                 M[first + k, 4 + i, 4 + i] = 1.0
         upper = [(i, j, 1.0 if i == j else np.sqrt(2.0)) for j in range(8) for i in range(j + 1)]
-        A.append(sparse.csc_matrix(-np.array([w * M[:, i, j] for i, j, w in upper])))
+        A.append(scipy.sparse.csc_matrix(-np.array([w * M[:, i, j] for i, j, w in upper])))
         b.append(np.array([w * constant[i, j] for i, j, w in upper]))
         cones.append(clarabel.PSDTriangleConeT(8))
         for i, diagonal in enumerate(np.flatnonzero(_DIAGONAL).tolist()):
             q[first + 10 + i] = -program.weight
-            logarithm = sparse.csc_matrix(
+            logarithm = scipy.sparse.csc_matrix(
                 ([-1.0, -1.0], ([0, 2], [first + 10 + i, first + diagonal])), (3, n + extra)
             )
             A.append(logarithm)
@@ -139,9 +138,9 @@ def _conic(program: Program, clarabel: Any) -> Array:
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     solution = clarabel.DefaultSolver(
-        sparse.csc_matrix(np.triu(H)),
+        scipy.sparse.csc_matrix(np.triu(H)),
         q,
-        sparse.vstack(A, format='csc'),
+        scipy.sparse.vstack(A, format='csc'),
         np.concatenate(b),
         cones,
         settings,
@@ -201,7 +200,7 @@ def _log_cholesky(program: Program) -> Array:
 
     begin = np.zeros(n)
     begin[whole:] = np.where(positive, np.log(0.1), 0.0)
-    found = minimize(
+    found = scipy.optimize.minimize(
         value, begin, jac=True, hess=curve, method='trust-exact', options={'maxiter': 400}
     )
     return unpacked(found.x)[0]

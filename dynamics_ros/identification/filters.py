@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
 
 Array = NDArray[np.float64]
 
@@ -67,7 +67,7 @@ class LowPass:
         reach = (self.half + 1) * self.period
         fine = np.linspace(-reach, reach, 2 * (self.half + 1) * FINE + 1)
         shape = np.sinc(2.0 * self.cutoff * fine) * np.cos(0.5 * np.pi * fine / reach) ** 2
-        spline = CubicSpline(fine, shape)
+        spline = scipy.interpolate.CubicSpline(fine, shape)
         smooth = spline(lags)
         smooth /= smooth.sum()
         # Windows are applied as sums, so the derivative of the kernel has its sign turned once.

@@ -7,8 +7,8 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from dynamics_ros.model import ROOT
 from dynamics_ros.model.collision_geometry import CollisionGeometry
@@ -42,7 +42,7 @@ class Clearance:
             for a, b in itertools.combinations(sorted(points), 2)
             if parents.get(b) != a
             and parents.get(a) != b
-            and cKDTree(start[a][0]).query(start[b][0])[0].min() > SPACING
+            and scipy.spatial.cKDTree(start[a][0]).query(start[b][0])[0].min() > SPACING
         ]
 
     def smallest(self, q: Array) -> float:
@@ -50,7 +50,7 @@ class Clearance:
         clouds = self._clouds(q)
         smallest = np.inf
         for posture in range(len(q)):
-            trees = {body: cKDTree(cloud[posture]) for body, cloud in clouds.items()}
+            trees = {body: scipy.spatial.cKDTree(cloud[posture]) for body, cloud in clouds.items()}
             for a, b in self._pairs:
                 found = trees[a].query(clouds[b][posture], distance_upper_bound=4.0 * SPACING)[0]
                 smallest = min(smallest, float(found.min()))

@@ -14,9 +14,8 @@ from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import null_space
-from scipy.optimize import minimize
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.identification.base_parameters import BaseParameters, with_rotors
@@ -91,7 +90,7 @@ class Series:
         at_rest = np.zeros((2, 2 * HARMONICS))
         at_rest[0, :HARMONICS] = w
         at_rest[1, HARMONICS:] = w**2
-        free = null_space(at_rest)
+        free = scipy.linalg.null_space(at_rest)
         self.q = np.hstack([sines, cosines]) @ free
         self.v = np.hstack([w * cosines, -w * sines]) @ free
         self.a = np.hstack([-(w**2) * sines, -(w**2) * cosines]) @ free
@@ -256,7 +255,7 @@ class _Search:
 
     def _descended(self, x: Array, iterations: int) -> list[Array]:
         way = [x]
-        minimize(
+        scipy.optimize.minimize(
             self.cost,
             x,
             jac=True,

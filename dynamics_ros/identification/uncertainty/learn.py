@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import nnls
-from scipy.stats import norm
 
 from dynamics_ros.algorithms.contact.unexplained import MEMORY, ROWS, STANDS_AFTER
 from dynamics_ros.estimation import EffortModel, MomentumObserver
@@ -37,6 +37,8 @@ SURE = 20.0
 """1 / probability that a standing joint is held by more friction than is stated."""
 
 MOST_TAIL = 3.0
+
+NORMAL = NormalDist()
 LEAST_SHARE = 0.1
 """Of its total deviation, that a joint has at any time at least."""
 
@@ -246,7 +248,9 @@ def _variances(features: Array, r: Array) -> Array:
     for _ in range(ROUNDS):
         # The variance of r^2 is twice that of r, squared.
         kept = np.minimum(r**2, FAR**2 * predicted)
-        found, _ = nnls(features / scale / predicted[:, np.newaxis], kept / predicted)
+        found, _ = scipy.optimize.nnls(
+            features / scale / predicted[:, np.newaxis], kept / predicted
+        )
         predicted = np.maximum(features / scale @ found, LEAST_SHARE**2 * total)
     found /= scale
     found[0] = max(found[0], LEAST_SHARE**2 * total)
@@ -267,11 +271,11 @@ def _tail(z: Array) -> float:
     By how far, on average, the largest twentieth exceeds its smallest, carried on to ``RARE``; or
     by the largest of them, beside that of as many normal numbers, where that is more.
     """
-    largest = np.abs(z).max() / norm.isf(0.5 / len(z))
+    largest = np.abs(z).max() / NORMAL.inv_cdf(1.0 - 0.5 / len(z))
     edge = np.quantile(np.abs(z), 1.0 - TWENTIETH)
     excess = float(np.mean(np.abs(z)[np.abs(z) > edge] - edge))
-    usual = norm.isf(0.5 * TWENTIETH)
-    usual_excess = 2.0 * norm.pdf(usual) / TWENTIETH - usual
+    usual = NORMAL.inv_cdf(1.0 - 0.5 * TWENTIETH)
+    usual_excess = 2.0 * NORMAL.pdf(usual) / TWENTIETH - usual
     steps = np.log(TWENTIETH / RARE)
     tail = (edge + steps * excess) / (usual + steps * usual_excess)
     return float(np.clip(max(tail, largest), 1.0, MOST_TAIL))

@@ -1,0 +1,32 @@
+"""What the nodes import at their start: a robot that waits for them should not wait for SciPy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip('rclpy')
+
+pytestmark = pytest.mark.ros
+
+NODES = (
+    'contact.contact_node',
+    'dynamics.dynamics_node',
+    'impedance.impedance_controller_node',
+    'kinematics.kinematics_node',
+    'servo.cartesian_servo_node',
+)
+
+LARGE = ('interpolate', 'ndimage', 'optimize', 'signal', 'sparse', 'spatial', 'special', 'stats')
+"""Parts that take 0.1 to 0.6 s; after ``import scipy`` each is loaded where it is first used."""
+
+
+def test_no_node_loads_a_large_part_of_scipy_to_start():
+    imports = '\n'.join(f'import dynamics_ros.nodes.{name}' for name in NODES)
+    found = f'[part for part in {LARGE} if "scipy." + part in sys.modules]'
+    program = f'import sys\n{imports}\nprint(*{found})'
+    run = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == []
