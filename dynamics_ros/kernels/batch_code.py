@@ -18,10 +18,14 @@ from dynamics_ros.kernels.graph.trace import Trace
 from dynamics_ros.kernels.llvm import batch as llvm_batch
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.llvm.compiler import Platform
+from dynamics_ros.kernels.llvm.dialect import DOUBLE, SINGLE
 from dynamics_ros.kernels.process import compile_queue as background
 
 BATCH_STATES = 32
 """Smaller batches go state by state: they save too little to compile for."""
+
+TOLERANCES = {DOUBLE: self_test.TOLERANCE, SINGLE: 1e-2}
+"""Largest error in the self test, relative to the largest result: wrong code from right."""
 
 RunStates = Callable[[int, Sequence[int], Sequence[int]], int]
 """From number of states, addresses and strides to the number of states computed."""
@@ -30,7 +34,11 @@ _log = logging.getLogger('dynamics_ros.kernels')
 
 
 class BatchCode:
-    """Machine code of one trace that computes several states at once, one in each vector lane."""
+    """Machine code of one trace that computes several states at once, one in each vector lane.
+
+    Attributes:
+        dtype: of the numbers that it computes with, takes and returns.
+    """
 
     def __init__(
         self,
@@ -41,8 +49,12 @@ class BatchCode:
         """Note what may be compiled.
 
         Args:
+            platform: what it is compiled for; its dialect says with which numbers.
             compile_later: runs a function that compiles, when it sees fit.
         """
+        number = platform.dialect.number
+        self.dtype = np.dtype(f'f{number.size}')
+        self._tolerance = TOLERANCES[number]
         self._trace = trace
         self._platform = platform
         self._compile_later = compile_later
@@ -97,8 +109,8 @@ class BatchCode:
         """
         trace, states = self._trace, self._platform.processor.lanes + 1
         one, wanted = self_test.trial(trace)
-        arrays = [np.array([x] * states) for x in one]
-        results = [np.full((states, *x.shape), np.nan) for x in trace.outputs]
+        arrays = [np.array([x] * states, self.dtype) for x in one]
+        results = [np.full((states, *x.shape), np.nan, self.dtype) for x in trace.outputs]
         described = [*arrays, *results]
         done = self._call(
             function, states, [address(x) for x in described], [x.strides[0] for x in described]
@@ -106,7 +118,7 @@ class BatchCode:
         if wanted is None or (trace.finite_results and not np.isfinite(wanted).all()):
             return
         rows = [self_test.flat([x[i] for x in results]) for i in range(states)]
-        if done != states or not all(self_test.agree(row, wanted) for row in rows):
+        if done != states or not all(self_test.agree(row, wanted, self._tolerance) for row in rows):
             raise RuntimeError('the machine code disagrees with the plain trace')
 
     def _run(self, states: int, starts: Sequence[int], strides: Sequence[int]) -> int:
@@ -117,9 +129,9 @@ class BatchCode:
         self, function: Any, states: int, starts: Sequence[int], strides: Sequence[int]
     ) -> int:
         lanes, count = self._platform.processor.lanes, len(starts)
-        scratch = np.empty(self._scratch_size + lanes)
+        scratch = np.empty(self._scratch_size + lanes, self.dtype)
         start = address(scratch)
-        aligned = start + -start % (8 * lanes)
+        aligned = start + -start % (scratch.itemsize * lanes)
         return int(
             function(
                 states,

@@ -25,6 +25,7 @@ from dynamics_ros.kernels.cpython.layout import UnknownLayoutError
 from dynamics_ros.kernels.graph.trace import Trace
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.llvm.compiler import CompilerUnavailableError
+from dynamics_ros.kernels.llvm.dialect import SINGLE
 from dynamics_ros.kernels.llvm.source import emit as trace_module
 from dynamics_ros.kernels.process import compile_process
 
@@ -109,7 +110,8 @@ class LlvmBackend:
         )
         self._one_by_one = prototype(self.code.address('batch'))
         self._has_entry = 'entry' in functions
-        self._batch = BatchCode(trace, platform, compile_later)
+        self._batches = {np.dtype(np.float64): BatchCode(trace, platform, compile_later)}
+        self._compile_later = compile_later
         self._self_test()
 
     def run(
@@ -117,12 +119,13 @@ class LlvmBackend:
     ) -> bool:
         """Fill the result arrays; return whether inputs and results are as the trace wants them.
 
-        The GIL is free meanwhile.
+        The GIL is free meanwhile. Float32 is for batches only: False where there is no code for it.
 
         Args:
             arrays: one an input, trailing axes contiguous, leading axes to be broadcast.
             leading: the broadcast shape of the leading axes.
-            results: one an output, C-contiguous, apart from all others.
+            results: one an output, C-contiguous, apart from all others, all of one dtype that is
+                that of the inputs.
         """
         states = math.prod(leading)
         described = [
@@ -134,7 +137,11 @@ class LlvmBackend:
         ]
         starts = [arguments.address(x) for x, _ in described]
         strides = [stride for _, stride in described]
-        run_some = self._batch.function(states) or self._run_one_by_one
+        run_some = self._batch(results).function(states)
+        if run_some is None:
+            if results and results[0].dtype != np.float64:
+                return False
+            run_some = self._run_one_by_one
         count = threads.useful_threads(states * (self._trace.operation_count + 1))
         if count == 1:
             return run_some(states, starts, strides) == states
@@ -144,6 +151,16 @@ class LlvmBackend:
             for a, b in pairwise(cuts)
         ]
         return sum(threads.run(jobs)) == states
+
+    def _batch(self, results: Sequence[Array]) -> BatchCode:
+        """Return the code for many states with the numbers of some results."""
+        dtype = results[0].dtype if results else np.dtype(np.float64)
+        code = self._batches.get(dtype)
+        if code is None:
+            platform = llvm_compiler.platform(SINGLE)
+            made = BatchCode(self._trace, platform, self._compile_later)
+            code = self._batches.setdefault(dtype, made)
+        return code
 
     def run_in_turn(
         self, arrays: Sequence[Array], bound: Sequence[Array], results: Sequence[Array]

@@ -103,7 +103,7 @@ def flat(results: Sequence[Array]) -> Array:
     return np.concatenate([np.zeros(0), *[x.ravel() for x in results]])
 
 
-def agree(computed: Array, wanted: Array) -> bool:
+def agree(computed: Array, wanted: Array, tolerance: float = TOLERANCE) -> bool:
     """Return whether computed results equal the expected ones, up to rounding."""
     largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=1.0)
-    return bool(np.allclose(computed, wanted, rtol=0.0, atol=TOLERANCE * largest, equal_nan=True))
+    return bool(np.allclose(computed, wanted, rtol=0.0, atol=tolerance * largest, equal_nan=True))

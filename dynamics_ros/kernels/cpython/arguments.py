@@ -18,10 +18,11 @@ from dynamics_ros.kernels.graph.trace import Variable
 Array = NDArray[np.float64]
 
 FLOAT64 = np.dtype(np.float64)
+FLOAT32 = np.dtype(np.float32)
 
 
-def as_input(variable: Variable, value: Any) -> Array:
-    """Return an argument as a float64 array whose trailing axes are contiguous.
+def as_input(variable: Variable, value: Any, dtype: np.dtype[Any] = FLOAT64) -> Array:
+    """Return an argument as an array of floats whose trailing axes are contiguous.
 
     Raises:
         InvalidArgumentError: the value is no array of real numbers or has a wrong shape.
@@ -29,7 +30,7 @@ def as_input(variable: Variable, value: Any) -> Array:
     rank = len(variable.shape)
     if (
         type(value) is np.ndarray
-        and value.dtype is FLOAT64
+        and value.dtype is dtype
         and value.flags.carray
         and value.shape[value.ndim - rank :] == variable.shape
         and value.ndim >= rank
@@ -46,7 +47,7 @@ def as_input(variable: Variable, value: Any) -> Array:
         raise InvalidArgumentError(variable.name, f'dtype {array.dtype}', 'real numbers')
     if array.shape[array.ndim - rank :] != variable.shape or array.ndim < rank:
         raise InvalidArgumentError(variable.name, f'shape {array.shape}', _expected(variable))
-    array = array.astype(np.float64, copy=False)
+    array = array.astype(dtype, copy=False)
     stride = array.itemsize
     for axis in range(array.ndim - 1, array.ndim - rank - 1, -1):
         if array.strides[axis] != stride:
@@ -130,7 +131,11 @@ def refuse_non_finite(variables: Sequence[Variable], arrays: Sequence[Array]) ->
 
 
 def as_outputs(
-    variables: Sequence[Variable], leading: tuple[int, ...], out: Any, inputs: Sequence[Array]
+    variables: Sequence[Variable],
+    leading: tuple[int, ...],
+    out: Any,
+    inputs: Sequence[Array],
+    dtype: np.dtype[Any] = FLOAT64,
 ) -> tuple[list[Array], list[Array]]:
     """Return the arrays to give back and those to compute into, which differ where they must.
 
@@ -143,7 +148,7 @@ def as_outputs(
     """
     shapes = [leading + x.shape for x in variables]
     if out is None:
-        fresh = [np.empty(shape, np.float64) for shape in shapes]
+        fresh = [np.empty(shape, dtype) for shape in shapes]
         return fresh, fresh
     given = [out] if len(variables) == 1 else out
     if not isinstance(given, (list, tuple)) or len(given) != len(variables):
@@ -152,20 +157,20 @@ def as_outputs(
         if (
             not isinstance(array, np.ndarray)
             or array.shape != shape
-            or array.dtype != np.float64
+            or array.dtype != dtype
             or not array.flags.writeable
         ):
             raise InvalidArgumentError(
                 'out',
                 f'{_described(array)} for {variable.name}',
-                f'a writeable float64 array of shape {shape}',
+                f'a writeable {dtype} array of shape {shape}',
             )
     work = []
     for i, array in enumerate(given):
         others = [*inputs, *(x for j, x in enumerate(given) if j != i)]
         direct = array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative
         shared = any(np.may_share_memory(array, x) for x in others)
-        work.append(array if direct and not shared else np.empty(array.shape, np.float64))
+        work.append(array if direct and not shared else np.empty(array.shape, dtype))
     return list(given), work
 
 

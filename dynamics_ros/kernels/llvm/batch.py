@@ -85,7 +85,7 @@ def emit(trace: Trace, dialect: Dialect, processor: Processor) -> str:
     values = (Variable('values', (len(scratch.computed),)),) if scratch.computed else ()
     computing = replace(trace, outputs=values, results=tuple(scratch.computed))
     lanes = processor.lanes
-    entries = ', '.join(f'i32 {8 * lanes * x}' for x in scratch.places)
+    entries = ', '.join(f'i32 {dialect.number.size * lanes * x}' for x in scratch.places)
     sections = [
         f'; {trace.name}: {trace.operation_count} operations, {lanes} states a vector',
         llvm_line.emit(computing, 'states', dialect, processor, lanes),
@@ -97,20 +97,21 @@ def emit(trace: Trace, dialect: Dialect, processor: Processor) -> str:
 
 
 def _batch_function(trace: Trace, scratch: _Scratch, dialect: Dialect, lanes: int) -> str:
-    byte, double, entry = (dialect.pointer(x) for x in ('i8', 'double', 'i32'))
-    kind = vector(lanes)
+    number = dialect.number
+    byte, array, entry = (dialect.pointer(x) for x in ('i8', number.type, 'i32'))
+    kind = vector(lanes, number.type)
     names = array_names(trace)
     lines = array_setup(trace, dialect)
     for i, value in enumerate(scratch.constants):
-        number = splat(constant(value), lanes)
+        everywhere = splat(constant(value, number), lanes, number.type)
         lines += [
-            dialect.element(f'%c{i}.d', 'double', '%scratch', i * lanes),
-            f'  %c{i} = bitcast {double} %c{i}.d to {dialect.pointer(kind)}',
-            f'  store {kind} {number}, {dialect.pointer(kind)} %c{i}, align 8',
+            dialect.element(f'%c{i}.d', number.type, '%scratch', i * lanes),
+            f'  %c{i} = bitcast {array} %c{i}.d to {dialect.pointer(kind)}',
+            f'  store {kind} {everywhere}, {dialect.pointer(kind)} %c{i}, align {number.size}',
         ]
     for name, place in zip(names, scratch.inputs):
-        lines.append(dialect.element(f'%{name}', 'double', '%scratch', place * lanes))
-    lines.append(dialect.element('%values', 'double', '%scratch', scratch.values * lanes))
+        lines.append(dialect.element(f'%{name}', number.type, '%scratch', place * lanes))
+    lines.append(dialect.element('%values', number.type, '%scratch', scratch.values * lanes))
     lines += [
         '  br label %head',
         'head:',
@@ -127,22 +128,23 @@ def _batch_function(trace: Trace, scratch: _Scratch, dialect: Dialect, lanes: in
     for name, variable in zip(names, trace.inputs):
         lines += row_address(name, dialect, '%i')
         lines.append(
-            f'  %{name}.good = call i1 @{llvm_rows.gather_name(lanes)}({byte} %{name}.byte, '
-            f'i64 %{name}.stride, i64 %last, i64 {variable.size}, {double} %{name})'
+            f'  %{name}.good = call i1 @{llvm_rows.gather_name(lanes, number)}('
+            f'{byte} %{name}.byte, i64 %{name}.stride, i64 %last, i64 {variable.size}, '
+            f'{array} %{name})'
         )
         flags.append(f'%{name}.good')
-    inputs = ', '.join(f'{double} %{x}' for x in names[: len(trace.inputs)])
+    inputs = ', '.join(f'{array} %{x}' for x in names[: len(trace.inputs)])
     if trace.requirements:
         lines.append(f'  %met = call i1 @meets({inputs})')
         flags.append('%met')
     lines += _branch(flags, 'inputs', 'compute')
     pointers = [*names[: len(trace.inputs)], *(['values'] if scratch.computed else [])]
-    both = ', '.join(f'{double} %{x}' for x in pointers)
+    both = ', '.join(f'{array} %{x}' for x in pointers)
     lines += ['compute:', f'  call void @states({both})']
     flags = []
     if trace.finite_results is not None:
         lines.append(
-            f'  %good = call i1 @{llvm_runtime.FINITE}({double} %values, '
+            f'  %good = call i1 @{llvm_runtime.finite_name(number)}({array} %values, '
             f'i64 {len(scratch.computed) * lanes})'
         )
         flags.append('%good')
@@ -155,8 +157,8 @@ def _batch_function(trace: Trace, scratch: _Scratch, dialect: Dialect, lanes: in
         lines += [
             f'  %{name}.places = getelementptr {table}, {dialect.pointer(table)} @places, '
             f'i64 0, i64 {first}',
-            f'  call void @{llvm_rows.scatter_name(lanes)}({byte} %{name}.byte, '
-            f'i64 %{name}.stride, i64 %last, i64 {variable.size}, {double} %scratch, '
+            f'  call void @{llvm_rows.scatter_name(lanes, number)}({byte} %{name}.byte, '
+            f'i64 %{name}.stride, i64 %last, i64 {variable.size}, {array} %scratch, '
             f'{entry} %{name}.places)',
         ]
         first += variable.size
@@ -168,7 +170,7 @@ def _batch_function(trace: Trace, scratch: _Scratch, dialect: Dialect, lanes: in
     ]
     arguments = (
         f'i64 %states, {dialect.pointer(byte)} %addresses, {dialect.pointer("i64")} %strides, '
-        f'{double} %scratch'
+        f'{array} %scratch'
     )
     body = '\n'.join(lines)
     return f'define i64 @batch({arguments}) nounwind {{\nentry:\n{body}\n}}'

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from dynamics_ros.kernels.llvm import runtime as llvm_runtime
-from dynamics_ros.kernels.llvm.dialect import Dialect
+from dynamics_ros.kernels.llvm.dialect import DOUBLE, Dialect, Number
 from dynamics_ros.kernels.llvm.processor import Processor, of_target
 from dynamics_ros.kernels.process import compile_queue as background
 from dynamics_ros.kernels.process import disk_cache
@@ -19,6 +19,7 @@ from dynamics_ros.kernels.process.forks import FreshLock
 from dynamics_ros.kernels.process.lifetime import token
 
 LIBM_FUNCTIONS = ('sin', 'cos', 'tan', 'asin', 'acos', 'atan2', 'exp', 'log', 'tanh')
+"""Those of floats have an f at the end."""
 
 
 class CompilerUnavailableError(Exception):
@@ -70,8 +71,10 @@ def load() -> Any:
     return binding
 
 
-def platform() -> Platform:
-    """Return the platform, after compiling the functions that all code shares.
+def platform(number: Number = DOUBLE) -> Platform:
+    """Return the platform for code that computes with a kind of number.
+
+    The functions that all such code shares are compiled first.
 
     Raises:
         CompilerUnavailableError: there is no LLVM.
@@ -79,21 +82,25 @@ def platform() -> Platform:
     load()
     # Made twice, one would be thrown away, and with it code that kernels have been linked with.
     with _preparing, background.llvm:
-        return _prepared()[0]
+        return _prepared(number)[0]
 
 
 _preparing = FreshLock()
 
 
-@lru_cache(maxsize=1)
-def _prepared() -> tuple[Platform, MachineCode]:
+@lru_cache(maxsize=2)
+def _prepared(number: Number) -> tuple[Platform, MachineCode]:
     binding = load()
-    _provide_libm(binding)
-    dialect = Dialect(has_opaque_pointers())
+    _provide_libm(binding, number)
+    dialect = Dialect(has_opaque_pointers(), number)
     features = binding.get_host_cpu_features()
     processor = of_target(binding.get_default_triple(), features)
-    code = compile_module(llvm_runtime.emit(processor, dialect), llvm_runtime.functions(processor))
-    for name in llvm_runtime.functions(processor):
+    if processor.lanes > 1:
+        wider = processor.lanes * DOUBLE.size // number.size
+        processor = processor._replace(lanes=wider)
+    functions = llvm_runtime.functions(processor, number)
+    code = compile_module(llvm_runtime.emit(processor, dialect), functions)
+    for name in functions:
         binding.add_symbol(name, code.address(name))
     return Platform(dialect, processor), code
 
@@ -214,9 +221,9 @@ def _llvmlite_version() -> str:
     return str(llvmlite.__version__)
 
 
-def _provide_libm(binding: Any) -> None:
+def _provide_libm(binding: Any, number: Number) -> None:
     """Tell LLVM where the mathematical functions of this process are."""
-    for name in LIBM_FUNCTIONS:
+    for name in (f'{x}{number.libm}' for x in LIBM_FUNCTIONS):
         if not binding.address_of_symbol(name):
             binding.add_symbol(name, _libm_address(name))
 

@@ -4,18 +4,49 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from typing import NamedTuple
 
 
-class Dialect(NamedTuple):
-    """How the LLVM at hand writes pointers: ``ptr`` from 16 on, ``double*`` before.
+class Number(NamedTuple):
+    """The kind of number that code computes with.
 
     Attributes:
-        opaque_pointers: whether it is ``ptr``.
+        type: what LLVM calls it.
+        size: in bytes.
+        libm: what the names of its functions in libm end in.
+    """
+
+    type: str
+    size: int
+    libm: str
+
+    @property
+    def suffix(self) -> str:
+        """How LLVM ends the name of an intrinsic function of one of them."""
+        return f'f{8 * self.size}'
+
+    @property
+    def whole(self) -> str:
+        """The integer of as many bits."""
+        return f'i{8 * self.size}'
+
+
+DOUBLE = Number('double', 8, '')
+SINGLE = Number('float', 4, 'f')
+
+
+class Dialect(NamedTuple):
+    """How values are written for the LLVM at hand, and with which numbers it computes.
+
+    Attributes:
+        opaque_pointers: whether pointers are ``ptr``, as from 16 on; ``double*`` before.
+        number: that the code computes with.
     """
 
     opaque_pointers: bool
+    number: Number = DOUBLE
 
     def pointer(self, pointee: str) -> str:
         """Return the type of a pointer."""
@@ -26,8 +57,10 @@ class Dialect(NamedTuple):
         return f'  {name} = getelementptr {kind}, {self.pointer(kind)} {array}, i64 {index}'
 
 
-def constant(value: float) -> str:
-    """Return a double constant; the bits in hexadecimal are exact."""
+def constant(value: float, number: Number = DOUBLE) -> str:
+    """Return a constant; the bits of the nearest number, as a double in hexadecimal, are exact."""
+    if number is SINGLE:
+        value = ctypes.c_float(value).value
     return f'0x{struct.unpack("<Q", struct.pack("<d", value))[0]:016X}'
 
 
@@ -41,9 +74,9 @@ def splat(value: str, lanes: int, element: str = 'double') -> str:
     return value if lanes == 1 else f'<{", ".join([f"{element} {value}"] * lanes)}>'
 
 
-def suffix(lanes: int) -> str:
-    """Return how LLVM ends the name of an intrinsic function of doubles."""
-    return 'f64' if lanes == 1 else f'v{lanes}f64'
+def suffix(lanes: int, number: Number = DOUBLE) -> str:
+    """Return how LLVM ends the name of an intrinsic function of so many numbers."""
+    return number.suffix if lanes == 1 else f'v{lanes}{number.suffix}'
 
 
 class Writer:

@@ -5,27 +5,31 @@
 from __future__ import annotations
 
 from dynamics_ros.kernels.graph.operations import OPERATIONS, Operation
-from dynamics_ros.kernels.llvm.dialect import Dialect, suffix, vector
+from dynamics_ros.kernels.llvm.dialect import Dialect, Number, suffix, vector
 
 
 def declarations(body: str, dialect: Dialect, lanes: int) -> list[str]:
     """Return declarations of what a body calls of LLVM and libm, and the functions in between."""
     lines = []
+    number = dialect.number
     for row in OPERATIONS:
         called = _called(row)
         if (
             not called
-            or f'@{called.format(suffix=suffix(lanes), lanes=lane_tag(lanes))}(' not in body
+            or f'@{called.format(suffix=suffix(lanes, number), lanes=lane_tag(lanes, number))}('
+            not in body
         ):
             continue
         if 'llvm.' in called:
-            kind = vector(lanes)
-            lines.append(f'declare {kind} @{called.format(suffix=suffix(lanes))}({kind})')
+            kind = vector(lanes, number.type)
+            intrinsic = called.format(suffix=suffix(lanes, number))
+            lines.append(f'declare {kind} @{intrinsic}({kind})')
         else:
-            plain = called.format(lanes='')
-            lines.append(f'declare double @{plain}({", ".join(["double"] * row.arity)})')
+            plain = called.format(lanes=number.libm)
+            operands = ', '.join([number.type] * row.arity)
+            lines.append(f'declare {number.type} @{plain}({operands})')
             if lanes > 1:
-                lines.append(_each_lane(plain, row.arity, lanes))
+                lines.append(_each_lane(plain, row.arity, lanes, number))
     return lines
 
 
@@ -35,22 +39,24 @@ def _called(row: Operation) -> str:
     return calls[0].split('@')[1].split('(')[0] if calls else ''
 
 
-def lane_tag(lanes: int) -> str:
+def lane_tag(lanes: int, number: Number) -> str:
     """Return what is appended to the name of a function of libm for so many lanes."""
-    return '' if lanes == 1 else f'.{lanes}'
+    return number.libm if lanes == 1 else f'{number.libm}.{lanes}'
 
 
-def _each_lane(name: str, arity: int, lanes: int) -> str:
+def _each_lane(name: str, arity: int, lanes: int, number: Number) -> str:
     """Return a function that calls a function of libm for lane after lane."""
-    kind = vector(lanes)
+    kind = vector(lanes, number.type)
     arguments = ', '.join(f'{kind} %a{i}' for i in range(arity))
-    lines = [f'define internal {kind} @{name}{lane_tag(lanes)}({arguments}) nounwind {{']
+    lines = [f'define internal {kind} @{name}.{lanes}({arguments}) nounwind {{']
     result = 'undef'
     for lane in range(lanes):
         for i in range(arity):
             lines.append(f'  %x{i}.{lane} = extractelement {kind} %a{i}, i64 {lane}')
-        values = ', '.join(f'double %x{i}.{lane}' for i in range(arity))
-        lines.append(f'  %y{lane} = call double @{name}({values})')
-        lines.append(f'  %r{lane} = insertelement {kind} {result}, double %y{lane}, i64 {lane}')
+        values = ', '.join(f'{number.type} %x{i}.{lane}' for i in range(arity))
+        lines.append(f'  %y{lane} = call {number.type} @{name}({values})')
+        lines.append(
+            f'  %r{lane} = insertelement {kind} {result}, {number.type} %y{lane}, i64 {lane}'
+        )
         result = f'%r{lane}'
     return '\n'.join([*lines, f'  ret {kind} {result}', '}'])

@@ -3,7 +3,7 @@
 """The straight line of a trace as functions of LLVM IR, for one state or a vector of states.
 
 ``void @<name>(inputs..., outputs...)`` takes a pointer to the first number of each array. With
-several lanes a number is a vector of doubles, one state a lane. No output may overlap another
+several lanes a number is a vector, one state a lane. No output may overlap another
 array.
 """
 
@@ -34,7 +34,7 @@ from dynamics_ros.kernels.llvm.slots import Slots, padded
 
 def parameters(trace: Trace, dialect: Dialect, attributes: str = '') -> list[str]:
     """Return the parameters of the functions that take a pointer an array."""
-    kind = ' '.join([dialect.pointer('double'), *attributes.split()])
+    kind = ' '.join([dialect.pointer(dialect.number.type), *attributes.split()])
     inputs = [f'{kind} %in{i}' for i in range(len(trace.inputs))]
     return inputs + [f'{kind} %out{i}' for i in range(len(trace.outputs))]
 
@@ -58,15 +58,16 @@ class _Line:
         self.dialect = dialect
         self.processor = processor
         self.lanes = lanes
-        self.kind = vector(lanes)
+        self.number = dialect.number
+        self.kind = vector(lanes, self.number.type)
         self.pointer = dialect.pointer(self.kind)
-        self.double = dialect.pointer('double')
+        self.array = dialect.pointer(self.number.type)
         self.format = {
             'type': self.kind,
             'condition': vector(lanes, 'i1'),
-            'suffix': suffix(lanes),
-            'lanes': lane_tag(lanes),
-            'one': splat('1.0', lanes),
+            'suffix': suffix(lanes, self.number),
+            'lanes': lane_tag(lanes, self.number),
+            'one': splat('1.0', lanes, self.number.type),
         }
         # One call takes several angles of one state, or one angle of several states.
         self.width = processor.lanes if lanes == 1 else 1
@@ -91,7 +92,8 @@ class _Line:
             operation, operands = trace.nodes[position]
             if operation in (SIN, COS):
                 self.turned_results.setdefault(int(operands[0]), []).append(position)
-        found = [constant(x) for node in trace.nodes for x in node.operands if type(x) is float]
+        numbers = (x for node in trace.nodes for x in node.operands if type(x) is float)
+        found = [constant(x, self.number) for x in numbers]
         self.constants = {text: place for place, text in enumerate(dict.fromkeys(found))}
         self.lines: list[str] = []
         self.known: set[tuple[str, int]] = set()
@@ -101,20 +103,21 @@ class _Line:
     def load(self, name: str, array: str, index: int) -> None:
         self.lines += [
             self.dialect.element(f'{name}.p', self.kind, array, index),
-            f'  {name} = load {self.kind}, {self.pointer} {name}.p, align 8',
+            f'  {name} = load {self.kind}, {self.pointer} {name}.p, align {self.number.size}',
         ]
 
     def store(self, value: str, array: str, index: int, name: str) -> None:
         # volatile: LLVM would look for stores to merge, which takes longer than all the rest.
         self.lines += [
             self.dialect.element(name, self.kind, array, index),
-            f'  store volatile {self.kind} {value}, {self.pointer} {name}, align 8',
+            f'  store volatile {self.kind} {value}, {self.pointer} {name}, '
+            f'align {self.number.size}',
         ]
 
     def value(self, reference: int | float) -> str:
         """Return the name of a value, after making it known to this part."""
         if not isinstance(reference, int):
-            return splat(constant(reference), self.lanes)
+            return splat(constant(reference, self.number), self.lanes, self.number.type)
         operation, operands = self.trace.nodes[reference]
         half = {SIN: 's', COS: 'c'}.get(operation, 'v')
         source = int(operands[0]) if half != 'v' else reference
@@ -131,19 +134,21 @@ class _Line:
 
     def load_constant(self, value: float) -> str:
         """Return the name of a constant, after making it known to this part."""
-        place = self.constants[constant(value)]
+        place = self.constants[constant(value, self.number)]
         name = f'%k{place}'
         if ('k', place) not in self.known:
             self.known.add(('k', place))
+            number = self.number
             scalar = name if self.lanes == 1 else f'{name}.s'
             self.lines += [
-                self.dialect.element(f'{name}.p', 'double', '%constants', place),
-                f'  {scalar} = load double, {self.double} {name}.p, align 8, !invariant.load !{{}}',
+                self.dialect.element(f'{name}.p', number.type, '%constants', place),
+                f'  {scalar} = load {number.type}, {self.array} {name}.p, align {number.size}, '
+                '!invariant.load !{}',
             ]
             if self.lanes > 1:
                 mask = vector(self.lanes, 'i32')
                 self.lines += [
-                    f'  {name}.i = insertelement {self.kind} undef, double {scalar}, i64 0',
+                    f'  {name}.i = insertelement {self.kind} undef, {number.type} {scalar}, i64 0',
                     f'  {name} = shufflevector {self.kind} {name}.i, {self.kind} undef, '
                     f'{mask} zeroinitializer',
                 ]
@@ -192,7 +197,7 @@ class _Line:
         values = [self.value(x) for x in step.positions]
         size = self.lanes if self.lanes > 1 else padded(len(values))
         angles = values[0]
-        kind = vector(size)
+        kind = vector(size, self.number.type)
         if self.lanes == 1 and size > 1:
             angles = self.packed(step, values, size)
         first = self.slots.of['s', step.positions[0]]
@@ -201,10 +206,10 @@ class _Line:
             self.dialect.element(
                 f'{name}.c', self.kind, '%memory', self.slots.of['c', step.positions[0]]
             ),
-            f'  {name}.sd = bitcast {self.pointer} {name}.s to {self.double}',
-            f'  {name}.cd = bitcast {self.pointer} {name}.c to {self.double}',
-            f'  call void @{llvm_sincos.name(size)}'
-            f'({kind} {angles}, {self.double} {name}.sd, {self.double} {name}.cd)',
+            f'  {name}.sd = bitcast {self.pointer} {name}.s to {self.array}',
+            f'  {name}.cd = bitcast {self.pointer} {name}.c to {self.array}',
+            f'  call void @{llvm_sincos.name(size, self.number)}'
+            f'({kind} {angles}, {self.array} {name}.sd, {self.array} {name}.cd)',
         ]
 
     def packed(self, step: Angles, values: list[str], size: int) -> str:
@@ -214,13 +219,16 @@ class _Line:
         argument, start = nodes[0].operands[:2] if nodes[0].operation is INPUT else (0, 0)
         row = [(argument, int(start) + i) for i in range(count)]
         if all(x.operation is INPUT and x.operands == y for x, y in zip(nodes, row)):
-            kind = self.dialect.pointer(f'<{count} x double>')
+            several = f'<{count} x {self.number.type}>'
+            kind = self.dialect.pointer(several)
             mask = ', '.join(f'i32 {min(i, count - 1)}' for i in range(size))
             self.lines += [
-                self.dialect.element(f'{name}.e', 'double', f'%i{int(argument)}', int(start)),
-                f'  {name}.p = bitcast {self.double} {name}.e to {kind}',
-                f'  {name}.n = load <{count} x double>, {kind} {name}.p, align 8',
-                f'  {name} = shufflevector <{count} x double> {name}.n, <{count} x double> undef, '
+                self.dialect.element(
+                    f'{name}.e', self.number.type, f'%i{int(argument)}', int(start)
+                ),
+                f'  {name}.p = bitcast {self.array} {name}.e to {kind}',
+                f'  {name}.n = load {several}, {kind} {name}.p, align {self.number.size}',
+                f'  {name} = shufflevector {several} {name}.n, {several} undef, '
                 f'<{size} x i32> <{mask}>',
             ]
             return name
@@ -228,8 +236,8 @@ class _Line:
         for i in range(size):
             text = f'{name}.{i}'
             self.lines.append(
-                f'  {text} = insertelement {vector(size)} {packed}, '
-                f'double {values[min(i, count - 1)]}, i64 {i}'
+                f'  {text} = insertelement {vector(size, self.number.type)} {packed}, '
+                f'{self.number.type} {values[min(i, count - 1)]}, i64 {i}'
             )
             packed = text
         return packed
@@ -294,8 +302,8 @@ class _Line:
         """Return the constants as an array."""
         if not self.constants:
             return []
-        values = ', '.join(f'double {x}' for x in self.constants)
-        kind = f'[{len(self.constants)} x double]'
+        values = ', '.join(f'{self.number.type} {x}' for x in self.constants)
+        kind = f'[{len(self.constants)} x {self.number.type}]'
         return [f'@{self.name}.constants = private constant {kind} [{values}]']
 
     def find_constants(self) -> None:
@@ -305,14 +313,14 @@ class _Line:
         """
         if not self.constants:
             return
-        kind = f'[{len(self.constants)} x double]'
-        pointer = self.dialect.pointer(self.double)
+        kind = f'[{len(self.constants)} x {self.number.type}]'
+        pointer = self.dialect.pointer(self.array)
         table = f'{self.dialect.pointer(kind)} @{self.name}.constants'
         self.lines += [
             f'  %constants.0 = getelementptr {kind}, {table}, i64 0, i64 0',
-            f'  %constants.p = alloca {self.double}',
-            f'  store volatile {self.double} %constants.0, {pointer} %constants.p',
-            f'  %constants = load volatile {self.double}, {pointer} %constants.p',
+            f'  %constants.p = alloca {self.array}',
+            f'  store volatile {self.array} %constants.0, {pointer} %constants.p',
+            f'  %constants = load volatile {self.array}, {pointer} %constants.p',
         ]
 
     def typed_arrays(self) -> None:
@@ -322,7 +330,7 @@ class _Line:
             (len(self.trace.outputs), 'o', 'out'),
         ):
             for i in range(count):
-                text = f'bitcast {self.double} %{long}{i} to {self.pointer}'
+                text = f'bitcast {self.array} %{long}{i} to {self.pointer}'
                 self.lines.append(f'  %{short}{i} = {text}')
 
     def turned(self, step: Angles) -> None:

@@ -22,8 +22,9 @@ def emit(loop: Loop, name: str, turn: str, dialect: Dialect, lanes: int) -> str:
         dialect: of the LLVM at hand.
         lanes: states of a vector.
     """
-    kind, flag = vector(lanes), vector(lanes, 'i1')
-    pointer, double = dialect.pointer(kind), dialect.pointer('double')
+    number = dialect.number
+    kind, flag = vector(lanes, number.type), vector(lanes, 'i1')
+    pointer, array = dialect.pointer(kind), dialect.pointer(number.type)
     size = loop.body.outputs[0].size
     arrays = ('numbers', 'captured', 'next', 'go_on')
     lines = [
@@ -32,29 +33,29 @@ def emit(loop: Loop, name: str, turn: str, dialect: Dialect, lanes: int) -> str:
         dialect.element('%captured', kind, '%numbers', size),
         f'  %next = alloca {kind}, i64 {size + 1}, align 64',
         dialect.element('%go_on', kind, '%next', size),
-        *[f'  %{x}.d = bitcast {pointer} %{x} to {double}' for x in arrays],
+        *[f'  %{x}.d = bitcast {pointer} %{x} to {array}' for x in arrays],
         '  br label %turn',
         'turn:',
         '  %count = phi i64 [ 1, %entry ], [ %more, %turn ]',
         f'  %going = phi {flag} [ {splat("true", lanes, "i1")}, %entry ], [ %goes, %turn ]',
-        f'  call void @{turn}({", ".join(f"{double} %{x}.d" for x in arrays)})',
+        f'  call void @{turn}({", ".join(f"{array} %{x}.d" for x in arrays)})',
     ]
     for i in range(size):
         lines += [
             dialect.element(f'%n{i}.p', kind, '%next', i),
             dialect.element(f'%s{i}.p', kind, '%numbers', i),
-            f'  %n{i} = load {kind}, {pointer} %n{i}.p, align 8',
+            f'  %n{i} = load {kind}, {pointer} %n{i}.p, align {number.size}',
         ]
         last = f'%n{i}'
         if lanes > 1:
             last = f'%x{i}'
             lines += [
-                f'  %s{i} = load {kind}, {pointer} %s{i}.p, align 8',
+                f'  %s{i} = load {kind}, {pointer} %s{i}.p, align {number.size}',
                 f'  {last} = select {flag} %going, {kind} %n{i}, {kind} %s{i}',
             ]
-        lines.append(f'  store {kind} {last}, {pointer} %s{i}.p, align 8')
+        lines.append(f'  store {kind} {last}, {pointer} %s{i}.p, align {number.size}')
     lines += [
-        f'  %wish = load {kind}, {pointer} %go_on, align 8',
+        f'  %wish = load {kind}, {pointer} %go_on, align {number.size}',
         f'  %wishes = fcmp une {kind} %wish, zeroinitializer',
         f'  %goes = and {flag} %going, %wishes',
     ]

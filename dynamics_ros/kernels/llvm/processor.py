@@ -12,7 +12,7 @@ class Processor(NamedTuple):
     """The width of its vectors, and whether it multiplies and adds in one instruction.
 
     Attributes:
-        lanes: doubles in a vector; 1 where vectors do not pay.
+        lanes: numbers in a vector, doubles unless others are meant; 1 where vectors do not pay.
         fused: whether a*b + c is one instruction with one rounding.
     """
 

@@ -14,24 +14,21 @@ the first: blocks of nothing but it are stored as they are.
 
 from __future__ import annotations
 
-from dynamics_ros.kernels.llvm.dialect import Dialect, Writer, suffix, vector
-
-WIDEST = 8
-"""Most columns that are transposed together: a line of memory."""
+from dynamics_ros.kernels.llvm.dialect import DOUBLE, Dialect, Number, Writer, suffix, vector
 
 GATHER_AHEAD = 2
 SCATTER_AHEAD = 1
 """Blocks of states between the memory in use and the memory that is asked for."""
 
 
-def gather_name(lanes: int) -> str:
+def gather_name(lanes: int, number: Number = DOUBLE) -> str:
     """Return the name of the function from rows to vectors."""
-    return f'dynamics_ros_gather_{lanes}'
+    return f'dynamics_ros_gather{number.libm}_{lanes}'
 
 
-def scatter_name(lanes: int) -> str:
+def scatter_name(lanes: int, number: Number = DOUBLE) -> str:
     """Return the name of the function from vectors to rows."""
-    return f'dynamics_ros_scatter_{lanes}'
+    return f'dynamics_ros_scatter{number.libm}_{lanes}'
 
 
 def signatures(lanes: int, dialect: Dialect) -> list[str]:
@@ -41,11 +38,11 @@ def signatures(lanes: int, dialect: Dialect) -> list[str]:
     rows takes a table as well: of each column the place in bytes, behind the vectors; the vector
     at place 0 is zero.
     """
-    byte, double = dialect.pointer('i8'), dialect.pointer('double')
-    shared = f'{byte}, i64, i64, i64, {double}'
+    byte, array = dialect.pointer('i8'), dialect.pointer(dialect.number.type)
+    shared = f'{byte}, i64, i64, i64, {array}'
     return [
-        f'i1 @{gather_name(lanes)}({shared})',
-        f'void @{scatter_name(lanes)}({shared}, {dialect.pointer("i32")})',
+        f'i1 @{gather_name(lanes, dialect.number)}({shared})',
+        f'void @{scatter_name(lanes, dialect.number)}({shared}, {dialect.pointer("i32")})',
     ]
 
 
@@ -69,50 +66,53 @@ class _Rows(Writer):
         self.dialect = dialect
         self.gathers = gathers
         self.byte = dialect.pointer('i8')
-        self.double = dialect.pointer('double')
+        self.number = dialect.number.type
+        self.size = dialect.number.size
+        self.array = dialect.pointer(self.number)
 
     def shuffle(self, a: str, b: str, width: int, places: list[int]) -> str:
-        kind = vector(width)
+        kind = vector(width, self.number)
         mask = ', '.join(f'i32 {x}' for x in places)
-        return self.emit(
-            f'shufflevector <{width} x double> {a}, {kind} {b}, <{len(places)} x i32> <{mask}>'
-        )
+        return self.emit(f'shufflevector {kind} {a}, {kind} {b}, <{len(places)} x i32> <{mask}>')
 
     def place(self, base: str, index: str, kind: str) -> str:
         """Return a pointer to a vector of a type that begins at an element of an array."""
-        element = self.emit(f'getelementptr double, {self.double} {base}, i64 {index}')
-        return self.emit(f'bitcast {self.double} {element} to {self.dialect.pointer(kind)}')
+        element = self.emit(f'getelementptr {self.number}, {self.array} {base}, i64 {index}')
+        return self.emit(f'bitcast {self.array} {element} to {self.dialect.pointer(kind)}')
 
-    def load(self, base: str, index: str, width: int, align: int = 8) -> str:
-        kind = vector(width)
+    def load(self, base: str, index: str, width: int) -> str:
+        kind = vector(width, self.number)
         where = self.place(base, index, kind)
-        return self.emit(f'load {kind}, {self.dialect.pointer(kind)} {where}, align {align}')
+        return self.emit(f'load {kind}, {self.dialect.pointer(kind)} {where}, align {self.size}')
 
     def store(self, value: str, base: str, index: str, width: int) -> None:
-        kind = vector(width)
+        kind = vector(width, self.number)
         where = self.place(base, index, kind)
-        self.lines.append(f'  store {kind} {value}, {self.dialect.pointer(kind)} {where}, align 8')
+        self.lines.append(
+            f'  store {kind} {value}, {self.dialect.pointer(kind)} {where}, align {self.size}'
+        )
 
     def prefetch(self, row: str, column: str, blocks: int) -> None:
         """Ask for the memory that a coming block of states reads or writes here."""
-        element = self.emit(f'getelementptr double, {self.double} {row}, i64 {column}')
-        byte = self.emit(f'bitcast {self.double} {element} to {self.byte}')
+        element = self.emit(f'getelementptr {self.number}, {self.array} {row}, i64 {column}')
+        byte = self.emit(f'bitcast {self.array} {element} to {self.byte}')
         offset = self.emit(f'mul i64 %stride, {blocks * self.lanes}')
         ahead = self.emit(f'getelementptr i8, {self.byte} {byte}, i64 {offset}')
         name, writes = _prefetch_name(self.dialect), int(not self.gathers)
         self.lines.append(f'  call void @{name}({self.byte} {ahead}, i32 {writes}, i32 3, i32 1)')
 
     def text(self) -> str:
-        name = gather_name(self.lanes) if self.gathers else scatter_name(self.lanes)
+        name_of = gather_name if self.gathers else scatter_name
+        name = name_of(self.lanes, self.dialect.number)
         result = 'i1' if self.gathers else 'void'
         for lane in range(self.lanes):
             below = self.emit(f'icmp slt i64 {lane}, %last')
             row = self.emit(f'select i1 {below}, i64 {lane}, i64 %last')
             offset = self.emit(f'mul i64 {row}, %stride')
             first = self.emit(f'getelementptr i8, {self.byte} %base, i64 {offset}')
-            self.lines.append(f'  %row{lane} = bitcast {self.byte} {first} to {self.double}')
+            self.lines.append(f'  %row{lane} = bitcast {self.byte} {first} to {self.array}')
         if not self.gathers:
-            self.lines.append(f'  %zero = bitcast {self.double} %vectors to {self.byte}')
+            self.lines.append(f'  %zero = bitcast {self.array} %vectors to {self.byte}')
         self.lines += [
             '  %some = icmp sgt i64 %columns, 0',
             '  br i1 %some, label %w0, label %none',
@@ -127,12 +127,12 @@ class _Rows(Writer):
         table = '' if self.gathers else f', {self.dialect.pointer("i32")} %table'
         return (
             f'define {result} @{name}({self.byte} %base, i64 %stride, i64 %last, i64 %columns, '
-            f'{self.double} %vectors{table}) nounwind {{\nentry:\n{body}\n}}\n'
+            f'{self.array} %vectors{table}) nounwind {{\nentry:\n{body}\n}}\n'
         )
 
     def widths(self) -> list[int]:
         """Return the widths of blocks, the widest first; a row takes the first that fits it."""
-        return sorted({min(WIDEST, self.lanes), self.lanes // 2, 1}, reverse=True)
+        return sorted({self.lanes, self.lanes // 2, min(self.lanes, 4), 1}, reverse=True)
 
     def blocks(self, width: int, label: str, narrower: str) -> None:
         """Move all columns in blocks of a width, the last one over the one before it."""
@@ -147,7 +147,7 @@ class _Rows(Writer):
         ]
         if self.gathers:
             self.lines.append(
-                f'  {seen} = phi {vector(self.lanes)} [ zeroinitializer, %{label} ], '
+                f'  {seen} = phi {vector(self.lanes, self.number)} [ zeroinitializer, %{label} ], '
                 f'[ {seen}.next, %{label}.more ]'
             )
             self.gather(width, j, seen)
@@ -168,12 +168,12 @@ class _Rows(Writer):
     # What is NaN or infinite times zero is NaN, and the sum of these keeps it.
 
     def note(self, values: list[str], seen: str) -> None:
-        kind = vector(self.lanes)
+        kind = vector(self.lanes, self.number)
         total = seen
         for i, value in enumerate(values):
             following = f'{seen}.next' if i == len(values) - 1 else f'{seen}.{i}'
             self.lines.append(
-                f'  {following} = call {kind} @llvm.fma.{suffix(self.lanes)}'
+                f'  {following} = call {kind} @llvm.fma.{suffix(self.lanes, self.dialect.number)}'
                 f'({kind} {value}, {kind} zeroinitializer, {kind} {total})'
             )
             total = following
@@ -183,7 +183,7 @@ class _Rows(Writer):
             self.lines.append('  ret void')
             return
         lanes = self.lanes
-        flags = self.emit(f'fcmp ord {vector(lanes)} {seen}, {seen}')
+        flags = self.emit(f'fcmp ord {vector(lanes, self.number)} {seen}, {seen}')
         bits = self.emit(f'bitcast {vector(lanes, "i1")} {flags} to i{lanes}')
         good = self.emit(f'icmp eq i{lanes} {bits}, -1')
         self.lines.append(f'  ret i1 {good}')
@@ -219,7 +219,8 @@ class _Rows(Writer):
                 self.store_row(lane, 'zeroinitializer', column, width)
             self.lines += [f'  br label %{label}.next', f'{label}.full:']
         columns = []
-        pointer = self.dialect.pointer(vector(self.lanes))
+        states = vector(self.lanes, self.number)
+        pointer = self.dialect.pointer(states)
         for k in range(width):
             place = places
             if width > 1:
@@ -228,7 +229,7 @@ class _Rows(Writer):
             byte = self.emit(f'getelementptr i8, {self.byte} %zero, i64 {offset}')
             where = self.emit(f'bitcast {self.byte} {byte} to {pointer}')
             columns.append(
-                self.emit(f'load {vector(self.lanes)}, {pointer} {where}, align {8 * self.lanes}')
+                self.emit(f'load {states}, {pointer} {where}, align {self.size * self.lanes}')
             )
         for lane, value in enumerate(self.transposed_back(columns, width)):
             self.store_row(lane, value, column, width)
@@ -246,7 +247,8 @@ class _Rows(Writer):
             column = 'undef'
             for lane, value in enumerate(rows):
                 column = self.emit(
-                    f'insertelement {vector(lanes)} {column}, double {value}, i64 {lane}'
+                    f'insertelement {vector(lanes, self.number)} {column}, '
+                    f'{self.number} {value}, i64 {lane}'
                 )
             return [column]
         # Side by side: row i, row i + width, ...
@@ -262,7 +264,7 @@ class _Rows(Writer):
         """Return the rows of columns."""
         lanes = self.lanes
         if width == 1:
-            kind = vector(lanes)
+            kind = vector(lanes, self.number)
             return [self.emit(f'extractelement {kind} {columns[0]}, i64 {i}') for i in range(lanes)]
         rows = self.squares(columns, width)
         for size in reversed(_doublings(width, lanes)):

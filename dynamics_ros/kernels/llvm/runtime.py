@@ -6,16 +6,20 @@ from __future__ import annotations
 
 from dynamics_ros.kernels.llvm import rows as llvm_rows
 from dynamics_ros.kernels.llvm import sincos as llvm_sincos
-from dynamics_ros.kernels.llvm.dialect import Dialect
+from dynamics_ros.kernels.llvm.dialect import DOUBLE, Dialect, Number
 from dynamics_ros.kernels.llvm.processor import Processor
 
-FINITE = 'dynamics_ros_finite'
 FINITE_WIDTH = 8
+
+
+def finite_name(number: Number = DOUBLE) -> str:
+    """Return the name of the function that tells whether numbers are finite."""
+    return f'dynamics_ros_finite{number.libm}'
 
 
 def finite_signature(dialect: Dialect) -> str:
     """Return result, name and types: (numbers, how many); whether all are finite."""
-    return f'i1 @{FINITE}({dialect.pointer("double")}, i64)'
+    return f'i1 @{finite_name(dialect.number)}({dialect.pointer(dialect.number.type)}, i64)'
 
 
 def sincos_widths(processor: Processor) -> list[int]:
@@ -26,12 +30,15 @@ def sincos_widths(processor: Processor) -> list[int]:
     return widths
 
 
-def functions(processor: Processor) -> list[str]:
+def functions(processor: Processor, number: Number = DOUBLE) -> list[str]:
     """Return the names of all functions of the module."""
-    names = [llvm_sincos.name(lanes) for lanes in sincos_widths(processor)]
+    names = [llvm_sincos.name(lanes, number) for lanes in sincos_widths(processor)]
     if processor.lanes > 1:
-        names += [llvm_rows.gather_name(processor.lanes), llvm_rows.scatter_name(processor.lanes)]
-    return [*names, FINITE]
+        names += [
+            llvm_rows.gather_name(processor.lanes, number),
+            llvm_rows.scatter_name(processor.lanes, number),
+        ]
+    return [*names, finite_name(number)]
 
 
 def declarations(processor: Processor, dialect: Dialect) -> list[str]:
@@ -44,9 +51,11 @@ def declarations(processor: Processor, dialect: Dialect) -> list[str]:
 
 
 def emit(processor: Processor, dialect: Dialect) -> str:
-    """Return the module; it needs ``sin`` and ``cos`` of libm."""
+    """Return the module; it needs sine and cosine of libm."""
     widths = sincos_widths(processor)
-    needed = {line: None for lanes in widths for line in llvm_sincos.declarations(lanes)}
+    needed = {
+        line: None for lanes in widths for line in llvm_sincos.declarations(lanes, dialect.number)
+    }
     parts = list(needed)
     parts += [llvm_sincos.emit(lanes, dialect, processor.fused) for lanes in widths]
     if processor.lanes > 1:
@@ -56,11 +65,12 @@ def emit(processor: Processor, dialect: Dialect) -> str:
 
 
 def _finite(dialect: Dialect) -> str:
-    """Return the function over any number of doubles: x - x is NaN unless x is finite."""
-    double = dialect.pointer('double')
-    kind = f'<{FINITE_WIDTH} x double>'
+    """Return the function over any number of numbers: x - x is NaN unless x is finite."""
+    number = dialect.number.type
+    array = dialect.pointer(number)
+    kind = f'<{FINITE_WIDTH} x {number}>'
     pointer = dialect.pointer(kind)
-    return f"""define i1 @{FINITE}({double} %numbers, i64 %count) nounwind {{
+    return f"""define i1 @{finite_name(dialect.number)}({array} %numbers, i64 %count) nounwind {{
 entry:
   %end = sub i64 %count, {FINITE_WIDTH}
   br label %wide
@@ -70,9 +80,9 @@ wide:
   %more = icmp sle i64 %i, %end
   br i1 %more, label %wide.body, label %wide.done
 wide.body:
-{dialect.element('%e', 'double', '%numbers', '%i')}
-  %p = bitcast {double} %e to {pointer}
-  %x = load {kind}, {pointer} %p, align 8
+{dialect.element('%e', number, '%numbers', '%i')}
+  %p = bitcast {array} %e to {pointer}
+  %x = load {kind}, {pointer} %p, align {dialect.number.size}
   %d = fsub {kind} %x, %x
   %total.next = fadd {kind} %total, %d
   %i.next = add i64 %i, {FINITE_WIDTH}
@@ -84,18 +94,18 @@ wide.done:
   br label %single
 single:
   %j = phi i64 [ %i, %wide.done ], [ %j.next, %single.body ]
-  %rest = phi double [ 0.0, %wide.done ], [ %rest.next, %single.body ]
+  %rest = phi {number} [ 0.0, %wide.done ], [ %rest.next, %single.body ]
   %j.more = icmp slt i64 %j, %count
   br i1 %j.more, label %single.body, label %single.done
 single.body:
-{dialect.element('%je', 'double', '%numbers', '%j')}
-  %y = load double, {double} %je
-  %yd = fsub double %y, %y
-  %rest.next = fadd double %rest, %yd
+{dialect.element('%je', number, '%numbers', '%j')}
+  %y = load {number}, {array} %je
+  %yd = fsub {number} %y, %y
+  %rest.next = fadd {number} %rest, %yd
   %j.next = add i64 %j, 1
   br label %single
 single.done:
-  %last = fcmp ord double %rest, %rest
+  %last = fcmp ord {number} %rest, %rest
   %all = and i1 %good, %last
   ret i1 %all
 }}

@@ -74,23 +74,24 @@ def required_function(
     if required is None:
         return []
     line = llvm_line.emit(required, 'required', dialect, processor, lanes)
-    kind, flag = vector(lanes), vector(lanes, 'i1')
-    double, pointer = dialect.pointer('double'), dialect.pointer(kind)
+    number = dialect.number
+    kind, flag = vector(lanes, number.type), vector(lanes, 'i1')
+    array, pointer = dialect.pointer(number.type), dialect.pointer(kind)
     inputs = parameters(trace, dialect)[: len(trace.inputs)]
     count = len(trace.requirements)
     lines = [
         f'define internal i1 @meets({", ".join(inputs)}) nounwind {{',
         f'  %values = alloca {kind}, i64 {count}, align 64',
-        f'  %plain = bitcast {pointer} %values to {double}',
-        f'  call void @required({", ".join([*inputs, f"{double} %plain"])})',
+        f'  %plain = bitcast {pointer} %values to {array}',
+        f'  call void @required({", ".join([*inputs, f"{array} %plain"])})',
     ]
     total = splat('true', lanes, 'i1')
     for i, (low, high) in enumerate((x.low, x.high) for x in trace.requirements):
         lines += [
             dialect.element(f'%p{i}', kind, '%values', i),
-            f'  %x{i} = load {kind}, {pointer} %p{i}, align 8',
-            f'  %l{i} = fcmp oge {kind} %x{i}, {splat(constant(low), lanes)}',
-            f'  %h{i} = fcmp ole {kind} %x{i}, {splat(constant(high), lanes)}',
+            f'  %x{i} = load {kind}, {pointer} %p{i}, align {number.size}',
+            f'  %l{i} = fcmp oge {kind} %x{i}, {splat(constant(low, number), lanes, number.type)}',
+            f'  %h{i} = fcmp ole {kind} %x{i}, {splat(constant(high, number), lanes, number.type)}',
             f'  %b{i} = and {flag} %l{i}, %h{i}',
             f'  %a{i} = and {flag} {total}, %b{i}',
         ]
@@ -160,7 +161,7 @@ def _results_function(trace: Trace, dialect: Dialect) -> list[str]:
     total = 'true'
     for i, (variable, output) in enumerate(zip(trace.outputs, outputs)):
         lines += [
-            f'  %f{i} = call i1 @{llvm_runtime.FINITE}({output}, i64 {variable.size})',
+            f'  %f{i} = call i1 @{llvm_runtime.finite_name()}({output}, i64 {variable.size})',
             f'  %a{i} = and i1 {total}, %f{i}',
         ]
         total = f'%a{i}'
