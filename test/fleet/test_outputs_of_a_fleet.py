@@ -14,6 +14,7 @@ pytest.importorskip('rclpy')
 pytest.importorskip('rosbags')
 pytest.importorskip('joblib')
 pytest.importorskip('pyarrow')
+duckdb = pytest.importorskip('duckdb')
 
 from benchmarks.recordings_fleet import DAY, DESCRIPTION, FleetRobot, Push, Recorded, record
 from dynamics_ros.calibration.command import main as calibrate
@@ -65,7 +66,9 @@ def test_a_change_of_payload_is_an_event_with_its_mass(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_query_of_the_documentation_names_the_robot_whose_friction_rose(tmp_path):
+def test_the_queries_of_the_documentation_name_the_robot_whose_friction_rose(
+    tmp_path, monkeypatch
+):
     for name, factor in (('sound', 1.0), ('worn', 1.3)):
         for begin, factors in ((MARCH, {}), (JUNE, {1: factor})):
             for k in range(2):
@@ -79,6 +82,11 @@ def test_the_query_of_the_documentation_names_the_robot_whose_friction_rose(tmp_
         [sys.executable, '-c', code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ['worn', 'shoulder_pitch']
+    (query,) = re.findall(r'```sql\n(.*?)```', text, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    ((robot, joint, march, today),) = duckdb.sql(query).fetchall()
+    assert (robot, joint) == ('worn', 'shoulder_pitch')
+    assert today > 1.2 * march > 0.0
 
 
 def test_calibrate_robot_takes_the_triangles(tmp_path):
