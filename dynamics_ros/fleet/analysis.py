@@ -44,7 +44,7 @@ from .timing import ClockReport, ClockWatch
 OK, FAILED = 'ok', 'failed'
 
 UNEXPLAINED = 60.0
-"""% of the efforts of a recording that are left unexplained by another robot's model."""
+"""% of the efforts left over from which on the model is another robot's, or efforts no torques."""
 
 LONGEST = 160
 """Characters of a problem with shapes."""
@@ -280,6 +280,8 @@ class Analysis:
             events += self._payloads.result()
         percent = 100.0 * residuals.residual_rms / np.maximum(residuals.effort_rms, 1e-9)
         findings = self._findings(residuals)
+        if _unexplained(residuals) > UNEXPLAINED:
+            residuals = residuals.without_friction()
         joint = self._indices
         of_joints = {
             'effort_rms': residuals.effort_rms,
@@ -330,14 +332,19 @@ class Analysis:
                 found.append(f'{count} joint states without an estimate: {why}')
         if self._states.refused:
             found.append(f'{self._states.refused} joint states were refused')
-        size = float(np.sqrt((residuals.effort_rms**2).sum()))
-        left = float(np.sqrt((residuals.residual_rms**2).sum()))
-        if left > 0.01 * UNEXPLAINED * max(size, 1e-9):
+        left = _unexplained(residuals)
+        if left > UNEXPLAINED:
             found.append(
-                f'{100.0 * left / max(size, 1e-9):.0f} % of the efforts are left unexplained: '
-                'another robot, or efforts that are no torques'
+                f'{left:.0f} % of the efforts are left unexplained: another robot, or efforts '
+                'that are no torques; friction is not told'
             )
         return found
+
+
+def _unexplained(residuals: JointResiduals) -> float:
+    """% of the efforts of all joints."""
+    size = float(np.linalg.norm(residuals.effort_rms))
+    return 100.0 * float(np.linalg.norm(residuals.residual_rms)) / max(size, 1e-9)
 
 
 def _row_of(event: Event) -> dict[str, Any]:

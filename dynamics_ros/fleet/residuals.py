@@ -13,7 +13,7 @@ payloads leave over, so that it is not taken for friction.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -68,6 +68,12 @@ class JointResiduals:
     declared: Array
     viscous: Array
     coulomb: Array
+
+    def without_friction(self) -> JointResiduals:
+        """The same where what is left over is too much to be friction, which is not known then."""
+        unknown = np.full(len(self.friction), np.nan)
+        found = dict.fromkeys(('friction', 'deviation', 'viscous', 'coulomb'), unknown)
+        return replace(self, unknowns=np.full_like(self.unknowns, np.nan), **found)
 
 
 class ResidualSums:

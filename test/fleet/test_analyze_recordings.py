@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,8 +29,11 @@ from dynamics_ros.fleet.analysis import Task, analyze
 from dynamics_ros.fleet.bags import Bag, find_bags
 from dynamics_ros.fleet.command import main
 from dynamics_ros.fleet.engine import analyze_all, workers
-from dynamics_ros.fleet.findings import findings
+from dynamics_ros.fleet.findings import findings, frictions
+from dynamics_ros.fleet.report import report
 from dynamics_ros.fleet.tables import EVENTS, SIGNALS, SUMMARY, read_rows
+from dynamics_ros.parameters.contact import ContactParameters
+from dynamics_ros.recordings.settings import EstimationSettings
 
 pytestmark = pytest.mark.ros
 
@@ -77,6 +81,20 @@ def test_friction_of_all_formats_is_that_of_the_robot(fleet, results):
         assert row['messages'] == DURATION * RATE
         assert (row['gaps'], row['clock_jumps'], row['late']) == (0, 0, 0)
         assert row['findings'] == []
+
+
+def test_friction_is_not_told_of_efforts_that_are_no_torques(fleet, tmp_path):
+    contact = ContactParameters()
+    contact = replace(contact, effort=replace(contact.effort, scale=(-1.0,) * 7))
+    task = Task(tmp_path, settings=EstimationSettings(contact=contact))
+    bag = next(one for one in find_bags([str(fleet)]) if one.robot == 'worn')
+    summary = analyze(task, bag)
+    assert summary['status'] == 'ok', summary['reason']
+    assert any('friction is not told' in text for text in summary['findings'])
+    for name in ('friction', 'friction_deviation', 'viscous', 'coulomb', 'offset'):
+        assert np.isnan(summary[name]).all(), name
+    assert frictions([{**summary, 'robot': bag.robot}]) == {}
+    report([{**summary, 'robot': bag.robot, 'bag': bag.name}], [])
 
 
 def test_the_push_is_an_event_with_link_force_and_time(fleet, results):

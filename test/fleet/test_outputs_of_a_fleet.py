@@ -14,7 +14,9 @@ pytest.importorskip('rclpy')
 pytest.importorskip('rosbags')
 pytest.importorskip('joblib')
 pytest.importorskip('pyarrow')
-duckdb = pytest.importorskip('duckdb')
+pytest.importorskip('duckdb')
+
+import duckdb
 
 from benchmarks.recordings_fleet import DAY, DESCRIPTION, FleetRobot, Push, Recorded, record
 from dynamics_ros.calibration.command import main as calibrate
@@ -66,9 +68,7 @@ def test_a_change_of_payload_is_an_event_with_its_mass(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_queries_of_the_documentation_name_the_robot_whose_friction_rose(
-    tmp_path, monkeypatch
-):
+def test_the_queries_of_the_documentation_name_the_robot_whose_friction_rose(tmp_path, monkeypatch):
     for name, factor in (('sound', 1.0), ('worn', 1.3)):
         for begin, factors in ((MARCH, {}), (JUNE, {1: factor})):
             for k in range(2):
