@@ -13,9 +13,10 @@ from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
 from rclpy.task import Future
 
+from dynamics_ros.control import JointMotion
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, printable
 from dynamics_ros.simulation import SimulatedRobot
-from dynamics_ros.wire.conversions import seconds
+from dynamics_ros.wire.trajectories import motion_of
 
 TOLERANCE = 0.02
 """rad or m that joints may be away from the end of a trajectory."""
@@ -63,7 +64,7 @@ class TrajectoryServer:
 
     def _answer_goal(self, goal: Any) -> GoalResponse:
         try:
-            self._arrays(goal)
+            self._motion(goal)
         except DynamicsRosError as error:
             self._node.get_logger().warning(f'trajectory refused: {printable(str(error))}')
             return GoalResponse.REJECT
@@ -73,9 +74,9 @@ class TrajectoryServer:
         before = self._followed
         if before is not None and not before.over.done():
             before.over.set_result(None)
-        names, time, q, v = self._arrays(handle.request)
-        wanted = self._simulated.follow_trajectory(names, time, q, v)
-        end = self._simulated.time + round(1e9 * time[-1])
+        motion = self._motion(handle.request)
+        wanted = self._simulated.follow_trajectory(motion.names, motion.time, motion.q, motion.v)
+        end = self._simulated.time + round(1e9 * motion.time[-1])
         over: Future[None] = Future(executor=self._node.executor)
         own = self._followed = _Followed(handle, end, over, wanted)
         await over
@@ -99,23 +100,14 @@ class TrajectoryServer:
         handle.succeed()
         return result
 
-    def _arrays(self, goal: Any) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, np.ndarray]:
-        """Names, times, positions and velocities of all joints.
+    def _motion(self, goal: Any) -> JointMotion:
+        """The points of a goal.
 
         Raises:
             InvalidArgumentError: they do not fit the robot, or each other.
         """
-        names, points = tuple(goal.trajectory.joint_names), goal.trajectory.points
+        motion = motion_of(goal.trajectory)
         joints = self._simulated.robot.joint_names
-        if sorted(names) != sorted(joints):
-            raise InvalidArgumentError('joint_names', ', '.join(names), ', '.join(joints))
-        sizes = {len(x) for point in points for x in (point.positions, point.velocities)}
-        if not points or sizes != {len(names)}:
-            problem = 'some lack positions or velocities' if points else 'none'
-            raise InvalidArgumentError('points', problem, 'positions and velocities of all joints')
-        time = np.array([seconds(point.time_from_start) for point in points])
-        q = np.array([point.positions for point in points])
-        v = np.array([point.velocities for point in points])
-        if not (np.isfinite(q).all() and np.isfinite(v).all() and (np.diff(time) > 0.0).all()):
-            raise InvalidArgumentError('points', 'no numbers, or times that do not grow', 'others')
-        return names, time, q, v
+        if sorted(motion.names) != sorted(joints):
+            raise InvalidArgumentError('joint_names', ', '.join(motion.names), ', '.join(joints))
+        return motion
