@@ -55,6 +55,7 @@ PEERS = {
     'hypothesis': ('hypothesis',),
     'selenium': ('selenium', 'viser'),
     'benchmarks': ('pinocchio', 'mujoco', 'example-robot-data'),
+    'nodes_and_library': ('pinocchio', 'mujoco', 'example-robot-data'),
     'keystore': ('cryptography',),
 }
 """Imported name to the modules or distributions that have to be installed for it."""

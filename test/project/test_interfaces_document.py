@@ -82,7 +82,7 @@ def graph():
 def settled(one, now, told):
     """What the graph says: of nodes it may learn later than of topics and services."""
     with suppress(AssertionError):
-        one.wait_for(lambda: now() == told, patience=10.0)
+        one.wait_for(lambda: now() == told)
     return now()
 
 

@@ -268,7 +268,7 @@ INTERFACES = {
         'test_estimation_residuals.py::test_friction_that_is_not_stated_is_told_until_it_is_gone',
         'test_estimation_residuals.py::'
         'test_the_message_says_so_and_what_is_known_survives_a_change_of_the_robot',
-        'test_nodes_states_to_messages.py::test_residuals_far_above_what_is_stated_are_told',
+        'test_nodes_listeners.py::test_residuals_far_above_what_is_stated_are_told',
     ),
     'It needs effort and a stamp in every joint state': (
         'test_nodes_contact.py::'

@@ -159,7 +159,7 @@ def test_every_shortened_message_is_refused():
 def test_huge_lengths_are_refused_at_once(length):
     data = big_endian(joint_state())
     places = range(12, len(data) - 4, 4)
-    started = time.perf_counter()
+    started = time.process_time()
     for place in places:
         broken = bytearray(data)
         broken[place : place + 4] = struct.pack('>I', length)
@@ -168,7 +168,7 @@ def test_huge_lengths_are_refused_at_once(length):
         except MalformedMessageError:
             continue
     # Nothing is made room for: some microseconds each, so that a second is far too long.
-    assert time.perf_counter() - started < 1.0
+    assert time.process_time() - started < 1.0
 
 
 def test_more_names_than_any_robot_has_are_refused():

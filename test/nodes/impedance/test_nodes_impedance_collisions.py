@@ -74,6 +74,11 @@ def assert_bounded(watched):
     assert np.abs(np.diff(efforts, axis=0)).max() <= 400.0 * 0.05
 
 
+def wait_until_it_holds(watched):
+    """The reaction is over: what was said of it may come after the answer that ends it."""
+    watched.ros.wait_for(lambda: watched.status.startswith('holding'))
+
+
 def said(watched, words):
     """Wait for these words, be it that they have been said already."""
     watched.ros.wait_for(lambda: any(words in m.message for m in watched.statuses))
@@ -103,36 +108,49 @@ def test_the_parameter_knows_all_strategies():
 def test_a_collision_is_reacted_to_until_it_is_acknowledged(watched, strategy):
     react(watched, strategy)
     watched.wait_for_status('holding until ~/acknowledge')
-    watched.ros.wait_for(lambda: np.abs(watched.v).max() < 0.03)
     assert_bounded(watched)
+
+    def command():
+        watched.ros.wait_for(lambda: np.abs(watched.v).max() < 0.03)
+        before = watched.pose[:3, 3]
+        watched.pass_time(0.2, lambda: watched.lead_along([0, 0, 0.1, 0, 0, 0]))
+        return np.linalg.norm(watched.pose[:3, 3] - before)
+
     # Commands are not followed, whoever repeats them.
-    before = watched.pose[:3, 3]
-    watched.pass_time(0.2, lambda: watched.lead_along([0, 0, 0.1, 0, 0, 0]))
-    assert np.linalg.norm(watched.pose[:3, 3] - before) < 5e-3
-    assert f'reacting: {strategy}; holding' in watched.status
+    reacting = f'reacting: {strategy}; holding'
+    assert watched.undisturbed(command, reacting) < 5e-3
+    watched.wait_for_status(reacting)
     answer = acknowledge(watched)
     assert answer.success
     assert strategy in answer.message
-    watched.wait_for_status('holding')
-    assert 'reacting' not in watched.status
+    wait_until_it_holds(watched)
 
 
 def test_the_joint_state_that_tells_a_collision_is_answered_by_the_reaction(watched):
     heard = []
 
     def hear(kind, topic, of):
-        watched.ros.node.create_subscription(kind, topic, lambda m: heard.append(of(m)), 5000)
+        def listener(message, info):
+            heard.append((info['source_timestamp'], of(message)))
+
+        watched.ros.node.create_subscription(kind, topic, listener, 5000)
+
+    def kinds():
+        """Of the messages, as they were published: topics are not read in that order."""
+        return [kind for _, kind in sorted(heard)]
 
     hear(Float64MultiArray, f'/{NODE}/joint_commands', lambda _: 'command')
     hear(ContactState, f'/{DETECTOR}/contact_state', lambda m: 'hit' if m.collision_latched else '')
     hear(DiagnosticStatus, f'/{NODE}/status', lambda m: m.message.split(':')[0])
-    watched.ros.wait_for(lambda: 'command' in heard and '' in heard)
+    watched.ros.wait_for(lambda: {'command', ''} <= set(kinds()))
     del heard[:]
     react(watched, 'float')
-    watched.ros.wait_for(lambda: {'hit', 'reacting'} <= set(heard))
-    first, told = heard.index('hit'), heard.index('reacting')
-    # Topics have no common order: a message more or less.
-    assert heard[min(first, told) : max(first, told)].count('command') <= 2
+    watched.ros.wait_for(lambda: {'hit', 'reacting'} <= set(kinds()))
+    # All that was published between the two has come as well.
+    count = len(watched.commands)
+    watched.ros.wait_for(lambda: len(watched.commands) > count + 20)
+    first, told = kinds().index('hit'), kinds().index('reacting')
+    assert kinds()[min(first, told) : max(first, told)].count('command') <= 1
     assert acknowledge(watched).success
 
 
@@ -148,23 +166,30 @@ def test_neither_a_mode_nor_activation_ends_a_reaction(watched):
     watched.wait_for_status('reacting: float; holding')
     assert acknowledge(watched).success
     assert not acknowledge(watched).message.endswith(')')
-    watched.wait_for_status('holding')
+    wait_until_it_holds(watched)
+
+
+TRIES = 5
+"""Collisions of which one has to come while the arm still brakes."""
 
 
 def test_a_collision_while_the_arm_brakes_changes_nothing(watched):
     assert watched.ros.set_parameter(NODE, REACTION, 'retract').successful
-    watched.get_going(0.1 if watched.pose[2, 3] < watched.start else -0.1)
-    del watched.statuses[:]
-    assert watched.ros.call(SetBool, f'/{NODE}/pause', SetBool.Request(data=True)).success
-    hit(watched)
-    watched.ros.wait_for(lambda: 'holding until' in watched.status)
-    said = [message.message for message in watched.statuses]
-    # It brakes on: there is no reflex.
-    assert any(text == 'reacting: retract; braking: paused' for text in said), said
-    assert 'reacting: retract' not in said
-    assert acknowledge(watched).success
-    assert watched.ros.call(SetBool, f'/{NODE}/pause', SetBool.Request(data=False)).success
-    watched.wait_for_status('holding')
+    for _ in range(TRIES):
+        watched.get_going(0.1 if watched.pose[2, 3] < watched.start else -0.1)
+        del watched.statuses[:]
+        assert watched.ros.call(SetBool, f'/{NODE}/pause', SetBool.Request(data=True)).success
+        hit(watched)
+        watched.ros.wait_for(lambda: 'holding until' in watched.status)
+        said = [message.message for message in watched.statuses]
+        assert acknowledge(watched).success
+        assert watched.ros.call(SetBool, f'/{NODE}/pause', SetBool.Request(data=False)).success
+        wait_until_it_holds(watched)
+        # It brakes on: there is no reflex, unless a busy machine hit it when it was at rest.
+        if 'reacting: retract' not in said:
+            break
+        assert 'paused' in said[: said.index('reacting: retract')], said
+    assert 'reacting: retract; braking: paused' in said
 
 
 def test_a_hand_that_leads_the_arm_is_no_collision(watched):

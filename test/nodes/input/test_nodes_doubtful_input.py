@@ -51,9 +51,11 @@ def test_a_robot_without_inertias(user, process):
     bare = re.sub('<inertial>.*?</inertial>', '', description(), flags=re.DOTALL)
     bare = bare.replace('seven_joint_arm', 'bare')
     pretend(user, bare)
-    assert (
-        "no mass is given for 'shoulder_link'"
-        in user.values('kinematics_node')['doubts about the description']
+    user.wait_for(
+        lambda: (
+            "no mass is given for 'shoulder_link'"
+            in user.values('kinematics_node').get('doubts about the description', '')
+        )
     )
     user.wait_for(lambda: warned(process, "robot 'bare': no mass is given for 'shoulder_link'"))
     joints = dict.fromkeys(re.findall('<joint name="(.*?)" type="revolute"', bare), 0.1)

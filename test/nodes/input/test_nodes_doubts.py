@@ -7,10 +7,12 @@ import pytest
 pytest.importorskip('rclpy')
 
 from rcl_interfaces.msg import Log
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_harness import LATCHED, client, link, running
 from std_msgs.msg import String
 
 DOMAIN = 43
+HISTORY = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 DOUBTFUL = (
     f'<robot name="doubtful"><link name="base"/>{link("rod")}'
@@ -22,7 +24,7 @@ DOUBT = "robot 'doubtful': more than one <axis> is in 'swing'; the first counts,
 
 def test_a_doubt_is_logged_once_and_stays_in_diagnostics():
     with client(DOMAIN) as user, running('dynamics_node', DOMAIN) as process:
-        logged = user.listen(Log, '/rosout', 100)
+        logged = user.listen(Log, '/rosout', HISTORY)
         user.wait_for_status('dynamics_node', 'waiting for robot_description')
         user.publish('/robot_description', String(data=DOUBTFUL), LATCHED)
         doubts = 'doubts about the description'

@@ -35,6 +35,9 @@ NAMES = list(ROBOT.joint_names)
 # speeds here, which is some millimetres; and commands go out at 200 Hz on a machine that is busy.
 NEAR = 5e-3
 
+TRIES = 5
+"""Commands of which one has to be followed for as long as it counts, on a busy machine too."""
+
 # A condition number of 30 is met within the reach of the arm; tests of other things are not of it.
 FREE = {'singularity.slow_condition': 1e6, 'singularity.stop_condition': 1e7}
 
@@ -211,25 +214,36 @@ def test_a_pose_is_reached(arm):
 
 
 def test_a_pose_in_a_frame_of_the_tool_is_where_that_was(arm):
-    before = arm.pose
     offset = np.eye(4)
     offset[2, 3] = -0.03
-    count = len(arm.states)
-    # Once; and again only where nothing has come of it: where a busy machine has kept it waiting
-    # until it was stale, or its reader had not yet been found.
-    arm.ros.wait_for(
-        lambda: any(np.abs(message.velocity).max() > 5e-3 for message in arm.states[count:]),
-        meanwhile=lambda: arm.send_pose(offset, TIP),
-        period=3.0,
-    )
-    arm.rest()
-    moved = before[:3, :3].T @ (arm.pose[:3, 3] - before[:3, 3])
-    # One command: it approaches for the timeout and stops on the way, never beyond.
-    assert -0.03 - NEAR < moved[2] < -0.01
+    for _ in range(TRIES):
+        before, count, sent = arm.pose, len(arm.states), []
+
+        def send(sent=sent):
+            sent.append(True)
+            arm.send_pose(offset, TIP)
+
+        # Again only where nothing has come of it: where a busy machine has kept it waiting until it
+        # was stale, or its reader had not yet been found.
+        arm.ros.wait_for(
+            lambda count=count: any(np.abs(m.velocity).max() > 5e-3 for m in arm.states[count:]),
+            meanwhile=send,
+            period=3.0,
+        )
+        arm.rest()
+        moved = before[:3, :3].T @ (arm.pose[:3, 3] - before[:3, 3])
+        # A command: it approaches for the timeout and stops on the way, never beyond.
+        assert -0.03 * len(sent) - NEAR < moved[2] < 0.0
+        if moved[2] < -0.01 and len(sent) == 1:
+            break
+    assert len(sent) == 1
+    assert moved[2] < -0.01
 
 
 def test_it_stops_when_commands_cease_and_says_nothing_more(arm):
-    commands = arm.ros.listen(JointTrajectory, '/robot_simulator/joint_trajectory', 100)
+    commands = arm.ros.listen(JointTrajectory, '/robot_simulator/joint_trajectory', 1000)
+    # All commands are heard from here on.
+    arm.ros.wait_for(lambda: commands, meanwhile=lambda: arm.send_twist([0.0] * 6))
     arm.lead(0.3, [0.0, 0.05, 0.0, 0.0, 0.0, 0.0])
     arm.rest()
     assert commands[-1].joint_names == NAMES
