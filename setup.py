@@ -72,6 +72,7 @@ setup(
         'control': ['daqp'],
         'llvm': ['llvmlite'],
         'meshes': ['trimesh'],
+        'mjcf': ['mujoco'],
         'qp': ['daqp'],  # of control and of the servo
         'recordings': ['joblib', 'matplotlib', 'pyarrow', 'rosbags', 'tqdm'],
         'simulation': ['mujoco'],  # of contacts and floating bases; fixed arms need nothing

@@ -144,6 +144,7 @@ class _Builder:
                 limits=joint.limits,
                 damping=joint.damping,
                 friction=joint.friction,
+                armature=joint.armature,
             ),
             joint.child,
             joint.parent,

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a robot description says, before any choice of root joint or locked joints.
 
-Plain frozen records, free of XML: ``urdf.py`` fills them, ``build.py`` builds the Model from them.
+Plain frozen records, free of XML: ``urdf.py`` and ``mjcf.py`` fill them, ``build.py`` builds the
+Model from them.
 """
 
 from __future__ import annotations
@@ -66,8 +67,9 @@ class LinkDescription:
 class JointDescription:
     """A joint between two links.
 
-    ``type`` is one of fixed, revolute, continuous, prismatic, planar, floating. ``axis`` is a unit
-    vector in the joint frame (the normal of the plane for a planar joint).
+    ``type`` is one of fixed, revolute, continuous, prismatic, spherical, planar, floating. ``axis``
+    is a unit vector in the joint frame (the normal of the plane for a planar joint). ``armature``
+    is the inertia of a rotor, as seen at the joint [kg m^2 or kg].
     """
 
     name: str
@@ -80,6 +82,7 @@ class JointDescription:
     mimic: Mimic | None = None
     damping: float = 0.0
     friction: float = 0.0
+    armature: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ def read_description_file(
     """
     file = Path(path).expanduser()
     if file.suffix == '.xacro':
-        return _expanded(file, dict(xacro_arguments or {}))
+        return expanded_xacro(file, xacro_arguments or {})
     if xacro_arguments:
         raise ModelError(f'file {str(file)!r}', 'takes no xacro arguments: it is no .xacro file')
     try:
@@ -39,13 +39,25 @@ def read_description_file(
     return text
 
 
-def _expanded(file: Path, arguments: dict[str, str]) -> str:
+def expanded_xacro(path: str | os.PathLike[str], arguments: Mapping[str, object]) -> str:
+    """The URDF text of a xacro file; expanding it runs expressions in it.
+
+    Args:
+        path: of the file.
+        arguments: values of its ``<xacro:arg>`` by name.
+
+    Raises:
+        ModelError: the package xacro is not there, or refuses the file.
+    """
     try:
         import xacro
     except ImportError:
-        raise ModelError(f'file {str(file)!r}', 'the package xacro is not installed') from None
+        reason = 'is xacro, and the package xacro is not installed (pip install xacro)'
+        raise ModelError(f'file {os.fspath(path)!r}', reason) from None
+    mappings = {name: str(value) for name, value in arguments.items()}
     try:
-        text: str = xacro.process_file(str(file), mappings=arguments).toxml()
-    except Exception as error:  # xacro raises whatever the expressions of the file raise
-        raise ModelError(f'file {str(file)!r}', f'xacro: {error}') from error
-    return text
+        return str(xacro.process_file(os.fspath(path), mappings=mappings).toxml())
+    except Exception as error:
+        # What a file may raise is whatever the expressions in it raise.
+        problem = f'xacro cannot expand it: {type(error).__name__}: {error}'
+        raise ModelError(f'file {os.fspath(path)!r}', problem) from error

@@ -51,6 +51,7 @@ class Joint(Stated):
         limits: position, velocity and effort limits.
         damping: viscous friction of the description [Nms/rad or Ns/m].
         friction: Coulomb friction of the description [Nm or N].
+        armature: inertia of the rotor as seen at the joint [kg m^2 or kg], of the description.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Joint(Stated):
     limits: Limits = UNLIMITED
     damping: float = 0.0
     friction: float = 0.0
+    armature: float = 0.0
 
     def transform(self, q: Sequence[Scalar]) -> Transform:
         """X_PB: pose of the moving body in the parent body."""

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics_ros.errors import InvalidArgumentError, UnknownOptionError
 from dynamics_ros.kernels.cpython.arguments import FLOAT64, broadcast
 from dynamics_ros.kernels.graph.symbols import is_symbolic
+from dynamics_ros.spatial import Inertia, Matrix3, Vector3
 
 FLOAT = np.dtype(np.float64)
 
@@ -262,3 +263,21 @@ def boolean_mask(
         problem = f'{mask.dtype} of shape {mask.shape}'
         raise InvalidArgumentError(argument, problem, f'booleans of shape ({size},)')
     return mask
+
+
+def payload_inertia(mass: float, center_of_mass: ArrayLike, inertia: ArrayLike | None) -> Inertia:
+    """The inertia of a payload as ``with_payload`` takes it.
+
+    Raises:
+        InvalidArgumentError: a negative mass, a wrong shape, or an inertia that is none.
+    """
+    check_not_negative('mass', mass)
+    center = finite_vector('center_of_mass', center_of_mass, 3)
+    rotational = finite_matrix('inertia', np.zeros((3, 3)) if inertia is None else inertia, 3)
+    scale = max(float(np.abs(rotational).max()), 1e-12)
+    symmetric = np.abs(rotational - rotational.T).max() <= 1e-9 * scale
+    if not symmetric or np.linalg.eigvalsh(rotational).min() < -1e-9 * scale:
+        raise InvalidArgumentError(
+            'inertia', f'{rotational.tolist()}', 'a symmetric positive semidefinite matrix'
+        )
+    return Inertia(float(mass), Vector3(*center.tolist()), Matrix3(rotational.tolist()))

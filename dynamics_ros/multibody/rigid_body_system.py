@@ -15,12 +15,13 @@ from numpy.typing import ArrayLike
 
 from dynamics_ros.errors import InvalidArgumentError, printable
 from dynamics_ros.model import ROOT, Joint, Model, build_model, composition
+from dynamics_ros.model.description_file import expanded_xacro
+from dynamics_ros.model.mjcf import read_mjcf
 from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import read_urdf
-from dynamics_ros.model.xacro_file import expanded_xacro
-from dynamics_ros.spatial import Inertia, Matrix3, Transform, Vector3
+from dynamics_ros.spatial import Transform
 
-from .arguments import check_not_negative, finite_matrix, finite_vector, rigid_pose
+from .arguments import payload_inertia, rigid_pose
 from .dynamics import Dynamics
 from .kernel_methods import Array
 from .kernel_set import KernelSet
@@ -119,6 +120,35 @@ class RigidBodySystem(Kinematics, Dynamics):
         robot = cls(build_model(description, root_joint, gravity, locked_joints), backend)
         return robot.adjustable(tool_frame(description)) if adjustable else robot
 
+    @classmethod
+    def from_mjcf(
+        cls: type[_Kind],
+        source: str | os.PathLike[str],
+        gravity: Sequence[float] | None = None,
+        locked_joints: Mapping[str, float] | None = None,
+        backend: str = 'auto',
+    ) -> _Kind:
+        """Read a robot from MJCF, by the library ``mujoco``.
+
+        A single body on a free joint is a floating base. q and v have the order of MuJoCo, with
+        quaternions x, y, z, w and a base's velocity in its own frame. Sites are frames. Damping,
+        friction and armature are noted with the joints of ``model``; the dynamics is that of rigid
+        bodies without them, as of a URDF. What else is left out is logged as a warning.
+
+        Args:
+            source: MJCF text, or a path to a file, which may include others.
+            gravity: [m/s^2]; None is that of the file.
+            locked_joints: joint name to the constant position it is kept at.
+            backend: 'llvm', 'python' or 'auto'.
+
+        Raises:
+            ModelError: mujoco is not installed, or refuses the file.
+            InvalidArgumentError: another argument is wrong.
+        """
+        read = read_mjcf(source)
+        pull = read.gravity if gravity is None else gravity
+        return cls(build_model(read.description, read.root_joint, pull, locked_joints), backend)
+
     def adjustable(self: _Kind, *frames: str) -> _Kind:
         """The same robot with gravity and payload as inputs of its kernels, not constants.
 
@@ -210,7 +240,7 @@ class RigidBodySystem(Kinematics, Dynamics):
             UnknownFrameError: no such frame.
         """
         bare, parameters = self._without_payload, self._kernel_set.parameters
-        payload = _payload_inertia(mass, center_of_mass, inertia)
+        payload = payload_inertia(mass, center_of_mass, inertia)
         if frame is None:
             return self._remade(bare, bare)
         body = bare.frame(frame).body
@@ -366,19 +396,6 @@ def _per_velocity(joints: Sequence[Joint], value: Callable[[Joint], float]) -> A
     values = np.array([value(joint) for joint in joints for _ in joint.v_indices], dtype=float)
     values.setflags(write=False)
     return values
-
-
-def _payload_inertia(mass: float, center_of_mass: ArrayLike, inertia: ArrayLike | None) -> Inertia:
-    check_not_negative('mass', mass)
-    center = finite_vector('center_of_mass', center_of_mass, 3)
-    rotational = finite_matrix('inertia', np.zeros((3, 3)) if inertia is None else inertia, 3)
-    scale = max(float(np.abs(rotational).max()), 1e-12)
-    symmetric = np.abs(rotational - rotational.T).max() <= 1e-9 * scale
-    if not symmetric or np.linalg.eigvalsh(rotational).min() < -1e-9 * scale:
-        raise InvalidArgumentError(
-            'inertia', f'{rotational.tolist()}', 'a symmetric positive semidefinite matrix'
-        )
-    return Inertia(float(mass), Vector3(*center.tolist()), Matrix3(rotational.tolist()))
 
 
 def _restored(

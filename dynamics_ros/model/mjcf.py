@@ -1,0 +1,292 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""MJCF text or file to a RobotDescription, by the library mujoco, which compiles it.
+
+Read are bodies, their joints of any type and number, inertias, limits, sites as links without mass,
+and joints that an equality has follow another one linearly. A link has the frame of its body.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dynamics_ros.errors import ModelError
+from dynamics_ros.spatial.rotation import quaternion_to_matrix
+
+from .description import (
+    Inertial,
+    JointDescription,
+    Limits,
+    LinkDescription,
+    Matrix3,
+    Mimic,
+    Origin,
+    RobotDescription,
+    Triple,
+)
+from .doubts import LOG, Doubts
+from .hardened_xml import quoted
+from .topology import resolve_mimics
+
+TYPES = ('floating', 'spherical', 'prismatic', 'revolute')
+"""Of the types of joint in the order of MuJoCo: free, ball, slide, hinge."""
+
+LEFT_OUT = 'MJCF has {tag}, of which the dynamics of rigid bodies knows nothing: {{}}'
+
+
+class Mjcf(NamedTuple):
+    """What an MJCF says of a robot.
+
+    Attributes:
+        description: links and joints.
+        root_joint: 'floating' where all hangs on one body with a free joint, else 'fixed'.
+        gravity: [m/s^2].
+    """
+
+    description: RobotDescription
+    root_joint: str
+    gravity: Triple
+
+
+def read_mjcf(source: str | os.PathLike[str]) -> Mjcf:
+    """Read a robot.
+
+    Args:
+        source: MJCF text, or a path to a file.
+
+    Raises:
+        ModelError: mujoco is not there, or refuses it.
+    """
+    return _Reader(_compiled(source)).read()
+
+
+def _compiled(source: str | os.PathLike[str]) -> Any:
+    """The MjModel of a source."""
+    text = isinstance(source, str) and source.lstrip('\ufeff \t\r\n')[:1] == '<'
+    element = 'MJCF' if text else f'file {quoted(str(source))}'
+    try:
+        import mujoco
+    except ImportError:
+        reason = 'is read by the package mujoco, which is not installed (pip install mujoco)'
+        raise ModelError(element, reason) from None
+    try:
+        if text:
+            return mujoco.MjModel.from_xml_string(source)
+        return mujoco.MjModel.from_xml_path(os.fspath(source))
+    except (ValueError, RuntimeError, mujoco.FatalError) as error:
+        raise ModelError(element, f'mujoco refuses it: {error}') from error
+
+
+class _Reader:
+    """Goes through the bodies of a compiled model once."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.name = _text(model.names, 0) or 'mjcf'
+        self.doubts = Doubts()
+        self.links: list[LinkDescription] = []
+        self.joints: dict[str, JointDescription] = {}
+        self.taken: set[str] = set()
+        self.body_links = [self.free_name(self.told('body', i)) for i in range(model.nbody)]
+        self.mimics = dict(self.followers())
+
+    def told(self, kind: str, index: int) -> str:
+        """Name of an element; its kind and number where it has none."""
+        return getattr(self.model, kind)(index).name or f'{kind}_{index}'
+
+    def free_name(self, name: str) -> str:
+        """A name of a link that no other link has."""
+        while name in self.taken:
+            name = f'{name}_'
+        self.taken.add(name)
+        return name
+
+    def read(self) -> Mjcf:
+        model = self.model
+        base = self.floating_base()
+        if base is None:
+            self.links.append(LinkDescription(self.body_links[0]))
+            self.add_sites(0)
+        for body in range(1, model.nbody):
+            self.add_body(body, is_base=body == base)
+            self.add_sites(body)
+        self.note_what_is_left_out()
+        doubts = self.doubts.sentences(self.name)
+        for sentence in doubts:
+            LOG.warning('%s', sentence)
+        description = RobotDescription(
+            name=self.name,
+            root=self.links[0].name,
+            links=tuple(self.links),
+            joints=tuple(resolve_mimics(self.joints).values()),
+            doubts=doubts,
+        )
+        root_joint = 'fixed' if base is None else 'floating'
+        return Mjcf(description, root_joint, _triple(model.opt.gravity))
+
+    def floating_base(self) -> int | None:
+        """The body that all hangs on by a free joint alone; None where there is none."""
+        model = self.model
+        on_world = [i for i in range(1, model.nbody) if model.body_parentid[i] == 0]
+        if len(on_world) != 1:
+            return None
+        types = [int(model.jnt_type[j]) for j in self.joints_of(on_world[0])]
+        return on_world[0] if types == [0] else None
+
+    def joints_of(self, body: int) -> range:
+        first = int(self.model.body_jntadr[body])
+        return range(first, first + int(self.model.body_jntnum[body]))
+
+    def add_body(self, body: int, is_base: bool) -> None:
+        """Add the link of a body, with a chain of its joints before it."""
+        model = self.model
+        link = self.body_links[body]
+        if not is_base:
+            parent = self.body_links[int(model.body_parentid[body])]
+            # Pose of the body, where its joints have not moved it yet, in the link so far.
+            R, p = _matrix(model.body_quat[body]), np.array(model.body_pos[body])
+            for joint in self.joints_of(body):
+                R, p, parent = self.add_joint(joint, body, parent, R, p)
+            if parent != link:
+                name = self.joint_name(f'{link}_fixed')
+                self.joints[name] = JointDescription(name, 'fixed', parent, link, _origin(R, p))
+        diagonal, axes = model.body_inertia[body], _matrix(model.body_iquat[body])
+        inertial = Inertial(
+            float(model.body_mass[body]),
+            _triple(model.body_ipos[body]),
+            _matrix3(axes @ np.diag(diagonal) @ axes.T),
+        )
+        self.links.append(LinkDescription(link, inertial, bool(model.body_geomnum[body])))
+
+    def add_joint(
+        self, joint: int, body: int, parent: str, R: np.ndarray, p: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, str]:
+        """Add a joint; return the pose of the body in the link that it moves, and that link."""
+        model = self.model
+        kind = TYPES[int(model.jnt_type[joint])]
+        name = self.told('joint', joint)
+        anchor, axis = np.array(model.jnt_pos[joint]), np.array(model.jnt_axis[joint])
+        if kind == 'floating':
+            # Its coordinates are the pose in the world, whatever that of the body is.
+            R, p, anchor = np.eye(3), np.zeros(3), np.zeros(3)
+        is_last = joint == self.joints_of(body)[-1] and not anchor.any()
+        link = self.body_links[body] if is_last else self.free_name(name)
+        zero = float(model.qpos0[model.jnt_qposadr[joint]])
+        placed, turned = p + R @ anchor, R
+        if kind == 'prismatic':
+            placed = placed - R @ axis * zero
+        elif kind == 'revolute':
+            turned = R @ _turn(axis, -zero)
+        first = int(model.jnt_dofadr[joint])
+        limits = self.limits(joint, kind)
+        if kind == 'revolute' and math.isinf(limits.lower) and math.isinf(limits.upper):
+            kind = 'continuous'
+        self.joints[name] = JointDescription(
+            name,
+            kind,
+            parent,
+            link,
+            _origin(turned, placed),
+            _triple(axis),
+            limits,
+            self.mimics.get(name),
+            float(np.ravel(model.dof_damping[first])[0]),
+            float(model.dof_frictionloss[first]),
+            float(model.dof_armature[first]),
+        )
+        if not is_last:
+            self.links.append(LinkDescription(link))
+        return np.eye(3), -anchor, link
+
+    def limits(self, joint: int, kind: str) -> Limits:
+        """Limits of a joint of one coordinate, and what its motors are told to give at most."""
+        model = self.model
+        lower, upper = -math.inf, math.inf
+        if kind in ('prismatic', 'revolute') and model.jnt_limited[joint]:
+            lower, upper = map(float, model.jnt_range[joint])
+        effort = math.inf
+        if model.jnt_actfrclimited[joint]:
+            effort = float(np.abs(model.jnt_actfrcrange[joint]).max())
+        return Limits(lower, upper, effort=effort)
+
+    def followers(self) -> Iterator[tuple[str, Mimic]]:
+        """The joints that an equality has follow another one: q1 = c0 + c1 q2 from their starts."""
+        import mujoco
+
+        model = self.model
+        for i in range(model.neq):
+            if not model.eq_active0[i]:
+                continue
+            first, second = int(model.eq_obj1id[i]), int(model.eq_obj2id[i])
+            constant, slope, *higher = map(float, model.eq_data[i][:5])
+            couples = int(model.eq_type[i]) == int(mujoco.mjtEq.mjEQ_JOINT)
+            if not couples or second < 0 or any(higher) or not slope:
+                self.doubts.add(LEFT_OUT.format(tag='equalities'), self.told('equality', i))
+                continue
+            start, other = (float(model.qpos0[model.jnt_qposadr[x]]) for x in (first, second))
+            offset = start + constant - slope * other
+            yield self.told('joint', first), Mimic(self.told('joint', second), slope, offset)
+
+    def add_sites(self, body: int) -> None:
+        """Add the sites of a body that have names, as links without mass."""
+        model = self.model
+        for site in np.flatnonzero(model.site_bodyid == body):
+            if not model.site(site).name:
+                continue
+            link = self.free_name(model.site(site).name)
+            name = self.joint_name(f'{link}_fixed')
+            origin = _origin(_matrix(model.site_quat[site]), model.site_pos[site])
+            parent = self.body_links[body]
+            self.joints[name] = JointDescription(name, 'fixed', parent, link, origin)
+            self.links.append(LinkDescription(link))
+
+    def joint_name(self, name: str) -> str:
+        """A name of a fixed joint that no other joint has."""
+        others = {self.told('joint', i) for i in range(self.model.njnt)}
+        while name in self.joints or name in others:
+            name = f'{name}_'
+        return name
+
+    def note_what_is_left_out(self) -> None:
+        model = self.model
+        for tag, kind, found in (
+            ('springs', 'joint', [np.any(x) for x in model.jnt_stiffness]),
+            ('tendons', 'tendon', np.ones(model.ntendon, dtype=bool)),
+            ('compensation of gravity', 'body', model.body_gravcomp != 0.0),
+        ):
+            for i in np.flatnonzero(found):
+                self.doubts.add(LEFT_OUT.format(tag=tag), self.told(kind, int(i)))
+
+
+def _text(names: bytes, start: int) -> str:
+    return names[start : names.index(b'\0', start)].decode(errors='replace')
+
+
+def _matrix(quaternion: Any) -> np.ndarray:
+    """Rotation matrix of a unit quaternion w, x, y, z."""
+    w, x, y, z = map(float, quaternion)
+    return np.array([[*row] for row in quaternion_to_matrix((x, y, z, w)).rows], dtype=float)
+
+
+def _turn(axis: np.ndarray, angle: float) -> np.ndarray:
+    sine = math.sin(0.5 * angle)
+    return _matrix((math.cos(0.5 * angle), *(sine * axis)))
+
+
+def _triple(values: Any) -> Triple:
+    x, y, z = map(float, values)
+    return x, y, z
+
+
+def _matrix3(matrix: np.ndarray) -> Matrix3:
+    first, second, third = map(_triple, matrix)
+    return first, second, third
+
+
+def _origin(R: np.ndarray, p: Any) -> Origin:
+    return Origin(_triple(p), _matrix3(R))
