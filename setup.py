@@ -63,7 +63,7 @@ setup(
     maintainer_email='dynamics_ros@example.com',
     license='Apache-2.0',
     packages=find_packages(include=[NAME, f'{NAME}.*'], exclude=left_out if IN_WHEEL else []),
-    package_data={NAME: ['py.typed']},
+    package_data={NAME: ['py.typed', 'export/ros2_control/templates/*']},
     data_files=[] if IN_WHEEL else list(data_files()),
     python_requires='>=3.10',
     install_requires=['numpy', 'scipy', 'PyYAML', *([] if IN_WHEEL else ['setuptools'])],

@@ -11,22 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.algorithms.control.setpoint import setpoint_step
+from dynamics_ros.algorithms.control.setpoint import RESULTS, SHAPES, setpoint_step
 from dynamics_ros.kernels import Kernel, trace
 from dynamics_ros.multibody.arguments import check_positive
 
 Array = NDArray[np.float64]
-
-SHAPES = {
-    'setpoint': (4, 4),
-    'moving': (6,),
-    'goal': (4, 4),
-    'wanted': (6,),
-    'follows_goal': (),
-    'tool': (4, 4),
-    'limits': (3, 2),
-    'dt': (),
-}
 
 REST = np.zeros(6)
 REST.setflags(write=False)
@@ -110,7 +99,7 @@ class Setpoint:
 @cache
 def _kernel() -> Kernel:
     def step(*arguments: Any) -> dict[str, Any]:
-        return dict(zip(('pose', 'twist', 'waits'), setpoint_step(*arguments), strict=True))
+        return dict(zip(RESULTS, setpoint_step(*arguments), strict=True))
 
     # Waited for: nobody has time for the trace once an arm moves.
     return Kernel(trace(step, SHAPES, 'setpoint_step'), wait=True)

@@ -118,6 +118,11 @@ class TorqueObserver:
         return self._models[-1].robot
 
     @property
+    def settings(self) -> Vector:
+        """What its kernel is told, (12, nv): rows as in ``SETTINGS`` of the algorithm."""
+        return self._settings.copy()
+
+    @property
     def external_torque(self) -> Vector:
         """The last estimate (nv), environment on robot positive [Nm or N]."""
         return self._estimate.copy()

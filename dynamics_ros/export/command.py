@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""export_kernels: writes kernels of a URDF as C for a controller."""
+"""export_kernels: writes kernels of a URDF as C, or a ros2_control package."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.model.build import ROOT_JOINTS
@@ -17,6 +18,7 @@ from dynamics_ros.robot import Robot
 
 from .catalogue import usages
 from .files import export_kernels
+from .packages import export_ros2_control
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,18 +32,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 _list(_robot(options) if options.robot else None)
                 sys.stdout.flush()
             return 0
-        for name in ('robot', 'kernels', 'output'):
-            if getattr(options, name) is None:
-                parser.error(f'--{name} is missing; --list prints what there is')
-        kernels = [name for name in options.kernels.split(',') if name]
-        for path in export_kernels(
-            _robot(options), kernels, options.output, options.prefix, options.casadi
-        ):
+        for path in _written(options, parser):
             print(path)
     except DynamicsRosError as error:
         print(f'export_kernels: {error}', file=sys.stderr)
         return 2
     return 0
+
+
+def _written(options: argparse.Namespace, parser: argparse.ArgumentParser) -> Sequence[Path]:
+    package = options.ros2_control
+    for name in ('robot', 'output') if package else ('robot', 'kernels', 'output'):
+        if getattr(options, name) is None:
+            parser.error(f'--{name} is missing; --list prints what there is')
+    if package is None:
+        if options.tool is not None:
+            parser.error('--tool is of --ros2-control')
+        kernels = [name for name in options.kernels.split(',') if name]
+        return export_kernels(
+            _robot(options), kernels, options.output, options.prefix, options.casadi
+        )
+    for name in ('kernels', 'prefix', 'casadi'):
+        if getattr(options, name):
+            parser.error(f'--{name} and --ros2-control: a package has its own kernels and names')
+    text = read_description_file(options.robot)
+    return export_ros2_control(_robot(options), text, package, options.output, options.tool)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -52,6 +67,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--prefix', help='of all names in C; the name of the robot by default')
     parser.add_argument(
         '--casadi', action='store_true', help='external functions of CasADi too, with Jacobians'
+    )
+    parser.add_argument(
+        '--ros2-control',
+        metavar='NAME',
+        help='write the package NAME with controllers and plugins for ros2_control instead',
+    )
+    parser.add_argument(
+        '--tool', metavar='FRAME', help='of that package; the end of the longest chain by default'
     )
     parser.add_argument('--root-joint', default='fixed', choices=ROOT_JOINTS)
     parser.add_argument(

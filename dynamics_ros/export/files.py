@@ -1,13 +1,13 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Writes kernels as one C99 file and its header."""
+"""Kernels as one C99 file and its header, and how files are written."""
 
 from __future__ import annotations
 
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import trace
 from dynamics_ros.kernels.source.c import c_function
 from dynamics_ros.model import Model
-from dynamics_ros.multibody.definitions import define
+from dynamics_ros.multibody.definitions import Key, define
 from dynamics_ros.robot import Robot
 
 from .casadi_interface import interface, jacobian_of
@@ -58,25 +58,57 @@ def export_kernels(
     texts = [kernels] if isinstance(kernels, str) else list(kernels)
     if not texts:
         raise InvalidArgumentError('kernels', 'none', 'at least one')
-    functions = _functions(robot.model, texts, prefix, casadi)
-    writer = f'dynamics_ros {_version()}'
-    target = Path(folder)
-    code, declarations = (target / f'{prefix}_kernels.{suffix}' for suffix in ('c', 'h'))
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        _write(declarations, header(robot, functions, prefix, writer))
-        _write(code, source(robot, functions, prefix, writer))
-    except OSError as error:
-        problem = f'{str(folder)!r}: {error.strerror}'
-        raise InvalidArgumentError('folder', problem, 'a folder that can be written') from error
+    keys = [key_of(text, robot.model) for text in texts]
+    code, declarations = write_files(folder, kernel_files(robot, keys, prefix, casadi))
     return code, declarations
 
 
-def _functions(model: Model, texts: Sequence[str], prefix: str, casadi: bool) -> list[Function]:
+def kernel_files(
+    robot: Robot, keys: Iterable[Key], prefix: str, casadi: bool = False
+) -> dict[str, str]:
+    """The texts of ``<prefix>_kernels.c`` and ``<prefix>_kernels.h`` by their names.
+
+    Args:
+        robot, prefix, casadi: as of ``export_kernels``.
+        keys: of the kernels, in the order of their functions.
+
+    Raises:
+        InvalidArgumentError: two kernels would have one name in C.
+        SingularError: a joint moves nothing with mass, in a kernel that divides by it.
+    """
+    functions = _functions(robot.model, keys, prefix, casadi)
+    return {
+        f'{prefix}_kernels.c': source(robot, functions, prefix, writer()),
+        f'{prefix}_kernels.h': header(robot, functions, prefix, writer()),
+    }
+
+
+def write_files(folder: str | os.PathLike[str], texts: Mapping[str, str]) -> list[Path]:
+    """Write texts to a folder, each at once, and return their paths in the order of the texts.
+
+    Args:
+        folder: made if it is not there.
+        texts: by their paths below it.
+
+    Raises:
+        InvalidArgumentError: a folder that cannot be written.
+    """
+    paths = [Path(folder, name) for name in texts]
+    try:
+        for path, text in zip(paths, texts.values(), strict=True):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write(path, text)
+    except OSError as error:
+        problem = f'{str(folder)!r}: {error.strerror}'
+        raise InvalidArgumentError('folder', problem, 'a folder that can be written') from error
+    return paths
+
+
+def _functions(model: Model, keys: Iterable[Key], prefix: str, casadi: bool) -> list[Function]:
     """The kernels, each once, in the order in which they are named."""
     functions: dict[str, Function] = {}
-    for key in dict.fromkeys(key_of(text, model) for text in texts):
-        name = '_'.join([prefix, *map(_part, key)])
+    for key in dict.fromkeys(keys):
+        name = function_name(prefix, key)
         if name in functions:
             problem = f'{":".join(functions[name].key)!r} and {":".join(key)!r}'
             raise InvalidArgumentError('kernels', problem, f'names that differ, not twice {name}')
@@ -91,6 +123,11 @@ def _functions(model: Model, texts: Sequence[str], prefix: str, casadi: bool) ->
     return list(functions.values())
 
 
+def function_name(prefix: str, key: Key) -> str:
+    """What the function of a kernel is called in C."""
+    return '_'.join([prefix, *map(_part, key)])
+
+
 def _identifier(name: str) -> str:
     part = _part(name)
     return part if part and not part[0].isdigit() else f'robot_{part}'
@@ -101,11 +138,12 @@ def _part(text: str) -> str:
     return re.sub('[^A-Za-z0-9_]', '_', text)
 
 
-def _version() -> str:
+def writer() -> str:
+    """What has written a file, with its version."""
     try:
-        return version('dynamics_ros')
+        return f'dynamics_ros {version("dynamics_ros")}'
     except PackageNotFoundError:
-        return '(not installed)'
+        return 'dynamics_ros (not installed)'
 
 
 def _write(path: Path, text: str) -> None:

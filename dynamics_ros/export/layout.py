@@ -152,6 +152,9 @@ def _meaning(function: Function, robot: Robot) -> Iterator[str]:
         yield 'Where the mass matrix is singular, results are infinite or NaN.'
     for i, (x, c_name) in enumerate(zip(traced.inputs, function.code.inputs, strict=True)):
         meaning = INPUTS.get(x.name) or (definition.inputs or {}).get(x.name)
+        if meaning is None and definition.options is not Options.WRENCHES:
+            yield f'  in   {c_name} {_shape(x.shape)}'
+            continue
         if meaning is None:
             frame = options[i - len(traced.inputs)]
             meaning = f'force [N] and torque [N m] of the environment on {frame}, in that frame'

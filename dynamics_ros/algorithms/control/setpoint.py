@@ -20,6 +20,21 @@ TINY = 1e-18
 """Square of a length that is none [m^2, rad^2]."""
 
 
+SHAPES = {
+    'setpoint': (4, 4),
+    'moving': (6,),
+    'goal': (4, 4),
+    'wanted': (6,),
+    'follows_goal': (),
+    'tool': (4, 4),
+    'limits': (3, 2),
+    'dt': (),
+}
+"""Of the arguments below, in their order."""
+
+RESULTS = ('next_pose', 'next_twist', 'waits')
+
+
 def setpoint_step(
     pose: Sequence[Values],
     twist: Values,

@@ -119,6 +119,19 @@ def inverse_of(factors: Factors) -> list[list[Scalar]]:
     return [[lower[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
 
 
+def damped_inverse(J: Matrix, damping: Scalar) -> list[list[Scalar]]:
+    """J^T (J J^T + damping 1)^-1 ([Nakamura1986]): of what J (m, n) can bring about, about J^+.
+
+    Args:
+        J: (m, n) of any rank.
+        damping: positive; the error is damping / (s^2 + damping) where the singular value is s.
+    """
+    m = len(J)
+    A = [[dot(J[i], J[j]) + (damping if i == j else 0.0) for j in range(m)] for i in range(m)]
+    factors = factorize(A)
+    return [solve_factorized(factors, column) for column in zip(*J, strict=True)]
+
+
 def solve_columns(factors: Factors, right: Matrix) -> list[list[Scalar]]:
     """The solution X of M X = right for a factorized M and many columns: W D^-1 W^T right."""
     _, inverse = factors

@@ -8,7 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from dynamics_ros.algorithms.configuration import rate_map
-from dynamics_ros.algorithms.control import impedance, joint_space, task_space, whole_body
+from dynamics_ros.algorithms.control import (
+    impedance,
+    joint_space,
+    setpoint,
+    task_space,
+    whole_body,
+)
 from dynamics_ros.algorithms.control.constrained import (
     DIRECTED,
     HELD_ROWS,
@@ -177,6 +183,13 @@ def _impedance_step(model: Model, frame: str) -> Formula:
     return Formula(inputs | {'memory': impedance.memory_size(model), 'interval': ()}, function)
 
 
+def _setpoint_step(model: Model) -> Formula:
+    def function(*arguments: Any) -> dict[str, Any]:
+        return dict(zip(setpoint.RESULTS, setpoint.setpoint_step(*arguments), strict=True))
+
+    return Formula(setpoint.SHAPES, function)
+
+
 def _whole_body_program(model: Model, *names: str) -> Formula:
     """The options are the frames of the feet."""
     feet = [model.frame(name) for name in names]
@@ -304,6 +317,16 @@ CONTROL = {
             'effects': 'C v + g',
         },
         Options.OTHER,
+        internal=True,
+    ),
+    'setpoint_step': Definition(
+        _setpoint_step,
+        'one step of a pose that moves smoothly to where it is wanted, near the tool',
+        {
+            'next_pose': 'in the root frame',
+            'next_twist': 'in root axes',
+            'waits': '1 where it would have been too far from the tool, else 0',
+        },
         internal=True,
     ),
     'impedance_step': Definition(

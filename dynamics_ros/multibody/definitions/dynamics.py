@@ -14,6 +14,7 @@ from dynamics_ros.algorithms.inverse_dynamics import (
     joint_wrenches,
     nonlinear_effects,
 )
+from dynamics_ros.algorithms.joint_friction import friction_torque
 from dynamics_ros.algorithms.linear_algebra.solve import factorize, inverse_of
 from dynamics_ros.algorithms.mass_matrix import mass_matrix
 from dynamics_ros.algorithms.momentum import momentum_observer_terms
@@ -72,6 +73,17 @@ def _gravity_of(model: Model, *names: str) -> Formula:
     return Formula({'q': model.nq}, function)
 
 
+FRICTION = ('viscous', 'coulomb', 'stribeck', 'friction_velocity', 'stribeck_velocity')
+"""Of each joint what ``friction_torque`` takes."""
+
+
+def _joint_friction(model: Model) -> Formula:
+    def function(*arguments: Values) -> list[Scalar]:
+        return [friction_torque(*column) for column in zip(*arguments, strict=True)]
+
+    return Formula(dict.fromkeys(('v', *FRICTION), model.nv), function)
+
+
 def _coriolis(model: Model, q: Values, v: Values) -> Elements:
     return square(model, coriolis_matrix(model, q, v))
 
@@ -125,6 +137,12 @@ DYNAMICS = {
         over(_coriolis, 'q', 'v'),
         'Coriolis matrix C, for which dM/dt - 2 C is skew-symmetric',
         result(MATRIX),
+    ),
+    'joint_friction': Definition(
+        _joint_friction,
+        'what friction takes away in the joints',
+        result('torques, along the velocities'),
+        internal=True,
     ),
     'mass_matrix': Definition(over(_mass_matrix, 'q'), 'mass matrix M, symmetric', result(MATRIX)),
     'mass_matrix_inverse': Definition(

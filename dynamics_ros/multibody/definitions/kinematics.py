@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dynamics_ros.algorithms import configuration, forward_kinematics
 from dynamics_ros.algorithms.inverse_dynamics import body_accelerations
 from dynamics_ros.algorithms.jacobian import (
@@ -11,6 +13,7 @@ from dynamics_ros.algorithms.jacobian import (
     jacobian_derivative,
     jacobian_hessian,
 )
+from dynamics_ros.algorithms.linear_algebra.solve import damped_inverse
 from dynamics_ros.model import Model
 from dynamics_ros.spatial import Scalar
 
@@ -31,6 +34,13 @@ from .definition import (
 )
 
 TWIST = 'linear part [m/s], then angular part [rad/s], in the reference'
+
+
+def _damped_inverse(model: Model) -> Formula:
+    def function(jacobian: Sequence[Values], damping: Scalar) -> Elements:
+        return shaped(damped_inverse(jacobian, damping), model.nv, 6)
+
+    return Formula({'jacobian': (6, model.nv), 'damping': ()}, function)
 
 
 def _velocity_of_rate(model: Model) -> Formula:
@@ -216,6 +226,12 @@ KINEMATICS = {
         'Jacobian of the frame: its twist is J v',
         result('rows of the twist, columns as v'),
         Options.FRAME_AND_REFERENCE,
+    ),
+    'damped_inverse': Definition(
+        _damped_inverse,
+        'damped inverse of a Jacobian: J^T (J J^T + damping 1)^-1',
+        result('rows as v, columns of the twist'),
+        internal=True,
     ),
     'jacobian_derivative': Definition(
         _jacobian_derivative,

@@ -1,0 +1,53 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a ros2_control package for one arm."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from dynamics_ros.model.tool_frame import tool_frame
+from dynamics_ros.model.urdf import parse_urdf
+from dynamics_ros.robot import Robot
+
+from .files import function_name, kernel_files, write_files, writer
+from .ros2_control import ControlPackage
+
+
+def export_ros2_control(
+    robot: Robot,
+    description: str,
+    name: str,
+    folder: str | os.PathLike[str],
+    tool: str | None = None,
+) -> list[Path]:
+    """Write an ament_cmake package with controllers and plugins of one arm for ros2_control.
+
+    These are an impedance controller, a force-torque broadcaster that needs no sensor, and plugins
+    of kinematics_interface and inverse_dynamics_solver. What they compute are functions in C, which
+    allocate nothing.
+
+    Args:
+        robot: an arm; its gravity, payload and locked joints become constants.
+        description: its URDF.
+        name: of the package.
+        folder: in which the folder of the package goes.
+        tool: frame that is led and felt at; None is the end of the longest chain.
+
+    Returns:
+        The paths of the files.
+
+    Raises:
+        InvalidArgumentError: no name of a ROS package, a robot that is no arm, a frame that does
+            not move, or a folder that cannot be written.
+        UnknownFrameError: no such frame.
+    """
+    frame = tool_frame(parse_urdf(description)) if tool is None else tool
+    package = ControlPackage(robot, description, name, frame)
+    functions = {key: function_name(name, key) for key in package.keys}
+    texts = package.files(writer(), functions)
+    for path, text in kernel_files(robot, package.keys, name).items():
+        above = f'include/{name}' if path.endswith('.h') else 'src'
+        texts[f'{above}/{path}'] = text.replace(f'"{name}_kernels.h"', f'"{name}/{name}_kernels.h"')
+    return write_files(Path(folder, name), texts)

@@ -1,0 +1,114 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers of a generated package, as text: what the library has for the robot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.control import (
+    ImpedanceGains,
+    SetpointLimits,
+    bounded_task_inertia,
+    damping_of_ratio,
+)
+from dynamics_ros.estimation.observers import MomentumObserver
+from dynamics_ros.estimation.wrench import (
+    LENGTH_SCALE,
+    SINGULAR_THRESHOLD,
+    WRENCH_PRIOR,
+    FeltNoise,
+)
+from dynamics_ros.robot import Robot
+
+Array = NDArray[np.float64]
+
+STIFFNESS = (400.0, 400.0, 400.0, 20.0, 20.0, 20.0)
+"""Of the tool along and around x y z [N/m, Nm/rad]."""
+
+POSTURE_STIFFNESS, POSTURE_DAMPING, MARGIN, LIMIT_STIFFNESS = 5.0, 2.0, 0.1, 50.0
+"""Of the joints [Nm/rad, Nms/rad], before the ends of their ranges [rad], and there [Nm/rad]."""
+
+EFFORT_NOISE, VELOCITY_NOISE = 0.1, 1e-3
+"""Standard deviations that a wrench is weighted by [Nm, rad/s]."""
+
+
+def start(robot: Robot, tool: str) -> Array:
+    """A configuration (nq) far from singular ones: the largest least singular value of some."""
+    rng = np.random.default_rng(0)
+    tried = [robot.random_configuration(rng) for _ in range(100)]
+
+    def least(q: Array) -> float:
+        return float(np.linalg.svd(robot.jacobian(q, tool), compute_uv=False)[-1])
+
+    return max((q.round(2) for q in tried), key=least)
+
+
+def gains(robot: Robot, tool: str) -> ImpedanceGains:
+    """Gains to begin with: the diagonal of critical damping at the start."""
+    inertia = bounded_task_inertia(robot, start(robot, tool), tool, 100.0)
+    damping = np.diag(damping_of_ratio(inertia, STIFFNESS)).round(1)
+    joints = {
+        'posture_stiffness': POSTURE_STIFFNESS,
+        'posture_damping': POSTURE_DAMPING,
+        'margin': MARGIN,
+        'limit_stiffness': LIMIT_STIFFNESS,
+    }
+    return ImpedanceGains(robot, STIFFNESS, damping, joints=joints)
+
+
+def gains_text(robot: Robot, tool: str) -> str:
+    """The initializer of the structure of gains in C."""
+    found = gains(robot, tool)
+    return initializer(
+        {
+            'stiffness': found.stiffness,
+            'damping': found.damping,
+            'axes': found.axes,
+            'force': found.force,
+            'joints': found.joints,
+            'settings': found.settings,
+            'setpoint_limits': SetpointLimits().rows,
+        }
+    )
+
+
+def observer_text(robot: Robot, tool: str) -> str:
+    """The initializer of the structure of settings of the observer in C."""
+    observer = MomentumObserver(robot)
+    momentum = observer.noise_gains(1e-3).momentum
+    noise, _ = FeltNoise(robot, [tool], EFFORT_NOISE, momentum, VELOCITY_NOISE).all_joints
+    return initializer(
+        {
+            'joints': observer.settings,
+            'noise': noise,
+            'estimate': np.array([LENGTH_SCALE, SINGULAR_THRESHOLD, WRENCH_PRIOR]),
+            'max_gap': np.array(observer.max_gap),
+        }
+    )
+
+
+def initializer(members: Mapping[str, Array]) -> str:
+    """Designated initializers of the members of a structure in C."""
+    return '\n'.join(f'  .{name} = {_number_or_array(x)},' for name, x in members.items())
+
+
+def enumerators(prefix: str, names: Iterable[str]) -> str:
+    """Constants of C, counted from 0."""
+    return ',\n'.join(f'  {prefix}_{name.upper()} = {i}' for i, name in enumerate(names))
+
+
+def listed(numbers: Sequence[float] | Array) -> str:
+    """Numbers as a list of YAML."""
+    return '[' + ', '.join(repr(float(x)) for x in np.ravel(np.asarray(numbers))) + ']'
+
+
+def _number_or_array(numbers: Array) -> str:
+    if not numbers.shape:
+        return repr(float(numbers))
+    rows = np.atleast_2d(numbers)
+    lines = (', '.join(repr(float(x)) for x in row) for row in rows)
+    return '{\n    ' + ',\n    '.join(lines) + '}'

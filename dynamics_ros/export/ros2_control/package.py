@@ -1,0 +1,145 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The package of one arm: which kernels it needs, and its files."""
+
+from __future__ import annotations
+
+import json
+import re
+from xml.sax.saxutils import escape
+
+from dynamics_ros.algorithms.contact import torque_observer
+from dynamics_ros.algorithms.contact.wrench import NOISE_ROWS
+from dynamics_ros.algorithms.control import impedance
+from dynamics_ros.control import SetpointLimits
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.multibody.definitions import Key
+from dynamics_ros.robot import Robot
+
+from .description import with_mock_hardware
+from .numbers import enumerators, gains, gains_text, listed, observer_text, start
+from .templates import filled
+
+NAME = re.compile('[a-z][a-z0-9]*(_[a-z0-9]+)*')
+
+
+class ControlPackage:
+    """What is in the generated package.
+
+    Attributes:
+        keys: of the kernels that its C files call.
+    """
+
+    def __init__(self, robot: Robot, description: str, name: str, tool: str) -> None:
+        """Check that there can be one.
+
+        Args:
+            robot: an arm: a base that rests, joints of one coordinate each.
+            description: URDF of the robot.
+            name: of the package.
+            tool: frame that the impedance controller leads and the wrench is felt at.
+
+        Raises:
+            InvalidArgumentError: no name of a ROS package, or a robot that is no such arm.
+            UnknownFrameError: no such frame.
+        """
+        if not NAME.fullmatch(name):
+            expected = 'a name of a ROS package: lower case letters, digits and single underscores'
+            raise InvalidArgumentError('ros2_control', repr(name), expected)
+        frame = robot.model.frame(tool)
+        if robot.model.root_joint != 'fixed':
+            expected = 'a base that rests'
+            raise InvalidArgumentError('robot', f'its base is {robot.model.root_joint}', expected)
+        wrong = [joint.name for joint in robot.model.actuated if joint.kind.nq != 1]
+        if wrong or not robot.nv:
+            found = f'{", ".join(wrong)} of several coordinates' if wrong else 'no joint moves'
+            raise InvalidArgumentError('robot', found, 'an arm of joints with one coordinate each')
+        moved = {
+            k for i in robot.model.ancestors(frame.body) for k in robot.model.joints[i].v_indices
+        }
+        if not moved:
+            raise InvalidArgumentError('tool', f'no joint moves {tool!r}', 'a frame that moves')
+        self._robot, self._description, self._name, self._tool = robot, description, name, tool
+        observer = ('observer_step', 'momentum', 'instant')
+        self.keys: list[Key] = [
+            *(('mass_matrix',), ('gravity',), ('nonlinear_effects',), ('inverse_dynamics',)),
+            *(('joint_friction',), ('damped_inverse',), ('setpoint_step',)),
+            *(('impedance_step', tool), observer, ('contact_wrenches', '6', tool, tool)),
+            *(('forward_kinematics', x) for x in robot.frame_names),
+            *(('jacobian', x, 'local_world_aligned') for x in robot.frame_names),
+        ]
+
+    def files(self, writer: str, functions: dict[Key, str]) -> dict[str, str]:
+        """All files but those of the kernels, by their paths.
+
+        Args:
+            writer: what writes them, for their first lines.
+            functions: what each kernel is called in C.
+        """
+        robot, name, tool = self._robot, self._name, self._tool
+        upper = name.upper()
+        n = robot.nv
+        rows = {
+            'JOINT_GAINS': impedance.JOINT_GAINS,
+            'FORCE_GAINS': tuple(f'force_{x}' for x in impedance.FORCE_GAINS),
+            'SETTINGS': impedance.SETTINGS,
+            'FLAG_NAMES': tuple(f'flag_{x}' for x in impedance.FLAGS),
+            'OBSERVER_SETTINGS': tuple(f'observer_{x}' for x in torque_observer.SETTINGS),
+        }
+        found = gains(robot, tool)
+        values = {key: enumerators(upper, names) for key, names in rows.items()}
+        values |= {
+            'NAME': name,
+            'UPPER': upper,
+            'WRITER': writer,
+            'ROBOT': _plain(robot.name),
+            'ROBOT_XML': escape(robot.name),
+            'TOOL': _plain(tool),
+            'TOOL_YAML': json.dumps(tool),
+            'ROOT': _plain(robot.root_frame),
+            'ROOT_TEXT': _quoted(robot.root_frame),
+            'TOOL_TEXT': _quoted(tool),
+            'DOF': str(n),
+            'MEMORY': str(impedance.memory_size(robot.model)),
+            'FLAGS': str(len(impedance.FLAGS)),
+            'OBSERVER_MEMORY': str(torque_observer.MEMORY * n),
+            'FRAMES': str(len(robot.frame_names)),
+            'FORCE_ROWS': str(len(impedance.FORCE_GAINS)),
+            'JOINT_ROWS': str(len(impedance.JOINT_GAINS)),
+            'SETTINGS_COUNT': str(len(impedance.SETTINGS)),
+            'OBSERVER_ROWS': str(len(torque_observer.SETTINGS)),
+            'NOISE_ROWS': str(NOISE_ROWS),
+            'MAX_INTERVAL': repr(impedance.MAX_INTERVAL),
+            'DEFAULT_GAINS': gains_text(robot, tool),
+            'DEFAULT_OBSERVER': observer_text(robot, tool),
+            'FRAME_TABLE': '\n'.join(
+                f'  {{{_quoted(x)}, {functions["forward_kinematics", x]}, '
+                f'{functions["jacobian", x, "local_world_aligned"]}}},'
+                for x in robot.frame_names
+            ),
+            'JOINTS_TEXT': _plain(', '.join(robot.joint_names)),
+            'FLAG_TEXTS': ', '.join(map(_quoted, impedance.FLAGS)),
+            'SETPOINT': listed(SetpointLimits().rows),
+            'STIFFNESS': listed(found.stiffness.diagonal()),
+            'DAMPING': listed(found.damping.diagonal()),
+        }
+        values |= {
+            f'CALL_{key[0].upper()}': function
+            for key, function in functions.items()
+            if key[0] not in ('forward_kinematics', 'jacobian')
+        }
+        values['CALL_TOOL'] = functions['forward_kinematics', tool]
+        texts = filled(values)
+        start_of = dict(zip(robot.joint_names, start(robot, tool).tolist(), strict=True))
+        texts['urdf/robot.urdf'] = with_mock_hardware(self._description, name, start_of)
+        return dict(sorted(texts.items()))
+
+
+def _plain(text: str) -> str:
+    """A name for a comment, which nothing in it may end or continue."""
+    return re.sub(r'[^\w .,/-]', '_', text)
+
+
+def _quoted(text: str) -> str:
+    """A string literal of C."""
+    return '"' + text.replace('\\', '\\\\').replace('"', '\\"') + '"'

@@ -1,0 +1,347 @@
+"""The C of a generated ros2_control package computes what the library computes."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from tolerances import LAW
+
+from dynamics_ros import Robot
+from dynamics_ros.algorithms.control.impedance import FLAGS
+from dynamics_ros.control import (
+    ImpedanceController,
+    ImpedanceState,
+    ImpedanceTarget,
+    Setpoint,
+    SetpointLimits,
+)
+from dynamics_ros.demo.known_robots import robots_folder
+from dynamics_ros.estimation import MomentumObserver, WrenchEstimator
+from dynamics_ros.export import export_ros2_control
+from dynamics_ros.export.ros2_control import numbers
+
+ROOT = Path(__file__).parents[2]
+ARM = ROOT / 'urdf' / 'seven_joint_arm.urdf'
+C = shutil.which('gcc') or shutil.which('cc')
+STRICT = ['-std=c11', '-Wall', '-Wextra', '-pedantic', '-Werror', '-O1']
+
+needs_compiler = pytest.mark.skipif(C is None, reason='no C compiler here')
+
+ROBOTS = {
+    'seven_joint_arm': (None, 'tool0', {}),
+    'xarm7': ('xarm_description/urdf/xarm7.urdf', 'link_eef', {}),
+    'panda': ('panda_description/urdf/panda.urdf', 'panda_hand', {'panda_finger_joint1': 0.02}),
+}
+"""File of the package example-robot-data, tool and locked joints."""
+
+
+def exported(name, folder):
+    file, tool, locked = ROBOTS[name]
+    try:
+        path = ARM if file is None else robots_folder() / file
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    robot = Robot.from_urdf(path, locked_joints=locked)
+    files = export_ros2_control(robot, path.read_text(), 'my_arm', folder, tool)
+    return SimpleNamespace(robot=robot, tool=tool, folder=folder / 'my_arm', files=files)
+
+
+@pytest.fixture(scope='module')
+def package(tmp_path_factory):
+    return exported('seven_joint_arm', tmp_path_factory.mktemp('package'))
+
+
+@pytest.fixture(scope='module', params=ROBOTS)
+def compiled(request, tmp_path_factory):
+    """A package with its library, and the structures of its header."""
+    if C is None:
+        pytest.skip('no C compiler here')
+    made = exported(request.param, tmp_path_factory.mktemp('package'))
+    library = made.folder / 'control.so'
+    sources = [made.folder / 'src' / name for name in ('control.c', 'my_arm_kernels.c')]
+    options = [*STRICT, '-shared', '-fPIC', f'-I{made.folder / "include"}']
+    subprocess.run([C, *options, '-o', library, *sources, '-lm'], check=True, timeout=300)
+    made.c = ctypes.CDLL(str(library))
+    made.c.my_arm_frame.argtypes = (ctypes.c_char_p,)
+    made.rng = np.random.default_rng(4)
+    return made
+
+
+def structure(**sizes):
+    """A structure of numbers: 0 stands for one of them, None for an int."""
+    kinds = {0: ctypes.c_double, None: ctypes.c_int}
+    fields = [(name, kinds.get(n) or ctypes.c_double * n) for name, n in sizes.items()]
+    return type('Structure', (ctypes.Structure,), {'_fields_': fields})()
+
+
+def pointer(x):
+    return ctypes.byref(x) if isinstance(x, ctypes.Structure) else x.ctypes.data_as(ctypes.c_void_p)
+
+
+def call(function, *arguments):
+    """Numbers by value, arrays and structures by where they are."""
+    passed = [
+        ctypes.c_double(x) if isinstance(x, float) else x if isinstance(x, int) else pointer(x)
+        for x in arguments
+    ]
+    function(*passed)
+
+
+def gains_of(n):
+    return structure(
+        stiffness=36, damping=36, axes=9, force=24, joints=14 * n, settings=5, setpoint_limits=6
+    )
+
+
+def target_of(n):
+    return structure(pose=16, posture=n, wrench=6)
+
+
+def memory_of(n):
+    return structure(memory=4 * n + 7, setpoint=16, twist=6)
+
+
+class TestImpedance:
+    def test_the_defaults_are_gains_of_the_library(self, compiled):
+        gains = gains_of(compiled.robot.nv)
+        call(compiled.c.my_arm_default_gains, gains)
+        wanted = numbers.gains(compiled.robot, compiled.tool)
+        for name in ('stiffness', 'damping', 'axes', 'force', 'joints', 'settings'):
+            assert np.array_equal(getattr(gains, name), np.ravel(getattr(wanted, name))), name
+        assert np.array_equal(gains.setpoint_limits, SetpointLimits().rows.ravel())
+
+    def test_steps_are_those_of_the_library(self, compiled):
+        """A second of a target that is far away, with noise for motion."""
+        robot, tool, c = compiled.robot, compiled.tool, compiled.c
+        n = robot.nv
+        gains, target, memory = gains_of(n), target_of(n), memory_of(n)
+        q = numbers.start(robot, tool)
+        call(c.my_arm_default_gains, gains)
+        call(c.my_arm_target_at, q, target)
+        c.my_arm_impedance_start(pointer(memory), pointer(gains), pointer(q), None)
+        controller = ImpedanceController(robot, tool)
+        wanted_gains = numbers.gains(robot, tool)
+        setpoint, before = Setpoint(robot.forward_kinematics(q, tool)), controller.start(q)
+        goal = robot.forward_kinematics(robot.random_configuration(compiled.rng), tool)
+        target.pose[:] = goal.ravel()
+        target.wrench[:] = wrench = np.array([1.0, -2.0, 3.0, 0.1, 0.2, -0.3])
+        tau, flags = np.empty(n), np.empty(len(FLAGS))
+        for _ in range(50):
+            q = q + 1e-3 * compiled.rng.normal(size=n)
+            v, felt = 0.1 * compiled.rng.normal(size=n), compiled.rng.normal(size=6)
+            call(
+                c.my_arm_impedance_step,
+                *(memory, gains, target, q, v, felt, 0.002, tau, flags),
+            )
+            setpoint.approach(goal, robot.forward_kinematics(q, tool), SetpointLimits(), 0.002)
+            aim = ImpedanceTarget(
+                setpoint.pose, np.array(target.posture), setpoint.twist, wrench=wrench
+            )
+            step = controller.step(ImpedanceState(q, v, 0.002, felt), aim, wanted_gains, before)
+            before = step.memory
+            assert np.abs(tau - step.tau).max() <= LAW * max(1.0, np.abs(step.tau).max())
+            assert np.array_equal(flags, step.flags)
+
+    @pytest.mark.parametrize('number', [np.nan, np.inf, 1e300])
+    @pytest.mark.parametrize('where', ['q', 'v', 'wrench', 'target', 'interval'])
+    def test_numbers_that_are_none_leave_torques_within_limits(self, compiled, number, where):
+        robot, c = compiled.robot, compiled.c
+        n = robot.nv
+        gains, target, memory = gains_of(n), target_of(n), memory_of(n)
+        q = numbers.start(robot, compiled.tool)
+        call(c.my_arm_default_gains, gains)
+        call(c.my_arm_target_at, q, target)
+        c.my_arm_impedance_start(pointer(memory), pointer(gains), pointer(q), None)
+        inputs = {'q': q, 'v': np.zeros(n), 'wrench': np.zeros(6), 'interval': 0.001}
+        tau, flags = np.empty(n), np.empty(len(FLAGS))
+
+        def step():
+            state = inputs['q'], inputs['v'], inputs['wrench'], inputs['interval']
+            call(c.my_arm_impedance_step, memory, gains, target, *state, tau, flags)
+            assert np.abs(tau).max() <= robot.effort_limits.max() + 1e-9
+
+        step()
+        good = inputs | {'pose': list(target.pose)}
+        carrying = tau.copy()
+        if where == 'target':
+            target.pose[3] = number
+        elif where == 'interval':
+            inputs['interval'] = float(number)
+        else:
+            inputs[where] = np.full_like(inputs[where], number)
+        step()
+        assert flags[FLAGS.index('state' if where in 'qv' else 'input')] == 1.0
+        assert np.abs(tau - carrying).max() <= 1000.0 * 0.001 + 1e-9
+        inputs |= {key: good[key] for key in inputs}
+        target.pose[:] = good['pose']
+        step()
+        assert flags[0] == flags[1] == 0.0
+
+    def test_a_quaternion_is_a_pose_or_none(self, compiled):
+        pose = np.empty(16)
+        half = np.sqrt(0.5)
+        for q, rows in (
+            ([0.0, 0.0, half, half], [[0, -1, 0], [1, 0, 0], [0, 0, 1]]),
+            ([half, 0.0, 0.0, half], [[1, 0, 0], [0, 0, -1], [0, 1, 0]]),
+            ([0.0, half, 0.0, half], [[0, 0, 1], [0, 1, 0], [-1, 0, 0]]),
+        ):
+            call(compiled.c.my_arm_pose_of, np.array([1.0, 2.0, 3.0]), np.array(q), pose)
+            assert np.allclose(pose.reshape(4, 4)[:3, :3], rows, atol=1e-12)
+            assert pose.reshape(4, 4)[:, 3].tolist() == [1.0, 2.0, 3.0, 1.0]
+        for q in ([0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 2.0], [np.nan, 0.0, 0.0, 1.0]):
+            call(compiled.c.my_arm_pose_of, np.zeros(3), np.array(q), pose)
+            assert np.isnan(pose).any()
+
+
+class TestWrench:
+    def settings_of(self, compiled):
+        n = compiled.robot.nv
+        settings = structure(joints=12 * n, noise=4 * n, estimate=3, max_gap=0)
+        memory = structure(memory=4 * n, started=None)
+        call(compiled.c.my_arm_default_observer_settings, settings)
+        call(compiled.c.my_arm_observer_start, memory)
+        return settings, memory
+
+    def test_it_is_the_observer_and_the_estimator_of_the_library(self, compiled):
+        robot, tool, rng = compiled.robot, compiled.tool, compiled.rng
+        n = robot.nv
+        settings, memory = self.settings_of(compiled)
+        observer = MomentumObserver(robot)
+        estimator = WrenchEstimator(
+            robot, tool, expressed_in=tool,
+            effort_noise=numbers.EFFORT_NOISE, velocity_noise=numbers.VELOCITY_NOISE,
+            momentum_gain=observer.noise_gains(1e-3).momentum,
+        )  # fmt: skip
+        q, stamp = numbers.start(robot, tool), 0
+        external, wrench, observable = np.empty(n), np.empty(6), np.empty(7)
+        for k in range(60):
+            # A pause that is too long for one step, half way.
+            stamp += 1_000_000 if k != 30 else 200_000_000
+            q = q + 1e-3 * rng.normal(size=n)
+            v, effort = 0.1 * rng.normal(size=n), 5.0 * rng.normal(size=n)
+            interval = 0.001 if k != 30 else 0.2
+            call(
+                compiled.c.my_arm_observer_step,
+                *(memory, settings, q, v, effort, interval, external, wrench, observable),
+            )
+            wanted = observer.update(stamp, q, v, effort)
+            (estimate,) = estimator.estimate(q, wanted)
+            assert np.abs(external - wanted).max() <= LAW * max(1.0, np.abs(wanted).max())
+            scale = max(1.0, np.abs(estimate.wrench).max())
+            assert np.abs(wrench - estimate.wrench).max() <= 1e-9 * scale
+            assert np.array_equal(observable, estimate.flags)
+
+    def test_nan_is_told_and_forgotten(self, compiled):
+        n = compiled.robot.nv
+        settings, memory = self.settings_of(compiled)
+        external, wrench, observable = np.empty(n), np.empty(6), np.empty(7)
+        q, rest, broken = (
+            numbers.start(compiled.robot, compiled.tool),
+            np.zeros(n),
+            np.full(n, np.nan),
+        )
+        step = compiled.c.my_arm_observer_step
+        results = external, wrench, observable
+        call(step, memory, settings, q, rest, rest, 0.001, *results)
+        call(step, memory, settings, q, rest, broken, 0.001, *results)
+        assert np.isnan(external).all() and np.isnan(wrench).all()
+        assert observable.tolist() == [0.0] * 6 + [1.0]
+        call(step, memory, settings, q, rest, rest, 0.001, *results)
+        assert not external.any() and not wrench.any()
+
+
+class TestKinematicsAndDynamics:
+    def test_frames_are_those_of_the_robot(self, compiled):
+        robot, c = compiled.robot, compiled.c
+        n = robot.nv
+        q, v = robot.random_configuration(compiled.rng), compiled.rng.normal(size=n)
+        pose, J, inverse = np.empty((4, 4)), np.empty((6, n)), np.empty((n, 6))
+        twist, joints = np.empty(6), np.empty(n)
+        assert c.my_arm_frame(b'nothing') == -1
+        for name in robot.frame_names:
+            frame = c.my_arm_frame(name.encode())
+            call(c.my_arm_frame_pose, frame, q, pose)
+            call(c.my_arm_frame_jacobian, frame, q, J)
+            call(c.my_arm_frame_jacobian_inverse, frame, q, 5e-6, inverse)
+            call(c.my_arm_twist_of_joints, frame, q, v, twist)
+            call(c.my_arm_joints_of_twist, frame, q, twist, 5e-6, joints)
+            wanted = robot.jacobian(q, name)
+            damped = wanted.T @ np.linalg.inv(wanted @ wanted.T + 5e-6 * np.eye(6))
+            assert np.abs(pose - robot.forward_kinematics(q, name)).max() <= LAW, name
+            assert np.abs(J - wanted).max() <= LAW, name
+            scale = max(1.0, np.abs(damped).max())
+            assert np.abs(inverse - damped).max() <= 1e-8 * scale, name
+            assert np.abs(twist - wanted @ v).max() <= 1e-9, name
+            assert np.abs(joints - damped @ twist).max() <= 1e-8 * scale * n, name
+
+    def test_a_twist_takes_one_pose_to_the_other(self, compiled):
+        turn = np.array([0.3, -0.2, 0.4])
+        angle = np.linalg.norm(turn)
+        turned = np.array([*(np.sin(angle / 2) * turn / angle), np.cos(angle / 2)])
+        twist = np.empty(6)
+        for sign in (1.0, -1.0):
+            a = np.array([0.0, 1.0, 2.0, 0.0, 0.0, 0.0, 1.0])
+            b = np.array([0.5, 1.0, 1.0, *(sign * turned)])
+            call(compiled.c.my_arm_twist_between, a, b, 0.5, twist)
+            assert twist == pytest.approx([1.0, 0.0, -2.0, *(2.0 * turn)], abs=1e-12)
+        call(compiled.c.my_arm_twist_between, b, b, 0.5, twist)
+        assert not twist.any()
+
+    def test_dynamics_are_those_of_the_robot(self, compiled):
+        robot, c, rng = compiled.robot, compiled.c, compiled.rng
+        n = robot.nv
+        q, v, a = robot.random_configuration(rng), rng.normal(size=n), rng.normal(size=n)
+        M, tau = np.empty((n, n)), np.empty(n)
+        call(c.my_arm_mass_matrix, q, M)
+        assert np.abs(M - robot.mass_matrix(q)).max() <= LAW
+        call(c.my_arm_coriolis_torques, q, v, tau)
+        assert np.abs(tau - robot.coriolis(q, v) @ v).max() <= 1e-9
+        call(c.my_arm_inverse_dynamics, q, v, a, tau)
+        assert np.abs(tau - robot.inverse_dynamics(q, v, a)).max() <= 1e-9
+
+    def test_a_wrench_turns_with_the_tool(self, compiled):
+        q = compiled.robot.random_configuration(compiled.rng)
+        R = compiled.robot.forward_kinematics(q, compiled.tool)[:3, :3]
+        wrench, turned = compiled.rng.normal(size=6), np.empty(6)
+        call(compiled.c.my_arm_wrench_in_root, q, wrench, turned)
+        assert turned == pytest.approx([*(R @ wrench[:3]), *(R @ wrench[3:])], abs=1e-12)
+
+
+@needs_compiler
+def test_steps_allocate_nothing(package, tmp_path):
+    """Counted by malloc itself, over a thousand steps of the controller and of the broadcaster."""
+    program = tmp_path / 'main.c'
+    program.write_text(
+        '#include <stdio.h>\n#include <stddef.h>\n#include "my_arm/control.h"\n'
+        'extern void *__libc_malloc(size_t);\nstatic long count = 0;\n'
+        'void *malloc(size_t size) { ++count; return __libc_malloc(size); }\n'
+        'int main(void) {\n'
+        '  static my_arm_gains gains; static my_arm_target target;\n'
+        '  static my_arm_impedance memory;\n'
+        '  static my_arm_observer_settings settings; static my_arm_observer observer;\n'
+        '  static double q[MY_ARM_DOF], v[MY_ARM_DOF], tau[MY_ARM_DOF], six[6], felt[7];\n'
+        '  static double flags[MY_ARM_FLAGS];\n'
+        '  my_arm_default_gains(&gains); my_arm_target_at(q, &target);\n'
+        '  my_arm_default_observer_settings(&settings); my_arm_observer_start(&observer);\n'
+        '  my_arm_impedance_start(&memory, &gains, q, 0);\n'
+        '  const long before = count;\n'
+        '  for (int i = 0; i < 1000; ++i) {\n'
+        '    my_arm_impedance_step(&memory, &gains, &target, q, v, six, 1e-3, tau, flags);\n'
+        '    my_arm_observer_step(&observer, &settings, q, v, tau, 1e-3, v, six, felt);\n'
+        '    q[i % MY_ARM_DOF] += 1e-3;\n  }\n'
+        '  const long made = count - before;\n'
+        '  char *probe = (char *)malloc(1);\n'
+        '  printf("%ld %ld\\n", made, probe ? count - before : -1L);\n  return 0;\n}\n'
+    )
+    sources = [package.folder / 'src' / name for name in ('control.c', 'my_arm_kernels.c')]
+    options = ['-O1', '-fno-builtin-malloc', f'-I{package.folder / "include"}']
+    binary = tmp_path / 'main'
+    subprocess.run([C, *options, '-o', binary, program, *sources, '-lm'], check=True, timeout=300)
+    told = subprocess.run([binary], check=True, timeout=60, capture_output=True, text=True)
+    assert told.stdout.split() == ['0', '1']
