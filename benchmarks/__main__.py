@@ -40,7 +40,18 @@ PARTS = (
     *('calls', 'batch', 'python', 'startup', 'chains', 'sweeps'),
     *('contact', 'functions', 'exported'),
     *('numeric', 'analytic', 'unreachable', 'circle'),
-    *('cost', 'plant', 'reactions', 'pushed', 'rates', 'services', 'changes', 'soak', 'start'),
+    *(
+        'cost',
+        'plant',
+        'reactions',
+        'node',
+        'pushed',
+        'rates',
+        'services',
+        'changes',
+        'soak',
+        'start',
+    ),
     *('recordings', 'poor-motion', 'payload', 'excitation', 'coverage', 'estimates', 'links'),
 )
 RECORDINGS = Path(__file__).resolve().parents[2] / 'shared' / 'data' / 'recordings'

@@ -1,17 +1,18 @@
-"""Suite `control`: what a step of a controller costs, and what it does to a robot in MuJoCo."""
+"""Suite `control`: what a step of a controller costs and does to a robot; how fast the node is."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
 
-from benchmarks import control_cost, control_plant, control_reactions
+from benchmarks import control_cost, control_node, control_plant, control_reactions
 from benchmarks.records import Record
 
 PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
     'cost': control_cost.run,
     'plant': control_plant.run,
     'reactions': control_reactions.run,
+    'node': control_node.run,
 }
 
 

@@ -83,7 +83,7 @@ class Bench:
         from benchmarks.ros_meter import start
 
         topics = {_full('ours', topic): kind for topic, kind in self._topics.items()}
-        with _ended(start('ros_ours', *self._arguments('ours'))) as process:
+        with ended(start('ros_ours', *self._arguments('ours'))) as process:
             one = Running('ours', process.pid, topics, _full('ours', self.subject.timed))
             with self.meter.publishing('ours', self._turn) as publish:
                 self._keep(self.meter.captured(topics, publish))
@@ -97,7 +97,7 @@ class Bench:
 
         topics = {f'/echo/out{i}': kind for i, kind in enumerate(self._topics.values())}
         timed = f'/echo/out{list(self._topics).index(self.subject.timed)}'
-        with _ended(start('ros_echo', str(self._folder), *_namespace('echo'))) as process:
+        with ended(start('ros_echo', str(self._folder), *_namespace('echo'))) as process:
             yield Running('echo', process.pid, topics, timed)
 
     @contextmanager
@@ -111,7 +111,7 @@ class Bench:
             for name, kind in zip(REFERENCE_NAMES, self._topics.values(), strict=True)
         }
         arguments = (str(self.urdf), self.subject.frames[0], *_namespace('reference'))
-        with _ended(start('ros_reference', *arguments)) as process:
+        with ended(start('ros_reference', *arguments)) as process:
             yield Running('reference', process.pid, topics, f'{node}/estimate')
 
     # --- measurements ---------------------------------------------------------------------------
@@ -207,7 +207,7 @@ class Bench:
             self.meter.publishing(namespace, self._turn) as publish,
         ):
             started = time.monotonic()
-            with _ended(launched([str(program), *self._arguments(namespace)])):
+            with ended(launched([str(program), *self._arguments(namespace)])):
                 return self.meter.first_answer(publish) - started
 
     def record(
@@ -252,7 +252,7 @@ def _namespace(name: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def _ended(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
+def ended(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
     """A process that is ended after the block."""
     try:
         yield process

@@ -4,8 +4,9 @@ Run as a program: `python -m benchmarks.ros_source FOLDER RATE SECONDS [STAMPS]`
 what ``write_turn`` has written: the messages of one state, of each publisher those of one stamp.
 Publishers take turns, each ``LAG`` of the period behind the one before. A stamp is the monotonic
 clock [ns] when its messages were sent. Into the file STAMPS the first stamp of each state is
-written, eight bytes each. Prints `begin` and, with the number of states and the first and last of
-these stamps, `end` of the measured time, which begins after a second of warm-up.
+written, eight bytes each, those of the warm-up included. Prints `begin` and, with the number of
+states and the first and last of their stamps, `end` of the measured time, which begins after a
+second of warm-up.
 """
 
 from __future__ import annotations
@@ -109,7 +110,6 @@ def main(folder: Path, rate: float, seconds: float, stamps: str = '') -> None:
 
     send(round(WARM_UP * rate))
     print('begin', flush=True)
-    sent = array('q')
     count = round(seconds * rate)
     first, last = send(count)
     if stamps:

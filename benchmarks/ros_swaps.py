@@ -111,7 +111,7 @@ def soak(bench: Any, ours: Any, minutes: float, every: float) -> Iterator[Record
     told = [json.loads(line) for line in output.splitlines() if line.startswith('{')]
     assert swapper.returncode == 0, 'the swapper has failed'
     torques = np.frombuffer(b''.join(result.ends)).reshape(len(result.ends), -1)
-    found = Swaps(result, np.fromfile(stamps, dtype=np.int64), told, torques)
+    found = Swaps(result, np.fromfile(stamps, dtype=np.int64)[-result.sent :], told, torques)
     yield from found.records(
         bench.subject.name, *expected(bench.subject.urdf, frame, bench.subject.posture())
     )
