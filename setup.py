@@ -70,6 +70,7 @@ setup(
     extras_require={
         'calibration': ['clarabel', 'matplotlib', 'pyarrow', 'rosbags'],
         'control': ['daqp'],
+        'jax': ['jax'],
         'llvm': ['llvmlite'],
         'meshes': ['trimesh'],
         'mjcf': ['mujoco'],
@@ -77,6 +78,7 @@ setup(
         'recordings': ['joblib', 'matplotlib', 'pyarrow', 'rosbags', 'tqdm'],
         'simulation': ['mujoco'],  # of contacts and floating bases; fixed arms need nothing
         'test': ['pytest', 'pytest-timeout', 'hypothesis'],
+        'torch': ['torch'],
         'viewer': ['viser'],
         'xacro': ['xacro'],
     },

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels.autodiff.derivative import derivative, hessian
+from dynamics_ros.kernels.autodiff.derivative import derivative, hessian, pullback
 from dynamics_ros.kernels.compilation import Compilation
 from dynamics_ros.kernels.cpython import arguments
 from dynamics_ros.kernels.cpython.arguments import FLOAT32, FLOAT64, Array
@@ -123,8 +123,20 @@ class Kernel:
         """
         return self._of(hessian(self.trace, by, of))
 
+    def pullback(self) -> Kernel:
+        """Return the kernel of the gradients of weighted results: dy/dx^T w for each input x.
+
+        Returns:
+            A kernel of the same inputs, followed by weights w of the shape of each output; it
+            returns the gradient by each input.
+
+        Raises:
+            InvalidArgumentError: an output is computed by what has no derivative, such as a loop.
+        """
+        return self._of(pullback(self.trace))
+
     def _of(self, traced: Trace) -> Kernel:
-        """Return the kernel of a trace of the same inputs, bound as this one is."""
+        """Return the kernel of a trace with the same bound input, bound as this one is."""
         made = Kernel(traced, self._compilation.backend)
         return made if self.bound is None else made.bound_to(self.bound)
 

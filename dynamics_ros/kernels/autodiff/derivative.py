@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from dynamics_ros.kernels.graph.operations import (
     Operation,
 )
 from dynamics_ros.kernels.graph.trace import Trace, Variable
-from dynamics_ros.kernels.graph.tracing import trace
+from dynamics_ros.kernels.graph.tracing import Requirement, trace
 
 
 def derivative(traced: Trace, by: str, of: str = 'result', mode: str = 'auto') -> Trace:
@@ -102,6 +102,60 @@ def hessian(traced: Trace, by: str, of: str = 'result') -> Trace:
     modes = ('forward', 'reverse')
     traces = (second(first, mode) for first in modes for mode in modes)
     return min(traces, key=lambda made: made.operation_count)
+
+
+def pullback(traced: Trace) -> Trace:
+    """Return the trace of the gradients of weighted results, by one reverse sweep.
+
+    With weights w of the results y it is dy/dx^T w for each input x: what reverse-mode
+    differentiation of a program needs of one of its functions. It takes some four times the
+    operations of the trace at most, however many inputs there are.
+
+    Returns:
+        A trace of the same inputs and, behind those that a caller passes, a weight ``w_<output>``
+        of the shape of each output; of each input x that a caller passes an output ``d_<x>``.
+
+    Raises:
+        InvalidArgumentError: an output is computed by what has no derivative, such as a loop.
+    """
+    own, hidden = traced.arguments, traced.inputs[len(traced.arguments) :]
+    count, last = len(own), len(own) + len(traced.outputs)
+    inputs = {x.name: x.shape for x in own}
+    inputs |= {f'w_{x.name}': x.shape for x in traced.outputs}
+    inputs |= {x.name: x.shape for x in hidden}
+
+    def primal(symbols: Sequence[Any]) -> list[Any]:
+        return [x for part in (*symbols[:count], *symbols[last:]) for x in _flat(part)]
+
+    def function(*symbols: Any) -> Any:
+        values = _replayed(traced, primal(symbols))
+        weights = [x for part in symbols[count:last] for x in _flat(part)]
+        weighted: Any = 0.0
+        for weight, x in zip(weights, traced.results, strict=True):
+            weighted = weighted + weight * (values[x] if isinstance(x, int) else x)
+        parts = [_flat(part) for part in symbols[:count]]
+        slopes = iter(jacobian([weighted], [x for part in parts for x in part], 'reverse')[0])
+        found = {}
+        for variable, part in zip(own, parts, strict=True):
+            flat = np.array([next(slopes) for _ in part], dtype=object)
+            found[f'd_{variable.name}'] = flat.reshape(variable.shape).tolist()
+        return found
+
+    def requirements(*symbols: Any) -> Iterator[Requirement]:
+        if traced.required is not None:
+            values = _replayed(traced.required, primal(symbols))
+            for x, (low, high, error) in zip(traced.required.results, traced.requirements):
+                yield Requirement(values[x] if isinstance(x, int) else x, low, high, error)
+
+    return trace(
+        function,
+        inputs,
+        f'{traced.name}_pullback',
+        f'pullback of {traced.description or traced.name}',
+        requirements=requirements,
+        finite_results=traced.finite_results,
+        bound=traced.bound,
+    )
 
 
 def _like(traced: Trace, function: Callable[..., Any], name: str, what: str) -> Trace:

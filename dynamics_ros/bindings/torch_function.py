@@ -1,0 +1,78 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels as functions of PyTorch tensors that autograd differentiates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from dynamics_ros.kernels import Kernel
+
+
+def torch_function(kernel: Kernel) -> Callable[..., Any]:
+    """A kernel as a function of tensors; its gradient is another kernel, made when first needed.
+
+    Derivatives are by coordinates, of a quaternion by its four numbers, and of any order. Tensors
+    on another device are copied to the processor and back. With float32 tensors alone batches are
+    computed in single precision.
+
+    Args:
+        kernel: of a robot or of ``kernels.compile``.
+
+    Raises:
+        ImportError: torch is not installed.
+    """
+    apply = _autograd_function().apply
+
+    @cache
+    def pullback() -> Callable[..., Any]:
+        return torch_function(kernel.pullback())
+
+    def function(*tensors: Any) -> Any:
+        return apply(kernel, pullback, *_as_tensors(tensors))
+
+    function.__name__ = kernel.name
+    return function
+
+
+def _as_tensors(values: tuple[Any, ...]) -> list[Any]:
+    """Numbers and arrays as tensors like the others."""
+    import torch
+
+    given = [x for x in values if isinstance(x, torch.Tensor)]
+    like = {'dtype': given[0].dtype, 'device': given[0].device} if given else {}
+    return [x if isinstance(x, torch.Tensor) else torch.as_tensor(x, **like) for x in values]
+
+
+@cache
+def _autograd_function() -> Any:
+    """The class that autograd knows."""
+    import torch
+
+    class Computed(torch.autograd.Function):
+        """What a kernel computes of tensors."""
+
+        @staticmethod
+        def forward(ctx: Any, kernel: Kernel, pullback: Any, *tensors: Any) -> Any:
+            ctx.pullback = pullback
+            ctx.save_for_backward(*tensors)
+            single = all(x.dtype == torch.float32 for x in tensors)
+            compute = kernel.float32 if single else kernel
+            found = compute(*[x.detach().cpu().numpy() for x in tensors])
+            device = tensors[0].device
+            if isinstance(found, tuple):
+                return tuple(torch.as_tensor(x, device=device) for x in found)
+            return torch.as_tensor(found, device=device)
+
+        @staticmethod
+        def backward(ctx: Any, *weights: Any) -> Any:
+            tensors = ctx.saved_tensors
+            found = ctx.pullback()(*tensors, *weights)
+            gradients = found if isinstance(found, tuple) else (found,)
+            # What several states share gets the sum of theirs.
+            shares = (x.sum_to_size(y.shape).to(y.dtype) for x, y in zip(gradients, tensors))
+            return None, None, *shares
+
+    return Computed

@@ -1,0 +1,74 @@
+"""PyTorch differentiates kernels: checked by its own differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from random_robots import random_robot, random_state
+
+from dynamics_ros.bindings.torch_function import torch_function
+from dynamics_ros.kernels import compile
+
+torch = pytest.importorskip('torch')
+
+ROBOT = random_robot(3, joints=4)
+
+
+def tensors(count, *leading):
+    torch.manual_seed(0)
+    return [
+        torch.randn(*leading, ROBOT.nv, dtype=torch.float64, requires_grad=True)
+        for _ in range(count)
+    ]
+
+
+@pytest.mark.parametrize('name', ['inverse_dynamics', 'forward_dynamics'])
+def test_values_gradients_and_second_gradients(name):
+    function, arrays = torch_function(ROBOT.kernel(name)), tensors(3)
+    wanted = getattr(ROBOT, name)(*[x.detach().numpy() for x in arrays])
+    np.testing.assert_allclose(function(*arrays).detach().numpy(), wanted, rtol=1e-12)
+    assert torch.autograd.gradcheck(function, arrays)
+    assert torch.autograd.gradgradcheck(function, arrays)
+
+
+def test_states_share_an_argument():
+    function = torch_function(ROBOT.kernel('inverse_dynamics'))
+    q, v = tensors(2, 3)
+    (a,) = tensors(1)
+    assert torch.autograd.gradcheck(function, (q, v, a))
+
+
+def test_several_outputs_and_numbers():
+    kernel = compile(lambda x, s: {'y': s * x @ x, 'z': x * x}, {'x': 3, 's': ()}, 'function')
+    x = torch.tensor([0.3, -0.2, 0.7], dtype=torch.float64, requires_grad=True)
+    y, z = torch_function(kernel)(x, 2.0)
+    (y + 3.0 * z[1]).backward()
+    np.testing.assert_allclose(x.grad.numpy(), [1.2, -0.8 - 1.2, 2.8])
+
+
+def test_single_precision_stays():
+    function = torch_function(ROBOT.kernel('gravity'))
+    q = torch.zeros(40, ROBOT.nv, requires_grad=True)
+    tau = function(q)
+    assert tau.dtype == torch.float32
+    tau.sum().backward()
+    assert q.grad.dtype == torch.float32 and q.grad.shape == q.shape
+
+
+def test_an_optimizer_finds_the_torque_of_a_motion():
+    state = random_state(ROBOT, 0)
+    function = torch_function(ROBOT.kernel('forward_dynamics'))
+    q, v, wanted = (torch.tensor(x) for x in (state.q, state.v, state.a))
+    tau = torch.zeros(ROBOT.nv, dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.LBFGS([tau], max_iter=200, line_search_fn='strong_wolfe')
+
+    def loss():
+        optimizer.zero_grad()
+        missed = ((function(q, v, tau) - wanted) ** 2).sum()
+        missed.backward()
+        return missed
+
+    for _ in range(10):
+        optimizer.step(loss)
+    found = ROBOT.forward_dynamics(state.q, state.v, tau.detach().numpy())
+    np.testing.assert_allclose(found, state.a, atol=1e-2)
