@@ -79,8 +79,6 @@ class NodeProcess:
     def __init__(self, name: str, domain: int, arguments: Sequence[str]) -> None:
         occupy(domain)
         environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain), 'PYTHONUNBUFFERED': '1'}
-        if environment['DYNAMICS_ROS_CACHE'] == 'off':
-            environment['DYNAMICS_ROS_CACHE'] = environment['DYNAMICS_ROS_TEST_CACHE']
         self._log = tempfile.TemporaryFile('w+')  # noqa: SIM115 - closed by close()
         self._process = subprocess.Popen(
             [executable(name), *arguments],

@@ -1,0 +1,12 @@
+"""What the tests of this room compile is compiled there and then."""
+
+from __future__ import annotations
+
+import pytest
+
+from dynamics_ros.kernels.process import disk_cache
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_kept(monkeypatch):
+    monkeypatch.setenv(disk_cache.VARIABLE, 'off')
