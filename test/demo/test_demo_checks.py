@@ -24,7 +24,7 @@ from dynamics_ros.demo.report import Report
 from dynamics_ros.demo.subject import Subject
 from dynamics_ros.demo.tracks import Track
 
-DOMAIN = 167
+DOMAIN = 193
 """That is in reports; nobody is there."""
 
 ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
