@@ -28,8 +28,8 @@ NEEDS_ROS = (
 """Rooms of which some modules are about messages; the others are of use without ROS."""
 
 EXTRAS = {
-    'calibration', 'control', 'llvm', 'meshes', 'qp', 'recordings', 'simulation', 'test', 'viewer',
-    'xacro',
+    'calibration', 'control', 'jax', 'llvm', 'meshes', 'mjcf', 'qp', 'recordings', 'simulation',
+    'test', 'torch', 'viewer', 'xacro',
 }  # fmt: skip
 
 IMPORT_ALL = """
@@ -164,6 +164,14 @@ def test_the_tools_of_the_wheel_run_without_ros(empty, folder):
         done = empty.run(str(empty.python.parent / name), '--help', cwd=folder)
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith(f'usage: {name}')
+
+
+def test_the_wheel_has_the_templates_of_packages(wheel):
+    folder = 'dynamics_ros/export/ros2_control/templates'
+    there = {path.name for path in (ROOT / folder).iterdir()}
+    names = zipfile.ZipFile(wheel).namelist()
+    assert there == {Path(name).name for name in names if name.startswith(f'{folder}/')}
+    assert len(there) > 10
 
 
 def test_the_wheel_has_the_library_and_no_node(wheel):
