@@ -232,8 +232,12 @@ def told(sentences: list[str], identified: Identified, tested: Evaluation | None
         line += f'{model.viscous[j]:9.3f} {model.coulomb[j]:9.3f} {model.offset[j]:9.3f}'
         lines.append(line)
     lines.append(f'all joints: {identified.train.percent_all:.2f} % of the efforts are left over')
+    if identified.train.standing.any():
+        lines[-1] += f' ({identified.train.percent_moving:.2f} % while they move)'
     if tested is not None:
         lines[-1] += f', {tested.percent_all:.2f} % on recordings that were not used'
+        if tested.standing.any():
+            lines[-1] += f' ({tested.percent_moving:.2f} %)'
     base = [p for p in identified.parameters if p.kind == 'base']
     known = sum(p.identifiable for p in base)
     lines.append(
@@ -247,6 +251,7 @@ def _errors(evaluation: Evaluation) -> dict[str, Any]:
         'rms_nm': evaluation.rms.tolist(),
         'percent': evaluation.percent.tolist(),
         'percent_all': evaluation.percent_all,
+        'percent_moving': evaluation.percent_moving,
     }
 
 

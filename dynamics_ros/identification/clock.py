@@ -53,7 +53,7 @@ def regular_stretches(samples: JointSamples) -> list[Stretch]:
     Raises:
         UnusableRecordingError: fewer than ten samples.
     """
-    samples = samples.cleaned()
+    samples = samples.cleaned().without_spikes()
     if len(samples) < 10:
         raise UnusableRecordingError(f'{samples.source}: {len(samples)} samples are too few')
     steps = np.diff(samples.time)

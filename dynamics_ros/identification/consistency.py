@@ -28,6 +28,12 @@ Array = NDArray[np.float64]
 _LOWER = np.tril_indices(4)
 _DIAGONAL = _LOWER[0] == _LOWER[1]
 
+REGULARIZED = 1e-7
+"""Of a second try; by default it is 1e-8."""
+
+NEAR, FEASIBLE = 0.1, 1e-6
+"""Gap of the objective, half a square of deviations, and error of the constraints that do."""
+
 
 class NoSolutionError(DynamicsRosError):
     """A program that its solver gave up."""
@@ -137,17 +143,20 @@ def _conic(program: Program, clarabel: Any) -> Array:
             cones.append(clarabel.ExponentialConeT())
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    solution = clarabel.DefaultSolver(
+    problem = (
         scipy.sparse.csc_matrix(np.triu(H)),
         q,
         scipy.sparse.vstack(A, format='csc'),
         np.concatenate(b),
-        cones,
-        settings,
-    ).solve()
-    if 'Solved' not in str(solution.status):
-        raise NoSolutionError(f'clarabel: {solution.status}')
-    return center + np.asarray(solution.x[:n]) * scale
+    )
+    for regularization in (settings.static_regularization_constant, REGULARIZED):
+        settings.static_regularization_constant = regularization
+        solution = clarabel.DefaultSolver(*problem, cones, settings).solve()
+        gap = abs(solution.obj_val - solution.obj_val_dual)
+        # Without progress it may be as near as rounding lets it come.
+        if 'Solved' in str(solution.status) or (gap < NEAR and solution.r_prim < FEASIBLE):
+            return center + np.asarray(solution.x[:n]) * scale
+    raise NoSolutionError(f'clarabel: {solution.status}')
 
 
 def _log_cholesky(program: Program) -> Array:

@@ -34,6 +34,9 @@ LIVELY, HARD = 2.0, 2.0
 LONGEST_MEMORY = 1.0
 """s over which residuals may hang together."""
 
+MOSTLY = 0.9
+"""Share of rows at rest from which on these are all that there is of a joint."""
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -62,13 +65,17 @@ def correlation_factors(evaluation: Evaluation) -> Array:
     left, count = evaluation.residual, len(evaluation.time)
     period = float(np.median(np.diff(evaluation.time)))
     memory = min(max(1, round(LONGEST_MEMORY / period)), count // 4)
-    centered = left - left.mean(axis=0)
-    variance = np.maximum((centered**2).mean(axis=0), 1e-300)
+    # What stiction leaves over at rest is no noise; those rows have weights of their own.
+    moves = ~evaluation.standing | (evaluation.standing.mean(axis=0) > MOSTLY)
+    kept = np.maximum(moves.sum(axis=0), 1)
+    centered = moves * (left - (moves * left).sum(axis=0) / kept)
+    variance = np.maximum((centered**2).sum(axis=0) / kept, 1e-300)
     factors = np.ones(left.shape[1])
     for lag in range(1, memory + 1):
-        product = (centered[lag:] * centered[:-lag]).mean(axis=0) / variance
+        pairs = np.maximum((moves[lag:] & moves[:-lag]).sum(axis=0), 1)
+        product = (centered[lag:] * centered[:-lag]).sum(axis=0) / pairs / variance
         # What a lag has by chance alone is no memory.
-        sure = np.maximum(np.abs(product) - 2.0 / np.sqrt(count), 0.0) * np.sign(product)
+        sure = np.maximum(np.abs(product) - 2.0 / np.sqrt(kept), 0.0) * np.sign(product)
         factors += 2.0 * (1.0 - lag / (memory + 1.0)) * sure
     found: Array = np.maximum(factors, 1.0)
     return found
@@ -83,7 +90,7 @@ def parameters(
     """
     factors = correlation_factors(evaluation)
     weights = fit.weights / (fit.sigma**2 * factors)[:, np.newaxis]
-    everything = np.ones(len(equations.counts), dtype=bool)
+    everything = np.ones(len(equations.begins), dtype=bool)
     gram = grams(equations, weights, everything)
     base, layout = maker.base, fit.layout
     whole, _, _ = Sums.of(layout, gram).assembled(fit.shape)
@@ -152,7 +159,7 @@ def torque_deviation(
     """
     layout, robot = fit.layout, maker.robot
     weights = fit.weights / (fit.sigma**2 * correlation_factors(evaluation))[:, np.newaxis]
-    gram = grams(equations, weights, np.ones(len(equations.counts), dtype=bool))
+    gram = grams(equations, weights, np.ones(len(equations.begins), dtype=bool))
     whole, _, _ = Sums.of(layout, gram).assembled(fit.shape)
     information = whole + fit.prior.precision + fit.prior.divergence
     scale = 1.0 / np.sqrt(np.diag(information))

@@ -132,11 +132,13 @@ def _gains(
     noise = fit.sigma**2 * correlation_factors(first.train) / described_scale**2
     drift = drift_of_friction(first)
     T, b = fit.shape.unknowns(), len(base)
+    weights = [np.sqrt(fit.weights_of(run, first.moved)[:, run.block]) for run in runs]
     count, gain, deviation = b + 2 * T.shape[1] + 1, described_scale.copy(), []
     for joint in range(first.robot.nv):
         unit = 1.0 / abs(described_scale[joint])
         H, g = np.zeros((count, count)), np.zeros(count)
-        for rows, has in zip((run.rows[joint] for run in runs), (0.0, 1.0), strict=True):
+        for run, weight, has in zip(runs, weights, (0.0, 1.0), strict=True):
+            rows = run.rows[joint] * weight[joint, :, np.newaxis]
             friction = rows[:, b:-1] @ T
             columns = [rows[:, :b], friction, has * friction, has * rows[:, :b] @ carried[:, None]]
             A = np.hstack(columns)

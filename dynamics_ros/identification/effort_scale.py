@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .equations import SIMPLEST, Equations
+from .equations import LEAST, SIMPLEST, Equations
 from .normal_equations import Layout
 
 Array = NDArray[np.float64]
@@ -57,14 +57,18 @@ def effort_scale(
     inertial = layout.base.combination @ described[: layout.inertial]
     T = SIMPLEST.unknowns()
     gains, signs = np.full(layout.joints, np.nan), np.ones(layout.joints)
-    for joint, rows in enumerate(equations.rows):
+    moving = ~equations.standing
+    for joint, every in enumerate(equations.rows):
+        # At rest friction takes no power, and may be of any size.
+        count = int(equations.counts[joint, moving].sum())
+        rows = every[moving[equations.block]] if count >= LEAST else every
         A = np.column_stack([rows[:, :b] @ inertial, rows[:, b:-1] @ T])
         size = np.linalg.norm(A, axis=0)
         known = size > 1e-9 * max(size.max(), 1e-300)
         A, y = A[:, known] / size[known], rows[:, -1]
         x, *_ = np.linalg.lstsq(A, y, rcond=1e-10)
         left = y - A @ x
-        spread = np.sqrt(left @ left / max(len(y) - len(x), 1)) + 1e-300
+        spread = np.sqrt(left @ left / max(min(len(y), count) - len(x), 1)) + 1e-300
         deviation = spread * np.sqrt(np.abs(np.linalg.pinv(A.T @ A).diagonal()))
         told = np.zeros(len(size))
         told[known] = np.clip(x / np.maximum(deviation, 1e-300), -1e3, 1e3)

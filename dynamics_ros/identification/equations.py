@@ -12,6 +12,9 @@ rows as the motion has to say. A row of joint i reads
 for several v_f and v_s, so that what they are is chosen afterwards. Only the columns of base
 parameters are kept. A block of more rows than columns is replaced by the R factor of its QR
 factorization, so that an hour takes no more memory than a minute.
+
+What holds a joint that stands still is friction of any size up to its dry friction. Rows of such
+times are kept in blocks of their own, so that they can count less (``fit``).
 """
 
 from __future__ import annotations
@@ -21,7 +24,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import binary_opening
 
+from dynamics_ros.algorithms.contact.unexplained import STANDS_AFTER
 from dynamics_ros.robot import Robot
 
 from .base_parameters import BaseParameters, with_rotors
@@ -45,6 +50,18 @@ MOST_BLOCKS, SHORTEST_BLOCK = 240, 1.0
 
 BLOCKS_AT_ONCE = 8
 """Blocks whose regressors are held at a time."""
+
+STILL_SPEED = 0.005
+"""rad/s or m/s: a joint that stays slower for ``STANDS_AFTER`` stands still."""
+
+FAR = 3.0
+"""Deviations of the noise of velocities that are no motion."""
+
+STANDING = 0.1
+"""Share of the narrow filter's window: a row with more of a joint at rest tells little of it."""
+
+LEAST = 20
+"""Rows of a joint in motion from which on those at rest may count less."""
 
 FRICTION_VELOCITIES = (0.02, 0.005, 0.008, 0.0125, 0.03, 0.05)
 """rad/s or m/s that are tried for v_f."""
@@ -134,6 +151,7 @@ class Chunk:
         inertial: (n, nv, b) columns of base parameters.
         friction: (n, nv, k) columns of all friction shapes.
         effort: (n, nv) scaled [Nm or N].
+        standing: (n, nv) whether joints stand still.
     """
 
     time: Array
@@ -141,6 +159,7 @@ class Chunk:
     inertial: Array
     friction: Array
     effort: Array
+    standing: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,13 +170,16 @@ class Equations:
         rows: (nv, r, b + k + 1) base parameters, friction shapes, effort.
         block: (r) number of the block that a row belongs to.
         begins: (blocks) time at which each begins [s]; of the recording it is of.
-        counts: (blocks) samples that went in.
+        counts: (nv, blocks) rows of each joint that went in.
+        standing: (blocks) whether rows are those of joints that stand still; others are of joints
+            that move. Rows of a joint are zero in blocks that it has no part in.
     """
 
     rows: Array
     block: NDArray[np.int64]
     begins: Array
     counts: NDArray[np.int64]
+    standing: NDArray[np.bool_]
 
     def scaled(self, scale: Array) -> Equations:
         """With efforts times a scale (nv)."""
@@ -168,12 +190,13 @@ class Equations:
     @classmethod
     def joined(cls, parts: Sequence[Equations]) -> Equations:
         """One after the other."""
-        shifts = np.cumsum([0] + [len(part.counts) for part in parts[:-1]])
+        shifts = np.cumsum([0] + [len(part.begins) for part in parts[:-1]])
         return cls(
             np.concatenate([part.rows for part in parts], axis=1),
             np.concatenate([p.block + shift for p, shift in zip(parts, shifts, strict=True)]),
             np.concatenate([part.begins for part in parts]),
-            np.concatenate([part.counts for part in parts]),
+            np.concatenate([part.counts for part in parts], axis=1),
+            np.concatenate([part.standing for part in parts]),
         )
 
 
@@ -186,6 +209,7 @@ class Smoothed:
         period: of the samples [s].
         q, v, a: (n, nv) positions and their derivatives.
         effort: (n, nv) scaled [Nm or N].
+        standing: (n, nv) whether joints stand still.
     """
 
     time: Array
@@ -194,6 +218,7 @@ class Smoothed:
     v: Array
     a: Array
     effort: Array
+    standing: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,21 +258,30 @@ class EquationMaker:
 
     def equations(self, samples: JointSamples) -> Equations:
         """The equations of a recording, compressed block by block."""
-        blocks, numbers, begins, counts = [], [], [], []
-        for number, chunk in enumerate(self.chunks(samples)):
+        begins: list[float] = []
+        blocks, numbers, counts, still = [], [], [], []
+        for chunk in self.chunks(samples):
             parts = [chunk.inertial, chunk.friction, chunk.effort[..., np.newaxis]]
-            rows = np.concatenate(parts, axis=-1).transpose(1, 0, 2)
-            if rows.shape[1] > rows.shape[2]:
-                rows = np.asarray(np.linalg.qr(rows, mode='r'))
-            blocks.append(rows)
-            numbers += [number] * rows.shape[1]
-            begins.append(chunk.time[0])
-            counts.append(len(chunk.time))
+            whole = np.concatenate(parts, axis=-1)
+            for standing in (False, True):
+                own = chunk.standing == standing
+                some = own.any(axis=1)
+                if not some.any():
+                    continue
+                rows = (whole[some] * own[some, :, np.newaxis]).transpose(1, 0, 2)
+                if rows.shape[1] > rows.shape[2]:
+                    rows = np.asarray(np.linalg.qr(rows, mode='r'))
+                blocks.append(rows)
+                numbers += [len(begins)] * rows.shape[1]
+                begins.append(chunk.time[0])
+                counts.append(own.sum(axis=0))
+                still.append(standing)
         return Equations(
             np.concatenate(blocks, axis=1),
             np.array(numbers, dtype=np.int64),
             np.array(begins),
-            np.array(counts, dtype=np.int64),
+            np.array(counts, dtype=np.int64).T,
+            np.array(still),
         )
 
     def smoothed(self, stretch: Stretch) -> Smoothed:
@@ -257,7 +291,8 @@ class EquationMaker:
         q, v, a = (wide(stretch.position, derivative) for derivative in (0, 1, 2))
         time = stretch.start + stretch.period * wide.centers(len(stretch)).astype(np.float64)
         effort = wide(stretch.effort * self.scale)
-        return Smoothed(time, stretch.period * every, q, v, a, effort)
+        period = stretch.period * every
+        return Smoothed(time, period, q, v, a, effort, _standing(stretch, wide, v, period))
 
     def narrow_filter(self, period: float) -> LowPass:
         """What both sides of the equations pass; one row for half a period of its cutoff."""
@@ -283,5 +318,19 @@ class EquationMaker:
                 narrow(friction_columns(v)),
                 narrow(smooth.effort[taken]),
             )
+            still = np.abs(narrow(smooth.standing[taken].astype(np.float64))) > STANDING
             for begin in range(0, last - first, step):
-                yield Chunk(*(part[begin : begin + step] for part in whole))
+                own = slice(begin, begin + step)
+                time, v, inertial, friction, effort = (part[own] for part in whole)
+                yield Chunk(time, v, inertial, friction, effort, still[own])
+
+
+def _standing(stretch: Stretch, wide: LowPass, v: Array, period: float) -> NDArray[np.bool_]:
+    """(n, nv) when joints stand still, by velocities behind a filter with samples of a period."""
+    # Sixth differences are those of noise and encoder steps; motion goes on smoothly.
+    rough = np.diff(stretch.position, 6, axis=0)
+    noise = wide.gain(1) * np.sqrt((rough**2).mean(axis=0) / 924.0) if len(rough) else 0.0
+    slow = np.abs(v) < np.maximum(STILL_SPEED, FAR * noise)
+    lasting = np.ones((max(1, round(STANDS_AFTER / period)), 1), dtype=bool)
+    found: NDArray[np.bool_] = binary_opening(slow, lasting)
+    return found

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ class Evaluation:
         v: (n, nv) velocity [rad/s or m/s].
         measured, modelled: (n, nv) scaled efforts [Nm or N].
         friction: (n, nv) measured, without what bodies and rotors take.
+        standing: (n, nv) whether joints stand still, held by friction of unknown size.
     """
 
     time: Array
@@ -34,15 +35,19 @@ class Evaluation:
     measured: Array
     modelled: Array
     friction: Array
+    standing: NDArray[np.bool_]
 
     @classmethod
     def joined(cls, parts: Sequence[Evaluation]) -> Evaluation:
         """Of several recordings, as if one followed the other."""
         begins = np.cumsum([0.0] + [part.time[-1] for part in parts[:-1]])
-        arrays = [[p.v, p.measured, p.modelled, p.friction] for p in parts]
         return cls(
             np.concatenate([part.time + begin for part, begin in zip(parts, begins, strict=True)]),
-            *(np.concatenate(columns) for columns in zip(*arrays, strict=True)),
+            np.concatenate([part.v for part in parts]),
+            np.concatenate([part.measured for part in parts]),
+            np.concatenate([part.modelled for part in parts]),
+            np.concatenate([part.friction for part in parts]),
+            np.concatenate([part.standing for part in parts]),
         )
 
     @property
@@ -63,6 +68,13 @@ class Evaluation:
         return 100.0 * self.rms / np.maximum(size, 1e-12)
 
     @property
+    def percent_moving(self) -> float:
+        """Of all joints together, while they move [%]."""
+        moving = ~self.standing
+        size = np.sqrt(np.sum(self.measured[moving] ** 2))
+        return float(100.0 * np.sqrt(np.sum(self.residual[moving] ** 2)) / max(size, 1e-12))
+
+    @property
     def percent_all(self) -> float:
         """Of all joints together [%]."""
         size = np.sqrt(np.sum(self.measured**2))
@@ -75,17 +87,13 @@ def evaluate(maker: EquationMaker, fit: Fit, samples: JointSamples) -> Evaluatio
     Raises:
         UnusableRecordingError: it is shorter than the filters.
     """
-    times, speeds, measured, modelled, friction = [], [], [], [], []
+    parts = []
     K = maker.base.combination
     for chunk in maker.chunks(samples):
         rows = np.concatenate([chunk.inertial, chunk.friction], axis=-1).transpose(1, 0, 2)
-        times.append(chunk.time)
-        speeds.append(chunk.v)
-        measured.append(chunk.effort)
-        modelled.append(predictions(fit.layout, rows, fit.x, fit.shape).T)
+        modelled = predictions(fit.layout, rows, fit.x, fit.shape).T
         rigid = chunk.inertial @ (K @ fit.x[: fit.layout.inertial])
-        friction.append(chunk.effort - rigid)
-    return Evaluation(
-        np.concatenate(times),
-        *(np.concatenate(parts) for parts in (speeds, measured, modelled, friction)),
-    )
+        own = chunk.effort, modelled, chunk.effort - rigid, chunk.standing
+        parts.append(Evaluation(chunk.time, chunk.v, *own))
+    whole = Evaluation.joined(parts)
+    return replace(whole, time=np.concatenate([part.time for part in parts]))

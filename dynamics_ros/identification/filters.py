@@ -62,6 +62,10 @@ class LowPass:
         filtered = np.einsum('tcw,w->tc', views[:count], window, optimize=False)
         return filtered.reshape(count, *values.shape[1:])
 
+    def gain(self, derivative: int = 0) -> float:
+        """Deviation of a filtered value, or of a derivative, for white noise of 1."""
+        return float(np.linalg.norm(self._windows[derivative]))
+
     def _kernels(self) -> tuple[Array, Array, Array]:
         lags = np.arange(-self.half, self.half + 1) * self.period
         reach = (self.half + 1) * self.period

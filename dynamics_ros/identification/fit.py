@@ -3,7 +3,9 @@
 """The robot that explains its recordings: robust weights, cross-validated prior, real bodies.
 
 1. Iteratively reweighted least squares: each joint counts by its residual, and a second of a joint
-   that is explained much worse than the others, such as a push, counts less.
+   that is explained much worse than the others, such as a push, counts less. Joints that stand
+   still are held by dry friction of any size up to that in motion, the same for a while: all rows
+   of a block then say as much as one number with the deviation of an even distribution.
 2. The shape of friction, and the weight of the prior towards the description, are those that
    explain parts of the recording best that were left out (cross-validation).
 3. A semidefinite program gives parameters of real bodies (``consistency``).
@@ -26,6 +28,7 @@ from dynamics_ros.robot import Robot
 from . import consistency, pseudo_inertia
 from .equations import (
     FRICTION_VELOCITIES,
+    LEAST,
     SIMPLEST,
     STRIBECK_VELOCITIES,
     EquationMaker,
@@ -50,6 +53,9 @@ ROBUST = 2.5
 
 UNEXPLAINED = 5.0
 """The same, from which on it is told of."""
+
+FEW = 4
+"""Rows that the residual of a block is the mean of at least: one row alone is no push."""
 
 FRICTION_REACH, OFFSET_REACH, SLOW = 2.0, 0.3, 0.1
 """Prior of friction and of offsets: deviation over the RMS of the effort; rad/s or m/s at which
@@ -134,8 +140,10 @@ class Fit:
         x: (n) unknowns.
         sigma: (nv) what is left of a row of each joint [Nm or N].
         weights: (nv, blocks) how much each second counts, 1 at most.
-        departures: (nv, blocks) residual of a block over that of its joint.
+        departures: (nv, blocks) residual of a block over that of its joint, at rest over the
+            friction that may hold it; 0 where a joint has no part in the block.
         begins: (blocks) time at which each begins [s].
+        standing: (blocks) which are of joints that stand still.
         prior_weight: of the divergence from the description.
         information: (n, n) H of the data, without the prior.
         prior: what was known.
@@ -149,6 +157,7 @@ class Fit:
     weights: Array
     departures: Array
     begins: Array
+    standing: NDArray[np.bool_]
     prior_weight: float
     information: Array
     prior: Prior
@@ -158,6 +167,12 @@ class Fit:
     def bodies(self) -> Array:
         """(bodies, 10) inertial parameters."""
         return self.x[: self.layout.bodies].reshape(-1, 10)
+
+    def weights_of(self, equations: Equations, moving: NDArray[np.bool_]) -> Array:
+        """(nv, blocks) how much rows of other equations count, by whether joints stand still."""
+        standing = standing_blocks(equations, moving)
+        holds = dry_friction(self.layout, self.x, self.shape) / self.sigma
+        return share_at_rest(holds[:, np.newaxis] * standing, equations.counts)
 
     @property
     def rotors(self) -> Array:
@@ -188,16 +203,17 @@ def fit_equations(
     """
     robot, layout = maker.robot, Layout(maker.base, maker.robot.nv)
     efforts = equations.rows[..., -1]
-    sizes = np.sqrt((efforts**2).sum(axis=1) / equations.counts.sum())
+    sizes = np.sqrt((efforts**2).sum(axis=1) / equations.counts.sum(axis=1))
     prior = Prior.of(robot, layout, sizes, moving, held)
-    weights, shape, weight = np.ones((layout.joints, len(equations.counts))), SIMPLEST, 10.0
+    standing, shape, weight = standing_blocks(equations, moving), SIMPLEST, 10.0
+    weights = np.where(standing, 1.0 / np.maximum(equations.counts, 1), 1.0)
     sigma = 0.1 * sizes + 1e-9
     sigma, weights, departures = _reweighted(
-        layout, equations, prior, shape, weight, sigma, weights
+        layout, equations, prior, shape, weight, sigma, weights, standing
     )
     shape, weight = _validated(layout, equations, prior, sigma, weights)
     sigma, weights, departures = _reweighted(
-        layout, equations, prior, shape, weight, sigma, weights
+        layout, equations, prior, shape, weight, sigma, weights, standing
     )
     H, g, _ = _all(layout, equations, sigma, weights, shape)
     mean = prior.precision @ prior.mean
@@ -219,16 +235,48 @@ def fit_equations(
         positive[free],
     )
     x = np.concatenate([known[: free.start], consistency.solve(program, solver)])
-    begins = equations.begins
-    return Fit(layout, shape, x, sigma, weights, departures, begins, weight, H, prior, held)
+    return Fit(
+        *(layout, shape, x, sigma, weights, departures, equations.begins, equations.standing),
+        *(weight, H, prior, held),
+    )
 
 
 def _all(
     layout: Layout, equations: Equations, sigma: Array, weights: Array, shape: FrictionShape
 ) -> tuple[Array, Array, float]:
-    everything = np.ones(len(equations.counts), dtype=bool)
+    everything = np.ones(len(equations.begins), dtype=bool)
     gram = grams(equations, weights / sigma[:, np.newaxis] ** 2, everything)
     return Sums.of(layout, gram).assembled(shape)
+
+
+def standing_blocks(equations: Equations, moving: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(nv, blocks) which hold joints by dry friction that is known from their motion.
+
+    Args:
+        equations: rows.
+        moving: (nv) which joints move at all; of the others nothing is known of friction.
+    """
+    enough = equations.counts[:, ~equations.standing].sum(axis=1) >= LEAST
+    found: NDArray[np.bool_] = equations.standing & (moving & enough)[:, np.newaxis]
+    return found
+
+
+def dry_friction(layout: Layout, x: Array, shape: FrictionShape) -> Array:
+    """(nv) the largest that may hold a joint [Nm or N]."""
+    _, _, dry, rest = layout.friction_of(x).T
+    found: Array = np.maximum(np.maximum(dry, rest) if shape.stribeck_velocity else dry, 0.0)
+    return found
+
+
+def share_at_rest(holds: Array, counts: NDArray[np.int64]) -> Array:
+    """How much a row counts of a block in which friction is the same unknown number.
+
+    Args:
+        holds: the largest friction, over the deviation of a row; 0 where joints move.
+        counts: rows of the block.
+    """
+    found: Array = 1.0 / (1.0 + counts * holds**2 / 3.0)
+    return found
 
 
 def _ridge(H: Array, g: Array, prior: Prior, weight: float) -> Array:
@@ -249,6 +297,7 @@ def _reweighted(
     weight: float,
     sigma: Array,
     weights: Array,
+    standing: NDArray[np.bool_],
 ) -> tuple[Array, Array, Array]:
     """Deviation of each joint, weight of each block, and how far each block is off."""
     counts = equations.counts
@@ -257,17 +306,21 @@ def _reweighted(
         x = _ridge(H, g, prior, weight)
         left = equations.rows[..., -1] - predictions(layout, equations.rows, x, shape)
         squares = np.stack(
-            [np.bincount(equations.block, one**2, minlength=len(counts)) for one in left]
+            [np.bincount(equations.block, one**2, minlength=counts.shape[1]) for one in left]
         )
         total = prior.precision + weight * prior.divergence
         spent = float(np.trace(np.linalg.solve(H + total, H))) / layout.joints
-        kept = (weights * counts).sum(axis=1)
+        told = weights * ~standing
+        kept = (told * counts).sum(axis=1)
         freedom = np.maximum(kept - spent, 0.1 * kept)
-        sigma = np.sqrt((weights * squares).sum(axis=1) / freedom)
+        sigma = np.sqrt((told * squares).sum(axis=1) / freedom)
         # What is explained perfectly may not get all the weight.
         sigma = np.maximum(sigma, 1e-3 * sigma.max() + 1e-12)
-        departures = np.sqrt(squares / counts) / sigma[:, np.newaxis]
+        holds = dry_friction(layout, x, shape)[:, np.newaxis] * standing
+        deviation = np.hypot(sigma[:, np.newaxis], holds)
+        departures = np.sqrt(squares / np.maximum(counts, FEW)) / deviation
         weights = np.minimum(1.0, (ROBUST / np.maximum(departures, 1e-9)) ** 2)
+        weights *= share_at_rest(holds / sigma[:, np.newaxis], counts)
     return sigma, weights, departures
 
 
@@ -275,7 +328,7 @@ def _validated(
     layout: Layout, equations: Equations, prior: Prior, sigma: Array, weights: Array
 ) -> tuple[FrictionShape, float]:
     """The friction shape and the weight of the prior that explain best what is left out."""
-    blocks = len(equations.counts)
+    blocks = len(equations.begins)
     folds = max(2, min(FOLDS, blocks // 2))
     number = np.arange(blocks) * folds // blocks
     scaled = weights / sigma[:, np.newaxis] ** 2

@@ -32,6 +32,9 @@ Array = NDArray[np.float64]
 STILL = 0.01
 """rad or m: a joint that stays within does not move."""
 
+MOSTLY = 0.5
+"""Share of the time in which a joint stands still, from which on that is told."""
+
 ANOTHER_ROBOT = 40.0
 """% of the efforts that are left unexplained by a robot that is another one."""
 
@@ -147,6 +150,7 @@ def identify(
     _resting(robot, span)
     maker = EquationMaker(robot, base, Filtering.for_motion(stretches), np.ones(robot.nv))
     parts = [maker.equations(samples) for samples in recordings]
+    spikes = _spikes(robot, recordings)
     return identify_equations(
         maker,
         Equations.joined(parts),
@@ -155,7 +159,7 @@ def identify(
         solver,
         scale,
         lambda maker, fit: Evaluation.joined([evaluate(maker, fit, one) for one in recordings]),
-        lambda fit: _pushes(robot, recordings, parts, fit),
+        lambda fit: spikes + _pushes(robot, recordings, parts, fit),
         lambda scale: noises_of(stretches, scale),
         held,
     )
@@ -199,6 +203,7 @@ def identify_equations(
     if (scale != 1.0).any():
         maker, equations = replace(maker, scale=scale), equations.scaled(scale)
     fit = fit_equations(maker, equations, span >= STILL, solver, held)
+    findings += _standing(robot, equations, span >= STILL)
     findings += pushes(fit)
     train = evaluated(maker, fit)
     if train.percent_all > ANOTHER_ROBOT:
@@ -263,14 +268,45 @@ def _resting(robot: Robot, span: Array) -> list[str]:
     ]
 
 
+def _spikes(robot: Robot, recordings: Sequence[JointSamples]) -> list[str]:
+    """A sentence on values that are taken for spikes of a driver."""
+    found = []
+    for what in ('position', 'effort'):
+        parts = [getattr(samples, f'{what}_spikes') for samples in recordings]
+        counts = sum(part.sum(axis=0) for part in parts)
+        told = [f'{c} of {n}' for n, c in zip(robot.joint_names, counts, strict=True) if c]
+        if told:
+            found.append(
+                f'single {what}s are far off those before and after, and are left out: '
+                + ', '.join(told)
+            )
+    return found
+
+
+def _standing(robot: Robot, equations: Equations, moved: NDArray[np.bool_]) -> list[str]:
+    """A sentence on joints that stand still for most of the time."""
+    share = equations.counts[:, equations.standing].sum(axis=1) / equations.counts.sum(axis=1)
+    told = [
+        f'{name} {100.0 * s:.0f} %'
+        for name, s, m in zip(robot.joint_names, share, moved, strict=True)
+        if m and s > MOSTLY
+    ]
+    if not told:
+        return []
+    return [
+        f'joints stand still for most of the time ({", ".join(told)}): that counts little, for '
+        'friction of unknown size holds them; let them move for longer'
+    ]
+
+
 def _pushes(
     robot: Robot, recordings: Sequence[JointSamples], parts: Sequence[Equations], fit: Fit
 ) -> list[str]:
     """Sentences on times that no model explains."""
     found, first = [], 0
     for samples, part in zip(recordings, parts, strict=True):
-        own = fit.departures[:, first : first + len(part.counts)]
-        first += len(part.counts)
+        own = fit.departures[:, first : first + len(part.begins)]
+        first += len(part.begins)
         for block in np.flatnonzero((own > UNEXPLAINED).any(axis=0)):
             names = [
                 n for n, d in zip(robot.joint_names, own[:, block], strict=True) if d > UNEXPLAINED

@@ -111,8 +111,8 @@ def _payload(
     runs = [Equations.joined([maker.equations(s) for s in part]) for part in (empty, loaded)]
     systems = []
     for equations in runs:
-        weights = np.ones((layout.joints, len(equations.counts))) / noise[:, np.newaxis]
-        gram = grams(equations, weights, np.ones(len(equations.counts), dtype=bool))
+        weights = fit.weights_of(equations, identified.moved) / noise[:, np.newaxis]
+        gram = grams(equations, weights, np.ones(len(equations.begins), dtype=bool))
         systems.append(Sums.of(layout, gram).assembled(fit.shape))
     (H_empty, g_empty, _), (H_loaded, g_loaded, _) = systems
     # Unknowns: those of the robot, what friction is off by in the loaded run, the payload.

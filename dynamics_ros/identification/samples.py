@@ -9,10 +9,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import median_filter
 
 from dynamics_ros.errors import DynamicsRosError
 
 Array = NDArray[np.float64]
+
+SPIKE, SLIGHT, RARE = 5.0, 0.1, 0.02
+"""A spike differs from the median of five neighbours by so many times what 95 % of the values
+differ by, and by this part of the RMS of all; and no more than a share of the values are spikes."""
+
+JUMP = 0.05
+"""rad or m that a spike of positions has at least: none moves there and back between samples."""
 
 
 class UnusableRecordingError(DynamicsRosError):
@@ -94,6 +102,22 @@ class JointSamples:
             raise UnusableRecordingError(f'{self.source}: holds no two samples with all values')
         return cleaned
 
+    def without_spikes(self) -> JointSamples:
+        """With the median of their neighbours in place of spikes of one or two samples."""
+        position = np.where(self.position_spikes, _median(self.position), self.position)
+        effort = np.where(self.effort_spikes, _median(self.effort), self.effort)
+        return replace(self, position=position, effort=effort)
+
+    @property
+    def effort_spikes(self) -> NDArray[np.bool_]:
+        """(n, joints) efforts that are far off those before and after."""
+        return _spikes(self.effort, SLIGHT * np.sqrt(np.mean(self.effort**2, axis=0)))
+
+    @property
+    def position_spikes(self) -> NDArray[np.bool_]:
+        """(n, joints) positions that are far off those before and after."""
+        return _spikes(self.position, JUMP)
+
     def rows(self, rows: NDArray) -> JointSamples:
         """Some samples, by a mask or by indices."""
         velocity = None if self.velocity is None else self.velocity[rows]
@@ -104,3 +128,18 @@ class JointSamples:
             velocity=velocity,
             effort=self.effort[rows],
         )
+
+
+def _median(values: Array) -> Array:
+    """Of each value and two on both sides, along the first axis."""
+    found: Array = median_filter(values, size=(5, 1), mode='nearest')
+    return found
+
+
+def _spikes(values: Array, least: Array | float) -> NDArray[np.bool_]:
+    """Which of (n, joints) are far from the median of their neighbours."""
+    off = np.abs(values - _median(values))
+    far = off > np.maximum(SPIKE * np.quantile(off, 0.95, axis=0), least)
+    # What occurs all the time is how the joint is, not how a message was.
+    found: NDArray[np.bool_] = far & (far.mean(axis=0) <= RARE)
+    return found

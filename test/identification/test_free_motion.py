@@ -100,6 +100,15 @@ def pushed(samples):
     return replace(samples, effort=effort)
 
 
+def knocked(samples):
+    """10 N at the tool for 0.3 s."""
+    effort = samples.effort.copy()
+    rows = (samples.time > 10.0) & (samples.time < 10.3)
+    J = ROBOT.jacobian(samples.position[rows], 'tool0')[:, :3]
+    effort[rows] -= J.transpose(0, 2, 1) @ np.array([6.0, 8.0, 0.0])
+    return replace(samples, effort=effort)
+
+
 def of_another_robot(samples):
     rng = np.random.default_rng(0)
     return replace(samples, effort=rng.normal(size=samples.effort.shape).cumsum(axis=0))
@@ -109,6 +118,7 @@ def of_another_robot(samples):
     ('changed', 'words'),
     [
         (pushed, r'efforts after (9|10) s .* push'),
+        (knocked, r'efforts after (9|10)[. ].*push'),
         (lambda samples: replace(samples, effort=20.0 * samples.effort), r'effort\.scale'),
         (lambda samples: replace(samples, effort=-samples.effort), 'other way round'),
         (lambda samples: replace(samples, effort=0.0 * samples.effort), 'no efforts'),

@@ -52,7 +52,7 @@ def test_triangles_identify_the_robot_that_samples_do(recordings, triangles):
 def test_products_of_triangles_are_those_of_the_rows_in_any_order(triangles):
     def products(one):
         R = one.triangles
-        return R.transpose(0, 2, 1) @ R
+        return R.swapaxes(-1, -2) @ R
 
     both = Reduction.combined(triangles)
     other = Reduction.combined([Reduction.combined(triangles[1:]), triangles[0]])

@@ -47,8 +47,9 @@ class Reduction:
         source: what they are of, for messages.
         joint_names: of the robot, in its order.
         combination: (b, p) of the base parameters that the first columns are of.
-        triangles: (nv, c, c) R factors: base parameters, friction shapes, effort as reported.
-        count: rows of a joint that went in.
+        triangles: (nv, 2, c, c) R factors, of times in which a joint moves and of those in which it
+            stands still: base parameters, friction shapes, effort as reported.
+        counts: (nv, 2) rows that went in.
         extremes: (2, nv) lowest and highest positions [rad or m].
         effort_noise, velocity_noise: (nv) deviations of single reported values, at most.
         filtering: of both sides of the equations; that of the longest recording.
@@ -58,7 +59,7 @@ class Reduction:
     joint_names: tuple[str, ...]
     combination: Array
     triangles: Array
-    count: int
+    counts: NDArray[np.int64]
     extremes: Array
     effort_noise: Array
     velocity_noise: Array
@@ -68,13 +69,13 @@ class Reduction:
     def combined(cls, parts: Sequence[Reduction]) -> Reduction:
         """That of all of them together."""
         first = max(parts, key=lambda part: part.count)
-        stacked = np.concatenate([part.triangles for part in parts], axis=1)
+        stacked = np.concatenate([part.triangles for part in parts], axis=2)
         return cls(
             first.source if len(parts) == 1 else f'{len(parts)} recordings',
             first.joint_names,
             first.combination,
             np.asarray(np.linalg.qr(stacked, mode='r')),
-            sum(part.count for part in parts),
+            np.sum([part.counts for part in parts], axis=0),
             np.array(
                 [
                     np.min([part.extremes[0] for part in parts], axis=0),
@@ -86,6 +87,11 @@ class Reduction:
             first.filtering,
         )
 
+    @property
+    def count(self) -> int:
+        """Rows of each joint."""
+        return int(self.counts[0].sum())
+
     def write(self, path: Path) -> None:
         """Write a file that ``read`` reads."""
         with path.open('wb') as file:
@@ -95,7 +101,7 @@ class Reduction:
                 joint_names=np.array(self.joint_names),
                 combination=self.combination,
                 triangles=self.triangles,
-                count=self.count,
+                counts=self.counts,
                 extremes=self.extremes,
                 effort_noise=self.effort_noise,
                 velocity_noise=self.velocity_noise,
@@ -116,7 +122,7 @@ class Reduction:
                     tuple(file['joint_names'].tolist()),
                     file['combination'],
                     file['triangles'],
-                    int(file['count']),
+                    file['counts'],
                     file['extremes'],
                     file['effort_noise'],
                     file['velocity_noise'],
@@ -134,7 +140,7 @@ class Reducer:
         self._robot, self._base = robot, base
         self._maker: EquationMaker | None = None
         self._triangles: Array | None = None
-        self._count = 0
+        self._counts = np.zeros((robot.nv, 2), dtype=np.int64)
         self._noise = np.zeros((2, robot.nv))
         self._extremes = np.outer([np.inf, -np.inf], np.ones(robot.nv))
 
@@ -150,11 +156,13 @@ class Reducer:
             equations = self._maker.equations(samples)
         except UnusableRecordingError:
             return
-        rows = equations.rows
-        if self._triangles is not None:
-            rows = np.concatenate([self._triangles, rows], axis=1)
-        self._triangles = np.asarray(np.linalg.qr(rows, mode='r'))
-        self._count += int(equations.counts.sum())
+        nv, _, c = equations.rows.shape
+        if self._triangles is None:
+            self._triangles = np.zeros((nv, 2, c, c))
+        for k, own in enumerate((~equations.standing, equations.standing)):
+            rows = [self._triangles[:, k], equations.rows[:, own[equations.block]]]
+            self._triangles[:, k] = np.linalg.qr(np.concatenate(rows, axis=1), mode='r')
+            self._counts[:, k] += equations.counts[:, own].sum(axis=1)
         stretches = regular_stretches(samples)
         self._noise = np.maximum(self._noise, noises_of(stretches, np.ones(self._robot.nv)))
         lowest, highest = extremes_of(stretches)
@@ -175,7 +183,7 @@ class Reducer:
             self._robot.joint_names,
             self._base.combination,
             self._triangles,
-            self._count,
+            self._counts,
             self._extremes,
             self._noise[0],
             self._noise[1],
@@ -190,16 +198,17 @@ def evaluation_of(layout: Layout, equations: Equations, fit: Fit) -> Evaluation:
     look as if they did not hang together in time: deviations that follow are too small by that.
     """
     rows = equations.rows
-    scale = np.sqrt(rows.shape[1] / equations.counts.sum())
+    scale = np.sqrt(rows.shape[1] / equations.counts[0].sum())
     measured = scale * rows[..., -1].T
     modelled = scale * predictions(layout, rows, fit.x, fit.shape).T
     time = np.arange(len(measured), dtype=np.float64)
     zero = np.zeros_like(measured)
-    return Evaluation(time, zero, measured, modelled, zero)
+    standing = np.tile(equations.standing[equations.block, np.newaxis], measured.shape[1])
+    return Evaluation(time, zero, measured, modelled, zero, standing)
 
 
 def equations_of(base: BaseParameters, reductions: Sequence[Reduction]) -> Equations:
-    """The equations of reduced recordings, a block each, of many neighbours together.
+    """The equations of reduced recordings, two blocks each, of many neighbours together.
 
     Raises:
         UnusableRecordingError: a recording was reduced for another robot.
@@ -213,9 +222,12 @@ def equations_of(base: BaseParameters, reductions: Sequence[Reduction]) -> Equat
             )
     groups = np.array_split(np.arange(len(reductions)), min(MOST_BLOCKS, len(reductions)))
     parts = [Reduction.combined([reductions[k] for k in group]) for group in groups]
+    triangles = np.concatenate([part.triangles for part in parts], axis=1)
+    nv, blocks, c = triangles.shape[:3]
     return Equations(
-        np.concatenate([part.triangles for part in parts], axis=1),
-        np.repeat(np.arange(len(parts)), [part.triangles.shape[1] for part in parts]),
-        np.zeros(len(parts)),
-        np.array([part.count for part in parts], dtype=np.int64),
+        triangles.reshape(nv, blocks * c, c),
+        np.repeat(np.arange(blocks), c),
+        np.zeros(blocks),
+        np.concatenate([part.counts for part in parts], axis=1),
+        np.arange(blocks) % 2 == 1,
     )

@@ -26,6 +26,7 @@ from dynamics_ros.identification.evaluation import evaluate
 from dynamics_ros.identification.fit import UNEXPLAINED
 from dynamics_ros.robot import Robot
 
+from .contacts import named
 from .learn import Learned, learn_unexplained
 
 Array = NDArray[np.float64]
@@ -97,6 +98,11 @@ def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> 
         effort_noise=found.effort_noise,
         velocity_noise=found.velocity_noise,
     )
+    if learned.contacts:
+        raise UnusableRecordingError(
+            f'efforts after {named(learned.contacts, robot.joint_names)} do not come back with the '
+            'state, as those of a push or a contact: repeat the motion with nothing near the robot'
+        )
     return Drives(found, learned, _left_over(found, own, model))
 
 
@@ -104,8 +110,11 @@ def _pushes(found: Identified) -> str:
     """When seconds are explained much worse than others, and which joints felt that; or ''."""
     fit = found.fit
     # A push of some seconds is much of half a minute: it would be part of a mean.
-    usual = np.quantile(fit.departures, USUAL, axis=1, keepdims=True)
-    far = fit.departures > UNEXPLAINED * usual
+    moving = np.where((fit.departures > 0.0) & ~fit.standing, fit.departures, np.nan)
+    some = np.isfinite(moving).any(axis=1)
+    usual = np.ones((len(moving), 1))
+    usual[some, 0] = np.nanquantile(moving[some], USUAL, axis=1)
+    far = fit.departures > UNEXPLAINED * np.where(fit.standing, 1.0, usual)
     times = []
     for block in np.flatnonzero(far.any(axis=0)):
         names = [n for n, f in zip(found.robot.joint_names, far[:, block], strict=True) if f]

@@ -12,14 +12,16 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dynamics_ros.algorithms.contact.unexplained import MEMORY, ROWS, STANDS_AFTER
 from dynamics_ros.estimation import EffortModel, MomentumObserver
 from dynamics_ros.estimation.observers import GAIN
 from dynamics_ros.estimation.uncertainty.unexplained import Unexplained
-from dynamics_ros.identification import Identified, JointSamples, UnusableRecordingError
+from dynamics_ros.identification import Identified, JointSamples
 from dynamics_ros.identification.clock import Stretch, regular_stretches
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Inertia
+
+from .contacts import Contact, contacts_in, named, rows_of
+from .residuals import Residuals, residuals_of
 
 Array = NDArray[np.float64]
 
@@ -44,49 +46,18 @@ LEAST_SHARE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Residuals:
-    """External torques of free motion, one row for each time constant of the observer.
-
-    Attributes:
-        torque: (n, nv) [Nm or N].
-        v, load: (n, nv) velocity, and torque that the joints carry by the model.
-        reversal: (n, nv) share of a reversal.
-        standing: (n, nv) whether joints stand.
-        second: (n) number of the second that a row is of.
-    """
-
-    torque: Array
-    v: Array
-    load: Array
-    reversal: Array
-    standing: NDArray[np.bool_]
-    second: NDArray[np.int64]
-
-    @classmethod
-    def joined(cls, parts: Sequence[Residuals]) -> Residuals:
-        """One after the other."""
-        ends = np.cumsum([0, *(part.second[-1] + 1 for part in parts[:-1])])
-        return cls(
-            np.concatenate([part.torque for part in parts]),
-            np.concatenate([part.v for part in parts]),
-            np.concatenate([part.load for part in parts]),
-            np.concatenate([part.reversal for part in parts]),
-            np.concatenate([part.standing for part in parts]),
-            np.concatenate([part.second + end for part, end in zip(parts, ends, strict=True)]),
-        )
-
-
-@dataclass(frozen=True, eq=False)
 class Learned:
     """What free motion tells beyond a model.
 
     Attributes:
         unexplained: of the model.
         findings: what a user should know, one sentence each.
+        contacts: times that seem to be none of free motion; nothing was learned from them.
     """
 
     unexplained: Unexplained
     findings: tuple[str, ...]
+    contacts: tuple[Contact, ...]
 
 
 def calibrated_robot(identified: Identified) -> Robot:
@@ -138,13 +109,16 @@ def learn_unexplained(
         UnusableRecordingError: too short for an observer to settle.
     """
     stretches = [one for samples in recordings for one in regular_stretches(samples)]
-    parts = [_residuals(robot, effort_model, stretch) for stretch in stretches]
-    parts = [part for part in parts if len(part.torque)]
-    if not parts:
-        raise UnusableRecordingError('less than a second without a gap: no residual to learn from')
-    joined = Residuals.joined(parts)
+    joined = residuals_of(robot, effort_model, recordings)
+    contacts = contacts_in(joined)
+    joined = joined.without(rows_of(contacts, joined))
     dry = effort_model.coulomb + np.maximum(effort_model.stribeck, 0.0)
     columns, findings = [], []
+    if contacts:
+        findings.append(
+            f'efforts at {named(contacts, robot.joint_names)} do not come back with the state, as '
+            'those of a push or a contact: nothing is learned from these times'
+        )
     beyond = np.broadcast_to(np.square(of_fit), robot.nv) - _of_noise(
         robot, stretches, effort_noise, velocity_noise
     )
@@ -152,37 +126,7 @@ def learn_unexplained(
         column, sentence = _of_joint(joined, j, float(dry[j]), float(beyond[j]))
         columns.append(column)
         findings += [f'{name}: {sentence}'] if sentence else []
-    return Learned(Unexplained(*np.array(columns).T), tuple(findings))
-
-
-def _residuals(robot: Robot, model: EffortModel, stretch: Stretch) -> Residuals:
-    """Run the observer of contact_node over a stretch."""
-    observer = MomentumObserver(robot, GAIN, effort_model=model, max_gap=10.0 * stretch.period)
-    kernel = robot.kernel('unexplained_torque')
-    for one in (robot.kernel('observer_step', observer.kind, 'instant'), kernel):
-        one.wait()
-    v = stretch.velocity
-    if v is None:
-        v = np.diff(stretch.position, axis=0, prepend=stretch.position[:1]) / stretch.period
-    rows, nothing = np.zeros((len(ROWS), robot.nv)), np.zeros(robot.nv)
-    memory = np.zeros((MEMORY, robot.nv))
-    memory[0], memory[1] = v[0], 1.0
-    torque, turning, still = np.zeros((3, *v.shape))
-    for k, (q, one, effort) in enumerate(zip(stretch.position, v, stretch.effort, strict=True)):
-        torque[k] = observer.update(round(k * stretch.period * 1e9), q, one, effort)
-        *_, memory = kernel.call(one, nothing, memory, stretch.period, rows, nothing)
-        turning[k], still[k] = memory[1], memory[2]
-    first = round(SETTLED / GAIN / stretch.period)
-    taken = slice(first, None, max(1, round(1.0 / (GAIN * stretch.period))))
-    seconds = (np.arange(len(v)) * stretch.period).astype(np.int64)
-    # What is left over is no load.
-    load = model.scale * stretch.effort + model.offset + torque
-    standing = still[taken] >= STANDS_AFTER
-    return Residuals(torque[taken], v[taken], load[taken], turning[taken], standing, seconds[taken])
-
-
-SETTLED = 5.0
-"""Time constants."""
+    return Learned(Unexplained(*np.array(columns).T), tuple(findings), contacts)
 
 
 def _of_noise(

@@ -1,0 +1,108 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""External torques that the observer of contact_node finds in recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.algorithms.contact.unexplained import MEMORY, ROWS, STANDS_AFTER
+from dynamics_ros.estimation import EffortModel, MomentumObserver
+from dynamics_ros.estimation.observers import GAIN
+from dynamics_ros.identification import JointSamples, UnusableRecordingError
+from dynamics_ros.identification.clock import Stretch, regular_stretches
+from dynamics_ros.robot import Robot
+
+Array = NDArray[np.float64]
+
+SETTLED = 5.0
+"""Time constants."""
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """External torques of free motion, one row for each time constant of the observer.
+
+    Attributes:
+        torque: (n, nv) [Nm or N].
+        q, v, load: (n, nv) position, velocity, and torque that the joints carry by the model.
+        reversal: (n, nv) share of a reversal.
+        standing: (n, nv) whether joints stand.
+        time: (n) since the first stamp of all recordings together [s].
+    """
+
+    torque: Array
+    q: Array
+    v: Array
+    load: Array
+    reversal: Array
+    standing: NDArray[np.bool_]
+    time: Array
+
+    @classmethod
+    def joined(cls, parts: Sequence[Residuals]) -> Residuals:
+        """One after the other."""
+        names = [field.name for field in fields(cls)]
+        return cls(*(np.concatenate([getattr(p, name) for p in parts]) for name in names))
+
+    def without(self, rows: NDArray[np.bool_]) -> Residuals:
+        """All rows but some."""
+        return Residuals(*(getattr(self, field.name)[~rows] for field in fields(self)))
+
+    @property
+    def second(self) -> NDArray[np.int64]:
+        """(n) number of the second that a row is of."""
+        return np.floor(self.time).astype(np.int64)
+
+
+def residuals_of(robot: Robot, model: EffortModel, recordings: Sequence[JointSamples]) -> Residuals:
+    """External torques that the observer of contact_node finds in recordings.
+
+    Args:
+        robot, model, recordings: as of ``learn_unexplained``.
+
+    Raises:
+        UnusableRecordingError: too short for an observer to settle.
+    """
+    parts, begin = [], 0.0
+    for samples in recordings:
+        stretches = regular_stretches(samples)
+        parts += [_of_stretch(robot, model, one, begin - stretches[0].start) for one in stretches]
+        begin += np.ceil(samples.duration) + 1.0
+    parts = [part for part in parts if len(part.torque)]
+    if not parts:
+        raise UnusableRecordingError('less than a second without a gap: no residual to learn from')
+    return Residuals.joined(parts)
+
+
+def _of_stretch(robot: Robot, model: EffortModel, stretch: Stretch, shift: float) -> Residuals:
+    """Run the observer of contact_node over a stretch."""
+    observer = MomentumObserver(robot, GAIN, effort_model=model, max_gap=10.0 * stretch.period)
+    kernel = robot.kernel('unexplained_torque')
+    for one in (robot.kernel('observer_step', observer.kind, 'instant'), kernel):
+        one.wait()
+    v = stretch.velocity
+    if v is None:
+        v = np.diff(stretch.position, axis=0, prepend=stretch.position[:1]) / stretch.period
+    rows, nothing = np.zeros((len(ROWS), robot.nv)), np.zeros(robot.nv)
+    memory = np.zeros((MEMORY, robot.nv))
+    memory[0], memory[1] = v[0], 1.0
+    torque, turning, still = np.zeros((3, *v.shape))
+    for k, (q, one, effort) in enumerate(zip(stretch.position, v, stretch.effort, strict=True)):
+        torque[k] = observer.update(round(k * stretch.period * 1e9), q, one, effort)
+        *_, memory = kernel.call(one, nothing, memory, stretch.period, rows, nothing)
+        turning[k], still[k] = memory[1], memory[2]
+    first = round(SETTLED / GAIN / stretch.period)
+    taken = slice(first, None, max(1, round(1.0 / (GAIN * stretch.period))))
+    time: Array = shift + stretch.start + np.arange(len(v), dtype=np.float64) * stretch.period
+    # What is left over is no load.
+    load = model.scale * stretch.effort + model.offset + torque
+    standing = still[taken] >= STANDS_AFTER
+    return Residuals(
+        *(torque[taken], stretch.position[taken], v[taken], load[taken], turning[taken]),
+        *(standing, time[taken]),
+    )

@@ -1,0 +1,76 @@
+"""Recordings as drivers make them: spikes, jitter, losses, coarse encoders, currents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from simulated_arm import COULOMB, ROBOT, recording, truth
+
+from dynamics_ros.identification import identify
+
+ARM = truth(1)
+
+
+@pytest.fixture(scope='module')
+def samples():
+    return replace(recording(ARM, duration=40.0), velocity=None)
+
+
+def spiky(samples):
+    rng = np.random.default_rng(1)
+    effort, position = samples.effort.copy(), samples.position.copy()
+    for values, size, count in ((effort, 80.0, 60), (position, 2.0, 10)):
+        rows, columns = rng.integers(10, len(values) - 10, count), rng.integers(0, 7, count)
+        values[rows, columns] += size * rng.choice([-1.0, 1.0], count)
+    return replace(samples, effort=effort, position=position)
+
+
+def jittery(samples):
+    rng = np.random.default_rng(2)
+    kept = np.flatnonzero(rng.random(len(samples)) > 0.03)
+    late = samples.rows(kept)
+    return replace(late, time=np.sort(late.time + rng.exponential(0.001, len(late))))
+
+
+def coarse(samples):
+    step, unit = 2.0 * np.pi / 4096.0, 0.05
+    return replace(
+        samples,
+        position=step * np.round(samples.position / step),
+        effort=unit * np.round(samples.effort / unit),
+    )
+
+
+def currents(samples):
+    return replace(samples, effort=samples.effort / 11.5)
+
+
+@pytest.mark.parametrize('changed', [spiky, jittery, coarse])
+def test_the_robot_is_found_all_the_same(samples, changed):
+    found = identify(ROBOT, [changed(samples)])
+    assert found.evaluate(recording(ARM, seed=5)).percent_all < 1.0
+    assert found.consistent
+    assert found.effort_model.coulomb == pytest.approx(COULOMB, abs=0.1)
+
+
+def test_currents_are_turned_into_torques_as_far_as_the_description_tells(samples):
+    found = identify(ROBOT, [currents(samples)])
+    assert found.evaluate(currents(recording(ARM, seed=5))).percent_all < 1.5
+    assert found.effort_model.scale == pytest.approx(np.full(7, 11.5), rel=0.25)
+    assert any('other units' in sentence for sentence in found.findings)
+
+
+def test_spikes_are_counted_and_told(samples):
+    found = identify(ROBOT, [spiky(samples)])
+    told = [one for one in found.findings if 'left out' in one]
+    assert [one.split(' are ')[0] for one in told] == ['single positions', 'single efforts']
+    assert not any('left out' in one for one in identify(ROBOT, [samples]).findings)
+
+
+def test_steps_of_friction_and_turns_are_no_spikes(samples):
+    slow = samples.rows(np.arange(0, len(samples), 8))
+    for one in (samples, slow):
+        assert not one.effort_spikes.any()
+        assert not one.position_spikes.any()
