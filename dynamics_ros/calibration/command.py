@@ -251,7 +251,6 @@ def _errors(evaluation: Evaluation) -> dict[str, Any]:
         'rms_nm': evaluation.rms.tolist(),
         'percent': evaluation.percent.tolist(),
         'percent_all': evaluation.percent_all,
-        'percent_moving': evaluation.percent_moving,
     }
 
 

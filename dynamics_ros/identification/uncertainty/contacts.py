@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.robot import Robot
+
 from .residuals import Residuals
 
 Array = NDArray[np.float64]
@@ -43,6 +45,10 @@ MOST_OFF = 12.0
 
 FAR = 6.0
 """RMS over joints, in deviations, from which on a window is no free motion."""
+
+HELD, EXPLAINED, SURE = 5.0, 0.75, 5.0
+"""s for which a force is taken to be the same; what it leaves over of torques at most, over what is
+left without it; its least size, over its deviation."""
 
 SAME, NAMED = 0.5, 3
 """s between windows of one contact; contacts that are told."""
@@ -74,19 +80,14 @@ def contact_windows(found: Residuals) -> tuple[Array, Array]:
     Returns:
         (w) when windows begin [s]; (w, nv) deviations, zero where nothing can be said.
     """
-    number = np.floor(found.time / WINDOW).astype(np.int64)
-    kept, index = np.unique(number, return_inverse=True)
-    count = np.bincount(index)[:, np.newaxis]
+    index, time = _windows(found)
 
     def mean(values: Array) -> Array:
-        columns = [np.bincount(index, column) for column in values.T]
-        averaged: Array = np.stack(columns, axis=1) / count
-        return averaged[:MOST_WINDOWS]
+        return _means(values, index)
 
     # Where a joint turns round friction differs each time.
     moving = (mean(found.standing.astype(np.float64)) == 0.0) & (mean(found.reversal) < TURNING)
     torque = mean(found.torque)
-    time: Array = WINDOW * kept[:MOST_WINDOWS].astype(np.float64)
     states = np.stack([mean(x) for x in (found.q, found.v, found.load)], axis=-1)
     off = np.zeros_like(torque)
     for j in range(torque.shape[1]):
@@ -94,6 +95,20 @@ def contact_windows(found: Residuals) -> tuple[Array, Array]:
         if len(rows) >= LEAST_WINDOWS:
             off[rows, j] = _beside_others(time[rows], states[rows, j], torque[rows, j])
     return time, off
+
+
+def _windows(found: Residuals) -> tuple[NDArray[np.int64], Array]:
+    """(n) number of the window that a row is of, and (w) when windows begin [s]."""
+    number = np.floor(found.time / WINDOW).astype(np.int64)
+    kept, index = np.unique(number, return_inverse=True)
+    return index, WINDOW * kept[:MOST_WINDOWS].astype(np.float64)
+
+
+def _means(values: Array, index: NDArray[np.int64]) -> Array:
+    """(w, nv) of rows (n, nv) of the same window."""
+    sums = np.stack([np.bincount(index, column) for column in values.T], axis=1)
+    found: Array = sums / np.bincount(index)[:, np.newaxis]
+    return found[:MOST_WINDOWS]
 
 
 def _beside_others(time: Array, states: Array, torque: Array) -> Array:
@@ -140,3 +155,56 @@ def named(contacts: Sequence[Contact], joint_names: Sequence[str]) -> str:
         told.append(f'{one.begin:.1f} s ({joints})')
     more = f' and {len(contacts) - NAMED} more' if len(contacts) > NAMED else ''
     return ', '.join(told) + more
+
+
+def lasting_force(robot: Robot, found: Residuals, speed: float) -> Array | None:
+    """A force at the last link that explains much of what is left over, other than friction.
+
+    Torques of a force follow from the posture, those of friction and offsets do not. It may change
+    every ``HELD`` seconds. Wrong masses and a payload look alike; it is for a person to judge.
+
+    Args:
+        robot: that moves.
+        found: of one recording.
+        speed: at which dry friction has reached 76 % [rad/s or m/s].
+
+    Returns:
+        (3) mean of the larger half, in root axes [N]; None where there is none.
+    """
+    index, time = _windows(found)
+    q, v, torque = (_means(x, index) for x in (found.q, found.v, found.torque))
+    still = _means(found.standing.astype(np.float64), index) > 0.0
+    if len(time) < LEAST_WINDOWS:
+        return None
+    nv, count = robot.nv, int((time[-1] - time[0]) / HELD) + 1
+    J = robot.jacobian(q, robot.body_names[-1])[:, :3]
+    part = np.minimum(((time - time[0]) / HELD).astype(np.int64), count - 1)
+    A = np.zeros((nv, len(time), 3 * count + 3 * nv))
+    for k in range(3):
+        A[:, np.arange(len(time)), 3 * part + k] = J[:, k].T
+    for j in range(nv):
+        own = slice(3 * (count + j), 3 * (count + j + 1))
+        A[j, :, own] = np.column_stack([np.ones(len(v)), v[:, j], np.tanh(v[:, j] / speed)])
+    weights, y = (~still).T.astype(np.float64), torque.T
+    alone, _, _ = _weighted(A[..., 3 * count :], y, weights)
+    left, x, deviation = _weighted(A, y, weights)
+    forces, open_ = x[: 3 * count].reshape(-1, 3), deviation[: 3 * count].reshape(-1, 3)
+    sizes = np.linalg.norm(forces, axis=1)
+    sure = sizes > SURE * np.linalg.norm(open_, axis=1)
+    if np.exp(np.mean(np.log(left / alone))) > EXPLAINED or not sure.any():
+        return None
+    found_force: Array = forces[sure & (sizes >= np.median(sizes[sure]))].mean(axis=0)
+    return found_force
+
+
+def _weighted(A: Array, y: Array, weights: Array) -> tuple[Array, Array, Array]:
+    """RMS (nv) that least squares leave, weighted by joint; the unknowns and their deviations."""
+    count = np.maximum(weights.sum(axis=1), 1.0)
+    left = np.sqrt((weights * y**2).sum(axis=1) / count) + 1e-9
+    for _ in range(4):
+        scale = weights / left[:, np.newaxis]
+        rows = (A * scale[..., np.newaxis]).reshape(-1, A.shape[-1])
+        H = rows.T @ rows + 1e-6 * np.eye(A.shape[-1])
+        x = np.linalg.solve(H, rows.T @ (y * scale).ravel())
+        left = np.sqrt((weights * (y - A @ x) ** 2).sum(axis=1) / count) + 1e-9
+    return left, x, np.sqrt(np.diag(np.linalg.inv(H)))

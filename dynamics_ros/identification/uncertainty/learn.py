@@ -20,7 +20,7 @@ from dynamics_ros.identification.clock import Stretch, regular_stretches
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Inertia
 
-from .contacts import Contact, contacts_in, named, rows_of
+from .contacts import Contact, contacts_in, lasting_force, named, rows_of
 from .residuals import Residuals, residuals_of
 
 Array = NDArray[np.float64]
@@ -114,6 +114,14 @@ def learn_unexplained(
     joined = joined.without(rows_of(contacts, joined))
     dry = effort_model.coulomb + np.maximum(effort_model.stribeck, 0.0)
     columns, findings = [], []
+    force = lasting_force(robot, joined, effort_model.friction_velocity)
+    if force is not None:
+        x, y, z = force
+        findings.append(
+            f'a force of about {np.linalg.norm(force):.0f} N at {robot.body_names[-1]}, along ('
+            f'{x:.0f}, {y:.0f}, {z:.0f}) in root axes, explains much of what is left over: '
+            'something touches the robot, or it carries more or less than described'
+        )
     if contacts:
         findings.append(
             f'efforts at {named(contacts, robot.joint_names)} do not come back with the state, as '
