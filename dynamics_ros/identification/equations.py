@@ -23,8 +23,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.ndimage import binary_opening
 
 from dynamics_ros.algorithms.contact.unexplained import STANDS_AFTER
 from dynamics_ros.robot import Robot
@@ -332,5 +332,5 @@ def _standing(stretch: Stretch, wide: LowPass, v: Array, period: float) -> NDArr
     noise = wide.gain(1) * np.sqrt((rough**2).mean(axis=0) / 924.0) if len(rough) else 0.0
     slow = np.abs(v) < np.maximum(STILL_SPEED, FAR * noise)
     lasting = np.ones((max(1, round(STANDS_AFTER / period)), 1), dtype=bool)
-    found: NDArray[np.bool_] = binary_opening(slow, lasting)
+    found: NDArray[np.bool_] = scipy.ndimage.binary_opening(slow, lasting)
     return found

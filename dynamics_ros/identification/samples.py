@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.ndimage import median_filter
 
 from dynamics_ros.errors import DynamicsRosError
 
@@ -132,7 +132,7 @@ class JointSamples:
 
 def _median(values: Array) -> Array:
     """Of each value and two on both sides, along the first axis."""
-    found: Array = median_filter(values, size=(5, 1), mode='nearest')
+    found: Array = scipy.ndimage.median_filter(values, size=(5, 1), mode='nearest')
     return found
 
 
