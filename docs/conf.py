@@ -6,7 +6,9 @@ import re
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+# rosdoc2 runs this file from another one, which begins by opening it.
+_OPENED = re.search(r'exec\(open\("(.+?)"\)', Path(__file__).read_text())
+ROOT = Path(_OPENED[1] if _OPENED else __file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 import dynamics_ros  # noqa: E402
