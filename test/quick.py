@@ -30,6 +30,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption('--quick', action='store_true', help='an answer within two minutes')
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Pass over files, which take long to import, of which no test would be kept."""
+    if not config.getoption('--quick') or not collection_path.match('test_*.py'):
+        return None
+    return _room(collection_path) in SLOW_ROOMS or _starts_nodes(collection_path) or None
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep what is quick, and have the rooms take turns."""
@@ -38,13 +45,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     rooms: dict[str, list[pytest.Item]] = defaultdict(list)
     seen: set[str] = set()
     for item in items:
-        room = item.path.relative_to(Path(__file__).parent).parts[0]
         test = item.nodeid.partition('[')[0]
-        if test in seen or room in SLOW_ROOMS or item.get_closest_marker('slow'):
-            continue
-        if not _starts_nodes(item.path):
+        if test not in seen and not item.get_closest_marker('slow'):
             seen.add(test)
-            rooms[room].append(item)
+            rooms[_room(item.path)].append(item)
     in_turn = zip_longest(*rooms.values())
     kept = [item for item in chain.from_iterable(in_turn) if item is not None]
     chosen = set(kept)
@@ -57,6 +61,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Begin no test when the time is over."""
     if item.config.getoption('--quick') and time.monotonic() > _BEGAN + SECONDS:
         pytest.skip('two minutes are over')
+
+
+def _room(file: Path) -> str:
+    return file.relative_to(Path(__file__).parent).parts[0]
 
 
 @cache
