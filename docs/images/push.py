@@ -1,6 +1,6 @@
 """Draws push.png: the simulated arm while it is pushed, and the force that is estimated.
 
-Run with ``python docs/images/push.py``; needs matplotlib. The shapes are those of the URDF, the
+Run by scripts/images; needs matplotlib. The shapes are those of the URDF, the
 truth that of the simulator, the estimate that of the estimators behind contact_node.
 """
 

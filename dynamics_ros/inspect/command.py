@@ -85,7 +85,7 @@ def _inspect(options: argparse.Namespace) -> int:
     if options.show:
         from .show import show
 
-        show(robot, visuals, options.port)
+        show(robot, visuals, tool, options.port)
     return int(bool(odd))
 
 

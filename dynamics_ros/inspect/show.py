@@ -14,8 +14,18 @@ from dynamics_ros.robot import Robot
 TITLE = 'dynamics_ros inspect'
 
 
-def show(robot: Robot, visuals: Sequence[Visual], port: int) -> None:
-    """Serve the page, with a slider for each joint, until Ctrl-C.
+PERIOD = 0.05
+"""s between two looks at what is asked for on the page."""
+
+
+def show(robot: Robot, visuals: Sequence[Visual], tool: str, port: int) -> None:
+    """Serve the page, with a slider for each joint and all solutions of a target, until Ctrl-C.
+
+    Args:
+        robot: it.
+        visuals: its shapes.
+        tool: the frame that is shown at first.
+        port: of the page; the next free one when it is taken.
 
     Raises:
         InvalidArgumentError: the page cannot be served, or what draws it is not installed.
@@ -26,20 +36,19 @@ def show(robot: Robot, visuals: Sequence[Visual], port: int) -> None:
         raise InvalidArgumentError(
             '--show', f'{missing.name} is not installed', 'pip install viser'
         ) from missing
-    from dynamics_ros.viewer.posed import PosedRobot
+    from dynamics_ros.viewer.explorer import Explorer
 
     try:
         scene = Scene('127.0.0.1', port, TITLE)
     except OSError as error:
         raise InvalidArgumentError('--port', str(error), 'a port that is free') from error
-    posed = PosedRobot(scene, robot, visuals)
-    sliders = posed.sliders()
-    posed.move({one.joint: min(max(0.0, one.lower), one.upper) for one in sliders})
-    scene.add_sliders(sliders, posed.move)
-    scene.show_text(f'**{robot.name}**')
+    explorer = Explorer(scene)
+    explorer.show(robot, visuals, tool)
+    explorer.say(f'**{robot.name}**')
     print(f'\nthe page is at http://localhost:{scene.port}; Ctrl-C ends it', flush=True)
     try:
         while True:
-            time.sleep(3600.0)
+            explorer.update()
+            time.sleep(PERIOD)
     finally:
         scene.close()

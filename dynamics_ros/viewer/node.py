@@ -4,11 +4,15 @@
 
 from __future__ import annotations
 
+import math
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -18,39 +22,39 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from visualization_msgs.msg import Marker, MarkerArray
+from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.model import build_model
+from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import parse_urdf
 from dynamics_ros.model.visual_geometry import read_visual_geometry
 from dynamics_ros.nodes.app.executor import Application, run
 from dynamics_ros.nodes.app.guarded_node import GuardedNode
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.parameters.undeclared import refuse_undeclared
+from dynamics_ros.parameters.contact import ArrowParameters
 from dynamics_ros.robot import Robot
 from dynamics_ros.settings import parameter
-from dynamics_ros.wire.conversions import pose_matrix, vector_array
-from dynamics_ros_msgs.msg import ContactState
+from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
 if TYPE_CHECKING:
-    from .posed import PosedRobot
-    from .scene import Color, Scene
+    from .scene import Scene
 
 NAME = 'dynamics_ros_viewer'
 
-STATES = {
-    ContactState.NONE: 'no contact',
-    ContactState.CONTACT: 'contact',
-    ContactState.COLLISION: 'collision',
-}
-
 LEVELS = {
-    DiagnosticStatus.OK: 'ok',
     DiagnosticStatus.WARN: '**warning**',
     DiagnosticStatus.ERROR: '**error**',
     DiagnosticStatus.STALE: '**stale**',
 }
+
+ESTIMATE = 'dynamics_ros_msgs/msg/ExternalWrench'
+LOOK_PERIOD = 1.0
+"""s between two looks for estimates."""
+
+SILENT_SECONDS = 2.0
+"""Without joint states for so long, the sliders move the robot."""
 
 
 @dataclass(frozen=True)
@@ -86,24 +90,66 @@ class ViewerParameters:
     contact_topic: str = parameter(
         'contact_node/contact_state', 'Topic of dynamics_ros_msgs/ContactState', read_only=True
     )
+    gravity_topic: str = parameter(
+        'dynamics_node/gravity_torques',
+        'Topic of sensor_msgs/JointState, whose effort holds the robot at rest',
+        read_only=True,
+    )
+    simulator: str = parameter(
+        'robot_simulator', 'Node whose service apply_wrench pushes the robot', read_only=True
+    )
+    force_scale: float = parameter(
+        ArrowParameters.force_scale,
+        'Length of an arrow per force, as markers.force_scale of contact_node',
+        unit='m/N',
+        minimum=1e-6,
+        read_only=True,
+    )
+    recordings: str = parameter(
+        '', 'Folder of recordings. Empty: the one that the viewer is started in', read_only=True
+    )
 
 
 class Viewer:
-    """Draws what the topics say, at a rate of its own: the newest message of each counts."""
+    """Shows what the topics say, at a rate of its own: the newest message of each counts."""
 
     def __init__(self, node: Node, scene: Scene, values: ViewerParameters) -> None:
-        self.node = node
-        self.scene = scene
+        """Subscribe, and show the page.
+
+        Raises:
+            ModelError: the parameter robot_description is no robot.
+        """
+        from .explorer import Explorer
+        from .forces import Forces
+        from .marker_drawing import MarkerDrawing
+        from .requests import Requests
+        from .tape import Tape
+
+        self.node, self.scene = node, scene
         self._host = values.host
-        self._frame_prefix = values.frame_prefix
-        self._refused: set[str] = set()
-        self._drawn: set[str] = set()
-        self._posed: PosedRobot | None = None
-        self._moved: dict[str, float] = {}
-        self._markers: dict[str, Marker] = {}
-        self._contact: ContactState | None = None
-        self._lines: dict[str, str] = {}
+        contact = node.resolve_topic_name(values.contact_topic).rpartition('/')[0]
+        self.explorer = Explorer(scene)
+        self._forces = Forces(scene, self.explorer.tabs, values.force_scale, values.frame_prefix)
+        self._requests = Requests(
+            node,
+            scene,
+            self.explorer.tabs,
+            (contact, values.simulator),
+            lambda: self.explorer.frame,
+        )
+        self._kinds: dict[str, type] = {}
+        self._handlers: dict[str, Callable[[Any], None]] = {}
+        recordings = Path(values.recordings).expanduser()
+        self._tape = Tape(scene, self.explorer.tabs, recordings, self._kinds)
+        if not is_local(values.host):  # others look on, and ask for nothing
+            self._requests.tab.remove()
+            self._tape.tab.remove()
+        self._markers = MarkerDrawing(scene, values.frame_prefix, node.get_logger())
+        self._estimates = f'{contact}/'
+        self._levels: dict[str, tuple[bytes, str]] = {}
         self._problem = ''
+        self._heard = -math.inf
+        self._looked = 0.0
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         if values.robot_description:
             self._show(values.robot_description)
@@ -112,10 +158,11 @@ class Viewer:
                 String, 'robot_description', lambda message: self.show(message.data), latched
             )
         newest = QoSProfile(depth=1, reliability=qos_profile_sensor_data.reliability)
-        node.create_subscription(JointState, 'joint_states', self._on_joint_state, newest)
+        self._take(JointState, 'joint_states', self._on_joint_state, newest)
         for topic in values.marker_topics:
-            node.create_subscription(MarkerArray, topic, self._on_markers(topic), 10)
-        node.create_subscription(ContactState, values.contact_topic, self._on_contact, 10)
+            self._take(MarkerArray, topic, partial(self._markers.keep, topic), 10)
+        self._take(ContactState, values.contact_topic, self._on_contact, 10)
+        self._take(JointState, values.gravity_topic, self._on_gravity, newest)
         node.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
         # Steady: pictures go on while a simulation stands still, or has not begun.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -132,7 +179,8 @@ class Viewer:
             )
 
     def end(self) -> None:
-        """Nothing is left to send."""
+        """Finish a recording."""
+        self._tape.close()
 
     def show(self, urdf: str) -> None:
         """Show another robot; a description that cannot be read leaves the old one."""
@@ -144,106 +192,89 @@ class Viewer:
 
     def _show(self, urdf: str) -> None:
         # Text alone: what a topic says must not name a file to read or expand.
-        robot = Robot(build_model(parse_urdf(urdf)))
+        description = parse_urdf(urdf)
+        robot = Robot(build_model(description))
         visuals, missing = read_visual_geometry(urdf)
         for problem in missing:
             self.node.get_logger().warning(f'not shown: {problem}')
         self._problem = ''
-        from .posed import PosedRobot
-
-        self._posed = PosedRobot(self.scene, robot, visuals)
+        self.explorer.show(robot, visuals, tool_frame(description))
 
     def draw(self) -> None:
         """Bring the page up to date."""
-        moved, self._moved = self._moved, {}
-        markers, self._markers = self._markers, {}
+        now = time.monotonic()
+        if now > self._looked + LOOK_PERIOD:
+            self._looked = now
+            self._find_estimates()
+        for topic, message in self._tape.due():
+            self._handlers[topic](message)
         with self.scene.together():
-            if moved and self._posed is not None:
-                self._posed.move(moved)
-            for name, marker in markers.items():
-                try:
-                    self._draw_marker(name, marker)
-                except DynamicsRosError as error:
-                    self._refuse(name, error)
-        self.scene.show_text(self._summary())
+            if now > self._heard + SILENT_SECONDS:
+                self.explorer.release()
+            self._markers.draw(self.explorer.posed)
+            if self.explorer.posed is not None:
+                self._forces.draw(self.explorer.posed, self.explorer)
+            self.explorer.update()
+        self.explorer.say(self._summary())
+
+    def _take(self, kind: type, topic: str, handler: Callable[[Any], None], qos: Any) -> None:
+        """Subscribe to what is shown, recorded and played."""
+        name = self.node.resolve_topic_name(topic)
+        self._kinds[name], self._handlers[name] = kind, handler
+
+        def received(message: Any) -> None:
+            if not self._tape.playing:
+                self._tape.keep(name, message)
+                handler(message)
+
+        self.node.create_subscription(kind, topic, received, qos)
+
+    def _find_estimates(self) -> None:
+        """Subscribe to the estimates of contact_node, whose topics are named after its frames."""
+        for topic, kinds in self.node.get_topic_names_and_types():
+            ours = topic.startswith(self._estimates) and ESTIMATE in kinds
+            if ours and topic not in self._handlers:
+                self._take(ExternalWrench, topic, self._forces.keep_wrench, 10)
 
     def _summary(self) -> str:
-        lines = []
-        if self._problem:
-            lines.append(self._problem)
-        if self._posed is None:
-            lines.append('waiting for robot_description')
-        else:
-            lines.append(f'**{self._posed.robot.name}**')
-        contact = self._contact
-        if contact is not None:
-            state = STATES.get(contact.state, '')
-            where = f' at {contact.link}' if contact.link and contact.state else ''
-            latched = ', latched until reset' if contact.collision_latched else ''
-            lines.append(f'**{state}**{where}{latched}')
-        return '\n\n'.join([*lines, *(self._lines[name] for name in sorted(self._lines))])
-
-    def _refuse(self, name: str, error: DynamicsRosError) -> None:
-        """Leave a marker out; said once, as markers come again and again."""
-        self.scene.remove(name)
-        if name not in self._refused:
-            self._refused.add(name)
-            self.node.get_logger().warning(f'not shown: marker {name}: {error}')
-
-    def _draw_marker(self, name: str, marker: Marker) -> None:
-        if marker.action != Marker.ADD:
-            self.scene.remove(name)
-            self._drawn.discard(name)
-            return
-        self._drawn.add(name)
-        frame = marker.header.frame_id.removeprefix(self._frame_prefix)
-        X = self._posed.frame_pose(frame) if self._posed is not None else None
-        if X is None:
-            return
-        X = X @ pose_matrix(marker.pose, 'marker.pose')
-        points = np.array([vector_array(point, 'point') for point in marker.points]).reshape(-1, 3)
-        points = points @ X[:3, :3].T + X[:3, 3]
-        color = _color(marker.color)
-        if marker.type == Marker.ARROW and len(points) == 2:
-            self.scene.show_arrow(name, points, color, marker.scale.x)
-        elif marker.type == Marker.LINE_LIST and len(points) >= 2:
-            colors = [_color(one) for one in marker.colors[::2]] or [color] * (len(points) // 2)
-            self.scene.show_lines(name, points.reshape(-1, 2, 3), colors, marker.scale.x)
-        elif marker.type == Marker.SPHERE:
-            self.scene.show_sphere(name, X[:3, 3], marker.scale.x, color)
-        elif marker.type == Marker.TEXT_VIEW_FACING:
-            self.scene.show_label(name, X[:3, 3], marker.text)
+        """The robot, the contact, and in one line the nodes that are well."""
+        posed = self.explorer.posed
+        lines = [self._problem] if self._problem else []
+        lines.append(
+            'waiting for robot_description' if posed is None else f'**{posed.robot.name}**'
+        )
+        lines.append(self._forces.summary())
+        well = [n for n, (level, _) in self._levels.items() if level == DiagnosticStatus.OK]
+        if well:
+            lines.append(f'ok: {", ".join(sorted(name.partition(":")[0] for name in well))}')
+        for name in sorted(self._levels.keys() - set(well)):
+            level, message = self._levels[name]
+            lines.append(f'{name}: {LEVELS.get(level, "")}, {message}')
+        return '\n\n'.join(line for line in lines if line)
 
     def _on_joint_state(self, message: JointState) -> None:
         if len(message.name) == len(message.position):
             finite = np.isfinite(message.position)
-            self._moved.update(
-                (name, value)
+            moved = {
+                name: value
                 for name, value, known in zip(message.name, message.position, finite, strict=True)
                 if known
-            )
+            }
+            stamp = message.header.stamp
+            self._heard = time.monotonic()
+            self.explorer.follow(moved, stamp.sec + 1e-9 * stamp.nanosec)
 
-    def _on_markers(self, topic: str) -> Callable[[MarkerArray], None]:
-        def keep(message: MarkerArray) -> None:
-            for marker in message.markers:
-                space = f'{topic}/{marker.ns}/'
-                if marker.action == Marker.DELETEALL:
-                    gone = space if marker.ns else f'{topic}/'
-                    for name in self._drawn | set(self._markers):
-                        if name.startswith(gone):
-                            self._markers[name] = marker
-                else:
-                    self._markers[f'{space}{marker.id}'] = marker
-
-        return keep
+    def _on_gravity(self, message: JointState) -> None:
+        if len(message.name) == len(message.effort):
+            torques = dict(zip(message.name, message.effort, strict=True))
+            self.explorer.set_torques(torques, None)
 
     def _on_contact(self, message: ContactState) -> None:
-        self._contact = message
+        self._forces.contact = message
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            level = LEVELS.get(status.level, '')
-            self._lines[status.name] = f'{status.name}: {level}, {status.message}'
+            self._levels[status.name] = status.level, status.message
 
 
 def is_local(host: str) -> bool:
@@ -252,11 +283,6 @@ def is_local(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:  # a name
         return host == 'localhost'
-
-
-def _color(color: object) -> Color:
-    red, green, blue = (float(getattr(color, name)) for name in 'rgb')
-    return red, green, blue
 
 
 def build() -> Application:

@@ -1,13 +1,16 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The page: a robot, markers and a few lines of text, drawn by viser. Knows nothing of ROS."""
+"""The picture: a robot, and what is drawn in its frames, by viser. Knows nothing of ROS."""
 
 from __future__ import annotations
 
+import math
 import socket
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from queue import SimpleQueue
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import viser
@@ -17,16 +20,32 @@ from dynamics_ros.model.visual_geometry import Visual
 
 Array = NDArray[np.float64]
 Color = tuple[float, float, float]
+Pose = tuple[Sequence[float], Sequence[float]]
+"""Position [m] and unit quaternion (w, x, y, z)."""
 
 ROBOT = '/robot'
-MARKERS = '/markers'
+GHOSTS = '/solutions'
+TARGET = '/target'
+
+FROM = np.array([0.62, -0.66, 0.42])
+"""Unit direction from the robot to the camera."""
+
+GHOST_COLOR = (90, 160, 255)
+GHOST_OPACITY = 0.25
+
+GRID = {False: ((200, 200, 200), (140, 140, 140)), True: ((62, 62, 66), (96, 96, 102))}
+"""Colours of cells and sections of the ground, in the light and in the dark."""
 
 
 class Scene:
     """A page on this machine.
 
+    What a person does on the page comes from threads of viser; ``answer`` does it in the thread of
+    the caller, so that nothing here is called from two threads.
+
     Attributes:
         port: where it is served.
+        gui: what stands beside the picture, of viser.
     """
 
     def __init__(self, host: str, port: int, title: str) -> None:
@@ -38,84 +57,168 @@ class Scene:
         # Where the address is of no use viser waits for its thread for ever.
         with socket.socket() as probe:
             probe.bind((host, 0))
-        self._server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
+        self._server: Any = viser.ViserServer(host=host, port=port, label=title, verbose=False)
         self.port = self._server.get_port()
+        self.gui: Any = self._server.gui
         self._server.scene.set_up_direction('+z')
-        self._server.scene.add_grid('/ground', width=4.0, height=4.0, cell_size=0.25)
-        self._text = self._server.gui.add_markdown('waiting for robot_description')
-        self._links: dict[str, Any] = {}
-        self._shown: dict[str, tuple[str, Any]] = {}
+        self._grid = self._server.scene.add_grid(
+            '/ground', width=4.0, height=4.0, cell_size=0.25, section_size=1.0
+        )
+        self.set_dark(False)
+        self._asked: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._frames: dict[str, Any] = {}
+        self._axes: str | None = None
+        self._visuals: Sequence[Visual] = ()
+        self._ghosts: list[tuple[str, Any]] = []
+        self._shown: dict[str, tuple[str, str, Any]] = {}
+        self._target: Any = None
 
-    def show_robot(self, visuals: Sequence[Visual], reach: float) -> None:
-        """Draw another robot, in the place of the one before.
+    def later(self, call: Callable[[], None]) -> None:
+        """Do something at the next ``answer``; may be called from any thread."""
+        self._asked.put(call)
+
+    def answer(self) -> None:
+        """Do what people have asked for on the page."""
+        for _ in range(self._asked.qsize()):
+            self._asked.get()()
+
+    def set_dark(self, dark: bool) -> None:
+        """Light or dark colours, for everybody who sees the page."""
+        self.gui.configure_theme(
+            dark_mode=dark, show_logo=False, show_share_button=False, control_width='large'
+        )
+        self._grid.cell_color, self._grid.section_color = GRID[dark]
+
+    def show_robot(
+        self,
+        frames: Sequence[str],
+        visuals: Sequence[Visual],
+        on_click: Callable[[str], None],
+    ) -> None:
+        """Draw another robot, in the place of the one before; nothing else is left.
 
         Args:
+            frames: names of all frames; nodes of the scene are named as they are.
             visuals: its shapes.
-            reach: how far it goes from its root, for the camera [m].
+            on_click: called by ``answer`` with the name of the link whose shape is clicked.
         """
-        with self._server.atomic():
+        with self.together():
+            for name in list(self._shown):
+                self.remove(name)
+            self.show_ghosts([])
             self._server.scene.remove_by_name(ROBOT)
             self._server.scene.add_frame(ROBOT, show_axes=False)
-            names = dict.fromkeys(visual.link for visual in visuals)
-            self._links = {
-                name: self._server.scene.add_frame(f'{ROBOT}/{number}', show_axes=False)
-                for number, name in enumerate(names)
-            }
+            self._axes, self._visuals = None, visuals
+            self._frames = {
+                name: self._server.scene.add_frame(
+                    _path(name), show_axes=False, axes_length=0.12, axes_radius=0.004,
+                    origin_radius=0.008,
+                )
+                for name in frames
+            }  # fmt: skip
             for number, visual in enumerate(visuals):
-                parent = self._links[visual.link].name
-                self._server.scene.add_mesh_simple(
-                    f'{parent}/shape_{number}',
-                    visual.triangles.reshape(-1, 3),
-                    np.arange(3 * len(visual.triangles)).reshape(-1, 3),
+                shape = self._server.scene.add_mesh_simple(
+                    f'{_path(visual.link)}/shape_{number}',
+                    *_vertices_and_faces(visual),
                     color=visual.color,
                     flat_shading=True,
                 )
-        self._server.initial_camera.position = (1.1 * reach, -1.1 * reach, 0.8 * reach)
-        self._server.initial_camera.look_at = (0.0, 0.0, 0.4 * reach)
 
-    def move_link(self, link: str, position: Sequence[float], wxyz: Sequence[float]) -> None:
-        """Place a link: where its frame is [m], and its unit quaternion."""
-        shown = self._links.get(link)
+                def clicked(_: Any, link: str = visual.link) -> None:
+                    self.later(lambda: on_click(link))
+
+                shape.on_click(clicked)
+
+    def look_at(self, lowest: Array, highest: Array) -> None:
+        """Let the camera frame a box, (3) corners [m], for those who are here and who come."""
+        center = 0.5 * (lowest + highest)
+        radius = max(0.5 * float(np.linalg.norm(highest - lowest)), 0.05)
+        camera = self._server.initial_camera
+        # The panel covers part of the page.
+        position = center + FROM * 1.15 * radius / math.sin(0.5 * float(camera.fov))
+        for one in (camera, *(client.camera for client in self._server.get_clients().values())):
+            one.position, one.look_at = position, center
+
+    def move_frame(self, frame: str, pose: Pose) -> None:
+        """Place a frame of the robot, with all that is drawn in it."""
+        shown = self._frames.get(frame)
         if shown is not None:
-            shown.position, shown.wxyz = position, wxyz
+            shown.position, shown.wxyz = pose
 
-    def show_text(self, markdown: str) -> None:
-        """Show lines beside the picture."""
-        if self._text.content != markdown:
-            self._text.content = markdown
+    def show_axes(self, frame: str | None) -> None:
+        """Draw the axes of one frame, or of none."""
+        if self._axes in self._frames:
+            self._frames[self._axes].show_axes = False
+        self._axes = frame
+        if frame in self._frames:
+            self._frames[frame].show_axes = True
 
-    def add_sliders(
-        self,
-        ranges: Iterable[tuple[str, float, float]],
-        on_move: Callable[[dict[str, float]], None],
-    ) -> None:
-        """Add a slider for each name; whoever moves one calls ``on_move`` with its value.
+    def show_ghosts(self, poses: Sequence[dict[str, Pose]]) -> None:
+        """Draw the robot half transparent in other configurations, in place of those before.
 
         Args:
-            ranges: name, lowest and highest value.
-            on_move: called with the value by name.
+            poses: of its links in each configuration.
         """
-        for name, lower, upper in ranges:
-            slider = self._server.gui.add_slider(
-                name, min=lower, max=upper, step=(upper - lower) / 1000.0,
-                initial_value=min(max(0.0, lower), upper),
-            )  # fmt: skip
+        for _, shown in self._ghosts:
+            shown.remove()
+        self._ghosts = []
+        if not poses:
+            return
+        for number, visual in enumerate(self._visuals):
+            placed = [one[visual.link] for one in poses]
+            shown = self._server.scene.add_batched_meshes_simple(
+                f'{GHOSTS}/{number}',
+                *_vertices_and_faces(visual),
+                batched_positions=np.array([position for position, _ in placed]),
+                batched_wxyzs=np.array([wxyz for _, wxyz in placed]),
+                batched_colors=GHOST_COLOR,
+                opacity=GHOST_OPACITY,
+                flat_shading=True,
+                cast_shadow=False,
+                receive_shadow=False,
+                lod='off',
+            )
+            self._ghosts.append((visual.link, shown))
 
-            @slider.on_update
-            def moved(_: Any, name: str = name, slider: Any = slider) -> None:
-                on_move({name: slider.value})
+    def show_target(self, pose: Pose | None, size: float, on_move: Callable[[Pose], None]) -> None:
+        """Draw arrows and rings that can be dragged, or take them away.
+
+        Args:
+            pose: where they begin; None takes them away.
+            size: of them [m].
+            on_move: called by ``answer`` with the pose that they are dragged to.
+        """
+        if self._target is not None:
+            self._target.remove()
+            self._target = None
+        if pose is None:
+            return
+        position, wxyz = pose
+        self._target = self._server.scene.add_transform_controls(
+            TARGET, scale=size, position=tuple(position), wxyz=tuple(wxyz), depth_test=False
+        )
+
+        def moved(event: Any) -> None:
+            target = event.target
+            now = tuple(map(float, target.position)), tuple(map(float, target.wxyz))
+            self.later(lambda: on_move(now))
+
+        self._target.on_update(moved)
 
     def remove(self, name: str) -> None:
         """Take what has been drawn under a name away."""
         shown = self._shown.pop(name, None)
         if shown is not None:
-            shown[1].remove()
+            shown[2].remove()
 
-    def show_arrow(self, name: str, points: Array, color: Color, diameter: float) -> None:
-        """Draw an arrow from one point to another, (2, 3) [m]."""
+    def show_arrow(
+        self, name: str, frame: str, points: Array, color: Color, diameter: float
+    ) -> None:
+        """Draw an arrow from one point to another, (2, 3) in a frame of the robot [m]."""
         length = float(np.linalg.norm(points[1] - points[0]))
         self._show(
             name,
+            frame,
             self._server.scene.add_arrows,
             points=points[None],
             colors=np.array([color]),
@@ -124,30 +227,62 @@ class Scene:
             head_length=min(3.0 * diameter, 0.5 * length),
         )
 
-    def show_lines(self, name: str, points: Array, colors: Sequence[Color], width: float) -> None:
+    def show_lines(
+        self, name: str, frame: str, points: Array, colors: Sequence[Color], width: float
+    ) -> None:
         """Draw lines between pairs of points, (n, 2, 3) [m]; one colour a line."""
         both = np.repeat(np.array(colors)[:, None], 2, axis=1)
         self._show(
             name,
+            frame,
             self._server.scene.add_line_segments,
             points=points,
             colors=both,
             thickness=width,
         )
 
-    def show_sphere(self, name: str, center: Array, diameter: float, color: Color) -> None:
+    def show_sphere(
+        self, name: str, frame: str, center: Array, diameter: float, color: Color
+    ) -> None:
         """Draw a sphere [m]."""
         self._show(
             name,
+            frame,
             self._server.scene.add_icosphere,
             radius=0.5 * diameter,
             color=color,
             position=center,
         )
 
-    def show_label(self, name: str, position: Array, text: str) -> None:
+    def show_ellipsoid(
+        self, name: str, frame: str, center: Array, axes: Array, radii: Array, color: Color
+    ) -> None:
+        """Draw a half transparent ellipsoid.
+
+        Args:
+            name: of what is drawn.
+            frame: of the robot.
+            center: (3) [m].
+            axes: (w, x, y, z) of the rotation whose columns are its axes.
+            radii: (3) along them [m].
+            color: of it.
+        """
+        self._show(
+            name,
+            frame,
+            self._server.scene.add_icosphere,
+            radius=1.0,
+            color=color,
+            position=center,
+            wxyz=axes,
+            scale=tuple(map(float, radii)),
+            opacity=0.4,
+            cast_shadow=False,
+        )
+
+    def show_label(self, name: str, frame: str, position: Array, text: str) -> None:
         """Write a text at a point [m]."""
-        self._show(name, self._server.scene.add_label, text=text, position=position)
+        self._show(name, frame, self._server.scene.add_label, text=text, position=position)
 
     def together(self) -> AbstractContextManager[None]:
         """What is drawn in this context appears at once."""
@@ -157,11 +292,23 @@ class Scene:
         """Serve no more."""
         self._server.stop()
 
-    def _show(self, name: str, add: Callable[..., Any], **properties: Any) -> None:
+    def _show(self, name: str, frame: str, add: Callable[..., Any], **properties: Any) -> None:
         """Move what is drawn under a name, or draw it; moving leaves the page's object alone."""
         shown = self._shown.get(name)
-        if shown is not None and shown[0] == add.__name__:
+        if shown is not None and shown[:2] == (frame, add.__name__):
             for key, value in properties.items():
-                setattr(shown[1], key, value)
+                setattr(shown[2], key, value)
         else:
-            self._shown[name] = add.__name__, add(f'{MARKERS}/{name}', **properties)
+            self.remove(name)
+            handle = add(f'{_path(frame)}/{quote(name, safe="")}', **properties)
+            self._shown[name] = frame, add.__name__, handle
+
+
+def _path(frame: str) -> str:
+    """Of the scene's node of a frame; a slash in a name is no level of the scene."""
+    return f'{ROBOT}/{quote(frame, safe="")}'
+
+
+def _vertices_and_faces(visual: Visual) -> tuple[Array, NDArray[np.int64]]:
+    corners = visual.triangles.reshape(-1, 3)
+    return corners, np.arange(len(corners)).reshape(-1, 3)

@@ -43,6 +43,19 @@ def test_every_script_of_the_commands_exists():
         assert os.access(ROOT / script, os.X_OK), script
 
 
+def test_every_picture_is_drawn_by_a_file_beside_it():
+    shown = {
+        (page.parent / target).resolve()
+        for page in DOCUMENTS
+        for target in re.findall(r'!\[[^\]]*\]\(([^)\s]+)\)', page.read_text())
+    }
+    assert len(shown) >= 2
+    for picture in shown:
+        assert picture.is_file() and picture.with_suffix('.py').is_file(), picture
+    # A picture that no page shows is one that nobody looks at.
+    assert shown == {path.resolve() for path in (ROOT / 'docs').rglob('*.png')}
+
+
 def test_every_launch_file_of_the_commands_exists():
     files = set(re.findall(r'ros2 launch dynamics_ros (\S+\.launch\.py)', README))
     assert files

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import time
 from contextlib import nullcontext
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
+pytest.importorskip('viser')
 
 import rclpy
 from geometry_msgs.msg import Point
@@ -17,10 +19,11 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from ros_harness import PATIENCE, description, occupy
+from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros import Robot
-from dynamics_ros.viewer.node import Viewer, ViewerParameters
+from dynamics_ros.viewer.node import Viewer, ViewerParameters, is_local
 
 pytestmark = pytest.mark.ros
 
@@ -28,35 +31,43 @@ DOMAIN = 97
 ROBOT = Robot.from_urdf(description())
 
 
-class Drawn:
+class Drawn(MagicMock):
     """What a viewer asks a page to draw, without the page."""
 
-    def __init__(self) -> None:
-        self.spheres: dict[str, np.ndarray] = {}
+    def __init__(self, **options) -> None:
+        super().__init__(**options)
+        self.spheres: dict[str, tuple[str, np.ndarray]] = {}
+        self.placed: dict[str, np.ndarray] = {}
         self.pictures = 0
 
-    def show_robot(self, *_) -> None: ...
-    def move_link(self, *_) -> None: ...
-    def show_text(self, *_) -> None:
-        self.pictures += 1
+    def _get_child_mock(self, **options):
+        return MagicMock(**options)
+
+    def move_frame(self, frame, pose) -> None:
+        self.placed[frame] = np.array(pose[0])
 
     def together(self):
+        self.pictures += 1
         return nullcontext()
 
-    def show_sphere(self, name, center, diameter, color) -> None:
-        self.spheres[name] = center
+    def show_sphere(self, name, frame, center, diameter, color) -> None:
+        self.spheres[name] = frame, center
 
     def remove(self, name) -> None:
         self.spheres.pop(name, None)
 
 
 @pytest.fixture
-def viewer():
+def viewer(request):
     occupy(DOMAIN)
     context = rclpy.Context()
     rclpy.init(context=context, domain_id=DOMAIN)
     node = Node('viewer', context=context)
-    values = ViewerParameters(robot_description=description(), frame_prefix='left/')
+    values = ViewerParameters(
+        host=getattr(request, 'param', '127.0.0.1'),
+        robot_description=description(),
+        frame_prefix='left/',
+    )
     yield Viewer(node, Drawn(), values)
     node.destroy_node()
     rclpy.shutdown(context=context)
@@ -76,6 +87,12 @@ def test_pictures_go_on_while_simulated_time_stands_still(viewer):
         executor.shutdown()
 
 
+@pytest.mark.parametrize('viewer', ['127.0.0.1', '0.0.0.0'], indirect=True)
+def test_only_this_machine_may_record_and_call_services(viewer):
+    for tab in (viewer._tape.tab, viewer._requests.tab):
+        assert tab.remove.called is (not is_local(viewer._host))
+
+
 def sphere(frame: str, x: float = 0.0, **fields) -> Marker:
     marker = Marker(type=Marker.SPHERE, **fields)
     marker.header.frame_id = frame
@@ -83,18 +100,39 @@ def sphere(frame: str, x: float = 0.0, **fields) -> Marker:
     return marker
 
 
-def draw(viewer, *markers: Marker) -> dict[str, np.ndarray]:
-    viewer._on_markers('topic')(MarkerArray(markers=markers))
+def draw(viewer, *markers: Marker) -> dict[str, tuple[str, np.ndarray]]:
+    viewer._markers.keep('topic', MarkerArray(markers=markers))
     viewer.draw()
     return viewer.scene.spheres
 
 
 @pytest.mark.parametrize('frame', ['left/tool0', 'tool0'])
 def test_frames_may_have_the_prefix_of_the_nodes(viewer, frame):
-    (center,) = draw(viewer, sphere(frame)).values()
-    expected = ROBOT.forward_kinematics(ROBOT.neutral(), 'tool0')[:3, 3]
-    # The same product of the same numbers.
-    np.testing.assert_allclose(center, expected, atol=1e-15)
+    ((carrier, center),) = draw(viewer, sphere(frame)).values()
+    assert carrier == 'tool0'
+    np.testing.assert_array_equal(center, np.zeros(3))
+
+
+def state(second: int, *positions: float) -> JointState:
+    message = JointState(name=list(ROBOT.joint_names), position=positions)
+    message.header.stamp.sec = second
+    return message
+
+
+def test_what_lay_at_the_tool_when_it_was_stamped_moves_with_the_tool(viewer):
+    then, now = np.full(7, 0.3), np.full(7, 0.6)
+    viewer._on_joint_state(state(10, *then))
+    viewer._on_joint_state(state(11, *now))
+    # Told in the root frame, of a state that another has overtaken.
+    marker = sphere('left/base_link')
+    place = ROBOT.forward_kinematics(then, 'tool0') @ [0.01, 0.0, 0.0, 1.0]
+    marker.pose.position = Point(x=place[0], y=place[1], z=place[2])
+    marker.header.stamp.sec = 10
+    ((carrier, center),) = draw(viewer, marker).values()
+    assert carrier == 'tool0'
+    np.testing.assert_allclose(center, [0.01, 0.0, 0.0], atol=1e-12)
+    expected = ROBOT.forward_kinematics(now, 'tool0')[:3, 3]
+    np.testing.assert_allclose(viewer.scene.placed['tool0'], expected, atol=1e-12)
 
 
 def test_a_frame_of_another_robot_is_not_drawn(viewer):

@@ -21,11 +21,14 @@ class FakeScene:
     def __init__(self):
         self.placed = {}
 
-    def show_robot(self, visuals, reach):
-        self.reach = reach
+    def show_robot(self, frames, visuals, on_click):
+        self.frames = frames
 
-    def move_link(self, link, position, wxyz):
-        self.placed[link] = np.array(position), np.array(wxyz)
+    def look_at(self, lowest, highest):
+        self.box = lowest, highest
+
+    def move_frame(self, frame, pose):
+        self.placed[frame] = np.array(pose[0]), np.array(pose[1])
 
 
 @pytest.fixture
@@ -53,6 +56,15 @@ def test_there_is_a_slider_within_limits_for_every_joint(posed):
     assert [one.upper for one in sliders] == posed.robot.upper_limits.tolist()
 
 
+def test_the_camera_frames_all_shapes_of_the_robot_as_it_stands(posed):
+    posed.look_at()
+    lowest, highest = posed._scene.box
+    tool = posed.robot.forward_kinematics(posed.q, 'tool0')[:3, 3]
+    assert (lowest <= tool).all() and (tool <= highest).all()
+    # The base plate has corners beyond all frames, and stands on the ground.
+    assert lowest[0] < -0.05 and lowest[2] == pytest.approx(0.0, abs=0.01)
+
+
 def test_frames_of_others_have_no_pose(posed):
     assert posed.frame_pose('nobody') is None
     np.testing.assert_array_equal(posed.frame_pose('base_link'), np.eye(4))
@@ -61,7 +73,7 @@ def test_frames_of_others_have_no_pose(posed):
 def test_without_viser_show_says_what_it_needs(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, 'viser', None)
     monkeypatch.delitem(sys.modules, 'dynamics_ros.viewer.scene', raising=False)
-    monkeypatch.delitem(sys.modules, 'dynamics_ros.viewer.posed', raising=False)
+    monkeypatch.delitem(sys.modules, 'dynamics_ros.viewer.explorer', raising=False)
     assert inspect([str(ARM), '--no-speed', '--show']) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert 'viser is not installed; expected pip install viser' in line

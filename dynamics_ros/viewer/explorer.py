@@ -1,0 +1,312 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What a person does with a robot on the page: pose it, look at frames, drag a target, see torques.
+
+Knows nothing of ROS. All methods are called from one thread, as those of ``Scene.answer`` are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.inverse_kinematics.result import InverseKinematicsResult
+from dynamics_ros.model.visual_geometry import Visual
+from dynamics_ros.multibody.pose_numbers import pose_numbers
+from dynamics_ros.robot import Robot
+from dynamics_ros.spatial import quaternion_to_matrix
+
+from .bars import Bar, bars
+from .posed import PosedRobot, Slider
+from .scene import Array, Pose, Scene
+
+TEXT_PERIOD = 0.2
+"""s between two changes of texts, bars and sliders; links move with every picture."""
+
+SEARCH_TIME = 0.1
+"""s for the solutions of a target; pictures wait for them."""
+
+MOST_SOLUTIONS = 8
+
+NO_SOLUTION = 'none'
+
+
+class Explorer:
+    """The robot with its controls; there may be no robot yet.
+
+    Attributes:
+        posed: the robot as it is drawn, or None.
+        tabs: of the page; others may add their own.
+        frame: the one that is chosen; '' without a robot.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        """Make the controls that need no robot."""
+        self._scene = scene
+        self.posed: PosedRobot | None = None
+        gui = scene.gui
+        self._text = gui.add_markdown('waiting for robot_description')
+        self.tabs = gui.add_tab_group()
+        with self.tabs.add_tab('Robot') as self._robot_tab:
+            look = gui.add_button('Frame the robot')
+            dark = gui.add_checkbox('dark', initial_value=False)
+        self._joints_tab = self.tabs.add_tab('Joints')
+        self._reach_tab = self.tabs.add_tab('Reach')
+        look.on_click(lambda _: scene.later(self._look_at))
+        dark.on_update(lambda _: scene.later(lambda: scene.set_dark(dark.value)))
+        self._made: list[Any] = []
+        self._ranges: Sequence[Slider] = ()
+        self._sliders: dict[str, Any] = {}
+        self._live = self._moved = False
+        self.frame = ''
+        self._pose_text: Any = None
+        self._bars: Any = None
+        self._gravity: dict[str, Bar] | None = None
+        self._external: dict[str, Bar] = {}
+        self._target: Array | None = None
+        self._reach_text: Any = None
+        self._choice: Any = None
+        self._solutions: Sequence[InverseKinematicsResult] = ()
+        self._due = 0.0
+
+    def say(self, markdown: str) -> None:
+        """Show lines above all else."""
+        if self._text.content != markdown:
+            self._text.content = markdown
+
+    def show(self, robot: Robot, visuals: Sequence[Visual], tool: str) -> None:
+        """Show another robot.
+
+        Args:
+            robot: it.
+            visuals: its shapes.
+            tool: the frame that is shown at first, and dragged.
+        """
+        for handle in self._made:
+            handle.remove()
+        self._scene.show_target(None, 0.0, self._aim)
+        self._target, self._solutions = None, ()
+        self._gravity, self._external = None, {}
+        self.posed = PosedRobot(self._scene, robot, visuals, self._choose_frame)
+        self._made = [*self._frame_controls(robot, tool), *self._reach_controls()]
+        self._ranges = self.posed.sliders()
+        with self._joints_tab:
+            self._sliders = {one.joint: self._slider(one) for one in self._ranges}
+        self._made += self._sliders.values()
+        self._choose_frame(tool)
+        self.posed.move({one.joint: one.inside(0.0) for one in self._ranges})
+        self.posed.look_at()
+        self._due = 0.0
+
+    def follow(self, positions: Mapping[str, float], stamp: float) -> None:
+        """Show it as a joint state has it; sliders only show from then on.
+
+        Args:
+            positions: joint name to position [rad or m].
+            stamp: of them [s].
+        """
+        if self.posed is not None:
+            self.posed.take(positions, stamp)
+            self._moved = True
+            if not self._live:
+                self._set_live(live=True)
+                self.posed.look_at()
+
+    def release(self) -> None:
+        """Nobody tells where the robot is: sliders move it."""
+        if self._live:
+            self._set_live(live=False)
+
+    def _set_live(self, *, live: bool) -> None:
+        self._live = live
+        for slider in self._sliders.values():
+            slider.disabled = live
+
+    def set_torques(
+        self, gravity: Mapping[str, float] | None, external: Mapping[str, Bar] | None
+    ) -> None:
+        """Show torques of joints; None leaves what was told before.
+
+        Args:
+            gravity: what holds each at rest [Nm, N if prismatic]; as long as nobody tells it is
+                that of the description.
+            external: of the environment, beside their thresholds.
+        """
+        if gravity is not None and self.posed is not None:
+            self._gravity = self._beside_limits(self.posed.robot, gravity)
+        if external is not None:
+            self._external = dict(external)
+
+    def update(self) -> None:
+        """Do what people have asked for, and bring texts, bars and sliders up to date."""
+        self._scene.answer()
+        if self.posed is not None and self._moved:
+            self._moved = False
+            self.posed.place()
+        now = time.monotonic()
+        if self.posed is None or now < self._due:
+            return
+        self._due = now + TEXT_PERIOD
+        posed = self.posed
+        self._pose_text.content = self._pose(posed)
+        gravity = self._gravity or self._own_gravity(posed)
+        shown = bars(list(posed.robot.joint_v_indices), gravity, self._external)
+        if self._bars.content != shown:
+            self._bars.content = shown
+        if self._live:
+            for one in self._ranges:
+                position = float(posed.q[posed.robot.joint_q_indices[one.joint]])
+                self._sliders[one.joint].value = one.inside(position)
+
+    # --- frames and joints ------------------------------------------------------------------------
+
+    def _frame_controls(self, robot: Robot, tool: str) -> list[Any]:
+        gui = self._scene.gui
+        with self._robot_tab:
+            chosen = gui.add_dropdown('frame', robot.frame_names, initial_value=tool)
+            self._pose_text = gui.add_markdown('')
+            self._bars = gui.add_html('')
+        chosen.on_update(lambda _: self._scene.later(lambda: self._choose_frame(chosen.value)))
+        self._chosen = chosen
+        return [chosen, self._pose_text, self._bars]
+
+    def _slider(self, of: Slider) -> Any:
+        slider = self._scene.gui.add_slider(
+            of.joint, min=of.lower, max=of.upper, step=(of.upper - of.lower) / 1000.0,
+            initial_value=of.inside(0.0), disabled=self._live,
+        )  # fmt: skip
+
+        def moved(event: Any) -> None:
+            if event.client is not None:  # a person, not a joint state
+                self._scene.later(lambda: self._pose_by_hand({of.joint: float(slider.value)}))
+
+        slider.on_update(moved)
+        return slider
+
+    def _pose_by_hand(self, positions: Mapping[str, float]) -> None:
+        if self.posed is not None and not self._live:
+            self.posed.move(positions)
+
+    def _choose_frame(self, frame: str) -> None:
+        self.frame = frame
+        if self._chosen.value != frame:
+            self._chosen.value = frame
+        self._scene.show_axes(frame)
+        self._due = 0.0
+
+    def _look_at(self) -> None:
+        if self.posed is not None:
+            self.posed.look_at()
+
+    def _pose(self, posed: PosedRobot) -> str:
+        X = posed.frame_pose(self.frame)
+        if X is None:
+            return ''
+        place = ', '.join(f'{value:.4f}' for value in X[:3, 3])
+        turned = ', '.join(f'{value:.4f}' for value in pose_numbers(X)[3:])
+        return f'in `{posed.robot.root_frame}`: x y z **{place}** m\n\nquaternion x y z w {turned}'
+
+    def _own_gravity(self, posed: PosedRobot) -> dict[str, Bar]:
+        torques = posed.robot.gravity(posed.q)
+        indices = posed.robot.joint_v_indices
+        return self._beside_limits(posed.robot, {n: torques[i] for n, i in indices.items()})
+
+    def _beside_limits(self, robot: Robot, torques: Mapping[str, float]) -> dict[str, Bar]:
+        joints = {joint.name: joint for joint in robot.model.actuated}
+        return {
+            name: Bar(float(value), float(joints[name].limits.effort))
+            for name, value in torques.items()
+            if name in robot.joint_v_indices
+        }
+
+    # --- a target and its solutions ---------------------------------------------------------------
+
+    def _reach_controls(self) -> list[Any]:
+        gui = self._scene.gui
+        with self._reach_tab:
+            wanted = gui.add_checkbox('target to drag', initial_value=False)
+            self._reach_text = gui.add_markdown('Its frame is the one chosen under Robot.')
+            self._choice = gui.add_dropdown('solution', (NO_SOLUTION,))
+        wanted.on_update(lambda _: self._scene.later(lambda: self._want(wanted.value)))
+
+        def chosen(event: Any) -> None:
+            if event.client is not None:
+                self._scene.later(lambda: self._take(event.target.value))
+
+        self._choice.on_update(chosen)
+
+        return [wanted, self._reach_text, self._choice]
+
+    def _want(self, wanted: bool) -> None:
+        """Show the target where the chosen frame is, or take it away."""
+        posed = self.posed
+        if posed is None:
+            return
+        if not wanted:
+            self._scene.show_target(None, 0.0, self._aim)
+            self._scene.show_ghosts([])
+            return
+        pose = posed.poses_at(posed.q)[self.frame]
+        self._scene.show_target(pose, 0.25, self._aim)
+        self._aim(pose)
+
+    def _aim(self, pose: Pose) -> None:
+        """Show all solutions that bring the chosen frame to a pose."""
+        posed = self.posed
+        if posed is None:
+            return
+        try:
+            self._solutions = posed.robot.all_inverse_kinematics(
+                _matrix(pose),
+                self.frame,
+                posed.q,
+                timeout=SEARCH_TIME,
+                max_solutions=MOST_SOLUTIONS,
+            )
+            told = f'**{len(self._solutions)} solutions** for `{self.frame}`'
+            if not self._solutions:
+                best = posed.robot.inverse_kinematics(
+                    _matrix(pose), self.frame, posed.q, timeout=SEARCH_TIME
+                )
+                told = (
+                    f'**no solution** for `{self.frame}`: {best.reason}, '
+                    f'{best.position_error:.3f} m away'
+                )
+        except DynamicsRosError as error:
+            self._solutions, told = (), f'**no solution**: {error}'
+        self._reach_text.content = told
+        self._choice.options = tuple(map(_told, range(len(self._solutions)), self._solutions)) or (
+            NO_SOLUTION,
+        )
+        self._scene.show_ghosts([posed.poses_at(one.q) for one in self._solutions])
+
+    def _take(self, told: str) -> None:
+        """Pose the robot as a solution has it, where no joint state does."""
+        number = told.partition(':')[0]
+        if not number.isdecimal() or self.posed is None or self._live:
+            return
+        q = self._solutions[int(number) - 1].q
+        positions = {n: float(q[i]) for n, i in self.posed.robot.joint_q_indices.items()}
+        self.posed.move(positions)
+        for name, position in positions.items():
+            if name in self._sliders:
+                self._sliders[name].value = position
+
+
+def _told(index: int, solution: InverseKinematicsResult) -> str:
+    return (
+        f'{index + 1}: {solution.limit_margin:.2f} to a limit, '
+        f'manipulability {solution.manipulability:.3f}'
+    )
+
+
+def _matrix(pose: Pose) -> Array:
+    """(4, 4)."""
+    (w, x, y, z), X = pose[1], np.eye(4)
+    X[:3, :3] = quaternion_to_matrix((x, y, z, w)).array()
+    X[:3, 3] = pose[0]
+    return X

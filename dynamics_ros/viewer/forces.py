@@ -1,0 +1,175 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What the nodes say of forces, on the page: contact point, wrenches, plots."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from viser import uplot
+
+from dynamics_ros.spatial import matrix_to_quaternion
+from dynamics_ros.wire.conversions import vector_array
+from dynamics_ros_msgs.msg import ContactState, ExternalWrench
+
+from .bars import Bar
+from .explorer import Explorer
+from .posed import PosedRobot
+from .scene import Array, Scene
+
+STATES = {
+    ContactState.NONE: 'no contact',
+    ContactState.CONTACT: 'contact',
+    ContactState.COLLISION: 'collision',
+}
+
+POINT_COLOR, UNCERTAINTY_COLOR = (0.85, 0.1, 0.5), (0.95, 0.6, 0.1)
+POINT_DIAMETER = 0.025
+CONTACT_POINT = 'contact point'
+
+DEVIATIONS = 2.0
+"""Standard deviations from the centre of the ellipsoid to its surface."""
+
+PLOT_SECONDS, PLOT_PERIOD = 20.0, 0.1
+COLORS = ('#d03a3a', '#2e9e4f', '#3b82c4', '#e08a1e', '#8b5cc7', '#17a2a2', '#c74d8f', '#7a7a7a')
+DRAWN_TORQUES = len(COLORS)
+
+
+class Forces:
+    """Draws the newest of what contact_node says.
+
+    Attributes:
+        contact: the newest contact state, or None.
+    """
+
+    def __init__(self, scene: Scene, tabs: Any, force_scale: float, frame_prefix: str) -> None:
+        """Add a tab with plots.
+
+        Args:
+            scene: where.
+            tabs: of the page.
+            force_scale: length of arrows per force [m/N].
+            frame_prefix: before the names of frames in messages.
+        """
+        self._scene, self._tabs, self._scale = scene, tabs, force_scale
+        self._prefix = frame_prefix
+        self.contact: ContactState | None = None
+        self._wrenches: dict[str, ExternalWrench] = {}
+        self._forces: deque[tuple[float, ...]] = deque()
+        self._torques: deque[tuple[float, ...]] = deque()
+        self._began = time.monotonic()
+        self._due = 0.0
+        self._plots: dict[str, tuple[tuple[str, ...], Any]] = {}
+        with tabs.add_tab('Plots') as self._tab:
+            scene.gui.add_markdown('Force at the first contact frame and external torques.')
+
+    def keep_wrench(self, message: ExternalWrench) -> None:
+        """Draw it at the next picture."""
+        self._wrenches[message.frame] = message
+
+    def summary(self) -> str:
+        """The contact in a line; '' as long as nobody tells."""
+        contact = self.contact
+        if contact is None:
+            return ''
+        where = f' at {contact.link}' if contact.link and contact.state else ''
+        latched = ', latched until reset' if contact.collision_latched else ''
+        return f'**{STATES.get(contact.state, "")}**{where}{latched}'
+
+    def draw(self, posed: PosedRobot, explorer: Explorer) -> None:
+        """Bring picture, bars and plots up to date."""
+        contact = self.contact
+        if contact is not None:
+            self._draw_point(posed, contact)
+            pairs = zip(contact.external_torques, contact.contact_thresholds, strict=True)
+            torques = dict(zip(contact.joint_names, map(Bar._make, pairs), strict=True))
+            explorer.set_torques(None, torques)
+        for frame, wrench in self._wrenches.items():
+            self._draw_uncertainty(posed, frame, wrench)
+        self._plot()
+
+    def _draw_point(self, posed: PosedRobot, contact: ContactState) -> None:
+        frame = contact.point_frame_id.removeprefix(self._prefix)
+        if contact.point_known and posed.frame_pose(frame) is not None:
+            point = vector_array(contact.point, 'point')
+            self._scene.show_sphere(CONTACT_POINT, frame, point, POINT_DIAMETER, POINT_COLOR)
+        else:
+            self._scene.remove(CONTACT_POINT)
+
+    def _draw_uncertainty(self, posed: PosedRobot, frame: str, message: ExternalWrench) -> None:
+        """An ellipsoid at the end of the arrow of force; none of a degraded estimate."""
+        name = f'uncertainty of {frame}'
+        axes = message.header.frame_id.removeprefix(self._prefix)
+        pose = posed.frame_pose(axes)
+        covariance = np.reshape(message.covariance, (6, 6))[:3, :3]
+        if pose is None or message.degraded or not np.isfinite(covariance).all():
+            self._scene.remove(name)
+            return
+        force = vector_array(message.wrench.force, 'force')
+        tip = vector_array(message.reference_point, 'reference_point') + self._scale * force
+        if axes == posed.robot.root_frame:
+            stamp = message.header.stamp
+            at = stamp.sec + 1e-9 * stamp.nanosec
+            carried, frame_then = posed.carrier(tip - self._scale * force, at)
+            tip = (tip - frame_then[:3, 3]) @ frame_then[:3, :3]
+            covariance = frame_then[:3, :3].T @ covariance @ frame_then[:3, :3]
+            axes = carried
+        variances, directions = np.linalg.eigh(covariance)
+        if np.linalg.det(directions) < 0.0:
+            directions[:, 0] *= -1.0
+        x, y, z, w = matrix_to_quaternion(directions)
+        radii = DEVIATIONS * self._scale * np.sqrt(np.maximum(variances, 0.0))
+        self._scene.show_ellipsoid(
+            name, axes, tip, np.array([w, x, y, z]), radii, UNCERTAINTY_COLOR
+        )
+
+    # --- plots ------------------------------------------------------------------------------------
+
+    def _plot(self) -> None:
+        now = time.monotonic()
+        if now < self._due:
+            return
+        self._due = now + PLOT_PERIOD
+        at = now - self._began
+        if self._wrenches:
+            force = next(iter(self._wrenches.values())).wrench.force
+            self._add(self._forces, (at, force.x, force.y, force.z))
+            self._show('force [N]', ('x', 'y', 'z'), self._forces)
+        if self.contact is not None and self.contact.joint_names:
+            names = tuple(self.contact.joint_names[:DRAWN_TORQUES])
+            self._add(self._torques, (at, *self.contact.external_torques[:DRAWN_TORQUES]))
+            self._show('external torque [Nm]', names, self._torques)
+
+    @staticmethod
+    def _add(kept: deque[tuple[float, ...]], row: tuple[float, ...]) -> None:
+        if kept and len(kept[0]) != len(row):  # another robot
+            kept.clear()
+        kept.append(row)
+        while kept[0][0] < row[0] - PLOT_SECONDS:
+            kept.popleft()
+
+    def _show(self, title: str, names: Sequence[str], rows: deque[tuple[float, ...]]) -> None:
+        columns: tuple[Array, ...] = tuple(np.array(rows, dtype=float).T.copy())
+        known = self._plots.get(title)
+        if known is not None and known[0] == tuple(names):
+            known[1].data = columns
+            return
+        if known is not None:
+            known[1].remove()
+        lines = tuple(
+            uplot.Series(label=name, stroke=color, width=1.5)
+            for name, color in zip(names, COLORS, strict=False)
+        )
+        with self._tab:
+            plot = self._scene.gui.add_uplot(
+                columns,
+                (uplot.Series(label='s'), *lines),
+                title=title,
+                scales={'x': uplot.Scale(time=False)},
+                aspect=1.8,
+            )
+        self._plots[title] = tuple(names), plot

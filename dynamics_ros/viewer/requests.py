@@ -1,0 +1,89 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Buttons of the page that call services: tare, reset, and a push on the simulated robot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from builtin_interfaces.msg import Duration
+from geometry_msgs.msg import Vector3, Wrench
+from rclpy.node import Node
+from std_srvs.srv import Trigger
+
+from dynamics_ros_msgs.msg import Result
+from dynamics_ros_msgs.srv import ApplyWrench
+
+from .scene import Scene
+
+MOST_FORCE = 100.0
+"""N; of the slider."""
+
+PUSH_SECONDS = 2
+
+
+class Requests:
+    """A tab of buttons; each says below them how its call ended.
+
+    Attributes:
+        tab: of the page.
+    """
+
+    def __init__(
+        self, node: Node, scene: Scene, tabs: Any, nodes: tuple[str, str], frame: Callable[[], str]
+    ) -> None:
+        """Add the tab.
+
+        Args:
+            node: what calls.
+            scene: with the page.
+            tabs: of the page.
+            nodes: names of contact_node and of robot_simulator.
+            frame: the frame that is pushed.
+        """
+        contact, simulator = nodes
+        self._node, self._frame = node, frame
+        self._push_client = node.create_client(ApplyWrench, f'{simulator}/apply_wrench')
+        gui = scene.gui
+        with tabs.add_tab('Requests') as self.tab:
+            for label in ('tare', 'reset'):
+                client = node.create_client(Trigger, f'{contact}/{label}')
+                button = gui.add_button(label.capitalize())
+                call = partial(self._call, label, client, Trigger.Request)
+                button.on_click(lambda _, call=call: scene.later(call))
+            self._force = gui.add_vector3(
+                'force [N]', (0.0, 15.0, 0.0),
+                min=(-MOST_FORCE,) * 3, max=(MOST_FORCE,) * 3, step=1.0,
+            )  # fmt: skip
+            push = gui.add_button('Push in the simulator')
+            push.on_click(
+                lambda _: scene.later(
+                    lambda: self._call('push', self._push_client, self._push_request)
+                )
+            )
+            self._told = gui.add_markdown('')
+
+    def _push_request(self) -> ApplyWrench.Request:
+        x, y, z = map(float, self._force.value)
+        return ApplyWrench.Request(
+            frame=self._frame(),
+            wrench=Wrench(force=Vector3(x=x, y=y, z=z)),
+            duration=Duration(sec=PUSH_SECONDS),
+        )
+
+    def _call(self, label: str, client: Any, request: Callable[[], Any]) -> None:
+        if not client.service_is_ready():
+            self._told.content = f'**{label}**: {client.srv_name} is not there'
+            return
+        self._told.content = f'**{label}** ...'
+        client.call_async(request()).add_done_callback(partial(self._say, label))
+
+    def _say(self, label: str, future: Any) -> None:
+        answer = future.result()
+        if isinstance(answer, Trigger.Response):
+            done, message = answer.success, answer.message
+        else:
+            done, message = answer.result.code == Result.SUCCESS, answer.result.message
+        self._told.content = f'**{label}**: {"done" if done else "refused"}. {message}'

@@ -1,0 +1,111 @@
+"""Sliders, frames, torques and targets of the page pose the robot and tell of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynamics_ros import Robot
+from dynamics_ros.model.visual_geometry import read_visual_geometry
+from dynamics_ros.viewer.bars import OVER_COLOR, Bar, bars
+
+ARM = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'
+
+
+@pytest.fixture
+def explorer() -> Iterator[Any]:
+    pytest.importorskip('viser')
+    from dynamics_ros.viewer.explorer import Explorer
+    from dynamics_ros.viewer.scene import Scene
+
+    scene = Scene('127.0.0.1', 0, 'test')
+    made = Explorer(scene)
+    made.show(Robot.from_urdf(ARM), read_visual_geometry(ARM)[0], 'tool0')
+    try:
+        yield made
+    finally:
+        scene.close()
+
+
+def by_hand(handle: Any, value: Any) -> None:
+    """What viser does when a person changes a control."""
+    handle._impl.value = value
+    for call in handle._impl.update_cb:
+        call(SimpleNamespace(client=object(), target=handle))
+
+
+def test_a_slider_poses_the_robot_until_joint_states_come(explorer):
+    slider = explorer._sliders['elbow_pitch']
+    index = explorer.posed.robot.joint_q_indices['elbow_pitch']
+    by_hand(slider, 0.7)
+    explorer.update()
+    assert explorer.posed.q[index] == 0.7
+    explorer.follow({'elbow_pitch': 0.4}, stamp=1.0)
+    explorer._due = 0.0
+    explorer.update()
+    assert slider.disabled and slider.value == pytest.approx(0.4)
+    by_hand(slider, 0.9)
+    explorer.update()
+    assert explorer.posed.q[index] == 0.4
+    explorer.release()
+    assert not slider.disabled
+
+
+def test_the_pose_of_the_link_that_is_clicked_is_told(explorer):
+    explorer._choose_frame('hand_link')
+    explorer.update()
+    x = explorer.posed.robot.forward_kinematics(explorer.posed.q, 'hand_link')[0, 3]
+    assert f'{x:.4f}' in explorer._pose_text.content
+    assert explorer._scene._frames['hand_link'].show_axes
+    assert not explorer._scene._frames['tool0'].show_axes
+
+
+def test_nodes_of_the_scene_are_named_as_links_are(explorer):
+    assert explorer._scene._frames['hand_link'].name == '/robot/hand_link'
+
+
+def test_gravity_of_the_description_is_shown_until_a_node_tells_another(explorer):
+    explorer.follow({'shoulder_pitch': 0.9}, stamp=1.0)
+    explorer.update()
+    own = explorer.posed.robot.gravity(explorer.posed.q)
+    pitch = own[explorer.posed.robot.joint_v_indices['shoulder_pitch']]
+    assert f'{pitch:.3g} / 120' in explorer._bars.content
+    explorer.set_torques({'shoulder_pitch': 12.5}, None)
+    explorer._due = 0.0
+    explorer.update()
+    assert '12.5 / 120' in explorer._bars.content
+
+
+def test_a_bar_beyond_its_limit_has_the_colour_of_an_alarm_and_names_are_escaped():
+    assert OVER_COLOR not in bars(['a'], {'a': Bar(4.0, 5.0)}, {})
+    shown = bars(['<b>'], {'<b>': Bar(-6.0, 5.0)}, {})
+    assert OVER_COLOR in shown and '&lt;b&gt;' in shown and '<b>' not in shown
+
+
+def test_all_solutions_of_a_target_are_shown_and_one_is_taken(explorer):
+    robot = explorer.posed.robot
+    explorer.follow(dict.fromkeys(robot.joint_names, 0.5), stamp=1.0)
+    explorer.release()
+    X = robot.forward_kinematics(explorer.posed.q, 'tool0')
+    explorer._want(True)
+    assert len(explorer._solutions) > 1
+    assert len(explorer._choice.options) == len(explorer._solutions)
+    assert explorer._scene._ghosts
+    for one in explorer._solutions:
+        np.testing.assert_allclose(robot.forward_kinematics(one.q, 'tool0'), X, atol=1e-4)
+    explorer._take(explorer._choice.options[-1])
+    np.testing.assert_array_equal(explorer.posed.q, explorer._solutions[-1].q)
+    explorer._want(False)
+    assert not explorer._scene._ghosts
+
+
+def test_a_target_out_of_reach_says_so(explorer):
+    explorer._want(True)
+    explorer._aim(((9.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)))
+    assert 'no solution' in explorer._reach_text.content
+    assert explorer._choice.options == ('none',)
