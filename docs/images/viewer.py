@@ -22,6 +22,7 @@ from dynamics_ros_msgs.srv import ApplyWrench
 
 HERE = Path(__file__).parent
 DOMAIN, PORT = 69, 8069
+NODES = ('kinematics_node', 'dynamics_node', 'contact_node')
 PATIENCE = 300.0
 """Seconds; drawing without a graphics card takes some of them."""
 
@@ -46,6 +47,11 @@ def main() -> None:
         client(DOMAIN) as ros,
     ):
         ros.wait_for(lambda: 'the page is at' in viewer.printed, patience=PATIENCE)
+        # Before the page takes a whole processor, as it does where there is no graphics card.
+        ros.wait_for(
+            lambda: all(ros.status(node).message == 'publishing' for node in NODES),
+            patience=PATIENCE,
+        )
         push = ApplyWrench.Request(frame='tool0', duration=Duration(sec=3600))
         push.wrench = Wrench(force=Vector3(y=8.0, z=-15.0))
         ros.call(ApplyWrench, '/robot_simulator/apply_wrench', push)

@@ -34,7 +34,7 @@ CONTACT_POINT = 'contact point'
 DEVIATIONS = 2.0
 """Standard deviations from the centre of the ellipsoid to its surface."""
 
-PLOT_SECONDS, PLOT_PERIOD = 20.0, 0.1
+PLOT_SECONDS, PLOT_PERIOD = 20.0, 0.25
 COLORS = ('#d03a3a', '#2e9e4f', '#3b82c4', '#e08a1e', '#8b5cc7', '#17a2a2', '#c74d8f', '#7a7a7a')
 DRAWN_TORQUES = len(COLORS)
 
