@@ -49,7 +49,7 @@ def main() -> None:
         ros.wait_for(lambda: 'the page is at' in viewer.printed, patience=PATIENCE)
         # Before the page takes a whole processor, as it does where there is no graphics card.
         ros.wait_for(
-            lambda: all(ros.status(node).message == 'publishing' for node in NODES),
+            lambda: all(ros.status(node).message.startswith('publishing') for node in NODES),
             patience=PATIENCE,
         )
         push = ApplyWrench.Request(frame='tool0', duration=Duration(sec=3600))

@@ -104,7 +104,10 @@ def test_the_page_shows_the_robot_and_a_push(page: Any) -> None:
     ):
         wait(watcher, lambda: 'the page is at' in viewer.printed)
         # Before the page takes a whole processor, as it does where there is no graphics card.
-        wait(watcher, lambda: all(watcher.status(node).message == 'publishing' for node in NODES))
+        wait(
+            watcher,
+            lambda: all(watcher.status(node).message.startswith('publishing') for node in NODES),
+        )
         page.get(f'http://localhost:{port}')
         wait(watcher, lambda: 'seven_joint_arm' in text_of(page))
         wait(watcher, lambda: 'no contact' in text_of(page))
