@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from rclpy.impl.rcutils_logger import RcutilsLogger
 from visualization_msgs.msg import Marker, MarkerArray
@@ -99,11 +97,6 @@ class MarkerDrawing:
             self._scene.show_sphere(name, frame, place, marker.scale.x, color)
         elif marker.type == Marker.TEXT_VIEW_FACING:
             self._scene.show_label(name, frame, place, marker.text)
-
-
-def on_topic(drawing: MarkerDrawing, topic: str) -> Callable[[MarkerArray], None]:
-    """Takes the messages of a topic."""
-    return lambda message: drawing.keep(topic, message)
 
 
 def _color(color: object) -> Color:
