@@ -88,5 +88,7 @@ def test_every_topic_and_service_is_in_the_document():
                 )
             }
 
+        # Its messages may come before the graph knows their node.
+        ros.wait_for(lambda: NODE in ros.node.get_node_names())
         ros.wait_for(lambda: told <= found())
         assert found() <= told
