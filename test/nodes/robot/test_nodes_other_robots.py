@@ -97,13 +97,13 @@ class Stranger:
             (publish or self.ros.publish_joint_state)(message)
 
         def found() -> list | None:
-            said = [
-                next((m for m in reversed(heard) if self.stamp(m) == stamp), None)
-                for heard in self.heard.values()
-            ]
-            return None if any(m is None for m in said) else said
+            for heard in self.heard.values():
+                # No other is looked at twice: a long list would take longer than the next message.
+                heard[:] = [m for m in heard if self.stamp(m) == stamp][-1:]
+            said = [m for heard in self.heard.values() for m in heard]
+            return said if len(said) == len(self.heard) else None
 
-        return self.ros.wait_for(found, meanwhile=send)
+        return self.ros.wait_for(found, meanwhile=send, period=0.1)
 
     @staticmethod
     def stamp(message):
