@@ -64,6 +64,7 @@ def answers(sent: Sequence[int], came: Sequence[int]) -> tuple[NDArray[np.float6
 
     A command says not which state it answers: each is taken for the oldest one that has none yet.
     One that finds none is no answer; the node sends such where joint states come late.
+    A state that is passed over shifts all later ones, so round trips are upper bounds.
 
     Args:
         sent: times of states [ns], ascending.
