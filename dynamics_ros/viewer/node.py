@@ -270,7 +270,9 @@ class Viewer:
             self.explorer.set_torques(torques, None)
 
     def _on_contact(self, message: ContactState) -> None:
-        self._forces.contact = message
+        numbers = len(message.external_torques), len(message.contact_thresholds)
+        if numbers == (len(message.joint_names),) * 2:
+            self._forces.contact = message
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
