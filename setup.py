@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Installs the package where ament and `ros2 run` look for it, or makes the library into a wheel.
 
 `colcon build` installs everything. A wheel, as `python -m build` and `pip install` make it, is the

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The benchmarks: speed, inverse kinematics and accuracy beside named peers in the same run."""
 
 from __future__ import annotations

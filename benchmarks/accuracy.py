@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Suite `accuracy`: the error of every quantity on every robot against Pinocchio.
 
 Each URDF of example-robot-data, with a fixed and with a floating base, at random states. An error

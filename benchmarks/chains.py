@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """How cost grows with the number of joints: RNEA on chains without any special geometry."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Dynamics in contact and derivatives from Python, beside Pinocchio's ``constraintDynamics``."""
 
 from __future__ import annotations

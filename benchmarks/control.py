@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Suite `control`: what a step of a controller costs and does to a robot; how fast the node is."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """An exported kernel on its own: a C program that calls it a million times and counts."""
 
 from __future__ import annotations

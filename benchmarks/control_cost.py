@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Time of a step of each law, in C and from Python, beside the same with Pinocchio and NumPy."""
 
 from __future__ import annotations

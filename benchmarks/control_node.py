@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """From joint states at 1 kHz to the torques of impedance_controller_node, in separate processes."""
 
 from __future__ import annotations

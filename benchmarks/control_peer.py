@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Laws of control as one would write them with Pinocchio and NumPy."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What an impedance controller does to an arm in MuJoCo: stiffness, freedom, rates, energy, faults.
 
 Without MuJoCo this part is left out.

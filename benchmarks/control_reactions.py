@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """An arm that runs into a stiff wall in MuJoCo at 0.5 m/s, with and without a reaction.
 
 Contacts are detected as contact_node does it, from the torques of the motors. Without MuJoCo this

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """URDF text brought to a form that every peer can read and that means the same robot to all."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Suite `dynamics`: time of a call from Python, NumPy in and out, beside Pinocchio and others.
 
 Statements of all libraries take turns in one loop; the median over the turns counts. Every library

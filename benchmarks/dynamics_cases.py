@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What the suite `dynamics` measures, as the statements that are timed.
 
 In each statement ``robot`` is ours at the state q, v, a; ``pin``, ``model`` and ``data`` are

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """dynibo (Rust) on the same robot: its arguments made of ours, beforehand.
 
 Angular before linear; base velocity and acceleration in world axes; its gravity is 9.80665.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Suite `estimation`: what is felt beside what truly acts, in MuJoCo, and what a step costs.
 
 Each part is a function of the options that yields records; a new part is added to `PARTS`.

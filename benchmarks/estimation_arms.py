@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Pushes of known size on panda and xarm7: force, lag, noise, detection, false alarms, model error.
 
 The estimators are those of contact_node at its default parameters, except where a row says so; they

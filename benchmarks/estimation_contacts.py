@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Pushes on every link of panda and xarm7: is the link right, and how far off is the point?
 
 MuJoCo knows the truth: the arm stands under joint control, a force of 10 N acts at a random point

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Time of one step, observer and wrench, beside the same written with Pinocchio and NumPy."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Four feet of anymal in MuJoCo, standing and trotting in place: force and contact state."""
 
 from __future__ import annotations

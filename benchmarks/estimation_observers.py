@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Scatter and delay of each kind of observer, for velocities as noisy as stated, and otherwise."""
 
 from __future__ import annotations

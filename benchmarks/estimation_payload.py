@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Payload identification: 1 kg held 5 cm off the tool frame, over a motion or five still postures.
 
 MuJoCo moves the loaded arm; the identifier knows the arm alone.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A world with known pushes: MuJoCo moves an arm and says what its joints would report."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Exported C beside native C++ Pinocchio, in one program: neither has Python around it.
 
 Pinocchio is compiled from the headers of its wheel and Eigen's, all of it in the program itself, so

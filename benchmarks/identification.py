@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Suite `identification`: real recordings, simulated arms, planned motions.
 
 Each part is a function of the options that yields records; a new part is added to `PARTS`.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Simulated arms that are other than described, and recordings of them.
 
 Friction is written down here, not taken from the package.

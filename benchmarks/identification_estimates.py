@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a calibration makes of the estimates of contact_node: pushes, false alarms, deviations.
 
 Of each arm a minute of motion is recorded, identified and written as parameters; then the

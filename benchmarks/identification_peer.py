@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """figaroh in a process of its own: `python identification_peer.py IN.npz OUT.npz`.
 
 Base parameters by QR, two passes of least squares, the second weighted by joint, with viscous and

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Recordings of real arms: a part that was not used, beside figaroh and plain least squares.
 
 The recordings are no part of this repository; `--recordings` says where they are.

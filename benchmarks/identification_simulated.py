@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Simulated arms: poor motion, payloads, stated deviations, and what an identification costs."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Suite `ik`, part `analytic`: all solutions, ours beside those of EAIK and of a long search.
 
 Targets are poses of uniform samples within the limits, of an arm whose seventh joint, where it has

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Suite `ik`, part `circle`: a circle at 1 kHz, each pose solved from the answer before it.
 
 The circle has a thousand poses and keeps its orientation. It begins at the pose of a configuration

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Solvers of inverse kinematics in processes of their own, which take turns over the targets."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Suite `ik`, part `unreachable`: targets out of reach, and how near they can be come.
 
 Targets are points in a ball somewhat larger than the arm, turned at random; those that a long

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """One solver in a process of its own: `python ik_worker.py SOLVER PROBLEM.npz`.
 
 Runs in the solver's environment, with nothing but NumPy beside it. It says "ready", and for every

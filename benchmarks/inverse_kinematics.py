@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Suite `ik`: success and time of inverse kinematics, ours and others on the same targets.
 
 Part `numeric`; the others are in `ik_branches`, `ik_unreachable` and `ik_circle`. Targets are poses

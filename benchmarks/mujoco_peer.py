@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """MuJoCo on the same robot: only the steps of its pipeline that a quantity needs.
 
 A free joint has the quaternion w first and its linear velocity in world axes.

@@ -1,3 +1,5 @@
+// Copyright 2026 dynamics_ros developers
+// SPDX-License-Identifier: Apache-2.0
 // Times exported C functions beside Pinocchio's own, both compiled for this processor.
 //
 // Usage: native_pinocchio MODEL FUNCTIONS.so TURNS SECONDS. MODEL is a file of words: gravity; for each

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The other libraries, installed on demand apart from the package's own environment.
 
 A library that is timed in the same process goes into a folder of its own, one that brings more than

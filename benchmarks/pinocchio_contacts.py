@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Pinocchio's rigid contacts of our contacts: dynamics, derivatives and impacts."""
 
 from __future__ import annotations

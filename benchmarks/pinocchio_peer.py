@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Pinocchio on the same robot, its results in our coordinates.
 
 Pinocchio gives a continuous joint two coordinates (cos, sin), a mimic follower a coordinate of its

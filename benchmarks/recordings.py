@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Recordings of a simulated fleet: speed, memory, and whether worn robots are found."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A fleet of simulated robots and its recordings, in all formats that are read."""
 
 from __future__ import annotations

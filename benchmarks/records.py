@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Figures: what was measured, beside which peer, and whether the goal is met."""
 
 from __future__ import annotations

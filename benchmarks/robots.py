@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The robots that are measured: the URDFs of the PyPI package example-robot-data."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Our nodes on the real middleware, beside the floor of rclpy and beside the usual way.
 
 Three processes run at once, each in a namespace of its own, and take turns: ours, all three nodes

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Files, processes and measurements behind the benchmark of the nodes."""
 
 from __future__ import annotations

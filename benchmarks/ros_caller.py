@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Calls inverse dynamics and an empty service in turn.
 
 Run as a program: `python -m benchmarks.ros_caller STATE COUNT`, where STATE holds the bytes of a

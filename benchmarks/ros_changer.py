@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Changes gravity and payload of a running node, and waits for the answers that follow from it.
 
 Run as a program: `python -m benchmarks.ros_changer FRAME COUNT` in the namespace of the nodes,

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The floor of rclpy: as many messages of the same types as our nodes publish, nothing computed.
 
 Run as a program: `python -m benchmarks.ros_echo FOLDER`, where FOLDER holds what was captured of

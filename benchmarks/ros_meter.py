@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Measures a process that answers joint states: what comes back, when, and what it costs."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Our composed nodes with an empty service beside theirs: what any call of this process costs.
 
 Run as a program with the arguments of the executable `dynamics_ros`.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The same outputs the usual way: rclpy.spin, message objects, Pinocchio.
 
 Run as a program: `python -m benchmarks.ros_reference FILE.urdf FRAME`. What a careful engineer

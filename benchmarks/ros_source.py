@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Publishes states of a robot at a steady rate: serialised once, only the stamp changes.
 
 Run as a program: `python -m benchmarks.ros_source FOLDER RATE SECONDS [STAMPS]`, where FOLDER holds

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What the nodes are measured with: robots, their parameters and their joint states."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Gives a node another robot description again and again.
 
 Run as a program: `python -m benchmarks.ros_swapper URDF FRAME EVERY COUNT` in the namespace of the

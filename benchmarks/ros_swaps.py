@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Joint states at 1 kHz while the robot is replaced again and again: what is wrong, what grows."""
 
 from __future__ import annotations

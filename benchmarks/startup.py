@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Time from nothing to answers, and memory, each in a fresh process.
 
 Run as a program it is that process, and prints one JSON object:

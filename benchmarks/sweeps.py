@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Analytic recursions beside derivatives of traces: operations and time of each quantity.
 
 The better one is in the package; this is what decides. A sweep is made of the plainest function

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Timing of statements side by side: each repeat runs all, so that noise hits all alike."""
 
 from __future__ import annotations

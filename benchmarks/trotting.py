@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A quadruped that stands or trots in place in MuJoCo, with the truth about its feet."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Simulated arms whose friction, noise and encoders are unlike what the estimators assume.
 
 Joints follow a motion exactly; efforts are what motors give for it. The law of friction was chosen

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A function of a user, with gradient and Hessian, beside CasADi's generated C.
 
 Both trace the same NumPy function. CasADi writes C, which is compiled with ``-O3 -march=native``

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """How Sphinx makes a site of these pages: scripts/docs runs it, and so does rosdoc2."""
 
 from __future__ import annotations

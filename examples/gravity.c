@@ -1,3 +1,5 @@
+// Copyright 2026 dynamics_ros developers
+// SPDX-License-Identifier: Apache-2.0
 /* The torques that hold a UR5e where it is, without ROS and without Python. */
 #include <stdio.h>
 

@@ -1,3 +1,5 @@
+// Copyright 2026 dynamics_ros developers
+// SPDX-License-Identifier: Apache-2.0
 // Asks kinematics_node for the joint positions that lift the tool by 0.1 m, as ik_client.py does.
 #include <cstdio>
 #include <memory>

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Twists or poses of a frame in, joint commands out: cartesian_servo_node alone."""
 
 from dynamics_ros.launching import arguments, processes

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """External torques, contact wrenches and the contact state: contact_node alone."""
 
 from dynamics_ros.launching import arguments, processes

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A simulated robot, all nodes on it, and RViz if it is installed."""
 
 from dynamics_ros.launching import arguments, processes

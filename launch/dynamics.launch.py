@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Kinematics, dynamics and contacts of a robot: all nodes. docs/launch.md has examples."""
 
 from itertools import chain

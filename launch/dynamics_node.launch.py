@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Gravity torques as topics; dynamics as services: dynamics_node alone."""
 
 from dynamics_ros.launching import arguments, processes

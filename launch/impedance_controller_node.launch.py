@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Targets of a tool in, torques of the joints out: impedance_controller_node alone."""
 
 from dynamics_ros.launching import arguments, processes

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Poses and twists of frames as topics; kinematics as services: kinematics_node alone."""
 
 from dynamics_ros.launching import arguments, processes

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Two robots, each with its namespace and its frames; an example to copy. docs/launch.md."""
 
 from functools import partial

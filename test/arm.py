@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The arm of the package, and a posture that is far from its limits and from singularities."""
 
 from __future__ import annotations

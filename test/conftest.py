@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Leaves out, and names, the files whose peers are not installed, and shares files among processes.
 
 `scripts/test` installs all of them. A robot's machine, where `colcon test` runs, may lack the PyPI

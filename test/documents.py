@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Blocks of code in Markdown, and whether a program has printed what a page says it prints."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Numbers that carry their time derivative: what runs on any scalar is differentiated exactly."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Hosts as network namespaces of this machine."""
 
 from __future__ import annotations

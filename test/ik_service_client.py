@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A client of compute_inverse_kinematics in a process of its own, which checks every answer.
 
 Run as `python ik_service_client.py DOMAIN CALLS SEED`; prints one JSON object at its end.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """impedance_controller_node before the simulated arm, and a test that hears what both say."""
 
 from __future__ import annotations

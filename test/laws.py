@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What laws that tie quantities together are checked with."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Ways in which what comes from outside can be broken, each drawn by a seeded generator."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Which parameters a section of a parameter file is about."""
 
 from dynamics_ros.parameters.contact import ContactParameters

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The planar arm of the lecture notes: joints about y, links along z, as URDF text."""
 
 from __future__ import annotations

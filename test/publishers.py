@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Messages of two publishers that take turns."""
 
 from __future__ import annotations

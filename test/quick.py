@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """`scripts/test --quick`: an answer within two minutes, from every room that needs no ROS.
 
 Of each test the first set of parameters, without those that are slow or start nodes, one room after

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Random robots that nobody tuned for: URDF trees of every kind of joint, and states of them."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """An arm that moves by its own dynamics: the truth that estimators are held to."""
 
 from __future__ import annotations

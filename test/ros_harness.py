@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Node executables in processes of their own, and a client that waits for what they do."""
 
 from __future__ import annotations

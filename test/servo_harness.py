@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """cartesian_servo_node before a robot that a test plays, seen from the end of the controller."""
 
 from __future__ import annotations

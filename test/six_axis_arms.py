@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Random arms of six turning joints whose axes lie as wanted, described in frames of any kind."""
 
 from __future__ import annotations

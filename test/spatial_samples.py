@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Hypothesis strategies for positions, rotations and motions, the delicate places included."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Every tolerance of the tests, with its reason."""
 
 AGAINST_PINOCCHIO = 1e-9

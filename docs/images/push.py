@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Draws push.png: the simulated arm while it is pushed, and the force that is estimated.
 
 Run by scripts/images; needs matplotlib. The shapes are those of the URDF, the

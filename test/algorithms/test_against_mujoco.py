@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """An engine that shares nothing with Pinocchio agrees as well: MuJoCo on the same description."""
 
 from __future__ import annotations

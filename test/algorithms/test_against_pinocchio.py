@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Every quantity agrees with Pinocchio, on real robots, fixed and floating, on both back ends."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The subproblems of inverse kinematics: every turn that meets the condition, or the nearest."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """q-dot = F(q) v and back, on random trees and against Pinocchio ([Kindr], [RD] 2.10.1)."""
 
 from __future__ import annotations

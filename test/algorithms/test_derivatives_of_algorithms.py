@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The analytic recursions are the derivatives of the algorithms, by sweeps over their traces.
 
 A sweep differentiates by coordinates. Derivatives along velocities, of f(q exp(t e_k)) at t = 0,

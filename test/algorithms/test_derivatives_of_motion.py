@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Derivatives with wrenches, of hybrid dynamics and in contact: sweeps, differences, Pinocchio."""
 
 from __future__ import annotations

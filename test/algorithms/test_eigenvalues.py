@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Eigenvalues by Jacobi rotations: as NumPy has them, also where they coincide or vanish."""
 
 from __future__ import annotations

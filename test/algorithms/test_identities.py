@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Laws of mechanics hold on random trees, robots that nobody tuned for."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Wrenches in joints and accelerations of bodies: each body, cut free, obeys Newton and Euler."""
 
 from __future__ import annotations

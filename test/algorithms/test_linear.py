@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Small dense linear algebra over floats and in machine code, against NumPy."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Moving bodies whose mass a description seems to have forgotten are named; others may lack one."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Trees with balls in sockets, beside Pinocchio and by their own laws."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The worked examples of the lecture notes [RD] on arms, with the numbers printed there."""
 
 from __future__ import annotations

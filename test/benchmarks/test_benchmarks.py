@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The benchmarks measure what they say and write figures in one form."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Round trips of commands that do not say which state they answer."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The benchmark of the nodes: its source sends what it says, its meter counts and times answers."""
 
 from __future__ import annotations

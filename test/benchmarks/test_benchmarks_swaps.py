@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The soak with swaps: what it counts as wrong, as unanswered and as growth."""
 
 from __future__ import annotations

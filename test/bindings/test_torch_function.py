@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch differentiates kernels: checked by its own differences."""
 
 from __future__ import annotations

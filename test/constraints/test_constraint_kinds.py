@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Revolute cuts, normal contacts, loops kept closed: identities, worked examples, random trees."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Constrained motion obeys the laws of mechanics, on random trees and on mechanisms with loops."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Contact dynamics agrees with Pinocchio's, on a quadruped and a humanoid."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Constraints by functions, springs and actuators between links, wrenches beside constraints."""
 
 from __future__ import annotations

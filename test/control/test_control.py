@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Controllers do to the simulated robot what their equations promise."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """An arm under impedance control from sample to sample, on the simulated robot."""
 
 from __future__ import annotations

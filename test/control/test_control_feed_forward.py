@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Efforts along a trajectory, and what of it is beyond limits."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Tasks in strict order with inequalities: optimal, and safe for a robot on its feet."""
 
 from __future__ import annotations

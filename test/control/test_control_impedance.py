@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A Cartesian impedance controller: what it promises of stiffness, freedom, limits and faults."""
 
 from __future__ import annotations

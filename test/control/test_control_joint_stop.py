@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """JointStop: a ramp to rest from whatever was commanded last."""
 
 from __future__ import annotations

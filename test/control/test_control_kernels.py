@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The laws of control are kernels: what they compute, and that exported C computes the same."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Passivity and hand guiding with MuJoCo as the plant, as `scripts/bench control` measures them."""
 
 from __future__ import annotations

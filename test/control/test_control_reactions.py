@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Reflexes of an arm on springs to a collision: the laws, and a wall that it runs into."""
 
 from __future__ import annotations

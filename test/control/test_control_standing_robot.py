@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """ANYmal stands, gives way to pushes and trots in MuJoCo, held by one quadratic program a step."""
 
 from __future__ import annotations

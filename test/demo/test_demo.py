@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """scripts/demo: the whole job on real processes, checked by roads of its own, clean to the end."""
 
 from __future__ import annotations

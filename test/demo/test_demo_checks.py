@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What scripts/demo makes of what it has heard: wrong is a failure, and late is late."""
 
 from __future__ import annotations

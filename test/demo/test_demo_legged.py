@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """scripts/demo --robot anymal: feet are felt, and what it takes is told where it is not there."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What scripts/demo asks of contact_node lets that find the push on arms of many makes."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What the demonstration keeps of each topic: little, and readable while more of it comes."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """`doctor` beside real nodes in processes of their own."""
 
 from __future__ import annotations

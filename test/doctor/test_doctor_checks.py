@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What `doctor` finds in a graph, and what it advises."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Consecutive states taken in together say what they say one after the other."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Lost, late, repeated and partial messages, as real machines send them: nothing false is said.
 
 An arm in MuJoCo moves fast, nobody pushes it, and the pipeline of contact_node sees what a faulty

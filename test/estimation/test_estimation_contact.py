@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Contact state, touched link, taring, and what an effort means."""
 
 from __future__ import annotations

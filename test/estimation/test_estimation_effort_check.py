@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Efforts that are not what they are taken for are named, from a moment at rest."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Observers of every kind: the same push, its noise, friction, and what each is for."""
 
 from __future__ import annotations

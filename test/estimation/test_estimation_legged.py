@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Feet of a legged robot: forces, contact and friction, from external torques that are known."""
 
 from __future__ import annotations

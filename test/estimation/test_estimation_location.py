@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Link and point of a contact: from torques of pushes that are put on surfaces by hand."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """How sure the place of a contact is where the joints have friction that nobody has stated."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The momentum observer feels what truly acts: at rest, moving, with late and lost samples."""
 
 from __future__ import annotations

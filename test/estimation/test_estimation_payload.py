@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Payload identification: from torques of a robot that is known to hold something."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """From efforts to a push: everything between, on an arm that moves fast and has friction."""
 
 from __future__ import annotations

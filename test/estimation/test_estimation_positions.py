@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Positions that cannot be in the unit that they are taken for."""
 
 from __future__ import annotations

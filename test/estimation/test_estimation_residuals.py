@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """External torques in motion that are far above what is stated: told, and no longer when they fall.
 
 A moving arm with friction that nobody has described, through the pipeline of contact_node.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Samples that are not plausible are refused, one at a time, and what lasts is believed."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Thresholds and covariance that follow from noise and motion instead of being guessed."""
 
 from __future__ import annotations

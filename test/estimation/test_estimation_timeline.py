@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Messages late, twice, not at all or of several publishers: which moment is answered."""
 
 from __future__ import annotations

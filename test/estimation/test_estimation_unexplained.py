@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a model leaves unexplained in motion, and the thresholds and covariances that follow it."""
 
 from __future__ import annotations

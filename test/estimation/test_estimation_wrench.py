@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Wrenches from joint torques: exact where they can be felt, and honest where they cannot."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Kernels in C are the kernels of the robot, and what the header and the document say of them."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Exported kernels as external functions of CasADi: its protocol, and CasADi where it is there."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The C of a generated ros2_control package computes what the library computes."""
 
 from __future__ import annotations

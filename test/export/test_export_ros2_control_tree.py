@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The tree of a generated ros2_control package is whole; what none can be made of is refused."""
 
 from __future__ import annotations

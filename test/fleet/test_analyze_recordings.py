@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """analyze_recordings: what is found in the bags of simulated robots, whatever happens to some."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """analyze_recordings on clusters: processes of one machine, and two hosts with a cable between.
 
 The hosts are network namespaces of this machine; the scheduler is on one, workers are on both.

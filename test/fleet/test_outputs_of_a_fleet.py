@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What analyze_recordings writes is of use: bags with estimates, payloads, queries, triangles."""
 
 from __future__ import annotations

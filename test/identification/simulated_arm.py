@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A seven-joint arm whose masses and friction are other than described, and recordings of it.
 
 The friction is written down here, not taken from the package.

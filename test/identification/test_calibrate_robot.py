@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """calibrate_robot: recordings of every kind in; a description, parameters and figures out."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The semidefinite program and its fallback find the same real bodies."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a unit of effort is in Nm is found from a run with a known load and one without."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Friction, offsets and noise from half a minute of free motion, with masses as described."""
 
 from __future__ import annotations

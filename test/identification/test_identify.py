@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A simulated arm whose masses and friction are other than described is found from its motion."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Recordings as drivers make them: spikes, jitter, losses, coarse encoders, currents."""
 
 from __future__ import annotations

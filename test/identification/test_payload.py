@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What an arm holds is found from a run with it and one without."""
 
 from __future__ import annotations

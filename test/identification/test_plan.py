@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """calibrate_robot plan: a motion within limits that tells more than a random one."""
 
 from __future__ import annotations

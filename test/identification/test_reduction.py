@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Recordings as triangles: the same robot comes out, however many there are."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Joints that stop are held by friction of unknown size, which is not learned as weight."""
 
 from __future__ import annotations

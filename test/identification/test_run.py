@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """calibrate_robot run in front of robot_simulator: it moves, records, identifies, and stops."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What an identified robot leaves unexplained, learned from free motion."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Trajectories as files, and the way to their start: limits, links and the floor are looked at."""
 
 from __future__ import annotations

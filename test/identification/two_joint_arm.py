@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """URDF of an arm of two joints with shapes, whose friction can be chosen."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """`inspect`: what a description says, what is odd about it, and what it can do on this machine."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics on real arms: found, within limits, near the seed, the same every time."""
 
 from __future__ import annotations

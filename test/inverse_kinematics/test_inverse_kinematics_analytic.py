@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Closed forms of inverse kinematics: recognized, every branch, exact, singular ones too."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a robot with a closed form answers: every branch a search finds, the nearest one first."""
 
 from __future__ import annotations

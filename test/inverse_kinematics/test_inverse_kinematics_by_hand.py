@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics where the answer is known by hand: small mechanisms, worked examples."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Differential inverse kinematics: tasks in order, limits that hold, singularities survived."""
 
 from __future__ import annotations

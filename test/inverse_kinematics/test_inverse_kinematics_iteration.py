@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The plain iterations of inverse kinematics, and what their parametrizations do."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """One step of inverse kinematics against the same formulas in NumPy, and where starts lie."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics of a robot that stands: the root moves, and the feet stay where they are."""
 
 from __future__ import annotations

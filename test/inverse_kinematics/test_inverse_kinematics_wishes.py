@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics with more than a pose to reach: several frames, slack, locks, postures."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A program that collects cycles with every kind of builtin; run by test_kernels_cycles.py.
 
 Each case makes a builtin. Controllers keep it, sit in reference cycles in several ways and are

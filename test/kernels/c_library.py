@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Exported C as a loaded library, by the system's compiler and without a warning."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of this room compile is compiled there and then."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A program that forks while kernels are compiled or wait for it; run by test_kernels_forks.py.
 
 ``forking.py CASE`` prints ``all is well`` when the child, and the parent after it, did what they

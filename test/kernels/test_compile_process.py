@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Kernels that are traced and compiled in a process beside: the same, whatever becomes of it."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Machine code on disk: used again, never trusted where others can write, never an error."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Expressions fold and share, traces print the same every time, and every back end agrees."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A large kernel answers as plain Python while machine code is made, and then changes over."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Many states are computed side by side, by several threads if wanted, with the same results."""
 
 from __future__ import annotations

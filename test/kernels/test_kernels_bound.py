@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A bound input: kernels of one machine code, each with numbers of its own."""
 
 import gc

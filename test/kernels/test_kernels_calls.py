@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Kernels take arrays as NumPy does, refuse what is wrong, and leak nothing."""
 
 from __future__ import annotations

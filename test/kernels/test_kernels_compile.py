@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Functions of arrays that users write, traced and compiled: `kernels.compile`, `kernels.math`."""
 
 from __future__ import annotations

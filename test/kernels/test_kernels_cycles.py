@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Builtins in reference cycles: what they read outlives them, however all is collected."""
 
 import os

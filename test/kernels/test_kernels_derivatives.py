@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Sweeps over a graph give derivatives, in both directions, and only where something depends."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Entry points where the interpreter is not known: probed, tried elsewhere first, or not used."""
 
 import ctypes

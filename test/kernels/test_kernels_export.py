@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A trace exported as C compiles without a warning and computes the same."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Many states in single precision: results as in double precision to some digits, or its errors."""
 
 from __future__ import annotations

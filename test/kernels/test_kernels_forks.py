@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Processes that fork while kernels are being compiled: the children compile what they need."""
 
 import os

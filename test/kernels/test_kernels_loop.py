@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Loops in traces: every back end makes the same turns and ends in the same state."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Programs: several kernels in one call, on arrays that stay."""
 
 from __future__ import annotations

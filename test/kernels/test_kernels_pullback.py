@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A pullback is the transposed derivative times weights, of every input at once."""
 
 from __future__ import annotations

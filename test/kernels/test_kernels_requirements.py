@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A trace says what its inputs and results must be like, and every way to call it checks that."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Sine and cosine of compiled kernels are right to the last bits, for every angle of a joint."""
 
 from __future__ import annotations

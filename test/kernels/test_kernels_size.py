@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Work and memory that kernels take: bounded, and given back."""
 
 import gc

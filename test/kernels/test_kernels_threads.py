@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Kernels may be made from several threads at once, the very first ones too."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Calls of methods that name a frame: in machine code, right whatever the names are."""
 
 from __future__ import annotations

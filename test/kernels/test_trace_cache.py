@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Traces on disk: another process neither traces nor prints what one before it has."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The YAML files of config/ for other robots than the packaged arm, on those robots."""
 
 from __future__ import annotations

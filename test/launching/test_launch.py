@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The launch files start the right nodes with the right parameters, and RViz sees their topics.
 
 What they start is data until the last step: only that step needs a machine with launch_ros.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """config/dynamics.rviz opens with a large 3-D view: the layout that it keeps is read here.
 
 RViz restores the bytes of QMainWindow.saveState(); scripts/rviz_layout.py made them with Qt. Their

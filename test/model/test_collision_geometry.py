@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Collision shapes of a description as triangles: sizes, places, files, and what is refused."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Robots made from robots: what a description written by hand, or Pinocchio, makes of the same."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Mutated descriptions: each is refused with a reason or becomes the robot that it describes.
 
 `--fuzz` takes many more of them than a run of the whole suite does.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A kind of joint is one class: one that is written here does all that the others do."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Robots read from MJCF compute what MuJoCo computes of the same file."""
 
 from __future__ import annotations

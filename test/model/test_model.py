@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The model: joint kinds and their manifolds, merged links, mimic and locked joints, frames."""
 
 from __future__ import annotations

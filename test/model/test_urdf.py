@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What the URDF reader understands, what it refuses, and the default robot."""
 
 import importlib.metadata

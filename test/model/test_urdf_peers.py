@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What urdfdom takes, and with it every tool of ROS: taken with a warning, or refused with reason.
 
 The peer is urdfdom itself, as Pinocchio has it built in.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What links look like: shapes with colours, and what stands in for those that cannot be read."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Robots whose gravity and payload are inputs of their kernels."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a definition says of a quantity agrees with its method, its kernel and its documentation."""
 
 import inspect

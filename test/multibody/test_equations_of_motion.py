@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Equations of motion in the velocities of [RD] and [Kindr]."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a user gets wrong is answered by an error of the package that says what would be right."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Methods of a robot inside functions that users compile."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Robot: names and limits, shapes and broadcasting, other gravity and payloads, clear errors."""
 
 from __future__ import annotations

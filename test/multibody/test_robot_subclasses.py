@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Subclasses of Robot and what is left of earlier calls: methods stay what they are."""
 
 import copy

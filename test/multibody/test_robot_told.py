@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a robot says about itself, and descriptions in xacro."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Who imports whom: the rooms of docs/architecture.md, without circles, and nothing large.
 
 A room is a folder with its own files, or a single file beside the folders. Imports are all that a

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What every executable says when it is called wrongly: one line with what is wrong and right."""
 
 from __future__ import annotations

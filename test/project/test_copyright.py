@@ -1,23 +1,49 @@
-"""Each source file of the package says whose it is and under which licence."""
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Each source file says whose it is and under which licence."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
-HEADER = """\
-# Copyright 2026 dynamics_ros developers
-# SPDX-License-Identifier: Apache-2.0
-"""
+HEADER = re.compile(
+    r'(#!.*\n)?'
+    r'(#|//) Copyright 2026 dynamics_ros developers\n'
+    r'\2 SPDX-License-Identifier: Apache-2\.0\n'
+)
+ROOMS = ('dynamics_ros', 'benchmarks', 'docs', 'examples', 'launch', 'test')
+"""Folders of sources. What is built or installed lies in others."""
+
+SUFFIXES = ('.py', '.c', '.cpp')
 
 
-def test_each_file_of_the_package_and_each_example_begins_with_the_statement():
-    files = [path for room in ('dynamics_ros', 'examples') for path in (ROOT / room).rglob('*.py')]
-    assert len(files) > 400
-    lacking = [str(path.relative_to(ROOT)) for path in files if not begins(path)]
-    assert lacking == []
+def sources(room: str) -> list[Path]:
+    found = (ROOT / room).rglob('*')
+    return sorted(path for path in found if path.suffix in SUFFIXES and path.stat().st_size)
 
 
 def begins(path: Path) -> bool:
-    text = path.read_text()
-    return not text or text.startswith(HEADER)
+    return HEADER.match(path.read_text()) is not None
+
+
+@pytest.mark.parametrize('room', ROOMS)
+def test_each_source_file_begins_with_the_statement(room):
+    files = sources(room)
+    assert files
+    assert [str(path.relative_to(ROOT)) for path in files if not begins(path)] == []
+
+
+def test_each_file_at_the_top_begins_with_the_statement():
+    assert begins(ROOT / 'setup.py')
+
+
+@pytest.mark.parametrize(
+    'text', ['', '"""What it is."""\n', '# Copyright 2026 dynamics_ros developers\n"""What."""\n']
+)
+def test_a_file_without_the_statement_is_found(tmp_path, text):
+    (tmp_path / 'one.py').write_text(text)
+    assert not begins(tmp_path / 'one.py')

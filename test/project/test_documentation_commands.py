@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Commands that the pages show are there, with their options, parameters, arguments and fields.
 
 What tutorials show is run by test_tutorials.py. What other pages show may need a robot, a recording

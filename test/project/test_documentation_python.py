@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The Python in the documents runs as it stands, one block after the other."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The documentation becomes a site without a warning, whose pages link to each other."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The comparison of what a page says with what is printed tells them apart."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """docs/interfaces.md names what running nodes have: every topic and service, none that is not."""
 
 from __future__ import annotations

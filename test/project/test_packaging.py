@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The two packages are complete, agree with each other, and are installed as ROS 2 expects."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """docs/security.md and docs/interfaces.md promise nothing that has no test.
 
 Each paragraph and point of their prose has a line here: words of it, and the tests that hold the

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Test files that run at one time, in processes of their own, talk in domains of their own."""
 
 from __future__ import annotations

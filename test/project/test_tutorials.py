@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The tutorials run as they are written, and print what they say they print.
 
 Blocks of a page are run one after the other in a folder that looks like the repository. One that

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Typical mistakes, each with the one line that a user gets: it names the thing and the cure.
 
 What nodes say of the graph around them is told with its cure by `doctor`; that it comes to this in

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """`pip install dynamics_ros`: the wheel is the library alone, and runs where there is no ROS."""
 
 from __future__ import annotations

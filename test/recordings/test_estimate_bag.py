@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """estimate_bag: recordings in, the same estimates out as contact_node makes, and a picture."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What is read of a bag: ROS 1 messages as those of ROS 2, and which description counts."""
 
 from __future__ import annotations

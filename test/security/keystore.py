@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A keystore for DDS security, with the files that `ros2 security` makes.
 
 The documents: DDS Security 1.1, 9.3 (identities) and 9.4 (governance, permissions), OMG 2018. The

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a client on another host sees: one JSON line for each thing that is new, on standard output.
 
 Run by test_two_hosts.py inside a network namespace: ``python network_watcher.py``.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """config/sros2_policy.xml: what an enclave may do, in the names of ROS and in those of DDS."""
 
 from __future__ import annotations

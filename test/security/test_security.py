@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """config/sros2_policy.xml allows what the nodes do, and nobody else to do it.
 
 What is compared is the graph of running nodes with the rules; enforcing them is the middleware's.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """DDS security with config/sros2_policy.xml in force: who has no keys, or not these, gets nowhere.
 
 Most of it needs a middleware that was built with security, and is skipped where it says that it was

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The robot on one host, the nodes on another, and a cable between them that is pulled.
 
 The hosts are network namespaces of this machine, with nothing in common but a pair of interfaces.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A quadruped in MuJoCo stands on its feet, gives way to pushes, and its sensors tell of both."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """MuJoCo moves the robot of our model as our own dynamics do, and its ground carries it."""
 
 import mujoco

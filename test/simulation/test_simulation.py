@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The simulated robot obeys mechanics, whatever its description lacks."""
 
 import math

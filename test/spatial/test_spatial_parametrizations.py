@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Every parametrization of rotations: conversions in all chains, rates in both frames, errors."""
 
 from __future__ import annotations

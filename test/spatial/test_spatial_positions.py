@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Positions in Cartesian, cylindrical and spherical coordinates, and their rates."""
 
 from __future__ import annotations

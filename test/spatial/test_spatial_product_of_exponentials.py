@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The tree's forward kinematics agrees with the product of exponentials, which knows no tree."""
 
 from __future__ import annotations

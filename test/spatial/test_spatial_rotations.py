@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """SO(3): group laws, exp and log, their Jacobians, steps; within 1e-7 of zero and of pi too."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """One implementation for floats, arrays and symbols: all three give the same numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """SE(3), motions, forces and inertias against their 4x4 and 6x6 matrices ([SE3], [RBM], [Lie])."""
 
 from __future__ import annotations

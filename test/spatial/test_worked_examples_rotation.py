@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Worked examples and printed matrices of the references, number by number, entry by entry."""
 
 from __future__ import annotations

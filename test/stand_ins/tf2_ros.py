@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """As much of tf2_ros as the nodes use, for machines without it: the latest transforms of /tf.
 
 One transform in each direction, no chains.

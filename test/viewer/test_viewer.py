@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """dynamics_ros_viewer in a real browser: the robot, its frames, a push, and what the nodes say."""
 
 from __future__ import annotations

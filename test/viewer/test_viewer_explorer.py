@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Sliders, frames, torques and targets of the page pose the robot and tell of it."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Who can reach the page of dynamics_ros_viewer: this machine, unless it is told otherwise."""
 
 from __future__ import annotations

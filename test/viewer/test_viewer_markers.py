@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """dynamics_ros_viewer draws markers in frames of the robot, and leaves out what makes no sense."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A robot on the page is posed by sliders or by joint states, without ROS."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The page records what it is told, and shows it again at the pace of recording."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Messages become arrays and come back the same; what is no number or no rotation is refused."""
 
 from __future__ import annotations

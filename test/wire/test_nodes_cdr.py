@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Messages as bytes say the same as message objects; what is no message is refused, and quickly."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What replaces faster ways that not every ROS has, forced: the same answers by each of them."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The way of a joint state through a node: from bytes, and at a rate of each output."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Odometry is read from bytes as from a message object, and never beyond their end."""
 
 from __future__ import annotations

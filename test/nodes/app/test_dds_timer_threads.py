@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The timer threads of Fast DDS are batch threads in a process of nodes; nothing depends on it."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Mutated joint states: each is refused with a reason or read as the middleware reads it.
 
 `--fuzz` takes many more of them than a run of the whole suite does.

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What goes wrong around a robot: the nodes stay alive, say what it is, and are right again."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What commands a robot is a managed node: it commands while it is active, and never else."""
 
 from __future__ import annotations

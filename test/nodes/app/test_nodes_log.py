@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What the nodes write: whatever came from outside is printable, and a fault is told once."""
 
 from __future__ import annotations

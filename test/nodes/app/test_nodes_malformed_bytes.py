@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Bytes that are no message of their topic are refused, counted, and fill no log."""
 
 from __future__ import annotations

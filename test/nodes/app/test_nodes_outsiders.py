@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A thousand errors that outsiders cause: each is answered with a reason, and no node ends."""
 
 from __future__ import annotations

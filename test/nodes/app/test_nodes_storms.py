@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What outsiders can do a thousand times: the nodes answer each time, and go on as before."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The action calibrate of contact_node: goals, feedback, results, what is refused, and undoing."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """contact_node: external torques, wrenches and contacts from joint states alone."""
 
 from __future__ import annotations

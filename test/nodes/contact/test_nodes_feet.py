@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Feet of a legged robot in contact_node: which stand, on what forces."""
 
 from __future__ import annotations

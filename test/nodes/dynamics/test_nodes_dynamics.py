@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """dynamics_node: gravity torques as topics; dynamics, payload and gravity as services."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """dynamics_node fills the efforts of trajectories, by a service and as a relay."""
 
 from __future__ import annotations

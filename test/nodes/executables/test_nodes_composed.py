@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The nodes as processes: composed or alone, with models that come and go, until a signal."""
 
 from __future__ import annotations

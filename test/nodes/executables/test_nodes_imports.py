@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What the nodes import at their start: a robot that waits for them should not wait for SciPy."""
 
 from __future__ import annotations

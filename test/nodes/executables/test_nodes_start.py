@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A signal while an executable is still starting ends it like any other: exit code 0, no word."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """impedance_controller_node on the simulated arm: what the tool does."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """impedance_controller_node reacts to collisions that contact_node detects in its process."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Whatever ends a motion of an arm on springs, torques that brake it are sent, within bounds."""
 
 from __future__ import annotations

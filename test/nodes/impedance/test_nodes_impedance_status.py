@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What an arm on springs says, and whether all that it has is in the document."""
 
 from __future__ import annotations

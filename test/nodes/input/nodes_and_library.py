@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The composed nodes in this process and the library, fed with the same joint states.
 
 Each message that a node publishes is held against the methods of a robot and the estimators, fed

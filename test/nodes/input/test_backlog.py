@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Which of the joint states that wait are answered, by a simulated queue and clock."""
 
 from __future__ import annotations

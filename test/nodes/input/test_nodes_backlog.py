@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A node that has been standing still answers what waits; one that is too slow the newest."""
 
 from __future__ import annotations

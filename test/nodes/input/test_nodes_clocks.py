@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Simulated time: ages by the clock that is right for each, also after it has been reset."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Robots and joint states that are not what they seem are told in the log and in diagnostics."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What the reader doubts about a description is in the log, in /rosout and in diagnostics."""
 
 from __future__ import annotations

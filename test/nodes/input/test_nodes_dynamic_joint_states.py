@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """control_msgs/DynamicJointState in place of joint states, where a parameter asks for it."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Joint states that come late, of one driver or two: every state is answered, none in the past."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What outputs that follow from a stream of joint states are given: who listens, limits, doubts."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Parts share one robot and its state, and none takes the others down."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Joint states and odometry are merged by name; what cannot be right is refused and counted."""
 
 from __future__ import annotations

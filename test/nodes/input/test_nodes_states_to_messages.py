@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What follows from a stream of joint states equals what the library computes of the same states.
 
 Whatever the robot and whatever happens in the stream.

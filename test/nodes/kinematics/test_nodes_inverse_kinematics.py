@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """compute_inverse_kinematics: every option, every refusal, many clients, and outputs that go on."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """kinematics_node: poses and twists of frames as topics; kinematics as services."""
 
 from __future__ import annotations

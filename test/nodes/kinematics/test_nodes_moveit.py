@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """compute_fk and compute_ik: what MoveIt's requests mean and which of its codes they get.
 
 moveit_msgs is no dependency and seldom there, so the requests here are objects with the fields of

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """/tf and /tf_static: the tree of the joints, as robot_state_publisher publishes it."""
 
 from __future__ import annotations

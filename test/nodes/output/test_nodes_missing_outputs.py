@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """An output that the middleware refuses: the others come all the same, and it is named."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Outputs: their quality of service can be overridden, and markers of former frames go away."""
 
 from __future__ import annotations

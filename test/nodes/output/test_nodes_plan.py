@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Plans: what is computed together, what one failure means for the others, which rates are kept."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Parameters as `ros2 param` sets, dumps and loads them: types are guessed from text."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Parameters are declared once, described, checked, and the files of config/ stay true to them."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Memory of robots that were replaced goes back to the system."""
 
 from __future__ import annotations

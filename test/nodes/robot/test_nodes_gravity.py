@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Gravity of the nodes, followed from an IMU on the base or from tf."""
 
 from __future__ import annotations

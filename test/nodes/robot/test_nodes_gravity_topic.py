@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The topic gravity: what dynamics_node has in force, all other processes take from there."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A robot of five hundred joints: what can be computed is, the rest is refused with a reason."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Other gravities and payloads of the running robot: in force soon, and nothing is compiled."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The nodes on robots they were not made with, against Pinocchio: grippers, legs, random trees."""
 
 from __future__ import annotations

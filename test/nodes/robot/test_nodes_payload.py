@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """identify_payload of dynamics_node: goals, feedback, results, cancelling, and what is refused."""
 
 from __future__ import annotations

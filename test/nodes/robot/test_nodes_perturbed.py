@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Nodes whose freed memory is overwritten at once: robots are replaced, and nonsense comes in."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Robots that are replaced: nothing of them stays, whoever listens, and the newest wins."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """What a silent node waits for: which topic, and whether anybody publishes it."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Requests of any size to any service: what is too large is refused with a reason."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Kernels that requests ask for are made where no message waits for them, and are bounded."""
 
 from __future__ import annotations

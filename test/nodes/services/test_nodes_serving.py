@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Services: answered at once or once something is there, and the dynamics that they tell."""
 
 from __future__ import annotations

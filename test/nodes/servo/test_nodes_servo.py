@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """cartesian_servo_node leads the simulated arm: how far, how straight, and when it stops."""
 
 from __future__ import annotations

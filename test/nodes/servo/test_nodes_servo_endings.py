@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Whatever ends a motion of the servo, the controller is sent a ramp to rest."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """cartesian_servo_node under commands of every kind, as messages and as bytes."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """cartesian_servo_node before a robot that this test plays: when it stops by itself, and why."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """robot_simulator stands in for a real robot: states in real time, commands, pushes, the truth."""
 
 from __future__ import annotations

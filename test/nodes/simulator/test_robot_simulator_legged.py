@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """robot_simulator on legs: MuJoCo behind it, odometry and feet beside the joint states."""
 
 from __future__ import annotations

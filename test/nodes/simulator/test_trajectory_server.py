@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """The simulated robot follows trajectories as behind a joint_trajectory_controller."""
 
 from __future__ import annotations
