@@ -1,0 +1,90 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""`scripts/test`: what of a whole suite is run once more, and what is a failure at once."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+PASSES = 'def test_it():\n    pass\n'
+FAILS = 'def test_it():\n    raise AssertionError("wrong")\n'
+CRASHES = 'import os\n\ndef test_it():\n    os.kill(os.getpid(), 11)\n'
+LOSES_A_NODE = 'def test_it():\n    raise AssertionError("a node has died: ...")\n'
+LATE = """
+from pathlib import Path
+
+def test_it():
+    seen = Path(__file__).with_suffix('.seen')
+    if not seen.exists():
+        seen.touch()
+        raise AssertionError('late')
+"""
+
+
+@pytest.fixture
+def suite(tmp_path):
+    """Runs `scripts/test` on a suite of the given files; exit code and what it prints."""
+
+    def run(*files: str) -> tuple[int, str]:
+        for folder in ('scripts', 'test'):
+            (tmp_path / folder).mkdir()
+        shutil.copy(ROOT / 'scripts' / 'test', tmp_path / 'scripts')
+        shutil.copy(ROOT / 'test' / 'once_more.py', tmp_path / 'test')
+        (tmp_path / 'pytest.ini').write_text('[pytest]\ntestpaths = test\n')
+        (tmp_path / 'scripts' / 'environment').write_text(
+            f'root={tmp_path}\npython={sys.executable}\n'
+        )
+        for number, text in enumerate(files):
+            (tmp_path / 'test' / f'test_{number}.py').write_text(text)
+        done = subprocess.run(
+            ['bash', 'scripts/test'], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    return run
+
+
+def test_a_test_that_was_late_is_run_alone_and_named(suite):
+    code, printed = suite(PASSES, LATE)
+    assert code == 0, printed
+    assert '1 failed, 1 passed' in printed
+    assert printed.endswith('to be looked at:\n  test/test_1.py\n')
+
+
+def test_what_fails_again_has_failed(suite):
+    code, printed = suite(PASSES, FAILS)
+    assert code == 1
+    assert '=== once more, alone: test/test_1.py' in printed
+    assert 'passed alone' not in printed
+
+
+@pytest.mark.parametrize(
+    ('files', 'reason'),
+    [([LATE] * 4, '4 files'), ([CRASHES], 'crashed'), ([LOSES_A_NODE], 'crashed')],
+    ids=['too many', 'a process', 'a node'],
+)
+def test_many_failures_and_crashes_are_failures_at_once(suite, files, reason):
+    code, printed = suite(*files)
+    assert code == 1
+    assert reason in printed.splitlines()[-1]
+    assert '=== once more' not in printed
+
+
+def test_a_file_that_cannot_be_read_is_a_failure_at_once(suite):
+    code, printed = suite(PASSES, 'import nothing_of_that_name\n')
+    assert code != 0
+    assert 'passed alone' not in printed
+
+
+def test_a_suite_that_passes_passes(suite):
+    code, printed = suite(PASSES)
+    assert code == 0
+    assert '1 passed' in printed
+    assert '=== once more' not in printed
