@@ -14,9 +14,10 @@ from dynamics_ros.multibody.external_wrenches import Wrenches
 from dynamics_ros.multibody.linear_systems import Array, rank
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
-from .forward_dynamics import constrained_forward_dynamics, independent, known_kinds
+from .forward_dynamics import constrained_forward_dynamics, independent
 from .jacobian import constraint_jacobian
-from .kinds import Constraints, constraint_list
+from .kinds import Constraints
+from .prepared import prepared
 
 
 class ConstrainedDerivatives(NamedTuple):
@@ -54,17 +55,15 @@ def constrained_forward_dynamics_derivatives(
         InvalidArgumentError: a constraint that is neither ``Contact`` nor ``ClosedLoop``.
         RankDeficientError: rows that depend on each other, whose forces are not unique.
     """
-    constraints = constraint_list(contacts)
-    known = known_kinds(constraints)
+    known = prepared(contacts)
     if known is None:
         expected = 'Contact or ClosedLoop, whose derivatives are known'
         raise InvalidArgumentError('contacts', repr(contacts), expected)
-    names, places = known
-    a, forces = constrained_forward_dynamics(robot, q, v, tau, constraints, external_wrenches)
-    kernel = robot.kernel('constrained_dynamics_derivatives', *names)
-    *matrices, pivots = kernel.call(q, v, a, forces, *places)
+    a, forces = constrained_forward_dynamics(robot, q, v, tau, contacts, external_wrenches)
+    kernel = robot.kernel('constrained_dynamics_derivatives', *known.names)
+    *matrices, pivots = kernel.call(q, v, a, forces, *known.places)
     if not independent(pivots):
-        J = constraint_jacobian(robot, q, constraints)
+        J = constraint_jacobian(robot, q, contacts)
         advice = 'leave out the rows that repeat others'
         raise RankDeficientError('J M^-1 J^T', int(np.min(rank(J))), J.shape[-2], advice)
     found = ConstrainedDerivatives(*matrices)

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.algorithms.control.constrained import DIRECTED
 from dynamics_ros.multibody.arguments import boolean_mask, finite_together
 from dynamics_ros.multibody.external_wrenches import Wrenches
 from dynamics_ros.multibody.linear_systems import Array, apply, transposed
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .jacobian import constraint_bias, constraint_jacobian
-from .kinds import ClosedLoop, Constraint, Constraints, Contact, constraint_list
+from .kinds import Constraints
+from .prepared import prepared
 from .solve import solve_constrained
 
 CONTRADICTION = (
@@ -57,39 +57,27 @@ def constrained_forward_dynamics(
         InfeasibleError: constraints that contradict each other.
         SingularError: a joint moves nothing that has mass or inertia.
     """
-    constraints = constraint_list(contacts)
+    known = prepared(contacts)
     if external_wrenches is not None:
         q, tau = finite_together(q=(q, robot.nq), tau=(tau, robot.nv))
         tau = tau + robot.wrench_torques(q, external_wrenches)
-    known = known_kinds(constraints)
     if known is not None:
-        names, places = known
-        kernel = robot.kernel('constrained_forward_dynamics', *names)
-        a, forces, pivots = kernel.call(q, v, tau, *places)
+        kernel = robot.kernel('constrained_forward_dynamics', *known.names)
+        a, forces, pivots = kernel.call(q, v, tau, *known.places)
         if independent(pivots):
             return a, forces
     q, v, tau = finite_together(q=(q, robot.nq), v=(v, robot.nv), tau=(tau, robot.nv))
     force = tau - robot.nonlinear_effects(q, v)
-    J = constraint_jacobian(robot, q, constraints)
-    target = -constraint_bias(robot, q, v, constraints)
+    J = constraint_jacobian(robot, q, contacts)
+    target = -constraint_bias(robot, q, v, contacts)
     return solve_constrained(robot.mass_matrix(q), J, force, target, CONTRADICTION)
-
-
-def known_kinds(constraints: Sequence[Constraint]) -> tuple[list[str], list[Array]] | None:
-    """Options and inputs of the kernels of constraints; None where there is one of another kind."""
-    # A class derived from one of these may have a Jacobian of its own.
-    known = [x for x in constraints if type(x) is Contact or type(x) is ClosedLoop]
-    if len(known) < len(constraints):
-        return None
-    names = [name for x in known for name in x.key]
-    places = [np.array([x.points for x in known]).reshape(-1, 2, 3)]
-    if any(x.kind in DIRECTED for x in known):
-        places.append(np.array([x.directions for x in known]))
-    return names, places
 
 
 def independent(pivots: Array) -> bool:
     """Whether rows are, by the lengths (..., rows) of what is left of each after those before."""
+    if pivots.ndim == 1:  # a single state, in a loop of a controller
+        lengths = pivots.tolist()
+        return not lengths or min(lengths) > INDEPENDENT * max(lengths)
     largest = pivots.max(axis=-1, initial=0.0, keepdims=True)
     return bool((pivots > INDEPENDENT * largest).all())
 

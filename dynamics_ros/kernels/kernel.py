@@ -290,12 +290,7 @@ class GeneralCall:
             exact = self(*values)
             work = [np.asarray(x) for x in (exact if len(outputs) > 1 else (exact,))]
         with np.errstate(over='ignore'):
-            for result, computed in zip(results, work):
-                if result is not computed:
-                    result[...] = computed
-        if out is None:
-            results = [x if x.ndim else x[()] for x in results]
-        return results[0] if len(results) == 1 else tuple(results)
+            return _returned(results, work, out)
 
     def __call__(self, *values: Any, out: Any = None) -> Any:
         """Compute: as ``Kernel.__call__``."""
@@ -316,12 +311,23 @@ class GeneralCall:
         if not compilation.runner.run(arrays, leading, work):
             arguments.refuse_non_finite(trace.inputs, arrays)
             raise _refusal(compilation, arrays, leading)
-        for result, computed in zip(results, work):
-            if result is not computed:
-                result[...] = computed
-        if out is None:
-            results = [x if x.ndim else x[()] for x in results]
-        return results[0] if len(results) == 1 else tuple(results)
+        return _returned(results, work, out)
+
+
+def _returned(results: list[Array], work: list[Array], out: Any) -> Any:
+    """Return the results, into which what was computed elsewhere is copied.
+
+    Args:
+        results: of each output the array that is returned.
+        work: of each output the array that was filled, the same one or another.
+        out: what the caller gave; None where scalars are returned as numbers.
+    """
+    for result, computed in zip(results, work):
+        if result is not computed:
+            result[...] = computed
+    if out is None:
+        results = [x if x.ndim else x[()] for x in results]
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 def _refusal(compilation: Compilation, arrays: list[Array], leading: tuple[int, ...]) -> Exception:

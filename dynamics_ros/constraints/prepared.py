@@ -1,0 +1,65 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What the kernels of contacts and loops are told of them, gathered once for each set of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dynamics_ros.algorithms.control.constrained import DIRECTED
+from dynamics_ros.multibody.linear_systems import Array
+
+from .kinds import ClosedLoop, Constraints, Contact, constraint_list
+
+MOST_KEPT = 256
+"""Sets of constraints that are remembered; a program that makes them anew has no end of them."""
+
+
+class Prepared(NamedTuple):
+    """Contacts and loops as kernels take them.
+
+    Attributes:
+        names: kinds and frames, the options of the kernels.
+        places: the last inputs of the kernels: points (m, 2, 3), and directions likewise where a
+            kind needs them.
+        given: the constraints, as they came.
+    """
+
+    names: tuple[str, ...]
+    places: tuple[Array, ...]
+    given: tuple[Any, ...]
+
+
+_prepared: dict[tuple[int, ...], Prepared] = {}
+"""By the identities of the constraints, which never change and live as long as they are here."""
+
+
+def prepared(contacts: Constraints) -> Prepared | None:
+    """Options and inputs of the kernels of constraints; None where there is one of another kind.
+
+    Raises:
+        InvalidArgumentError: something that is no constraint.
+    """
+    given = tuple(contacts) if isinstance(contacts, (list, tuple)) else (contacts,)
+    key = tuple(map(id, given))
+    known = _prepared.get(key)
+    return known or _prepare(contacts, key, given)
+
+
+def _prepare(
+    contacts: Constraints, key: tuple[int, ...], given: tuple[Any, ...]
+) -> Prepared | None:
+    constraints = constraint_list(contacts)
+    # A class derived from one of these may have a Jacobian of its own.
+    known = [x for x in constraints if type(x) is Contact or type(x) is ClosedLoop]
+    if len(known) < len(constraints):
+        return None
+    places = [np.array([x.points for x in known]).reshape(-1, 2, 3)]
+    if any(x.kind in DIRECTED for x in known):
+        places.append(np.array([x.directions for x in known]))
+    if len(_prepared) >= MOST_KEPT:
+        _prepared.clear()
+    names = tuple(name for x in known for name in x.key)
+    return _prepared.setdefault(key, Prepared(names, tuple(places), given))
