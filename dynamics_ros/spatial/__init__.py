@@ -30,6 +30,8 @@ from .over_arrays import Parameters, Quaternion
 from .position import CARTESIAN, CYLINDRICAL, POSITIONS, SPHERICAL, PositionParametrization
 from .rotation import (
     angular_velocity,
+    body_angular_velocity,
+    body_matrix_rate,
     matrix_rate,
     matrix_to_quaternion,
     quaternion_about,
@@ -44,7 +46,13 @@ from .rotation import (
     rotation_about,
 )
 from .rotation_parametrization import RotationParametrization
-from .rotation_parametrizations import ANGLE_AXIS, QUATERNION, ROTATION_VECTOR, ROTATIONS
+from .rotation_parametrizations import (
+    ANGLE_AXIS,
+    DIRECTION_COSINES,
+    QUATERNION,
+    ROTATION_VECTOR,
+    ROTATIONS,
+)
 from .rotation_steps import (
     box_minus,
     box_plus,
@@ -62,6 +70,7 @@ __all__ = [
     'ANGLE_AXIS',
     'CARTESIAN',
     'CYLINDRICAL',
+    'DIRECTION_COSINES',
     'EULER_XYZ',
     'EULER_ZXZ',
     'EULER_ZYX',
@@ -84,6 +93,8 @@ __all__ = [
     'Transform',
     'Vector3',
     'angular_velocity',
+    'body_angular_velocity',
+    'body_matrix_rate',
     'box_minus',
     'box_plus',
     'differentiate_body_rotation',

@@ -8,6 +8,8 @@ them follow from the axes alone.
 
 from __future__ import annotations
 
+import math
+
 from dynamics_ros.errors import SingularParametrizationError
 
 from .exponential import NEAR_SINGULAR
@@ -20,7 +22,7 @@ from .rotation import (
     rotation_about,
 )
 from .rotation_parametrization import RotationParametrization, Rows
-from .scalar import atan2, cos, refuse_less, sin, sqrt
+from .scalar import Scalar, atan2, cos, refuse_less, sin, sqrt, where_less
 from .vector import Matrix3, Vector3
 
 AXES = (Vector3(1.0, 0.0, 0.0), Vector3(0.0, 1.0, 0.0), Vector3(0.0, 0.0, 1.0))
@@ -34,9 +36,10 @@ class EulerAngles(RotationParametrization):
     | three different axes (ZYX, XYZ) | [-pi/2, pi/2] | the second is +-pi/2 (gimbal lock) |
     | first axis again (ZYZ, ZXZ) | [0, pi] | the second is 0 or pi |
 
-    The first and third angle are in [-pi, pi]. Where it is singular the first and third turn are
-    about one axis: only their sum or difference is determined. What `from_matrix` returns there is
-    one pair that reproduces the rotation; `rate_map_inverse` is refused.
+    The first and third angle are in [-pi, pi), as in [Kindr]; the second keeps its upper end, which
+    no other angles stand for. Where it is singular the first and third turn are about one axis:
+    only their sum or difference is determined. What `from_matrix` returns there is one pair that
+    reproduces the rotation; `rate_map_inverse` is refused.
     """
 
     def __init__(self, axes: str) -> None:
@@ -97,7 +100,7 @@ class EulerAngles(RotationParametrization):
         first = atan2(y, x)
         row = R.rows[j] * cos(first) + R.rows[m] * (sign * sin(first))
         sine = -sign * row[m] if self._proper else sign * row[i]
-        return first, second, atan2(sine, row[j])
+        return _half_open(first), second, _half_open(atan2(sine, row[j]))
 
     @over_arrays_method
     def rate_map(self, p: Parameters) -> Rows:
@@ -155,6 +158,11 @@ class EulerAngles(RotationParametrization):
             f'the second angle is {where}, where the first and third turn about one axis; '
             'use a quaternion',
         )
+
+
+def _half_open(angle: Scalar) -> Scalar:
+    """An angle of [-pi, pi] in [-pi, pi)."""
+    return where_less(angle, math.pi, angle, -math.pi)
 
 
 def _columns(vectors: tuple[Vector3, Vector3, Vector3]) -> Rows:

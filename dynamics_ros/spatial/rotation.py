@@ -177,6 +177,23 @@ def angular_velocity(R: Matrix3, R_rate: Matrix3) -> Vector3:
     return (R_rate @ R.T).unskew()
 
 
+@over_arrays
+def body_matrix_rate(R: Matrix3, angular_velocity: Vector3) -> Matrix3:
+    """Time derivative of R_AB for the angular velocity w_AB expressed in B, [Kindr].
+
+    Args:
+        R: rotation matrix R_AB.
+        angular_velocity: w_AB in B [rad/s].
+    """
+    return R @ Matrix3.skew(angular_velocity)
+
+
+@over_arrays
+def body_angular_velocity(R: Matrix3, R_rate: Matrix3) -> Vector3:
+    """Angular velocity w_AB expressed in B [rad/s] of a changing R_AB, [Kindr]."""
+    return (R.T @ R_rate).unskew()
+
+
 def require_rotation(R: Matrix3) -> None:
     """Refuse numbers that are no rotation matrix; a trace goes on.
 

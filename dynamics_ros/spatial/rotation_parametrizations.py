@@ -1,9 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Quaternion, angle-axis and rotation vector as parametrizations; and the list of all.
+"""Direction cosines, quaternion, angle-axis and rotation vector; and the list of all.
 
 | name | singular where |
 |---|---|
+| direction_cosines | nowhere |
 | quaternion | nowhere; q and -q are one rotation |
 | angle_axis | no turn, and full turns: any axis will do, and its rate is not determined |
 | rotation_vector | full turns except zero; at half a turn two opposite vectors are one rotation |
@@ -29,9 +30,12 @@ from .over_arrays import Parameters, Quaternion, over_arrays_method
 from .rotation import (
     QUATERNION_UNITS,
     ROTATION_TOLERANCE,
+    matrix_to_quaternion,
     quaternion_about,
     quaternion_conjugate,
     quaternion_product,
+    quaternion_to_matrix,
+    require_rotation,
 )
 from .rotation_parametrization import RotationParametrization, Rows
 from .scalar import Scalar, atan2, cos, refuse_less, sin, sqrt, where_less
@@ -39,6 +43,85 @@ from .vector import Matrix3, Vector3
 
 EPSILON_SQUARED = 2.0**-104
 """Square of the rounding unit: below it an imaginary part has no direction ([Kindr])."""
+
+
+class DirectionCosines(RotationParametrization):
+    """All nine entries of R_AB, row by row, [RD] example 2.8.2.
+
+    xy is the cosine of the angle between x of A and y of B. Nowhere singular. Rates that leave the
+    rotation matrices count by what they turn.
+    """
+
+    name = 'direction_cosines'
+    parameters = ('xx', 'xy', 'xz', 'yx', 'yy', 'yz', 'zx', 'zy', 'zz')
+
+    @over_arrays_method
+    def to_quaternion(self, p: Parameters) -> Quaternion:
+        """Unit quaternion of the matrix.
+
+        Raises:
+            InvalidArgumentError: numbers that are no rotation matrix.
+        """
+        return matrix_to_quaternion(self._matrix(p))
+
+    @over_arrays_method
+    def from_quaternion(self, q: Quaternion) -> Parameters:
+        """Entries of the matrix."""
+        return tuple(x for row in quaternion_to_matrix(q) for x in row)
+
+    @over_arrays_method
+    def to_matrix(self, p: Parameters) -> Matrix3:
+        """The matrix itself.
+
+        Raises:
+            InvalidArgumentError: numbers that are no rotation matrix.
+        """
+        R = self._matrix(p)
+        require_rotation(R)
+        return R
+
+    @over_arrays_method
+    def from_matrix(self, R: Matrix3) -> Parameters:
+        """Its entries.
+
+        Raises:
+            InvalidArgumentError: numbers that are no rotation matrix.
+        """
+        require_rotation(R)
+        return tuple(x for row in R for x in row)
+
+    @over_arrays_method
+    def rate_map(self, p: Parameters) -> Rows:
+        """w = (R-dot R^T) unskewed, [RD] eq. 2.72."""
+        return _half_transposed(self._turned(p))
+
+    @over_arrays_method
+    def body_rate_map(self, p: Parameters) -> Rows:
+        """w = (R^T R-dot) unskewed, [Kindr]."""
+        return _half_transposed(self._turned_in_B(p))
+
+    @over_arrays_method
+    def rate_map_inverse(self, p: Parameters) -> Rows:
+        """R-dot = w x R, column by column, [RD] eq. 2.72."""
+        return [[*row] for row in self._turned(p)]
+
+    @over_arrays_method
+    def body_rate_map_inverse(self, p: Parameters) -> Rows:
+        """R-dot = R skew(w), [Kindr]."""
+        return [[*row] for row in self._turned_in_B(p)]
+
+    def _matrix(self, p: Parameters) -> Matrix3:
+        entries = self.counted(p)
+        return Matrix3((entries[0:3], entries[3:6], entries[6:9]))
+
+    def _turned(self, p: Parameters) -> list[Vector3]:
+        """c_j x e_i, by which w in A changes entry (i, j): e_i . (w x c_j) with the column c_j."""
+        R = self._matrix(p)
+        return [R.column(j).cross(e) for e in Matrix3.identity() for j in range(3)]
+
+    def _turned_in_B(self, p: Parameters) -> list[Vector3]:
+        """e_j x r_i, by which w in B changes entry (i, j): r_i . (w x e_j) with the row r_i."""
+        return [e.cross(row) for row in self._matrix(p) for e in Matrix3.identity()]
 
 
 class QuaternionParametrization(RotationParametrization):
@@ -224,6 +307,10 @@ class RotationVector(RotationParametrization):
         return _rows(log_right_jacobian(Vector3.of(self.counted(p))))
 
 
+def _half_transposed(rows: list[Vector3]) -> Rows:
+    return [[0.5 * row[k] for row in rows] for k in range(3)]
+
+
 def _imaginary_columns(columns: list[Quaternion]) -> Rows:
     return [[2.0 * column[row] for column in columns] for row in range(3)]
 
@@ -245,6 +332,7 @@ def _require_unit(name: str, squared: Scalar) -> None:
     )
 
 
+DIRECTION_COSINES = DirectionCosines()
 QUATERNION = QuaternionParametrization()
 ANGLE_AXIS = AngleAxis()
 ROTATION_VECTOR = RotationVector()
@@ -252,6 +340,7 @@ ROTATION_VECTOR = RotationVector()
 ROTATIONS: dict[str, RotationParametrization] = {
     p.name: p
     for p in (
+        DIRECTION_COSINES,
         QUATERNION,
         ANGLE_AXIS,
         ROTATION_VECTOR,

@@ -24,8 +24,18 @@ from dynamics_ros.control import (
     solve_prioritized,
     solve_task,
 )
-from dynamics_ros.multibody.analytical_jacobian import analytical_jacobian
-from dynamics_ros.spatial import CYLINDRICAL, EULER_XYZ, EULER_ZYX, ROTATION_VECTOR, SPHERICAL
+from dynamics_ros.multibody.analytical_jacobian import (
+    analytical_jacobian,
+    analytical_jacobian_derivative,
+)
+from dynamics_ros.spatial import (
+    CYLINDRICAL,
+    DIRECTION_COSINES,
+    EULER_XYZ,
+    EULER_ZYX,
+    ROTATION_VECTOR,
+    SPHERICAL,
+)
 
 L_0, L_1, L_2, L_3 = 0.3, 0.5, 0.4, 0.2
 
@@ -82,7 +92,9 @@ def test_example_2_8_7_geometric_jacobian(arm, angles):
 
 @settings(max_examples=8, deadline=None)
 @given(robots(roots=('floating',), joints=(2, 4)), SEEDS)
-@pytest.mark.parametrize('rotation', [EULER_ZYX, EULER_XYZ, ROTATION_VECTOR], ids=repr)
+@pytest.mark.parametrize(
+    'rotation', [EULER_ZYX, EULER_XYZ, ROTATION_VECTOR, DIRECTION_COSINES], ids=repr
+)
 @pytest.mark.parametrize('position', [CYLINDRICAL, SPHERICAL], ids=repr)
 def test_an_analytical_jacobian_is_the_derivative_of_the_parameters(
     rotation, position, robot, seed
@@ -102,6 +114,22 @@ def test_an_analytical_jacobian_is_the_derivative_of_the_parameters(
     change = (after - before) / (2.0 * h)
     assume(np.abs(change).max() < 1e4)  # no angle jumped by a turn
     assert_close(rates, change, 1e-5 * (1.0 + np.abs(rates).max()))
+    # J_A-dot from J_A at the two ends.
+    ends = [
+        analytical_jacobian(robot, robot.integrate(s.q, t * s.v), frame, rotation, position)
+        for t in (-h, h)
+    ]
+    J_rate = analytical_jacobian_derivative(robot, s.q, s.v, frame, rotation, position)
+    assert_close(J_rate, (ends[1] - ends[0]) / (2.0 * h), 1e-5 * (1.0 + np.abs(J_rate).max()))
+
+
+def test_the_rate_of_an_analytical_jacobian_broadcasts(arm):
+    rng = np.random.default_rng(0)
+    q, v = rng.uniform(-1.0, 1.0, (2, 5, 3)), rng.normal(size=(5, 3))
+    many = analytical_jacobian_derivative(arm, q, v, 'tip', DIRECTION_COSINES)
+    assert many.shape == (2, 5, 12, 3)
+    one = analytical_jacobian_derivative(arm, q[1, 2], v[2], 'tip', DIRECTION_COSINES)
+    assert_close(many[1, 2], one, EXACT)
 
 
 # Example 2.9.1: links of unit length, the end moves with (1, 1), joints 1 and 2 shall rest.

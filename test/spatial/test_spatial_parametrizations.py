@@ -59,6 +59,7 @@ def euler_samples(kind):
 
 def test_the_parametrizations_are_these():
     assert {name: kind.parameters for name, kind in ROTATIONS.items()} == {
+        'direction_cosines': ('xx', 'xy', 'xz', 'yx', 'yy', 'yz', 'zx', 'zy', 'zz'),
         'quaternion': ('x', 'y', 'z', 'w'),
         'angle_axis': ('theta', 'nx', 'ny', 'nz'),
         'rotation_vector': ('x', 'y', 'z'),
@@ -103,11 +104,22 @@ def test_euler_angles_reproduce_the_rotation_at_the_singularity_too(kind, data):
     R = kind.to_matrix(data.draw(euler_samples(kind)))
     back = kind.from_matrix(R)
     assert_close(kind.to_matrix(back), R)
-    assert np.abs(back).max() <= math.pi
+    assert (back[::2] >= -math.pi).all() and (back[::2] < math.pi).all()
     if kind.name in ('euler_zyz', 'euler_zxz'):
         assert 0.0 <= back[1] <= math.pi
     else:
         assert abs(back[1]) <= 0.5 * math.pi
+
+
+@ALL_EULER
+@pytest.mark.parametrize('place', [0, 2])
+def test_half_a_turn_is_the_lower_end_of_the_range(kind, place):
+    """[Kindr]: [-pi, pi)."""
+    p = np.array([0.0, 0.7, 0.0])
+    p[place] = math.pi
+    found = kind.from_matrix(kind.to_matrix(p))
+    assert found[place] == pytest.approx(-math.pi)
+    assert_close(kind.to_matrix(found), kind.to_matrix(p))
 
 
 @ALL_EULER

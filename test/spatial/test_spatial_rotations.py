@@ -229,6 +229,9 @@ def test_a_matrix_rate_and_its_angular_velocity(q, w):
     assert_close(R_rate, skew(w) @ R, 100 * GROUP)
     assert_close(R_rate, R @ skew(R.T @ w), 100 * GROUP)
     assert_close(spatial.angular_velocity(R, R_rate), w, 100 * GROUP)
+    # [Kindr]: the same by the angular velocity in B.
+    assert_close(spatial.body_matrix_rate(R, R.T @ w), R_rate, 100 * GROUP)
+    assert_close(spatial.body_angular_velocity(R, R_rate), R.T @ w, 100 * GROUP)
 
 
 # Steps
