@@ -147,15 +147,18 @@ def _of_friction(
     return found
 
 
-def torque_deviation(
+def torque_deviations(
     maker: EquationMaker, fit: Fit, equations: Equations, evaluation: Evaluation, reach: Array
-) -> Array:
-    """(nv) deviation of modelled torques at rest in other postures, by that of all parameters.
+) -> tuple[Array, Array]:
+    """Deviations of modelled torques at rest in other postures, by that of all parameters.
 
     Args:
         maker, fit, equations, evaluation: of the recordings.
         reach: (2, nv) lowest and highest recorded positions; equal ones of a joint that did not
             move. Postures are within ``WIDER`` times that, or anywhere for a joint at rest.
+
+    Returns:
+        (nv) RMS over the postures; (nv) where it is largest [Nm or N].
     """
     layout, robot = fit.layout, maker.robot
     weights = fit.weights / (fit.sigma**2 * correlation_factors(evaluation))[:, np.newaxis]
@@ -174,8 +177,8 @@ def torque_deviation(
     for joint in range(robot.nv):
         # The offset; friction at rest is not known from its fit.
         rows[:, joint, layout.friction(joint).start + 1] = 1.0
-    found: Array = np.sqrt(np.einsum('tji,ik,tjk->j', rows, open_, rows) / POSTURES)
-    return found
+    squares = np.einsum('tji,ik,tjk->tj', rows, open_, rows)
+    return np.sqrt(squares.mean(axis=0)), np.sqrt(squares.max(axis=0))
 
 
 POSTURES, WIDER = 40, 1.3

@@ -18,7 +18,7 @@ from dynamics_ros.robot import Robot
 from . import pseudo_inertia
 from .base_parameters import BaseParameters
 from .clock import Stretch, regular_stretches
-from .deviations import Parameter, motions_that_would_tell, parameters, torque_deviation
+from .deviations import Parameter, motions_that_would_tell, parameters, torque_deviations
 from .effort_scale import effort_scale
 from .equations import EquationMaker, Equations, Filtering
 from .evaluation import Evaluation, evaluate
@@ -61,7 +61,8 @@ class Identified:
         velocity_noise: (nv) deviation of one reported velocity in motion [rad/s or m/s].
         model_error: (nv) what the model leaves unexplained [Nm or N].
         torque_deviation: (nv) deviation of modelled torques at rest in other postures, by that of
-            the parameters [Nm or N].
+            the parameters; RMS over the postures [Nm or N].
+        largest_torque_deviation: (nv) the same in the posture where it is largest [Nm or N].
     """
 
     robot: Robot
@@ -77,6 +78,7 @@ class Identified:
     velocity_noise: Array
     model_error: Array
     torque_deviation: Array
+    largest_torque_deviation: Array
 
     @property
     def bodies(self) -> Array:
@@ -228,7 +230,7 @@ def identify_equations(
         tuple(motions_that_would_tell(maker, fit, missing, span >= STILL, train.rms)),
         *noises(scale),
         np.sqrt((train.residual**2).mean(axis=0)),
-        torque_deviation(maker, fit, equations, train, _reach(extremes, span)),
+        *torque_deviations(maker, fit, equations, train, _reach(extremes, span)),
     )
 
 

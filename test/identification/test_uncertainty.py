@@ -81,6 +81,21 @@ def test_residuals_that_are_rarely_far_off_have_a_tail():
     assert (np.concatenate([normal, rare]) <= 3.0).all()
 
 
+def test_thresholds_reckon_with_the_posture_where_the_fit_says_least():
+    samples = free_motion(lambda v, _: 0.3 * slow_noise(v.shape))
+    usual, largest = np.full(7, 0.2), np.linspace(0.2, 2.0, 7)
+    found, wide = (
+        learn_unexplained(ROBOT, IDEAL, [samples], of_fit=usual, largest_of_fit=one).unexplained
+        for one in (usual, largest)
+    )
+    # Covariances are those of the usual posture.
+    assert wide.constant == pytest.approx(found.constant)
+    residual = np.square(found.constant) - np.square(usual)
+    assert (np.square(wide.tail * wide.constant) > 0.99 * (residual + np.square(largest))).all()
+    assert wide.tail[0] == pytest.approx(found.tail[0])
+    assert wide.tail[-1] > 3.0 * found.tail[-1]
+
+
 def test_a_push_is_left_out_and_told():
     def off(v, _):
         disturbed = 0.1 * slow_noise(v.shape)
@@ -162,6 +177,10 @@ def test_the_deviation_of_the_fit_is_that_of_torques_in_other_postures():
         shares.append(np.sqrt((off**2).mean(axis=0)) / (identified.torque_deviation + 0.05))
     for share in shares:
         assert (share < 4.0).all()
+        # The first axis is vertical: its torque at rest is the offset alone, in any posture.
+        largest, usual = identified.largest_torque_deviation, identified.torque_deviation
+        assert largest[0] == pytest.approx(usual[0])
+        assert (largest[1:] > usual[1:]).all()
     assert isinstance(calibrated_robot(identified), Robot)
 
 

@@ -95,6 +95,7 @@ def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> 
         found.effort_model,
         [own],
         of_fit=found.torque_deviation,
+        largest_of_fit=found.largest_torque_deviation,
         effort_noise=found.effort_noise,
         velocity_noise=found.velocity_noise,
     )

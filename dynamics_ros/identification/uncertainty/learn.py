@@ -78,6 +78,7 @@ def learn(identified: Identified, recordings: Sequence[JointSamples]) -> Learned
         identified.effort_model,
         recordings,
         of_fit=identified.torque_deviation,
+        largest_of_fit=identified.largest_torque_deviation,
         effort_noise=identified.effort_noise,
         velocity_noise=identified.velocity_noise,
     )
@@ -89,6 +90,7 @@ def learn_unexplained(
     recordings: Sequence[JointSamples],
     *,
     of_fit: Array | float = 0.0,
+    largest_of_fit: Array | float = 0.0,
     effort_noise: Array | float = 0.0,
     velocity_noise: Array | float = 0.0,
 ) -> Learned:
@@ -102,6 +104,8 @@ def learn_unexplained(
         effort_model: what efforts mean, with friction, as estimators will have it.
         recordings: with the joints of the robot in its order (``for_robot``).
         of_fit: (nv) deviation that the fit of the model has in other postures [Nm or N].
+        largest_of_fit: (nv) the same in the posture where it is largest: a robot may work there for
+            as long as it likes, so thresholds reckon with it [Nm or N].
         effort_noise, velocity_noise: (nv) of single samples, which estimators are told apart: what
             they explain of the residual is no part of ``constant`` [Nm or N], [rad/s or m/s].
 
@@ -127,11 +131,12 @@ def learn_unexplained(
             f'efforts at {named(contacts, robot.joint_names)} do not come back with the state, as '
             'those of a push or a contact: nothing is learned from these times'
         )
-    beyond = np.broadcast_to(np.square(of_fit), robot.nv) - _of_noise(
-        robot, stretches, effort_noise, velocity_noise
-    )
+    of_noise = _of_noise(robot, stretches, effort_noise, velocity_noise)
+    usual, largest = (np.broadcast_to(np.square(one), robot.nv) for one in (of_fit, largest_of_fit))
     for j, name in enumerate(robot.joint_names):
-        column, sentence = _of_joint(joined, j, float(dry[j]), float(beyond[j]))
+        column, sentence = _of_joint(
+            joined, j, float(dry[j]), (float(usual[j]), float(largest[j])), float(of_noise[j])
+        )
         columns.append(column)
         findings += [f'{name}: {sentence}'] if sentence else []
     return Learned(Unexplained(*np.array(columns).T), tuple(findings), contacts)
@@ -155,14 +160,18 @@ def _of_noise(
 POSTURES = 50
 
 
-def _of_joint(found: Residuals, j: int, dry: float, beyond: float) -> tuple[list[float], str]:
+def _of_joint(
+    found: Residuals, j: int, dry: float, of_fit: tuple[float, float], of_noise: float
+) -> tuple[list[float], str]:
     """The numbers of a joint in the order of ``Unexplained``, and what to say of it.
 
     Args:
         found: of all joints; of the joint j.
         dry: its dry friction [Nm or N].
-        beyond: variance of its constant beyond that of the residuals.
+        of_fit: variances that the fit has in other postures, usually and at most.
+        of_noise: variance that noise of the samples gives the residuals.
     """
+    beyond = of_fit[0] - of_noise
     r, standing = found.torque[:, j], found.standing[:, j]
     bound = _standing(r, standing, dry)
     moving = ~standing
@@ -185,10 +194,11 @@ def _of_joint(found: Residuals, j: int, dry: float, beyond: float) -> tuple[list
         squares = _variances(features[free], r[free])
         free = _free(r / np.sqrt(features @ squares), second)
     tail = _tail((r / np.sqrt(features @ squares))[free])
+    far = np.sqrt((tail**2 * squares[0] + of_fit[1]) / (squares[0] + of_fit[0]))
     squares[0] = max(squares[0] + beyond, LEAST_SHARE**2 * squares[0])
     pushed = len(np.unique(second)) - len(np.unique(second[free]))
     sentence = f'{pushed} s are not those of free motion, and are left out' if pushed else ''
-    return [*np.sqrt(squares), bound, tail], sentence
+    return [*np.sqrt(squares), bound, max(tail, float(far))], sentence
 
 
 def _variances(features: Array, r: Array) -> Array:
