@@ -6,8 +6,9 @@
 
 where the P are positive semidefinite by the logarithm, and some of the others not negative. With
 clarabel it is a conic program; log det P is what stands on the diagonal of Z in
-[[P, Z], [Z^T, diag Z]] >= 0. Without it the pseudo-inertias are written as products of triangular
-matrices with positive diagonals ([Rucker2022]), and SciPy searches for those.
+[[P, Z], [Z^T, diag Z]] >= 0. Without it Newton's method does: the objective is convex, and its
+logarithms keep bodies possible, so that a primal-dual interior-point method for the signs is all
+that it takes ([Nocedal2006] 19).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.errors import DynamicsRosError
 
-from .pseudo_inertia import BASIS, metric, parameters_of, pseudo_inertia
+from .pseudo_inertia import BASIS, metric, pseudo_inertia
 
 Array = NDArray[np.float64]
 
@@ -33,6 +34,19 @@ REGULARIZED = 1e-7
 
 NEAR, FEASIBLE = 0.1, 1e-6
 """Gap of the objective, half a square of deviations, and error of the constraints that do."""
+
+
+STEPS = 200
+"""Of Newton's method at most; some thirty do."""
+
+CENTERED, EXACT = 0.1, 1e-7
+"""Part of the complementarity that a step aims at; what the objective may still lose."""
+
+PROGRESS = 0.9
+"""Of the gap before, from which on steps lead no nearer."""
+
+TO_BORDER = 0.95
+"""Part of the way to the border that a step takes at most."""
 
 
 class NoSolutionError(DynamicsRosError):
@@ -69,12 +83,12 @@ def solve(program: Program, solver: str = 'auto') -> Array:
 
     Args:
         program: what is minimized.
-        solver: 'clarabel', 'scipy', or 'auto' for the first where it is installed.
+        solver: 'clarabel', 'newton', or 'auto' for the first where it is installed.
 
     Raises:
         NoSolutionError: the solver gave up.
     """
-    if solver != 'scipy':
+    if solver != 'newton':
         try:
             import clarabel
         except ImportError:
@@ -82,7 +96,7 @@ def solve(program: Program, solver: str = 'auto') -> Array:
                 raise
         else:
             return _conic(program, clarabel)
-    return _log_cholesky(program)
+    return _newton(program)
 
 
 def _conic(program: Program, clarabel: Any) -> Array:
@@ -159,57 +173,61 @@ def _conic(program: Program, clarabel: Any) -> Array:
     raise NoSolutionError(f'clarabel: {solution.status}')
 
 
-def _log_cholesky(program: Program) -> Array:
-    """By SciPy, over logarithms of what is positive and entries of triangular matrices."""
+def _newton(program: Program) -> Array:
+    """By steps of a primal-dual interior-point method, bodies in units of the described ones."""
     bodies, n = len(program.bodies), len(program.g)
-    whole = 10 * bodies
-    start = np.linalg.cholesky(pseudo_inertia(program.bodies))
-    factors = np.linalg.inv(start)
-    positive = program.positive[whole:]
-    curvature = np.sqrt(np.diag(program.H)[whole:])
-    size = 1.0 / np.maximum(curvature, 1e-12)
-
-    def unpacked(theta: Array) -> tuple[Array, Array]:
-        """x, and its derivative by theta."""
-        x, J = np.empty(n), np.zeros((n, n))
-        for body in range(bodies):
+    own, weight, chosen = 10 * bodies, program.weight, np.flatnonzero(program.positive)
+    curvature = np.diag(program.H).copy()
+    curvature[:own] += weight * metric(program.bodies).diagonal(axis1=1, axis2=2).ravel()
+    scale = 1.0 / np.sqrt(np.maximum(curvature, 1e-300))
+    H, g = program.H * np.outer(scale, scale), program.g * scale
+    factors = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(program.bodies)))
+    units = np.einsum('bij,kjl,bml->bkim', factors, BASIS, factors)
+    units *= scale[:own].reshape(-1, 10)[..., np.newaxis, np.newaxis]
+    traces = weight * units.trace(axis1=2, axis2=3).ravel()
+    y = np.ones(n)
+    y[:own] = program.bodies.ravel() / scale[:own]
+    before, dual, root = np.inf, np.ones(len(chosen)), np.tile(np.eye(4), (bodies, 1, 1))
+    for _ in range(STEPS):
+        # In the axes and units of P itself, which is root^-1 root^-T.
+        whitened = np.einsum('bij,bkjl,bml->bkim', root, units, root)
+        aim = CENTERED * float(dual @ y[chosen]) / max(len(chosen), 1)
+        slope, K = H @ y - g, H.copy()
+        slope[:own] += traces - weight * whitened.trace(axis1=2, axis2=3).ravel()
+        for body, block in enumerate(np.einsum('bkij,blij->bkl', whitened, whitened)):
             part = slice(10 * body, 10 * body + 10)
-            U = np.zeros((4, 4))
-            U[_LOWER] = np.where(_DIAGONAL, np.exp(np.minimum(theta[part], 30.0)), theta[part])
-            C = start[body] @ U
-            x[part] = parameters_of(C @ C.T)
-            for k, (i, j) in enumerate(zip(*_LOWER, strict=True)):
-                dU = np.zeros((4, 4))
-                dU[i, j] = U[i, j] if _DIAGONAL[k] else 1.0
-                dC = start[body] @ dU
-                J[part, 10 * body + k] = parameters_of(dC @ C.T + C @ dC.T)
-        rest = theta[whole:]
-        grown = np.exp(np.minimum(rest, 30.0))
-        x[whole:] = size * np.where(positive, grown, rest)
-        J[whole:, whole:] = np.diag(size * np.where(positive, grown, 1.0))
-        return x, J
+            K[part, part] += weight * block
+        K[chosen, chosen] += dual / y[chosen]
+        slope[chosen] -= aim / y[chosen]
+        size = 1.0 / np.sqrt(np.diag(K))
+        step = -size * np.linalg.solve(K * np.outer(size, size), size * slope)
+        # Along a step all logarithms are those of numbers 1 + share * rate.
+        inside = np.einsum('bk,bkij->bij', step[:own].reshape(-1, 10), whitened)
+        rates = np.concatenate([np.linalg.eigvalsh(inside).ravel(), step[chosen] / y[chosen]])
+        barriers = np.concatenate([np.full(4 * bodies, weight), np.full(len(chosen), aim)])
+        share = _within(rates)
+        bend = float(step @ H @ step)
+        straight = float(slope @ step) + float(barriers @ rates)
+        while share > 1e-12:
+            logarithms = float(barriers @ np.log1p(share * rates))
+            gain = share * straight + 0.5 * share**2 * bend - logarithms
+            if gain <= 0.1 * share * float(slope @ step):
+                break
+            share *= 0.5
+        gap = -float(slope @ step) + float(dual @ y[chosen])
+        change = (aim - dual * (y[chosen] + step[chosen])) / y[chosen]
+        y = y + share * step
+        # A sum would lose what of P is small.
+        root = np.linalg.inv(np.linalg.cholesky(np.eye(4) + share * inside)) @ root
+        dual = dual + _within(change / dual) * change
+        # Where bodies are hardly possible rounding keeps it from coming nearer.
+        if gap < EXACT or (PROGRESS * before < gap < NEAR and aim < EXACT):
+            return y * scale
+        before = gap
+    raise NoSolutionError(f'{STEPS} steps of Newton were not enough')
 
-    def value(theta: Array) -> tuple[float, Array]:
-        x, J = unpacked(theta)
-        logs = np.zeros(n)
-        logs[:whole] = np.tile(_DIAGONAL, bodies) * 2.0
-        pull = np.zeros(n)
-        inverses = np.einsum('bji,bjk->bik', factors, factors)
-        pull[:whole] = np.einsum('bij,kji->bk', inverses, BASIS).ravel()
-        slope = program.H @ x - program.g + program.weight * pull
-        cost = 0.5 * x @ program.H @ x - program.g @ x
-        cost += program.weight * (pull @ x - logs @ theta)
-        return float(cost), J.T @ slope - program.weight * logs
 
-    def curve(theta: Array) -> Array:
-        _, J = unpacked(theta)
-        found = J.T @ program.H @ J
-        trace = np.concatenate([np.ones(whole), np.zeros(n - whole)])
-        return found + np.diag(2.0 * program.weight * trace + 1e-9)
-
-    begin = np.zeros(n)
-    begin[whole:] = np.where(positive, np.log(0.1), 0.0)
-    found = scipy.optimize.minimize(
-        value, begin, jac=True, hess=curve, method='trust-exact', options={'maxiter': 400}
-    )
-    return unpacked(found.x)[0]
+def _within(rates: Array) -> float:
+    """The largest share, 1 at most, at which 1 + share * rates are well above zero."""
+    fastest = max(-float(rates.min(initial=0.0)), 1e-300)
+    return min(1.0, TO_BORDER / fastest)

@@ -176,7 +176,7 @@ def test_joints_that_did_not_move_keep_their_values():
 
 
 def test_held_bodies_need_no_conic_solver(samples, found):
-    other = identify(ROBOT, [samples], held=True, solver='scipy')
+    other = identify(ROBOT, [samples], held=True, solver='newton')
     assert other.effort_model.coulomb == pytest.approx(found.effort_model.coulomb, abs=1e-3)
 
 

@@ -41,7 +41,7 @@ EXECUTABLES = [
     'robot_simulator',
 ]
 OPTIONAL = {
-    'clarabel': 'calibrate_robot takes SciPy, which is slower',
+    'clarabel': 'calibrate_robot takes a Newton method of its own, which finds the same',
     'control_msgs': 'joint_state_topic and calibrate_robot run are refused with the reason; '
     'robot_simulator follows no trajectories',
     'daqp': 'bounded least squares are solved by SciPy; a log line of the servo says so; '
