@@ -25,12 +25,16 @@ class ObserverEvent(Enum):
     CLOCK_JUMP = 'clock jumped backwards'
     """A stamp further in the past; started anew from this sample."""
 
+    UNEVEN = 'samples missing or delayed'
+    """Another interval than usual (``samples/cadence.py``): what efforts were in between is not
+    known. The estimate stays, and the next one is of the time from this sample on."""
+
     GAP = 'gap longer than max_gap'
     """Too long since the sample before; started anew from this sample."""
 
 
-IGNORED = (ObserverEvent.DUPLICATE, ObserverEvent.LATE)
-"""Samples that change nothing."""
+IGNORED = (ObserverEvent.DUPLICATE, ObserverEvent.LATE, ObserverEvent.UNEVEN)
+"""Samples that leave the estimate as it is."""
 
 RESTARTS = (ObserverEvent.STARTED, ObserverEvent.CLOCK_JUMP, ObserverEvent.GAP)
 """Samples that the estimate begins anew with."""

@@ -16,8 +16,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.algorithms.contact.torque_observer import EFFORT_SAMPLINGS, SETTINGS, memory_rows
+from dynamics_ros.algorithms.contact.torque_observer import (
+    EFFORT_SAMPLINGS,
+    SAMPLED,
+    SETTINGS,
+    memory_rows,
+)
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.estimation.samples.cadence import Cadence
 from dynamics_ros.estimation.samples.clock_jumps import JUMP_NS
 from dynamics_ros.kernels import InTurn
 from dynamics_ros.multibody.arguments import check_not_negative, check_positive, per_entry
@@ -78,7 +84,7 @@ class TorqueObserver:
             gain: K, number or (nv) [1/s]: the bandwidth; 1/K is the time constant.
             effort_model: what reported efforts mean; None takes them for the torques on the rigid
                 bodies.
-            max_gap: longest time between samples that is still integrated over [s].
+            max_gap: longest time between samples after which the estimate goes on [s].
             effort_sampling: 'instant' when effort is the torque at the stamp, as of a sensor;
                 'interval' when it was held since the sample before, as a simulator reports it.
             transition_time: time that it takes to another payload or gravity [s].
@@ -110,6 +116,7 @@ class TorqueObserver:
         self._counts = dict.fromkeys(ObserverEvent, 0)
         self._updated = 0
         self._models = [self._model(robot)]
+        self._cadence = Cadence()
         self.reset()
 
     @property
@@ -219,6 +226,8 @@ class TorqueObserver:
                 return self._estimate.copy()
             reason = ObserverEvent.GAP if interval > 0 else ObserverEvent.CLOCK_JUMP
             return self._start(reason, time, q, v, effort)
+        if self._cadence.uneven(time):
+            return self._pass_over(time, q, v, effort)
         if len(self._models) > 1:
             estimate = self._transition(time, q, v, effort, interval * 1e-9)
         else:
@@ -228,6 +237,7 @@ class TorqueObserver:
             )
             self._estimate = model.memory[0]
         self._stamp = time
+        self._cadence.take(time)
         self._event = UPDATED
         self._updated += 1
         return estimate
@@ -246,6 +256,7 @@ class TorqueObserver:
         steps = np.diff(stamps, prepend=before)
         other = (steps <= 0) | (steps > self._longest)
         count = int(other.argmax()) if other.any() else len(stamps)
+        count = self._cadence.even(stamps[:count])
         unsettled = int(np.searchsorted(stamps[:count], self._started + self._settling))
         return max(1, unsettled or count)
 
@@ -259,14 +270,15 @@ class TorqueObserver:
         )
         self._event = UPDATED
         self._updated += len(stamps)
-        self._taken = stamps, memories
+        self._taken = stamps, memories, self._cadence.stamps
         self.keep(len(stamps))
         return estimates
 
     def keep(self, count: int) -> None:
         """Be as after so many of the samples that were taken together last, at least one."""
-        stamps, memories = self._taken
+        stamps, memories, before = self._taken
         (model,) = self._models
+        self._cadence.stamps = *before, *stamps[:count].tolist()
         model.memory = memories[count - 1].copy()
         self._estimate, self._stamp = model.memory[0], int(stamps[count - 1])
         self._updated -= len(stamps) - count
@@ -304,8 +316,21 @@ class TorqueObserver:
         else:
             self._restart = event.value
         self._started = self._stamp = time
+        self._cadence.begin(time)
         self._note(event)
         return self._zero.copy()
+
+    def _pass_over(self, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
+        """Take a sample for the beginning of the next interval alone."""
+        for model in self._models:
+            if model.memory is not None and model.beginning is None:
+                _, fresh = model.kernel.call(q, v, effort, model.memory, 1.0, self._settings)
+                model.memory = model.memory.copy()
+                model.memory[SAMPLED] = fresh[SAMPLED]
+        self._stamp = time
+        self._cadence.take(time)
+        self._note(ObserverEvent.UNEVEN)
+        return self._estimate.copy()
 
     def _transition(
         self, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike, interval: float

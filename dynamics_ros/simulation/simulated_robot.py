@@ -9,6 +9,8 @@ What the joint torque sensors show is the torque on the link side of the gears,
 w of pushes and of the ground, f the friction that the description declares (``<dynamics>``): all
 that rigid-body dynamics of the description need, and nothing that it does not know. Rotor inertia
 and gear friction lie on the motor's side of the sensor, as on an arm with joint torque sensors.
+Several steps may lie between two samples; a sample shows the mean of theirs, because the momentum
+between two samples changes by all of them.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class Sample:
     Attributes:
         time: simulated time since the start [ns].
         q, v, a: position (nq), velocity, acceleration (nv) [rad, m; per s; per s^2].
-        effort: (n) what the joint torque sensors show [Nm, N if prismatic].
+        effort: (n) what the joint torque sensors show, the mean since the sample before
+            [Nm, N if prismatic].
         external_torque: (n) of all pushes and of the ground, J^T w [Nm, N if prismatic].
         pushes: that act.
         touching: frame to the wrench (6) of the ground about its origin, root axes.
@@ -98,6 +101,8 @@ class SimulatedRobot:
         self._declared_slope_at_rest = self._declared(slow) / slow
         self._drives = Drives(self._motor, self._friction_slope, actuators.effort_limits)
         self._column = {name: i for i, name in enumerate(robot.joint_names)}
+        self._efforts, self._steps = np.zeros(self._n), 0
+        self._shown = self._effort(self._external_torque())
         self._stop_commands()
 
     @property
@@ -255,20 +260,34 @@ class SimulatedRobot:
 
         self._engine.step(self._drives, self._acting)
         self._time += TIME_STEP_NS
+        self._efforts += self._effort(self._external_torque())
+        self._steps += 1
 
     def sample(self) -> Sample:
         """What the sensors show now, and the truth; acceleration and pushes are the last step's."""
         engine = self._engine
-        q, v, a, touching = engine.q, engine.v, engine.a, engine.touching
+        if self._steps:
+            self._shown = self._efforts / self._steps
+            self._efforts, self._steps = np.zeros(self._n), 0
+        of_joints = self._external_torque()[self._of_base :]
+        state = engine.q, engine.v, engine.a
+        return Sample(self._time, *state, self._shown, of_joints, self._acting, engine.touching)
+
+    def _external_torque(self) -> Array:
+        """Torques (nv) of all pushes and of the ground, in the last step."""
+        q = self._engine.q
         external = np.zeros(self.robot.nv)
         for push in self._acting:
             external += push.torque(self.robot, q)
-        for frame, wrench in touching.items():
+        for frame, wrench in self._engine.touching.items():
             external += self.robot.jacobian(q, frame).T @ wrench
+        return external
+
+    def _effort(self, external: Array) -> Array:
+        """What the sensors (n) have measured in the last step, under external torques (nv)."""
+        q, v, a = self._engine.q, self._engine.v, self._engine.a
         rigid = self.robot.inverse_dynamics(q, v, a)
-        effort = (rigid - external)[self._of_base :] + self._declared(v[self._of_base :])
-        of_joints = external[self._of_base :]
-        return Sample(self._time, q, v, a, effort, of_joints, self._acting, touching)
+        return np.asarray((rigid - external)[self._of_base :] + self._declared(v[self._of_base :]))
 
     def energy(self) -> float:
         """Kinetic energy of links and rotors and potential energy, now [J]."""

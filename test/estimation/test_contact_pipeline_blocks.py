@@ -51,6 +51,8 @@ def stream(robot):
     times[1500:] += 3 * 10**8  # a gap
     times[1600] = times[1599]  # told twice
     times[1700] -= 3 * PERIOD  # late
+    times[1800:] += 5 * PERIOD  # states are missing
+    times[1900:1903] = times[1903] - PERIOD // 100 * np.array([3, 2, 1])  # of arrival
     times[2500:] -= 10**10  # the clock is set back
     v[100:160] = 0.0
     return RobotStates(times, q, v, effort, (), (), (), np.zeros(robot.nv, dtype=bool))

@@ -149,16 +149,18 @@ def test_jitter_and_lost_samples_leave_no_trace_in_a_constant_push(robot):
     rng = np.random.default_rng(0)
     tau = robot.gravity(q) - 3.0
     observer = MomentumObserver(robot, gain=20.0)
-    stamp, start = EPOCH, 0
+    stamp, before, counted = EPOCH, EPOCH, 0
     for _ in range(1000):
         stamp += round(rng.uniform(0.7, 1.3) * MILLISECOND)
         if rng.random() > 0.1:
             estimate = observer.update(stamp, q, np.zeros(robot.nv), tau)
-            # The first sample is a start, so the time runs from there.
-            start = start or stamp
-            expected = -3.0 * np.expm1(-20.0 * (stamp - start) * 1e-9)
+            # The first sample is a start; where several are missing the estimate waits.
+            counted += (stamp - before) * (observer.event is ObserverEvent.UPDATED)
+            before = stamp
+            expected = -3.0 * np.expm1(-20.0 * counted * 1e-9)
             # Exact but for rounding of torques of some ten Nm.
             assert estimate == pytest.approx(np.full(robot.nv, expected), rel=1e-9, abs=1e-9)
+    assert 0 < observer.counts[ObserverEvent.UNEVEN] < 10
     assert estimate == pytest.approx(np.full(robot.nv, 3.0), rel=1e-7)
 
 
@@ -246,10 +248,37 @@ class TestStamps:
         after = observer.update(now + MILLISECOND, q, v, tau)
         assert after == pytest.approx(np.full(robot.nv, 2.0), rel=1e-3)
 
-    def test_a_gap_within_the_allowance_is_bridged(self, felt):
-        observer, sample, now = felt
-        observer.update(now + 99 * MILLISECOND, *sample)
+    def test_over_a_gap_within_the_allowance_the_estimate_stays(self, felt):
+        observer, (q, v, tau), now = felt
+        before = observer.external_torque
+        # What the effort was in the gap nobody knows: this one was not all the time.
+        after = observer.update(now + 99 * MILLISECOND, q, v, tau - 50.0)
+        assert np.array_equal(after, before)
+        assert observer.event is ObserverEvent.UNEVEN
+        assert observer.counts[ObserverEvent.UNEVEN] == 1
+        assert observer.settled
+        observer.update(now + 100 * MILLISECOND, q, v, tau)
         assert observer.event is ObserverEvent.UPDATED
+
+    def test_samples_that_have_waited_and_arrive_at_once_leave_the_estimate(self, robot, felt):
+        observer, (q, v, tau), now = felt
+        before = observer.external_torque
+        for k in range(10):
+            # Stamps of arrival: 10 ms late, 10 us apart, of a joint that speeds up meanwhile.
+            stamp = now + 10 * MILLISECOND + k * MILLISECOND // 100
+            after = observer.update(stamp, q, v + 0.01 * (k + 1), tau)
+            assert np.array_equal(after, before)
+        observer.update(now + 11 * MILLISECOND, q, v + 0.1, tau)
+        assert observer.event is ObserverEvent.UPDATED
+
+    def test_another_rate_is_known_after_a_while(self, felt):
+        observer, sample, now = felt
+        events = []
+        for k in range(1, 31):
+            observer.update(now + 20 * k * MILLISECOND, *sample)
+            events.append(observer.event)
+        assert events[0] is ObserverEvent.UNEVEN
+        assert set(events[16:]) == {ObserverEvent.UPDATED}
 
     @pytest.mark.parametrize('argument', ['q', 'v', 'effort'])
     def test_a_sample_with_nan_is_refused_and_leaves_no_trace(self, felt, argument):

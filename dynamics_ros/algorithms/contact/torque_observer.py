@@ -55,6 +55,9 @@ MEMORY = 4
 """Rows of what a step hands to the next: estimate, first stage of the second order, momentum (or
 velocity), what is known at samples."""
 
+SAMPLED = slice(2, MEMORY)
+"""Rows of the memory that are of the sample alone."""
+
 KALMAN = 'kalman'
 
 DIFFERENCED = {'instant': 0.5, 'interval': 2.0}
