@@ -30,11 +30,16 @@ from .description import (
     Triple,
 )
 from .doubts import LOG, Doubts
-from .hardened_xml import quoted
+from .hardened_xml import MAXIMUM_NUMBER, quoted
 from .topology import resolve_mimics
 
 TYPES = ('floating', 'spherical', 'prismatic', 'revolute')
 """Of the types of joint in the order of MuJoCo: free, ball, slide, hinge."""
+
+OF_BODIES = ('body_mass', 'body_inertia', 'body_ipos', 'body_pos')
+OF_JOINTS = ('jnt_pos', 'jnt_range')
+OF_FREEDOMS = ('dof_damping', 'dof_frictionloss', 'dof_armature')
+"""Arrays of a compiled model with a row for each of these, by MuJoCo's names."""
 
 LEFT_OUT = 'MJCF has {tag}, of which the dynamics of rigid bodies knows nothing: {{}}'
 
@@ -108,6 +113,7 @@ class _Reader:
 
     def read(self) -> Mjcf:
         model = self.model
+        self.check_numbers()
         base = self.floating_base()
         if base is None:
             self.links.append(LinkDescription(self.body_links[0]))
@@ -128,6 +134,22 @@ class _Reader:
         )
         root_joint = 'fixed' if base is None else 'floating'
         return Mjcf(description, root_joint, _triple(model.opt.gravity))
+
+    def check_numbers(self) -> None:
+        """Refuse numbers with which dynamics would overflow, as those of a URDF are refused."""
+        model = self.model
+        joints = np.asarray(model.dof_jntid)
+        for array, (kind, owners) in {
+            **{name: ('body', range(model.nbody)) for name in OF_BODIES},
+            **{name: ('joint', range(model.njnt)) for name in OF_JOINTS},
+            **{name: ('joint', joints) for name in OF_FREEDOMS},
+            'site_pos': ('site', range(model.nsite)),
+            'eq_data': ('equality', range(model.neq)),
+        }.items():
+            for owner, row in zip(owners, np.asarray(getattr(model, array)), strict=True):
+                if not np.all(np.abs(row) <= MAXIMUM_NUMBER):
+                    element = f'{kind} {quoted(self.told(kind, int(owner)))}'
+                    raise ModelError(element, f'{array} has {row}, which is too large')
 
     def floating_base(self) -> int | None:
         """The body that all hangs on by a free joint alone; None where there is none."""

@@ -256,6 +256,23 @@ def test_what_mujoco_refuses_is_told(text):
         Robot.from_mjcf(text)
 
 
+@pytest.mark.parametrize(
+    ('attributes', 'words'),
+    [
+        ('<joint name="j"/><geom size="0.1" mass="inf"/>', r"body 'b'.*body_mass.*too large"),
+        ('<joint name="j"/><geom size="0.1" mass="1e40"/>', r"body 'b'.*body_mass.*too large"),
+        (
+            '<joint name="j" damping="1e40"/><geom size="0.1"/>',
+            r"joint 'j'.*dof_damping.*too large",
+        ),
+    ],
+)
+def test_numbers_with_which_dynamics_would_overflow_are_refused(attributes, words):
+    text = f'<mujoco><worldbody><body name="b">{attributes}</body></worldbody></mujoco>'
+    with pytest.raises(ModelError, match=words):
+        Robot.from_mjcf(text)
+
+
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(ModelError, match=r'none\.xml'):
         Robot.from_mjcf(tmp_path / 'none.xml')
