@@ -62,7 +62,7 @@ class Recording:
             self._reader = AnyReader([path], default_typestore=store)
             self._reader.open()
         except Exception as error:  # whatever rosbags stumbles over in a file that is none
-            raise RecordingError(f'{path}: cannot be read: {error or repr(error)}') from error
+            raise RecordingError(f'{path}: cannot be read: {str(error) or repr(error)}') from error
 
     def __enter__(self) -> Recording:
         return self
@@ -133,7 +133,7 @@ class Recording:
             for connection, time, data in self._reader.messages(connections=wanted):
                 yield connection.topic, time, data
         except Exception as error:  # of the file, of its compression, of its database
-            raise RecordingError(f'{self._path}: is damaged: {error or repr(error)}') from error
+            raise RecordingError(f'{self._path}: is damaged: {str(error) or repr(error)}') from error
 
 
 class RecordingWriter:
