@@ -22,6 +22,9 @@ Array = NDArray[np.float64]
 GAP_PERIODS, GAP_TIME = 6.0, 0.1
 """A longer time without samples, in periods and in s, is not interpolated."""
 
+SHORTEST_PERIOD, LONGEST_PERIOD = 1e-5, 1.0
+"""s: what is beyond is no time between joint states that tell of accelerations."""
+
 NEIGHBOURS = 15
 """Samples on both sides that say whether a late sample is followed by later ones for good."""
 
@@ -51,13 +54,18 @@ def regular_stretches(samples: JointSamples) -> list[Stretch]:
     """The samples without what lies in gaps, at the median period of the recording.
 
     Raises:
-        UnusableRecordingError: fewer than ten samples.
+        UnusableRecordingError: fewer than ten samples, or no times between them that could be.
     """
     samples = samples.cleaned().without_spikes()
     if len(samples) < 10:
         raise UnusableRecordingError(f'{samples.source}: {len(samples)} samples are too few')
     steps = np.diff(samples.time)
     period = _period(samples.time)
+    if not SHORTEST_PERIOD <= period <= LONGEST_PERIOD:
+        raise UnusableRecordingError(
+            f'{samples.source}: its samples are {period:.3g} s apart; expected stamps in seconds '
+            '(a column "time"; "time_ns" is in nanoseconds), at least one sample a second'
+        )
     breaks = np.flatnonzero(steps > max(GAP_PERIODS * period, GAP_TIME)) + 1
     found = []
     for part in np.split(np.arange(len(samples)), breaks):

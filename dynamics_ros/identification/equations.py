@@ -131,10 +131,11 @@ class Filtering:
         v = np.diff(longest.position, axis=0) / longest.period
         window = np.hanning(len(v))[:, np.newaxis]
         power = np.abs(np.fft.rfft((v - v.mean(axis=0)) * window, axis=0)) ** 2
-        share = np.cumsum(power, axis=0) / np.maximum(power.sum(axis=0), 1e-12)
-        moved = np.ptp(longest.position, axis=0) > 0.01
+        total = power.sum(axis=0)
+        moved = (np.ptp(longest.position, axis=0) > 0.01) & (total > 0.0)
+        share = np.cumsum(power[:, moved], axis=0) / total[moved]
         frequencies = np.fft.rfftfreq(len(v), longest.period)
-        highest = [frequencies[np.searchsorted(s, 0.95)] for s in share.T[moved]]
+        highest = [frequencies[min(np.searchsorted(s, 0.95), len(s) - 1)] for s in share.T]
         usual = float(np.quantile(highest, 0.75)) if highest else 0.0
         narrow = float(np.clip(HARMONICS * usual, LOWEST, HIGHEST))
         narrow = min(narrow, 0.2 * rate)

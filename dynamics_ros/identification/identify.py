@@ -145,6 +145,7 @@ def identify(
         NotThisRobotError: no masses make this robot explain the recordings.
     """
     base = BaseParameters.of(robot)
+    recordings = [samples.cleaned() for samples in recordings]
     stretches = [one for samples in recordings for one in regular_stretches(samples)]
     if not stretches:
         raise UnusableRecordingError('no ten samples follow each other without a gap')

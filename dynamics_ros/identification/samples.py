@@ -23,6 +23,13 @@ JUMP = 0.05
 """rad or m that a spike of positions has at least: none moves there and back between samples."""
 
 
+MOST = 1e9
+"""Of any unit of positions, velocities and efforts: what is beyond is no reading."""
+
+FEW = 0.1
+"""Share of the samples that are left out for their velocities; else there are none of use."""
+
+
 class UnusableRecordingError(DynamicsRosError):
     """A recording that a robot cannot be identified from; the text says why and what would help."""
 
@@ -84,19 +91,33 @@ class JointSamples:
         )
 
     def cleaned(self) -> JointSamples:
-        """The samples in the order of time, without those that repeat a stamp or hold NaN.
+        """The samples in the order of time, without those that repeat a stamp or hold no numbers.
+
+        No numbers are NaN, infinity, and what no sensor reads. Where these are in many of the
+        velocities, none were recorded.
 
         Raises:
             UnusableRecordingError: none is left, or none has efforts.
         """
-        finite = np.isfinite(self.time) & np.isfinite(self.position).all(axis=1)
-        if not np.isfinite(self.effort[finite]).any() or not self.effort.any():
+        finite = np.isfinite(self.time) & _readings(self.position).all(axis=1)
+        if not _readings(self.effort[finite]).any() or not self.effort.any():
             raise UnusableRecordingError(
                 f'{self.source}: holds no efforts; record joint states whose effort is filled '
                 '(a joint_state_broadcaster needs the state interface "effort")'
             )
-        finite &= np.isfinite(self.effort).all(axis=1)
-        ordered = self.rows(finite).rows(np.argsort(self.time[finite], kind='stable'))
+        finite &= _readings(self.effort).all(axis=1)
+        velocity = self.velocity
+        if velocity is not None:
+            told = _readings(velocity).all(axis=1)
+            if (finite & ~told).sum() > FEW * finite.sum():
+                velocity = None
+            else:
+                finite &= told
+        ordered = (
+            replace(self, velocity=velocity)
+            .rows(finite)
+            .rows(np.argsort(self.time[finite], kind='stable'))
+        )
         cleaned = ordered.rows(np.diff(ordered.time, prepend=-np.inf) > 0.0)
         if len(cleaned) < 2:
             raise UnusableRecordingError(f'{self.source}: holds no two samples with all values')
@@ -128,6 +149,12 @@ class JointSamples:
             velocity=velocity,
             effort=self.effort[rows],
         )
+
+
+def _readings(values: Array) -> NDArray[np.bool_]:
+    """Which values a sensor may have read."""
+    found: NDArray[np.bool_] = np.abs(values) < MOST  # not so for NaN
+    return found
 
 
 def _median(values: Array) -> Array:

@@ -133,7 +133,9 @@ class Recording:
             for connection, time, data in self._reader.messages(connections=wanted):
                 yield connection.topic, time, data
         except Exception as error:  # of the file, of its compression, of its database
-            raise RecordingError(f'{self._path}: is damaged: {str(error) or repr(error)}') from error
+            raise RecordingError(
+                f'{self._path}: is damaged: {str(error) or repr(error)}'
+            ) from error
 
 
 class RecordingWriter:

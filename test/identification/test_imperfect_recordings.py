@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from simulated_arm import COULOMB, ROBOT, recording, truth
 
-from dynamics_ros.identification import identify
+from dynamics_ros.identification import UnusableRecordingError, identify
 
 ARM = truth(1)
 
@@ -49,12 +50,30 @@ def currents(samples):
     return replace(samples, effort=samples.effort / 11.5)
 
 
-@pytest.mark.parametrize('changed', [spiky, jittery, coarse])
+def without_numbers(samples):
+    """With values that no sensor reads, in some samples each."""
+    velocity = np.gradient(samples.position, samples.time, axis=0)
+    values = {'position': samples.position.copy(), 'effort': samples.effort.copy()}
+    for row, (kind, wrong) in enumerate(itertools.product(values, (np.nan, np.inf, 1e300))):
+        values[kind][700 * (row + 1), row % 7] = wrong
+    time = samples.time.copy()
+    time[[33, 333]] = np.nan, np.inf
+    velocity[:, 3] = np.nan  # by a driver that does not fill it
+    return replace(samples, time=time, velocity=velocity, **values)
+
+
+@pytest.mark.parametrize('changed', [spiky, jittery, coarse, without_numbers])
 def test_the_robot_is_found_all_the_same(samples, changed):
     found = identify(ROBOT, [changed(samples)])
     assert found.evaluate(recording(ARM, seed=5)).percent_all < 1.0
     assert found.consistent
     assert found.effort_model.coulomb == pytest.approx(COULOMB, abs=0.1)
+
+
+@pytest.mark.parametrize(('factor', 'told'), [(1e9, 'apart'), (1e-9, 'apart'), (0.0, 'no two')])
+def test_stamps_that_are_not_in_seconds_are_refused(samples, factor, told):
+    with pytest.raises(UnusableRecordingError, match=told):
+        identify(ROBOT, [replace(samples, time=samples.time * factor)])
 
 
 def test_currents_are_turned_into_torques_as_far_as_the_description_tells(samples):
