@@ -142,7 +142,7 @@ class _Reader:
         for array, (kind, owners) in {
             **{name: ('body', range(model.nbody)) for name in OF_BODIES},
             **{name: ('joint', range(model.njnt)) for name in OF_JOINTS},
-            **{name: ('joint', joints) for name in OF_FREEDOMS},
+            **dict.fromkeys(OF_FREEDOMS, ('joint', joints)),
             'site_pos': ('site', range(model.nsite)),
             'eq_data': ('equality', range(model.neq)),
         }.items():
