@@ -170,7 +170,10 @@ def _conic(program: Program, clarabel: Any) -> Array:
         # Without progress it may be as near as rounding lets it come.
         if 'Solved' in str(solution.status) or (gap < NEAR and solution.r_prim < FEASIBLE):
             return center + np.asarray(solution.x[:n]) * scale
-    raise NoSolutionError(f'clarabel: {solution.status}')
+    raise NoSolutionError(
+        f'no possible bodies explain the efforts (clarabel: {solution.status}); look at the units '
+        'and signs of efforts and positions'
+    )
 
 
 def _newton(program: Program) -> Array:

@@ -151,6 +151,7 @@ def identify(
         raise UnusableRecordingError('no ten samples follow each other without a gap')
     span = np.max([np.ptp(one.position, axis=0) for one in stretches], axis=0)
     _resting(robot, span)
+    constant = _constant(robot, stretches, span)
     maker = EquationMaker(robot, base, Filtering.for_motion(stretches), np.ones(robot.nv))
     parts = [maker.equations(samples) for samples in recordings]
     spikes = _spikes(robot, recordings)
@@ -162,7 +163,7 @@ def identify(
         solver,
         scale,
         lambda maker, fit: Evaluation.joined([evaluate(maker, fit, one) for one in recordings]),
-        lambda fit: spikes + _pushes(robot, recordings, parts, fit),
+        lambda fit: constant + spikes + _pushes(robot, recordings, parts, fit),
         lambda scale: noises_of(stretches, scale),
         held,
     )
@@ -269,6 +270,28 @@ def _resting(robot: Robot, span: Array) -> list[str]:
         f'{", ".join(names)} did not move: friction and rotor inertia there stay as described, and '
         'masses are told by the other joints alone'
     ]
+
+
+def _constant(robot: Robot, stretches: Sequence[Stretch], span: Array) -> list[str]:
+    """A sentence on joints whose effort never changes though they move; all of them are an error.
+
+    Raises:
+        UnusableRecordingError: no joint that moves has an effort that changes.
+    """
+    lowest = np.min([one.effort.min(axis=0) for one in stretches], axis=0)
+    highest = np.max([one.effort.max(axis=0) for one in stretches], axis=0)
+    moved = span >= STILL
+    constant = moved & (lowest == highest)
+    names = ', '.join(name for name, c in zip(robot.joint_names, constant, strict=True) if c)
+    if not names:
+        return []
+    told = f'the efforts of {names} never change while these joints move'
+    if (constant == moved).all():
+        raise UnusableRecordingError(
+            f'{told}: the driver does not report them (a joint_state_broadcaster needs the state '
+            'interface "effort")'
+        )
+    return [f'{told}: the driver may not report them']
 
 
 def _spikes(robot: Robot, recordings: Sequence[JointSamples]) -> list[str]:

@@ -76,6 +76,16 @@ def test_stamps_that_are_not_in_seconds_are_refused(samples, factor, told):
         identify(ROBOT, [replace(samples, time=samples.time * factor)])
 
 
+def test_efforts_that_never_change_are_told_by_joint(samples):
+    effort = samples.effort.copy()
+    effort[:, 2] = 0.5
+    found = identify(ROBOT, [replace(samples, effort=effort)])
+    name = ROBOT.joint_names[2]
+    assert any(f'efforts of {name} never change' in finding for finding in found.findings)
+    with pytest.raises(UnusableRecordingError, match='does not report them'):
+        identify(ROBOT, [replace(samples, effort=np.ones_like(effort))])
+
+
 def test_currents_are_turned_into_torques_as_far_as_the_description_tells(samples):
     found = identify(ROBOT, [currents(samples)])
     assert found.evaluate(currents(recording(ARM, seed=5))).percent_all < 1.5
