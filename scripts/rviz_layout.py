@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Writes the layout of the window into config/dynamics.rviz, and draws it with --picture FILE.
 
 RViz keeps the places and sizes of its panels as the bytes of QMainWindow.saveState(). This makes a

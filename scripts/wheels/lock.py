@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """Writes the lock files of scripts/setup from what pip resolves.
 
 For every Python from 3.10 to 3.13, in a fresh virtual environment of it:

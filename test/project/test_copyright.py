@@ -15,7 +15,7 @@ HEADER = re.compile(
     r'(#|//) Copyright 2026 dynamics_ros developers\n'
     r'\2 SPDX-License-Identifier: Apache-2\.0\n'
 )
-ROOMS = ('dynamics_ros', 'benchmarks', 'docs', 'examples', 'launch', 'test')
+ROOMS = ('dynamics_ros', 'benchmarks', 'docs', 'examples', 'launch', 'scripts', 'test')
 """Folders of sources. What is built or installed lies in others."""
 
 SUFFIXES = ('.py', '.c', '.cpp')
@@ -35,6 +35,12 @@ def test_each_source_file_begins_with_the_statement(room):
     files = sources(room)
     assert files
     assert [str(path.relative_to(ROOT)) for path in files if not begins(path)] == []
+
+
+def test_each_script_begins_with_the_statement():
+    scripts = [path for path in (ROOT / 'scripts').iterdir() if path.is_file()]
+    assert len(scripts) > 6
+    assert [path.name for path in scripts if not begins(path)] == []
 
 
 def test_each_file_at_the_top_begins_with_the_statement():
