@@ -176,3 +176,29 @@ def test_examples_in_c_plus_plus_have_no_errors(tmp_path: Path) -> None:
         command = ['g++', '-std=c++17', '-fsyntax-only', *includes, str(source)]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
+
+
+def test_the_example_in_c_plus_plus_names_fields_and_topics_that_there_are() -> None:
+    messages = pytest.importorskip('dynamics_ros_msgs.srv').ComputeInverseKinematics
+    from geometry_msgs.msg import PoseStamped
+
+    examples = ROOT / 'examples'
+    text = (examples / 'ik_client.cpp').read_text()
+    known = {
+        'request': messages.Request(),
+        'response': messages.Response(),
+        'target': PoseStamped(),
+    }
+    named = re.findall(r'\b(request|response|target)(?:->|\.)(\w+(?:\.\w+)*)', text)
+    assert {name for name, _ in named} == set(known)
+    for name, fields in named:
+        value = known[name]
+        for field in fields.split('.'):
+            if not hasattr(value, 'get_fields_and_field_types'):
+                break  # a method of a string or a sequence
+            value = getattr(value, field)
+    # They are those of the example in Python, which is run.
+    python = (examples / 'ik_client.py').read_text().replace('{FRAME}', 'tool0')
+    topics = re.findall(r'"(kinematics_node/[^"]+)"', text)
+    assert len(topics) == 2
+    assert [topic for topic in topics if f"'{topic}'" not in python] == []
