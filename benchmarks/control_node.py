@@ -1,14 +1,18 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""From joint states at 1 kHz to the torques of impedance_controller_node, in separate processes."""
+"""From joint states at 1 kHz to the torques of impedance_controller_node, in separate processes.
+
+A command says which state it answers: two pendulums beside the arm, which do not move its tool,
+swing as the states are counted, and the torques that carry them are in proportion to their angles.
+"""
 
 from __future__ import annotations
 
 import argparse
+import bisect
 import subprocess
 import tempfile
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +36,9 @@ PATIENCE = 60.0
 
 DRAWN = 10
 """Last states, whose answers may be on their way when the joint states end."""
+
+COUNTERS = 'counter_cosine', 'counter_sine'
+"""Joints that count states."""
 
 READY = 100
 """Commands after which the node is taken for ready."""
@@ -61,30 +68,40 @@ def _record(case: str, value: Any, unit: str, goal: Goal | None = None) -> Recor
     return Record('control', case, USUAL.name, float(value), unit, goal=goal)
 
 
-def answers(sent: Sequence[int], came: Sequence[int]) -> tuple[NDArray[np.float64], int]:
-    """Round trips of states that are answered in their order, and how many are not answered.
-
-    A command says not which state it answers: each is taken for the oldest one that has none yet.
-    One that finds none is no answer; the node sends such where joint states come late.
-    A state that is passed over shifts all later ones, so round trips are upper bounds.
+def answers(
+    sent: Sequence[int], came: Sequence[tuple[int, int]], cycle: int
+) -> tuple[NDArray[np.float64], int]:
+    """Round trips of states, and how many are not answered.
 
     Args:
         sent: times of states [ns], ascending.
-        came: times of commands [ns], ascending.
+        came: times of commands [ns], and the number in its cycle of the state that each answers.
+            The first of several counts; the node sends more where joint states come late.
+        cycle: states after which numbers begin anew. None is answered later than that.
 
     Returns:
         (n) from each state to its answer [ns]; NaN of the states without one.
     """
-    waiting: deque[int] = deque()
-    trips, later = np.full(len(sent), np.nan), 0
-    for at in came:
-        while later < len(sent) and sent[later] <= at:
-            waiting.append(later)
-            later += 1
-        if waiting:
-            state = waiting.popleft()
+    trips = np.full(len(sent), np.nan)
+    for at, number in came:
+        newest = bisect.bisect_right(sent, at) - 1
+        state = newest - (newest - number) % cycle
+        if state >= 0 and np.isnan(trips[state]):
             trips[state] = at - sent[state]
     return trips, int(np.isnan(trips).sum())
+
+
+def with_counters(urdf: str, root: str) -> str:
+    """A description with two pendulums at its root link."""
+    parts = [
+        f'''<joint name="{name}" type="continuous"><parent link="{root}"/><child link="{name}_rod"/>
+        <axis xyz="1 0 0"/></joint><link name="{name}_rod"><inertial><origin xyz="0 0 -0.1"/>
+        <mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/>
+        </inertial></link>'''
+        for name in COUNTERS
+    ]
+    begin, end, rest = urdf.rpartition('</robot>')
+    return begin + ''.join(parts) + end + rest
 
 
 def _measured(subject: Subject, folder: Path, seconds: float) -> tuple[NDArray[np.float64], int]:
@@ -94,21 +111,29 @@ def _measured(subject: Subject, folder: Path, seconds: float) -> tuple[NDArray[n
     from rclpy.qos import QoSProfile
 
     from benchmarks.ros_meter import start, type_of
-    from benchmarks.ros_source import write_turn
+    from benchmarks.ros_source import CYCLE, number_of, write_counters, write_turn
     from dynamics_ros.nodes.app.executor import make_executor
 
-    write_turn(folder, subject.turn())
+    joints = list(subject.model.joint_names) + list(COUNTERS)
+    turn = subject.turn()
+    ((_, states),) = turn[0]
+    for name in COUNTERS:
+        states.name.append(name)
+        for values in (states.position, states.velocity, states.effort):
+            values.append(0.0)
+    write_turn(folder, turn)
+    write_counters(folder, states, COUNTERS)
     stamps = folder / 'stamps'
     rclpy.init()
     node, executor = Node('benchmark_meter'), make_executor()
     executor.add_node(node)
-    came: list[int] = []
+    came: list[tuple[int, bytes]] = []
     qos = QoSProfile(depth=5000)
     node.create_subscription(
-        type_of(KIND), TOPIC, lambda _: came.append(time.monotonic_ns()), qos, raw=True
+        type_of(KIND), TOPIC, lambda data: came.append((time.monotonic_ns(), data)), qos, raw=True
     )
     try:
-        with _controller(subject, folder):
+        with _controller(subject, joints, folder):
             # First until the node answers, which has to read a description and to compile.
             source = start('ros_source', str(folder), str(RATE), str(PATIENCE), str(stamps))
             while len(came) < READY and source.poll() is None:
@@ -129,7 +154,9 @@ def _measured(subject: Subject, folder: Path, seconds: float) -> tuple[NDArray[n
         executor.shutdown()
         rclpy.shutdown()
     sent = np.fromfile(stamps, dtype=np.int64)
-    trips, _ = answers(sent, came)
+    # The counters are the last joints, and torques the last that is in a message.
+    told = [(at, number_of(*np.frombuffer(data[-16:], dtype=np.float64))) for at, data in came]
+    trips, _ = answers(sent.tolist(), told, CYCLE)
     measured = trips[-round(seconds * RATE) : -DRAWN]
     return 1e-3 * measured[np.isfinite(measured)], int(np.isnan(measured).sum())
 
@@ -141,7 +168,9 @@ def _spin(executor: Any, seconds: float) -> None:
 
 
 @contextmanager
-def _controller(subject: Subject, folder: Path) -> Iterator[subprocess.Popen[str]]:
+def _controller(
+    subject: Subject, joints: list[str], folder: Path
+) -> Iterator[subprocess.Popen[str]]:
     """The node, which holds the tool where it is."""
     import yaml
     from ament_index_python.packages import get_package_prefix
@@ -150,9 +179,11 @@ def _controller(subject: Subject, folder: Path) -> Iterator[subprocess.Popen[str
     from benchmarks.ros_meter import launched
 
     parameters: Mapping[str, Any] = {
-        'robot_description': subject.urdf,
-        'command_joints': list(subject.model.joint_names),
+        'robot_description': with_counters(subject.urdf, subject.model.root_frame),
+        'command_joints': joints,
         'frame': subject.frames[0],
+        # Counters are carried alone, without springs.
+        'posture': {'stiffness': [5.0] * (len(joints) - len(COUNTERS)) + [0.0] * len(COUNTERS)},
         'autostart': True,
     }
     file = folder / 'parameters.yaml'

@@ -3,7 +3,8 @@
 """Publishes states of a robot at a steady rate: serialised once, only the stamp changes.
 
 Run as a program: `python -m benchmarks.ros_source FOLDER RATE SECONDS [STAMPS]`, where FOLDER holds
-what ``write_turn`` has written: the messages of one state, of each publisher those of one stamp.
+what ``write_turn`` has written: the messages of one state, of each publisher those of one stamp;
+and what ``write_counters`` has, if two joints are to tell the number of each state.
 Publishers take turns, each ``LAG`` of the period behind the one before. A stamp is the monotonic
 clock [ns] when its messages were sent. Into the file STAMPS the first stamp of each state is
 written, eight bytes each, those of the warm-up included. Prints `begin` and, with the number of
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import gc
 import json
+import math
 import struct
 import sys
 import time
@@ -45,6 +47,14 @@ LAG = 0.3
 
 TURN = 'turn.json'
 
+COUNTERS = 'counters.json'
+
+CYCLE, SWING = 1000, 0.1
+"""States after which their numbers begin anew; rad by which two joints that count them swing."""
+
+_MARKS = 1.25e-300, 1.75e-300
+"""Positions that nothing else in a message is like."""
+
 
 def write_turn(folder: Path, parts: Sequence[Sequence[tuple[str, Any]]]) -> None:
     """Write what ``main`` publishes in each period.
@@ -66,6 +76,25 @@ def write_turn(folder: Path, parts: Sequence[Sequence[tuple[str, Any]]]) -> None
     (folder / TURN).write_text(json.dumps(turn))
 
 
+def write_counters(folder: Path, message: Any, names: Sequence[str]) -> None:
+    """Have ``main`` tell the number of each state by two joints of one of its messages.
+
+    Args:
+        folder: that ``write_turn`` has written.
+        message: joint states, the first message of the first part.
+        names: of the joints, whose positions are the cosine and the sine of the number.
+    """
+    for name, mark in zip(names, _MARKS, strict=True):
+        message.position[list(message.name).index(name)] = mark
+    data = serialize_message(message)
+    (folder / COUNTERS).write_text(json.dumps([data.index(struct.pack('=d', m)) for m in _MARKS]))
+
+
+def number_of(cosine: float, sine: float) -> int:
+    """The number of a state in its cycle, of two values in proportion to its counters."""
+    return round(math.atan2(sine, cosine) / (2.0 * math.pi) * CYCLE) % CYCLE
+
+
 def main(folder: Path, rate: float, seconds: float, stamps: str = '') -> None:
     """Publish; late messages are sent at once, so that the mean rate holds."""
     from benchmarks.ros_meter import type_of
@@ -82,6 +111,7 @@ def main(folder: Path, rate: float, seconds: float, stamps: str = '') -> None:
                 time.sleep(0.01)
             part.append((publisher.publish, bytearray((folder / entry['file']).read_bytes())))
         parts.append(part)
+    places = json.loads((folder / COUNTERS).read_text()) if (folder / COUNTERS).exists() else []
     gc.collect()
     gc.freeze()
     clock = time.monotonic_ns
@@ -100,6 +130,10 @@ def main(folder: Path, rate: float, seconds: float, stamps: str = '') -> None:
                     time.sleep(wait * 1e-9)
                 elif wait < -MISSED * 1e9:
                     due = clock()
+                if places and i == 0:
+                    angle = 2.0 * math.pi * len(sent) / CYCLE
+                    for place, value in zip(places, (math.cos(angle), math.sin(angle))):
+                        struct.pack_into('=d', part[0][1], place, SWING * value)
                 now = clock()
                 for publish, message in part:
                     STAMP.pack_into(message, STAMP_OFFSET, now // 10**9, now % 10**9)
