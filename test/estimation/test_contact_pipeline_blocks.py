@@ -53,6 +53,8 @@ def stream(robot):
     times[1700] -= 3 * PERIOD  # late
     times[1800:] += 5 * PERIOD  # states are missing
     times[1900:1903] = times[1903] - PERIOD // 100 * np.array([3, 2, 1])  # of arrival
+    # From here on four at a time, stamped when they came.
+    times[2200:] -= np.arange(COUNT - 2200) % 4 * (PERIOD - PERIOD // 50)
     times[2500:] -= 10**10  # the clock is set back
     v[100:160] = 0.0
     return RobotStates(times, q, v, effort, (), (), (), np.zeros(robot.nv, dtype=bool))

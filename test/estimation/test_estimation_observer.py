@@ -280,6 +280,18 @@ class TestStamps:
         assert events[0] is ObserverEvent.UNEVEN
         assert set(events[16:]) == {ObserverEvent.UPDATED}
 
+    def test_a_publisher_whose_samples_always_come_in_packets_is_not_passed_over(self, robot, felt):
+        observer, (q, v, tau), now = felt
+        events = []
+        for k in range(400):
+            # Five samples of 5 ms within 0.1 ms, of another push than before.
+            stamp = now + (5 * (k // 5) + 10) * MILLISECOND + k % 5 * MILLISECOND // 50
+            after = observer.update(stamp, q, v, tau - 3.0)
+            events.append(observer.event)
+        assert set(events[:40]) == {ObserverEvent.UNEVEN}
+        assert set(events[64:]) == {ObserverEvent.UPDATED}
+        assert after == pytest.approx(np.full(robot.nv, 5.0), rel=1e-3)
+
     @pytest.mark.parametrize('argument', ['q', 'v', 'effort'])
     def test_a_sample_with_nan_is_refused_and_leaves_no_trace(self, felt, argument):
         observer, sample, now = felt

@@ -20,6 +20,11 @@ LONGER = 3
 SHORTER = 10
 """Parts of the usual interval, below which samples that have waited arrive one after another."""
 
+HISTORY, MOST = 64, 48
+"""Of so many intervals before, more that are unusual mean that this publisher always sends so, as
+one that stamps what it gets in packets when it gets them. Nothing is passed over then: an estimate
+that errs somewhat is better than one that stands still."""
+
 
 class Cadence:
     """Compares the time between two samples with that between those before.
@@ -29,7 +34,7 @@ class Cadence:
 
     def __init__(self) -> None:
         """Know no sample."""
-        self._stamps: deque[int] = deque(maxlen=WINDOW + 1)
+        self._stamps: deque[int] = deque(maxlen=HISTORY + WINDOW + 1)
 
     def begin(self, stamp: int) -> None:
         """Know the first sample [ns] alone."""
@@ -39,9 +44,11 @@ class Cadence:
     def uneven(self, stamp: int) -> bool:
         """Whether the interval before a newer sample [ns] is another than the usual one."""
         before = self._stamps
-        last, count = before[-1], len(before) - 1
-        interval, span = count * (stamp - last), last - before[0]
-        return count > 0 and (SHORTER * interval < span or interval > LONGER * span)
+        last, count = before[-1], min(len(before) - 1, WINDOW)
+        interval, span = count * (stamp - last), last - before[-1 - count]
+        if count == 0 or span <= SHORTER * interval <= SHORTER * LONGER * span:
+            return False
+        return self.even(np.array([stamp])) == 0
 
     def take(self, stamp: int) -> None:
         """Know one more sample [ns]."""
@@ -51,11 +58,14 @@ class Cadence:
         """How many of consecutive samples (n) [ns] come before the first that is ``uneven``."""
         known = len(self._stamps)
         every = np.concatenate([np.array(self._stamps, dtype=np.int64), stamps])
-        last = np.arange(known, len(every)) - 1
+        last = np.arange(len(every) - 1)
         first = np.maximum(last - WINDOW, 0)
         count = last - first
-        interval, span = count * (every[last + 1] - every[last]), every[last] - every[first]
-        uneven = (count > 0) & ((SHORTER * interval < span) | (interval > LONGER * span))
+        interval, span = count * np.diff(every), every[last] - every[first]
+        unusual = (count > 0) & ((SHORTER * interval < span) | (interval > LONGER * span))
+        before = np.concatenate([[0], np.cumsum(unusual)])
+        always = before[last] - before[np.maximum(last - HISTORY, 0)] > MOST
+        uneven = (unusual & ~always)[known - 1 :]
         return int(uneven.argmax()) if uneven.any() else len(stamps)
 
     @property
