@@ -135,7 +135,7 @@ class Filtering:
         moved = (np.ptp(longest.position, axis=0) > 0.01) & (total > 0.0)
         share = np.cumsum(power[:, moved], axis=0) / total[moved]
         frequencies = np.fft.rfftfreq(len(v), longest.period)
-        highest = [frequencies[min(np.searchsorted(s, 0.95), len(s) - 1)] for s in share.T]
+        highest = [frequencies[min(int(np.searchsorted(s, 0.95)), len(s) - 1)] for s in share.T]
         usual = float(np.quantile(highest, 0.75)) if highest else 0.0
         narrow = float(np.clip(HARMONICS * usual, LOWEST, HIGHEST))
         narrow = min(narrow, 0.2 * rate)

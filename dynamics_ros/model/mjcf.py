@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,14 +138,14 @@ class _Reader:
     def check_numbers(self) -> None:
         """Refuse numbers with which dynamics would overflow, as those of a URDF are refused."""
         model = self.model
-        joints = np.asarray(model.dof_jntid)
-        for array, (kind, owners) in {
-            **{name: ('body', range(model.nbody)) for name in OF_BODIES},
-            **{name: ('joint', range(model.njnt)) for name in OF_JOINTS},
-            **dict.fromkeys(OF_FREEDOMS, ('joint', joints)),
+        rows: dict[str, tuple[str, Iterable[int]]] = {
+            **dict.fromkeys(OF_BODIES, ('body', range(model.nbody))),
+            **dict.fromkeys(OF_JOINTS, ('joint', range(model.njnt))),
+            **dict.fromkeys(OF_FREEDOMS, ('joint', model.dof_jntid)),
             'site_pos': ('site', range(model.nsite)),
             'eq_data': ('equality', range(model.neq)),
-        }.items():
+        }
+        for array, (kind, owners) in rows.items():
             for owner, row in zip(owners, np.asarray(getattr(model, array)), strict=True):
                 if not np.all(np.abs(row) <= MAXIMUM_NUMBER):
                     element = f'{kind} {quoted(self.told(kind, int(owner)))}'
