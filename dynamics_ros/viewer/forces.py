@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from geometry_msgs.msg import Point, Vector3
 from viser import uplot
 
 from dynamics_ros.spatial import matrix_to_quaternion
@@ -68,8 +69,16 @@ class Forces:
             scene.gui.add_markdown('Force at the first contact frame and external torques.')
 
     def keep_wrench(self, message: ExternalWrench) -> None:
-        """Draw it at the next picture."""
-        self._wrenches[message.frame] = message
+        """Draw it at the next picture, unless it is no numbers."""
+        if is_finite(message.wrench.force) and is_finite(message.reference_point):
+            self._wrenches[message.frame] = message
+
+    def keep_contact(self, message: ContactState) -> None:
+        """Draw it at the next picture, unless lists do not fit each other or its point is none."""
+        numbers = len(message.external_torques), len(message.contact_thresholds)
+        fits = numbers == (len(message.joint_names),) * 2
+        if fits and (is_finite(message.point) or not message.point_known):
+            self.contact = message
 
     def summary(self) -> str:
         """The contact in a line; '' as long as nobody tells."""
@@ -173,3 +182,8 @@ class Forces:
                 aspect=1.8,
             )
         self._plots[title] = tuple(names), plot
+
+
+def is_finite(message: Vector3 | Point) -> bool:
+    """Whether a vector or a point can be drawn."""
+    return bool(np.isfinite((message.x, message.y, message.z)).all())

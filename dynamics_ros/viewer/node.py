@@ -161,7 +161,7 @@ class Viewer:
         self._take(JointState, 'joint_states', self._on_joint_state, newest)
         for topic in values.marker_topics:
             self._take(MarkerArray, topic, partial(self._markers.keep, topic), 10)
-        self._take(ContactState, values.contact_topic, self._on_contact, 10)
+        self._take(ContactState, values.contact_topic, self._forces.keep_contact, 10)
         self._take(JointState, values.gravity_topic, self._on_gravity, newest)
         node.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
         # Steady: pictures go on while a simulation stands still, or has not begun.
@@ -268,11 +268,6 @@ class Viewer:
         if len(message.name) == len(message.effort):
             torques = dict(zip(message.name, message.effort, strict=True))
             self.explorer.set_torques(torques, None)
-
-    def _on_contact(self, message: ContactState) -> None:
-        numbers = len(message.external_torques), len(message.contact_thresholds)
-        if numbers == (len(message.joint_names),) * 2:
-            self._forces.contact = message
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:

@@ -76,8 +76,9 @@ class Tape:
                 if recorded - self._first > 1e9 * (time.monotonic() - self._began):
                     return
                 self._next = next(self._messages, None)
-                yield topic, deserialize_message(data, self._kinds[topic])
+                yield topic, self._message(topic, data)
         except RecordingError as error:
+            self._end_playing()
             self._told.content = f'**{error}**'
         if self._reading is not None:
             self._end_playing()
@@ -86,6 +87,14 @@ class Tape:
         """Finish what is being recorded."""
         if self._writer is not None:
             self._record_or_stop()
+
+    def _message(self, topic: str, data: bytes) -> Any:
+        try:
+            return deserialize_message(data, self._kinds[topic])
+        except Exception as error:  # whatever the middleware stumbles over
+            raise RecordingError(
+                f'{self._choice.value}: {topic} has bytes that are no message'
+            ) from error
 
     def _found(self) -> tuple[str, ...]:
         folders = sorted(path.parent.name for path in self._folder.glob('*/metadata.yaml'))

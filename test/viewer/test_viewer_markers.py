@@ -26,6 +26,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from dynamics_ros import Robot
 from dynamics_ros.viewer.node import Viewer, ViewerParameters, is_local
+from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 
 pytestmark = pytest.mark.ros
 
@@ -135,6 +136,42 @@ def test_what_lay_at_the_tool_when_it_was_stamped_moves_with_the_tool(viewer):
     np.testing.assert_allclose(center, [0.01, 0.0, 0.0], atol=1e-12)
     expected = ROBOT.forward_kinematics(now, 'tool0')[:3, 3]
     np.testing.assert_allclose(viewer.scene.placed['tool0'], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ('torques', 'thresholds'),
+    [([1.0], [2.0, 2.0]), ([1.0, 3.0], [2.0]), ([], []), ([1.0] * 3, [2.0] * 3)],
+)
+def test_a_contact_state_whose_lists_do_not_fit_is_passed_over(viewer, torques, thresholds):
+    fitting = ContactState(
+        joint_names=['elbow_pitch', 'wrist_pitch'],
+        external_torques=[7.5, 0.5],
+        contact_thresholds=[2.0, 2.0],
+    )
+    viewer._forces.keep_contact(fitting)
+    viewer.draw()
+    viewer._forces.keep_contact(
+        ContactState(
+            joint_names=fitting.joint_names,
+            external_torques=torques,
+            contact_thresholds=thresholds,
+        )
+    )
+    viewer.draw()
+    assert viewer._forces.contact is fitting
+
+
+def test_forces_and_points_that_are_no_numbers_are_passed_over(viewer):
+    nowhere = Point(x=math.nan)
+    viewer._forces.keep_contact(
+        ContactState(point_known=True, point=nowhere, point_frame_id='left/tool0')
+    )
+    wrench = ExternalWrench(frame='tool0', reference_point=nowhere)
+    wrench.header.frame_id = 'left/tool0'
+    viewer._forces.keep_wrench(wrench)
+    viewer.draw()
+    assert viewer.scene.pictures == 1
+    assert viewer._forces.contact is None
 
 
 def test_a_frame_of_another_robot_is_not_drawn(viewer):

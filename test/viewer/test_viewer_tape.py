@@ -16,6 +16,7 @@ pytest.importorskip('rosbags')
 
 from sensor_msgs.msg import JointState
 
+from dynamics_ros.recordings.bag import RecordingError, RecordingWriter
 from dynamics_ros.viewer import tape as tapes
 from dynamics_ros.viewer.scene import Scene
 from dynamics_ros.viewer.tape import Tape
@@ -98,3 +99,32 @@ def test_what_is_no_recording_is_told(tape):
     tape._play_or_stop()
     assert not tape.playing
     assert 'there is no such recording' in tape._told.content
+
+
+def test_bytes_that_are_no_message_end_what_is_played_and_are_told(tape, clock, tmp_path):
+    # A list of names that would be longer than all bytes together.
+    data = b'\0\1\0\0' + b'\xff' * 24
+    with RecordingWriter(tmp_path / 'bad', tapes.STORAGE) as writer:
+        writer.write('/joint_states', JointState, clock.time_ns(), data)
+    tape._choice.options = tape._found()
+    tape._choice.value = 'bad'
+    tape._play_or_stop()
+    assert tape.playing
+    assert list(tape.due()) == []
+    assert not tape.playing
+    assert '/joint_states has bytes that are no message' in tape._told.content
+
+
+def test_a_damaged_file_ends_what_is_played_and_is_told(tape, clock, tmp_path):
+    record(tape, clock)
+    tape._play_or_stop()
+
+    def damaged():
+        raise RecordingError('viewer_1: is damaged')
+        yield
+
+    tape._messages = damaged()
+    clock.now += 9.0
+    list(tape.due())
+    assert not tape.playing
+    assert 'is damaged' in tape._told.content
