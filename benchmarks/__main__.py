@@ -54,7 +54,16 @@ PARTS = (
         'soak',
         'start',
     ),
-    *('recordings', 'poor-motion', 'payload', 'excitation', 'coverage', 'estimates', 'links'),
+    *(
+        'recordings',
+        'poor-motion',
+        'stops',
+        'payload',
+        'excitation',
+        'coverage',
+        'estimates',
+        'links',
+    ),
 )
 RECORDINGS = Path(__file__).resolve().parents[2] / 'shared' / 'data' / 'recordings'
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks import identification_estimates, identification_recordings
 from benchmarks.identification_arms import SUITE, described_arm, figure
-from benchmarks.identification_simulated import chosen, cost, coverage, payload, poor_motion
+from benchmarks.identification_simulated import chosen, cost, coverage, payload, poor_motion, stops
 from benchmarks.records import Goal, Record
 from dynamics_ros.identification.base_parameters import BaseParameters
 from dynamics_ros.identification.excitation.fourier import (
@@ -55,6 +55,7 @@ def excitation(options: argparse.Namespace) -> Iterator[Record]:
 PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
     'recordings': identification_recordings.run,
     'poor-motion': poor_motion,
+    'stops': stops,
     'payload': payload,
     'excitation': excitation,
     'coverage': coverage,

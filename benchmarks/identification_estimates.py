@@ -21,7 +21,7 @@ from benchmarks.identification_arms import SUITE
 from benchmarks.records import Goal, Record
 from benchmarks.robots import robots_folder
 from benchmarks.timing import wait_until_compiled
-from benchmarks.unmodelled_arms import URDFS, Faults, Motion, UnmodelledArm
+from benchmarks.unmodelled_arms import STICKING, URDFS, Faults, Motion, UnmodelledArm
 from dynamics_ros import Robot
 from dynamics_ros.calibration.node_parameters import parameter_values
 from dynamics_ros.estimation import (
@@ -48,8 +48,6 @@ FAULTS = {
     'torque noise of 0.3 Nm': Faults(effort_noise=0.3),
     'encoder step of 1e-4 rad': Faults(encoder=1e-4, velocity_filter=0.0),
 }
-
-STICKING = Faults(friction=(1.0, 3.0))
 
 TRAINED = 60.0
 """s."""

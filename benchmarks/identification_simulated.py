@@ -14,15 +14,24 @@ from numpy.typing import NDArray
 
 from benchmarks.identification_arms import NAMES, RATE, SUITE, Arm, figure, simulated
 from benchmarks.records import Goal, Record
+from benchmarks.unmodelled_arms import STICKING, URDFS, Motion, UnmodelledArm
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros.identification import Identified, identify, identify_with_payload
 from dynamics_ros.identification import fit as fitting
 from dynamics_ros.identification.consistency import Program, solve
+from dynamics_ros.identification.identify import friction_curve
 from dynamics_ros.identification.pseudo_inertia import described
+from dynamics_ros.identification.uncertainty import calibrated_robot
 
 Array = NDArray[np.float64]
 
 DURATION = 30.0
+STOPS, STOPS_QUICKLY = 60.0, 20.0
+"""s of a recording with stops, and of one without."""
+
+SLOW = 0.05
+"""rad/s below which friction is what it was before, rather than what a model can say."""
+
 TRIED, TRIED_QUICKLY = 5, 1
 """Arms of each description."""
 
@@ -84,6 +93,33 @@ def _over_truth(
     rest = np.concatenate([chunk.effort for chunk in found.maker.chunks(left)])
     own = found.evaluate(samples).residual
     return float(np.sqrt((own**2).sum() / (rest**2).sum()))
+
+
+def stops(options: argparse.Namespace) -> Iterator[Record]:
+    """Arms that stop and stick while they are recorded, beside a recording without a rest."""
+    for name in URDFS:
+        if options.robot not in name:
+            continue
+        arm, rng = UnmodelledArm.made(name, STICKING), np.random.default_rng(13)
+        duration = STOPS_QUICKLY if options.quick else STOPS
+        other = arm.swinging(duration, rng)
+        with_stops, without = (
+            _torques_off(arm, identify(arm.described, [arm.samples(motion, rng)]), other)
+            for motion in (arm.going(duration, rng), arm.swinging(duration, rng))
+        )
+        case = 'stops: torques of other motion off'
+        yield Record(SUITE, case, name, with_stops, '%', 'no stops', without)
+
+
+def _torques_off(arm: UnmodelledArm, found: Identified, motion: Motion) -> float:
+    """What an identified robot is off the true torques of joints that move, in % of these."""
+    loads = arm.real.inverse_dynamics(motion.q, motion.v, motion.a)
+    true, model = loads + arm.friction(motion, loads), found.effort_model
+    own = calibrated_robot(found).inverse_dynamics(motion.q, motion.v, motion.a)
+    own = own + model.rotor_inertia * motion.a
+    own += np.stack([friction_curve(model, j, v) for j, v in enumerate(motion.v.T)], axis=1)
+    moving = np.abs(motion.v) > SLOW
+    return 100.0 * float(np.sqrt(((own - true)[moving] ** 2).sum() / (true[moving] ** 2).sum()))
 
 
 def payload(options: argparse.Namespace) -> Iterator[Record]:

@@ -56,6 +56,9 @@ class Faults:
     velocity_filter: float = 60.0
 
 
+STICKING = Faults(friction=(1.0, 3.0))
+
+
 @dataclass(frozen=True, eq=False)
 class Motion:
     """Where an arm is over time.
