@@ -125,8 +125,8 @@ def _momentum(model: Model, frame: str, mode: str, q: Values, v: Values) -> Any:
     beta = _along(model, [lagrangian], q, mode)[0]
     for joint in model.joints:
         if isinstance(joint.kind, Floating):  # its velocities do not commute
-            turned = joint.motion(v).cross(Force.of([p[k] for k in joint.v_indices]))
-            for k, S in joint.subspace:
+            turned = joint.motion(q, v).cross(Force.of([p[k] for k in joint.v_indices]))
+            for k, S in joint.subspace(q):
                 beta[k] = beta[k] - S.dot(turned)
     return {'p': p, 'beta': beta}
 

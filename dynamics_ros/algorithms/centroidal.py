@@ -28,7 +28,7 @@ def centroidal_map(model: Model, q: Sequence[Scalar]) -> list[Force]:
     poses = body_poses(model, q)
     for i, joint in enumerate(model.joints):
         X_GB = X_0G.inverse_compose(poses[i])
-        for k, S in joint.subspace:
+        for k, S in joint.subspace(q):
             columns[k] = columns[k] + X_GB.act(composite[i] @ S)
     return columns
 
@@ -53,7 +53,7 @@ def center_of_mass_jacobian(model: Model, q: Sequence[Scalar]) -> list[Vector3]:
     columns = [Vector3.zero()] * model.nv
     poses = body_poses(model, q)
     for i, joint in enumerate(model.joints):
-        for k, S in joint.subspace:
+        for k, S in joint.subspace(q):
             momentum = S.linear * carried[i].mass + S.angular.cross(carried[i].moment)
             columns[k] = columns[k] + poses[i].rotation @ (momentum * scale)
     return columns

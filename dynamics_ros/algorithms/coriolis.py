@@ -92,20 +92,24 @@ def coriolis_matrix(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> l
 
         C_ji = S_j^T (Y S-dot_i + B S_i),   C_ij = S-dot_j^T Y S_i + S_j^T B^T S_i,
 
-    with Y and B of the composite body i and S-dot = v_B x S.
+    with Y and B of the composite body i and S-dot = v_B x S, with what S changes by in its body.
     """
     tree = composite_bodies(model, q, v)
     transforms, velocities = tree.motions.transforms, tree.motions.velocities
     C: list[list[Scalar]] = [[0.0] * model.nv for _ in range(model.nv)]
     for i, joint in enumerate(model.joints):
         Y, B = tree.inertias[i], tree.coriolis[i]
-        for k, S_i in joint.subspace:
-            taken = Y @ velocities[i].cross(S_i) + B @ S_i, Y @ S_i, B.transpose_apply(S_i)
+        changes = joint.subspace_rates(q, v)
+        for (k, S_i), change in zip(joint.subspace(q), changes, strict=True):
+            S_rate = velocities[i].cross(S_i) + change
+            taken = Y @ S_rate + B @ S_i, Y @ S_i, B.transpose_apply(S_i)
             for j, forces in felt_towards_root(model, transforms, i, *taken):
                 by_column, momentum, by_row = forces
-                for m, S_j in model.joints[j].subspace:
+                below = model.joints[j]
+                rates = below.subspace_rates(q, v)
+                for (m, S_j), change in zip(below.subspace(q), rates, strict=True):
                     C[m][k] = C[m][k] + S_j.dot(by_column)
                     if j != i:
-                        rate = velocities[j].cross(S_j)
+                        rate = velocities[j].cross(S_j) + change
                         C[k][m] = C[k][m] + (rate.dot(momentum) + S_j.dot(by_row))
     return C

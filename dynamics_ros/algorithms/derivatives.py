@@ -9,7 +9,7 @@ base has six.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dynamics_ros.algorithms.linear_algebra.solve import (
     dot,
@@ -18,7 +18,9 @@ from dynamics_ros.algorithms.linear_algebra.solve import (
     solve_columns,
     solve_factorized,
 )
-from dynamics_ros.model import Model
+from dynamics_ros.model import Joint, Model
+from dynamics_ros.model.model import combined
+from dynamics_ros.model.varying_joint import VaryingJoint
 from dynamics_ros.spatial import Force, Motion, Scalar
 
 from .coriolis import composite_bodies
@@ -43,16 +45,19 @@ class _Column:
     Attributes:
         index: its velocity.
         S: the column.
-        psi_rate: v_P x S, with the velocity of the parent.
-        psi_acceleration: a_P x S + v_P x psi_rate.
-        rate: v_B x S, with the velocity of the body itself.
+        psi_rate: v_P x S, with the velocity of the parent, and what S v changes by with q.
+        psi_acceleration: a_P x S + v_P x psi_rate, and what the joint's acceleration changes by.
+        by_velocity: v_P x S + v_B x S, with the velocity of the body itself, and what c_J changes
+            by with the velocity.
+        slopes: (m, derivative of column m by this coordinate) where S depends on q.
     """
 
     index: int
     S: Motion
     psi_rate: Motion
     psi_acceleration: Motion
-    rate: Motion
+    by_velocity: Motion
+    slopes: Sequence[tuple[int, Motion]]
 
 
 def inverse_dynamics_derivatives(
@@ -75,15 +80,17 @@ def inverse_dynamics_derivatives(
     """
     tree = composite_bodies(model, q, v)
     transforms = tree.motions.transforms
-    columns, forces = _columns_and_forces(model, tree.motions, v, a, external or {})
+    columns, forces = _columns_and_forces(model, tree.motions, q, v, a, external or {})
     dq, dv, da = ([[0.0] * model.nv for _ in range(model.nv)] for _ in range(3))
     for i in range(len(model.joints)):
         Y, B = tree.inertias[i], tree.coriolis[i]
         for c in columns[i]:
             k = c.index
             for_dq = (B @ c.psi_rate) * 2.0 + Y @ c.psi_acceleration
-            for_dv = (B @ c.S) * 2.0 + Y @ (c.psi_rate + c.rate)
+            for_dv = (B @ c.S) * 2.0 + Y @ c.by_velocity
             momentum = Y @ c.S
+            for m, slope in c.slopes:
+                dq[m][k] = dq[m][k] + slope.dot(forces[i])
             for own in columns[i]:
                 m = own.index
                 dq[m][k] = dq[m][k] + own.S.dot(for_dq)
@@ -102,9 +109,7 @@ def inverse_dynamics_derivatives(
                     dq[k][m] = (
                         dq[k][m] + below.psi_rate.dot(by_row) + below.psi_acceleration.dot(momentum)
                     )
-                    dv[k][m] = (
-                        dv[k][m] + below.S.dot(by_row) + (below.psi_rate + below.rate).dot(momentum)
-                    )
+                    dv[k][m] = dv[k][m] + below.S.dot(by_row) + below.by_velocity.dot(momentum)
                     share = below.S.dot(momentum)
                     da[m][k] = da[m][k] + share
                     da[k][m] = da[k][m] + share
@@ -185,12 +190,13 @@ def _minus(rows: Rows) -> Rows:
 def _columns_and_forces(
     model: Model,
     motions: BodyMotions,
+    q: Sequence[Scalar],
     v: Sequence[Scalar],
     a: Sequence[Scalar],
     external: Mapping[int, Force],
 ) -> tuple[list[list[_Column]], dict[int, Force]]:
     """How each column moves, and the force that each body takes with all that it carries."""
-    accelerations = accelerations_of_bodies(model, motions, v, a, upward_acceleration(model))
+    accelerations = accelerations_of_bodies(model, motions, q, v, a, upward_acceleration(model))
     columns: list[list[_Column]] = []
     needed: list[Force] = []
     for i, joint in enumerate(model.joints):
@@ -200,8 +206,53 @@ def _columns_and_forces(
         v_P = motions.transforms[i].inverse_act(motions.velocities[joint.parent])
         a_P = motions.transforms[i].inverse_act(accelerations[joint.parent])
         columns.append([])
-        for k, S in joint.subspace:
+        for k, S in joint.subspace(q):
             psi_rate = v_P.cross(S)
             psi_acceleration = a_P.cross(S) + v_P.cross(psi_rate)
-            columns[i].append(_Column(k, S, psi_rate, psi_acceleration, v_B.cross(S)))
+            by_velocity = psi_rate + v_B.cross(S)
+            columns[i].append(_Column(k, S, psi_rate, psi_acceleration, by_velocity, ()))
+        if isinstance(joint.kind, VaryingJoint):
+            columns[i] = _varying(joint, columns[i], q, v, a, v_P + v_B)
     return columns, carried_by_bodies(model, motions.transforms, needed, Force.zero())
+
+
+def _varying(
+    joint: Joint,
+    columns: Sequence[_Column],
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    a: Sequence[Scalar],
+    v_PB: Motion,
+) -> list[_Column]:
+    """The columns of a joint whose S depends on q, with what its slopes add.
+
+    By coordinate k the velocity of the body changes by d = (dS/dq_k) v beside what turns with it,
+    and its acceleration by (dS/dq_k) a + (dS-dot/dq_k) v + (v_P + v_B) x d; by velocity k c_J does.
+
+    Args:
+        joint: of a `VaryingJoint`.
+        columns: as of a joint with constant S.
+        q, v, a: of the robot.
+        v_PB: v_P + v_B.
+    """
+    kind = joint.kind
+    assert isinstance(kind, VaryingJoint)
+    own = joint.own_coordinates(q)
+    rates, accelerations = ([x[k] for k in joint.v_indices] for x in (v, a))
+    slopes, curvatures = kind.subspace_slopes(own), kind.subspace_curvatures(own)
+    found = []
+    for place, (column, change) in enumerate(zip(columns, joint.subspace_rates(q, v), strict=True)):
+        by_q = [row[place] for row in slopes]
+        d = combined(by_q, rates)
+        slope_rates = [combined([x[place] for x in rows], rates) for rows in curvatures]
+        added = combined(by_q, accelerations) + combined(slope_rates, rates) + v_PB.cross(d)
+        found.append(
+            replace(
+                column,
+                psi_rate=column.psi_rate + d,
+                psi_acceleration=column.psi_acceleration + added,
+                by_velocity=column.by_velocity + change + d,
+                slopes=tuple(zip(joint.v_indices, by_q, strict=True)),
+            )
+        )
+    return found

@@ -79,7 +79,8 @@ def articulated_bodies(
     [Featherstone2008] table 7.1).
     """
     n = len(model.joints)
-    free = [[(k, S) for k, S in joint.subspace if k not in prescribed] for joint in model.joints]
+    columns = [joint.subspace(q) for joint in model.joints]
+    free = [[(k, S) for k, S in pairs if k not in prescribed] for pairs in columns]
 
     # Pass 1, outward: velocities, accelerations that are known already, rigid-body bias forces.
     motions = motion_of_bodies(model, q, v)
@@ -88,8 +89,8 @@ def articulated_bodies(
     known: list[Motion] = []
     for i, joint in enumerate(model.joints):
         Y, v_B = model.inertias[i], motions.velocities[i]
-        eta = velocity_product(joint, v_B, v)
-        for k, S in joint.subspace:
+        eta = velocity_product(joint, v_B, q, v)
+        for k, S in columns[i]:
             if k in prescribed:
                 eta = eta + S * a[k]
         known.append(eta)
@@ -126,7 +127,7 @@ def articulated_bodies(
             all_a[k] = value
             a_B = a_B + S * value
         accelerations[i] = a_B
-        given = [(k, S) for k, S in joint.subspace if k in prescribed]
+        given = [(k, S) for k, S in columns[i] if k in prescribed]
         if given:
             force = articulated[i] @ a_B + forces[i]
             for k, S in given:

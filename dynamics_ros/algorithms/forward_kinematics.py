@@ -66,7 +66,7 @@ def frame_acceleration(
     part is then the classical acceleration of the frame's origin.
     """
     motions = motion_of_bodies(model, q, v, model.ancestors(frame.body))
-    accelerations = accelerations_of_bodies(model, motions, v, a, Motion.zero())
+    accelerations = accelerations_of_bodies(model, motions, q, v, a, Motion.zero())
     v_local = frame.placement.inverse_act(motions.velocities[frame.body])
     a_local = frame.placement.inverse_act(accelerations[frame.body])
     if reference == 'local':

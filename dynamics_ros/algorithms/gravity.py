@@ -26,4 +26,4 @@ def gravity_torques(model: Model, q: Sequence[Scalar]) -> list[Scalar]:
     for i, joint in enumerate(model.joints):
         g_B = fields[i] = transforms[i].rotation.transpose_apply(fields[joint.parent])
         support[i] = Force(g_B * -loads[i].mass, g_B.cross(loads[i].moment))
-    return along_joints(model, support)
+    return along_joints(model, q, support)

@@ -37,7 +37,7 @@ def inverse_dynamics(
     Returns:
         tau, of nv scalars.
     """
-    return along_joints(model, joint_wrenches(model, q, v, a, external))
+    return along_joints(model, q, joint_wrenches(model, q, v, a, external))
 
 
 def joint_wrenches(
@@ -72,7 +72,8 @@ def body_accelerations(
     model: Model, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
 ) -> dict[int, Motion]:
     """V-dot_i: spatial acceleration of each body in its frame ([Lie] table 2), without gravity."""
-    return accelerations_of_bodies(model, motion_of_bodies(model, q, v), v, a, Motion.zero())
+    motions = motion_of_bodies(model, q, v)
+    return accelerations_of_bodies(model, motions, q, v, a, Motion.zero())
 
 
 def nonlinear_effects(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:

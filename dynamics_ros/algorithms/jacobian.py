@@ -22,7 +22,7 @@ def jacobian_columns(
     """Column k is the twist of the frame for unit velocity k ([RD] eq. 2.164)."""
     columns = [Motion.zero()] * model.nv
     for i, X_RB in _to_reference(model, q, frame, reference).items():
-        for k, S in model.joints[i].subspace:
+        for k, S in model.joints[i].subspace(q):
             columns[k] = columns[k] + X_RB.act(S)
     return columns
 
@@ -32,24 +32,27 @@ def jacobian_derivative(
 ) -> list[Motion]:
     """Time derivative of the Jacobian's columns.
 
-    A column J fixed in body B turns with it, d/dt J = v_B x J with both in the reference. The local
+    A column J fixed in body B turns with it, d/dt J = v_B x J with both in the reference; what S
+    changes by in the body comes to it. The local
     reference moves with the frame, which takes v_F x J away; the origin of local_world_aligned
     moves with the velocity of the frame, which adds w x v_F to the linear part.
     """
     rates = [Motion.zero()] * model.nv
     velocities = {ROOT: Motion.zero()}
-    columns: list[tuple[int, int, Motion]] = []
+    columns: list[tuple[int, int, Motion, Motion]] = []
     v_F = Motion.zero()
     for i, X_RB in _to_reference(model, q, frame, reference).items():
         joint = model.joints[i]
         v_F = velocities[joint.parent]
-        for k, S in joint.subspace:
+        changes = joint.subspace_rates(q, v)
+        for (k, S), change in zip(joint.subspace(q), changes, strict=True):
             J = X_RB.act(S)
             v_F = v_F + J * v[k]
-            columns.append((i, k, J))
+            columns.append((i, k, J, X_RB.act(change)))
         velocities[i] = v_F
-    for i, k, J in columns:
-        rates[k] = rates[k] + velocities[i].cross(J) + _of_moving_reference(J, v_F, reference)
+    for i, k, J, change in columns:
+        moving = velocities[i].cross(J) + _of_moving_reference(J, v_F, reference)
+        rates[k] = rates[k] + moving + change
     return rates
 
 
@@ -64,7 +67,7 @@ def jacobian_hessian(
     hessian = [[Motion.zero()] * model.nv for _ in range(model.nv)]
     chain = _to_reference(model, q, frame, reference)
     columns = [
-        (i, k, X_RB.act(S)) for i, X_RB in chain.items() for k, S in model.joints[i].subspace
+        (i, k, X_RB.act(S)) for i, X_RB in chain.items() for k, S in model.joints[i].subspace(q)
     ]
     for body_j, j, J_j in columns:
         for body_k, k, J_k in columns:
@@ -72,6 +75,9 @@ def jacobian_hessian(
             if body_k <= body_j:
                 rate = rate + J_k.cross(J_j)
             hessian[j][k] = hessian[j][k] + rate
+    for i, X_RB in chain.items():
+        for j, k, slope in model.joints[i].subspace_slopes(q):
+            hessian[j][k] = hessian[j][k] + X_RB.act(slope)
     return hessian
 
 

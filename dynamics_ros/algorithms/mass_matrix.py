@@ -22,9 +22,9 @@ def mass_matrix(model: Model, q: Sequence[Scalar]) -> list[list[Scalar]]:
     composite = carried_by_bodies(model, transforms, model.inertias, Inertia.zero())
     M: list[list[Scalar]] = [[0.0] * model.nv for _ in range(model.nv)]
     for i, joint in enumerate(model.joints):
-        for column, S_i in joint.subspace:
+        for column, S_i in joint.subspace(q):
             for j, (force,) in felt_towards_root(model, transforms, i, composite[i] @ S_i):
-                for row, S_j in model.joints[j].subspace:
+                for row, S_j in model.joints[j].subspace(q):
                     share = S_j.dot(force)
                     M[row][column] = M[row][column] + share
                     if j != i:

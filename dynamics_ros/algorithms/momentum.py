@@ -22,12 +22,15 @@ def momentum_observer_terms(
     [Echeandia2021], C^T v is the sum over bodies of J_i-dot^T Y_i v_i, and the time derivative of
     a column S_j fixed in body j is v_j x S_j. With H_j the momentum of body j and of all that it
     carries, p_j = S_j^T H_j and (C^T v)_j = (v_j x S_j)^T H_j = -S_j^T (v_j x* H_j):
-    no matrix is formed.
+    no matrix is formed. What a column changes by in its body comes to v_j x S_j.
     """
     motions = motion_of_bodies(model, q, v)
     momenta = [Y @ motions.velocities[i] for i, Y in enumerate(model.inertias)]
     H = carried_by_bodies(model, motions.transforms, momenta, Force.zero())
     rates = {i: v_B.cross(H[i]) for i, v_B in motions.velocities.items()}
-    p, drift = along_joints(model, H), along_joints(model, rates)
+    p, drift = along_joints(model, q, H), along_joints(model, q, rates)
+    for i, joint in enumerate(model.joints):
+        for k, rate in zip(joint.v_indices, joint.subspace_rates(q, v), strict=True):
+            drift[k] = drift[k] - rate.dot(H[i])
     g = gravity_torques(model, q)
     return p, [-weight - x for weight, x in zip(g, drift, strict=True)]

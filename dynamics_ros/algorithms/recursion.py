@@ -57,23 +57,31 @@ def _move(
 ) -> None:
     joint = model.joints[body]
     X_PB = motions.transforms[body] = joint.transform(q)
-    motions.velocities[body] = X_PB.inverse_act(motions.velocities[joint.parent]) + joint.motion(v)
+    v_P = X_PB.inverse_act(motions.velocities[joint.parent])
+    motions.velocities[body] = v_P + joint.motion(q, v)
 
 
 def accelerations_of_bodies(
-    model: Model, motions: BodyMotions, v: Sequence[Scalar], a: Sequence[Scalar], of_root: Motion
+    model: Model,
+    motions: BodyMotions,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    a: Sequence[Scalar],
+    of_root: Motion,
 ) -> dict[int, Motion]:
-    """The outward pass of a_B = X_PB^-1 a_P + S a + v_B x S v ([SE3] 8.2), spatial accelerations.
+    """The outward pass of a_B = X_PB^-1 a_P + S a + c_J + v_B x S v ([SE3] 8.2).
+
+    Accelerations are spatial ones.
 
     Args:
         model: the robot.
         motions: of the bodies that are asked for.
-        v, a: velocity and acceleration.
+        q, v, a: configuration, velocity and acceleration.
         of_root: what the root frame accelerates with.
     """
     accelerations = {ROOT: of_root}
     for i in motions.transforms:
-        _accelerate(model, motions, accelerations, i, v, a)
+        _accelerate(model, motions, accelerations, i, q, v, a)
     return accelerations
 
 
@@ -82,14 +90,15 @@ def _accelerate(
     motions: BodyMotions,
     accelerations: dict[int, Motion],
     body: int,
+    q: Sequence[Scalar],
     v: Sequence[Scalar],
     a: Sequence[Scalar],
 ) -> None:
     joint = model.joints[body]
     accelerations[body] = (
         motions.transforms[body].inverse_act(accelerations[joint.parent])
-        + joint.motion(a)
-        + velocity_product(joint, motions.velocities[body], v)
+        + joint.motion(q, a)
+        + velocity_product(joint, motions.velocities[body], q, v)
     )
 
 
@@ -115,13 +124,13 @@ def moving_bodies(
     accelerations = {ROOT: of_root}
     for i in range(len(model.joints)):
         _move(model, motions, i, q, v)
-        _accelerate(model, motions, accelerations, i, v, a)
+        _accelerate(model, motions, accelerations, i, q, v, a)
         yield i, motions.velocities[i], accelerations[i]
 
 
-def velocity_product(joint: Joint, v_B: Motion, v: Sequence[Scalar]) -> Motion:
-    """v_B x S v: the acceleration of a joint's body that comes from velocities alone."""
-    return v_B.cross(joint.motion(v))
+def velocity_product(joint: Joint, v_B: Motion, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
+    """c_J + v_B x S v: the acceleration of a joint's body that comes from velocities alone."""
+    return v_B.cross(joint.motion(q, v)) + joint.bias(q, v)
 
 
 def upward_acceleration(model: Model) -> Motion:
@@ -163,10 +172,10 @@ def felt_towards_root(
         yield body, forces
 
 
-def along_joints(model: Model, forces: Mapping[int, Force]) -> list[Scalar]:
+def along_joints(model: Model, q: Sequence[Scalar], forces: Mapping[int, Force]) -> list[Scalar]:
     """S^T f of every joint (nv): the torques that transmit forces to the bodies ([SE3] 8.3)."""
     tau: list[Scalar] = [0.0] * model.nv
     for i, joint in enumerate(model.joints):
-        for k, S in joint.subspace:
+        for k, S in joint.subspace(q):
             tau[k] = tau[k] + S.dot(forces[i])
     return tau

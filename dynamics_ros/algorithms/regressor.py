@@ -22,13 +22,13 @@ def regressor(
     count = len(PARAMETERS)
     Y: list[list[Scalar]] = [[0.0] * (count * len(model.joints)) for _ in range(model.nv)]
     motions = motion_of_bodies(model, q, v)
-    accelerations = accelerations_of_bodies(model, motions, v, a, upward_acceleration(model))
+    accelerations = accelerations_of_bodies(model, motions, q, v, a, upward_acceleration(model))
     columns: dict[int, list[tuple[int, Motion]]] = {ROOT: []}
     for i, joint in enumerate(model.joints):
         # The columns of the body's Jacobian in its own frame: most are seen from its parent.
         X_PB = motions.transforms[i]
         moved = [(k, X_PB.inverse_act(S)) for k, S in columns[joint.parent]]
-        columns[i] = [*moved, *joint.subspace]
+        columns[i] = [*moved, *joint.subspace(q)]
         forces = body_regressor(motions.velocities[i], accelerations[i])
         for k, S in columns[i]:
             for column, force in enumerate(forces, start=count * i):

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from dynamics_ros.errors import InvalidArgumentError, ModelError
+from dynamics_ros.errors import InvalidArgumentError, ModelError, UnknownJointError
 from dynamics_ros.spatial import Inertia, Matrix3, Transform, Vector3
 
 from .composition import with_locked
 from .description import Inertial, JointDescription, Origin, RobotDescription
 from .doubts import LOG
-from .joints import JOINT_KINDS, ONE_COORDINATE, JointKind
+from .joints import JOINT_KINDS, JointKind
 from .model import NOWHERE_ELSE, ROOT, Frame, Joint, Model, checked_gravity
 
 ROOT_JOINTS = ('fixed', 'floating', 'planar')
@@ -30,6 +30,7 @@ def build_model(
     root_joint: str = 'fixed',
     gravity: Sequence[float] = (0.0, 0.0, -9.81),
     locked_joints: Mapping[str, float] | None = None,
+    joint_kinds: Mapping[str, JointKind] | None = None,
 ) -> Model:
     """Build the model of a description.
 
@@ -40,15 +41,18 @@ def build_model(
         root_joint: how the root link moves in the world: fixed, floating or planar.
         gravity: in the root frame [m/s^2].
         locked_joints: joint name to the constant position it is kept at.
+        joint_kinds: joint name to what it is in place of what the description says.
 
     Raises:
+        UnknownJointError: a kind for a joint that there is not.
         InvalidArgumentError: an unknown root joint, a gravity that is not three finite numbers, a
             locked joint that does not exist, cannot be locked, or has no finite position.
-        ModelError: a mimic joint that follows a joint of several coordinates.
+        ModelError: a mimic joint that follows a joint of several coordinates, or a kind for a joint
+            that is fixed or follows another one.
     """
     if root_joint not in ROOT_JOINTS:
         raise InvalidArgumentError('root_joint', repr(root_joint), f'one of {ROOT_JOINTS}')
-    builder = _Builder(description, root_joint)
+    builder = _Builder(description, root_joint, joint_kinds or {})
     model = Model(
         name=description.name,
         joints=tuple(builder.joints),
@@ -74,7 +78,9 @@ def build_model(
 class _Builder:
     """Walks a description once and collects joints, bodies and frames."""
 
-    def __init__(self, description: RobotDescription, root_joint: str) -> None:
+    def __init__(
+        self, description: RobotDescription, root_joint: str, kinds: Mapping[str, JointKind]
+    ) -> None:
         self.joints: list[Joint] = []
         self.inertias: list[Inertia] = []
         self.body_names: list[str] = []
@@ -83,6 +89,9 @@ class _Builder:
         self.nv = 0
         self._inertials = {link.name: link.inertial for link in description.links}
         self._by_name = {joint.name: joint for joint in description.joints}
+        self._kinds = kinds
+        for name in kinds:
+            self._check_kind(name)
         if root_joint == 'fixed':
             self._merge(Frame(description.root, ROOT, Transform.identity()))
         else:
@@ -112,7 +121,7 @@ class _Builder:
         for joint in description.joints:
             if joint.type == 'fixed' or joint.mimic:
                 continue
-            kind = _kind(joint)
+            kind = self._kind(joint)
             q[joint.name] = tuple(range(self.nq, self.nq + kind.nq))
             v[joint.name] = tuple(range(self.nv, self.nv + kind.nv))
             self.nq += kind.nq
@@ -128,12 +137,12 @@ class _Builder:
             self._merge(Frame(joint.child, carrier.body, placement, joint.parent, origin))
             return
         source = leader or joint.name
-        if leader and self._by_name[leader].type not in ONE_COORDINATE:
+        if leader and self._kind(self._by_name[leader]).nq != 1:
             raise ModelError(f'joint {joint.name!r} mimic', f'{leader!r} has several coordinates')
         self._add_body(
             Joint(
                 name=joint.name,
-                kind=_kind(joint),
+                kind=self._kind(joint),
                 parent=carrier.body,
                 placement=carrier.placement @ origin,
                 q_indices=self._q[source],
@@ -161,15 +170,24 @@ class _Builder:
         body = len(self.joints) - 1
         self.frames[link] = Frame(link, body, Transform.identity(), parent, origin, inertia)
 
+    def _kind(self, joint: JointDescription) -> JointKind:
+        return self._kinds.get(joint.name) or JOINT_KINDS[joint.type](Vector3(*joint.axis))
+
+    def _check_kind(self, name: str) -> None:
+        joint = self._by_name.get(name)
+        if joint is None:
+            raise UnknownJointError('joint_kinds', name, self._by_name)
+        if joint.type == 'fixed':
+            raise ModelError(f'joint {name!r}', 'is fixed: it has no kind of its own')
+        if joint.mimic:
+            problem = f'follows {joint.mimic.joint!r}: it has no kind of its own'
+            raise ModelError(f'joint {name!r}', problem)
+
     def _merge(self, frame: Frame) -> None:
         inertia = _inertia(self._inertials[frame.name])
         self.frames[frame.name] = replace(frame, inertia=inertia)
         if frame.body != ROOT:
             self.inertias[frame.body] = self.inertias[frame.body] + frame.placement.act(inertia)
-
-
-def _kind(joint: JointDescription) -> JointKind:
-    return JOINT_KINDS[joint.type](Vector3(*joint.axis))
 
 
 def _transform(origin: Origin) -> Transform:

@@ -3,7 +3,8 @@
 """Joint kinds: geometry, motion subspace and manifold of each ([SE3] 7), over any scalar.
 
 A new kind of joint is one class here, with its line in `JOINT_KINDS`; no algorithm asks for names.
-The motion subspace S of every kind is constant in the frame of the moving body, so c_J is zero.
+The motion subspace S of these kinds is constant in the frame of the moving body, so c_J is zero;
+that of a `VaryingJoint` is not.
 
 | kind | q | v (of the child, in the child frame) |
 |---|---|---|
@@ -111,12 +112,12 @@ class JointKind(ABC):
         """Pose of the moving body in the joint frame."""
 
     @abstractmethod
-    def motion_subspace(self) -> list[Motion]:
-        """The columns of S, in the frame of the moving body."""
+    def motion_subspace(self, q: Sequence[Scalar]) -> list[Motion]:
+        """The columns of S at q, in the frame of the moving body."""
 
     def displacements(self, q: Sequence[Scalar]) -> list[Motion]:
         """Body twists whose exponentials, one after the other, are `transform`."""
-        return [S * x for S, x in zip(self.motion_subspace(), q, strict=True)]
+        return [S * x for S, x in zip(self.motion_subspace(q), q, strict=True)]
 
     def neutral(self) -> list[float]:
         """Coordinates at which the joint transform is the identity."""
@@ -194,7 +195,7 @@ class Revolute(OneCoordinate):
         """Turn about the axis."""
         return Transform(rotation_about(self.axis, q[0]), Vector3.zero())
 
-    def motion_subspace(self) -> list[Motion]:
+    def motion_subspace(self, q: Sequence[Scalar]) -> list[Motion]:
         """(0, axis)."""
         return [Motion(Vector3.zero(), self.axis)]
 
@@ -223,7 +224,7 @@ class Prismatic(OneCoordinate):
         """Displacement along the axis."""
         return Transform(Matrix3.identity(), self.axis * q[0])
 
-    def motion_subspace(self) -> list[Motion]:
+    def motion_subspace(self, q: Sequence[Scalar]) -> list[Motion]:
         """(axis, 0)."""
         return [Motion(self.axis, Vector3.zero())]
 
@@ -248,7 +249,7 @@ class Spherical(JointKind):
         """Rotation of the quaternion."""
         return Transform(quaternion_to_matrix(_quaternion(q)), Vector3.zero())
 
-    def motion_subspace(self) -> list[Motion]:
+    def motion_subspace(self, q: Sequence[Scalar]) -> list[Motion]:
         """The angular velocities."""
         return [Motion(Vector3.zero(), e) for e in (X, Y, Z)]
 
@@ -312,7 +313,7 @@ class Planar(JointKind):
         ex, ey = plane_axes(self.axis)
         return Transform(rotation_about(self.axis, q[2]), ex * q[0] + ey * q[1])
 
-    def motion_subspace(self) -> list[Motion]:
+    def motion_subspace(self, q: Sequence[Scalar]) -> list[Motion]:
         """Two axes of the plane, as they have turned, and the turn."""
         ex, ey = plane_axes(self.axis)
         zero = Vector3.zero()
@@ -367,9 +368,9 @@ class Floating(JointKind):
         """Position, and rotation of the quaternion."""
         return Transform(BALL.transform(q[3:]).rotation, Vector3.of(q[:3]))
 
-    def motion_subspace(self) -> list[Motion]:
+    def motion_subspace(self, q: Sequence[Scalar]) -> list[Motion]:
         """The identity: v is the twist of the body."""
-        return [Motion(e, Vector3.zero()) for e in (X, Y, Z)] + BALL.motion_subspace()
+        return [Motion(e, Vector3.zero()) for e in (X, Y, Z)] + BALL.motion_subspace(q[3:])
 
     def displacements(self, q: Sequence[Scalar]) -> list[Motion]:
         """The displacement, then the turn."""

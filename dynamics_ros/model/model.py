@@ -19,6 +19,7 @@ from dynamics_ros.spatial import Inertia, Motion, Scalar, Transform, Vector3
 from .description import Limits
 from .doubts import NO_MASS, Doubts
 from .joints import JointKind
+from .varying_joint import VaryingJoint
 
 ROOT = -1
 """The root frame as a body: parent of the first joints, at rest at the origin."""
@@ -81,25 +82,52 @@ class Joint(Stated):
         own = [q[i] for i in self.q_indices]
         return own if self.leader is None else [self.multiplier * own[0] + self.offset]
 
-    @cached_property
-    def subspace(self) -> tuple[tuple[int, Motion], ...]:
+    def subspace(self, q: Sequence[Scalar]) -> tuple[tuple[int, Motion], ...]:
         """Pairs (index into v, column of S in the body frame).
 
         A follower shares the index of its leader, its column scaled by the multiplier; sums over
         these pairs then give the dynamics of the coupled mechanism.
         """
-        columns = self.kind.motion_subspace()
+        if isinstance(self.kind, VaryingJoint):
+            columns = self.kind.motion_subspace(self.own_coordinates(q))
+            return tuple(zip(self.v_indices, columns, strict=True))
+        return self._constant_subspace
+
+    @cached_property
+    def _constant_subspace(self) -> tuple[tuple[int, Motion], ...]:
+        columns = self.kind.motion_subspace(self.kind.neutral())
         return tuple(
             (i, S * self.multiplier if self.leader else S)
             for i, S in zip(self.v_indices, columns, strict=True)
         )
 
-    def motion(self, v: Sequence[Scalar]) -> Motion:
+    def subspace_rates(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Motion]:
+        """How each column of S changes in the body frame; zero but of a `VaryingJoint`."""
+        if not isinstance(self.kind, VaryingJoint):
+            return [Motion.zero()] * len(self.v_indices)
+        own = [v[k] for k in self.v_indices]
+        slopes = self.kind.subspace_slopes(self.own_coordinates(q))
+        return [combined(row, own) for row in slopes]
+
+    def subspace_slopes(self, q: Sequence[Scalar]) -> list[tuple[int, int, Motion]]:
+        """(m, k, derivative of column m of S by coordinate k), as in v; none of a constant S."""
+        if not isinstance(self.kind, VaryingJoint):
+            return []
+        slopes = self.kind.subspace_slopes(self.own_coordinates(q))
+        return [
+            (m, k, slope)
+            for m, row in zip(self.v_indices, slopes, strict=True)
+            for k, slope in zip(self.v_indices, row, strict=True)
+        ]
+
+    def bias(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
+        """c_J: the rates of the columns times their velocities, in the body frame ([SE3] 7)."""
+        return combined(self.subspace_rates(q, v), [v[k] for k in self.v_indices])
+
+    def motion(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
         """S v: velocity of the body relative to its parent, in the body frame ([SE3] 7)."""
-        total = Motion.zero()
-        for i, S in self.subspace:
-            total = total + S * v[i]
-        return total
+        pairs = self.subspace(q)
+        return combined([S for _, S in pairs], [v[i] for i, _ in pairs])
 
 
 @dataclass(frozen=True)
@@ -265,6 +293,14 @@ class Model(Stated):
         inertias = list(self.inertias)
         inertias[carrier.body] = inertias[carrier.body] + carrier.placement.act(inertia)
         return replace(self, inertias=tuple(inertias))
+
+
+def combined(motions: Sequence[Motion], factors: Sequence[Scalar]) -> Motion:
+    """Sum of motions, each times its factor."""
+    total = Motion.zero()
+    for motion, factor in zip(motions, factors, strict=True):
+        total = total + motion * factor
+    return total
 
 
 def checked_gravity(gravity: Sequence[float]) -> Vector3:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from dynamics_ros.errors import InvalidArgumentError, printable
 from dynamics_ros.model import ROOT, Joint, Model, build_model, composition
 from dynamics_ros.model.description_file import expanded_xacro
+from dynamics_ros.model.joints import JointKind
 from dynamics_ros.model.mjcf import read_mjcf
 from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import read_urdf
@@ -95,6 +96,7 @@ class RigidBodySystem(Kinematics, Dynamics):
         backend: str = 'auto',
         adjustable: bool = False,
         xacro_arguments: Mapping[str, object] | None = None,
+        joint_kinds: Mapping[str, JointKind] | None = None,
     ) -> _Kind:
         """Read a robot from URDF.
 
@@ -109,6 +111,8 @@ class RigidBodySystem(Kinematics, Dynamics):
             adjustable: whether gravity, and a payload at the tool, may change without compiling
                 anything: see ``adjustable``. The tool is the link that ``tool_frame`` finds.
             xacro_arguments: values of the arguments (``<xacro:arg>``) of a xacro file by name.
+            joint_kinds: joint name to its kind in place of the type in the description, such as one
+                that ``dynamics_ros.multibody.function_joint.function_joint`` makes.
 
         Raises:
             ModelError: the description is not a robot; the error names element and reason.
@@ -117,7 +121,8 @@ class RigidBodySystem(Kinematics, Dynamics):
         if str(source).endswith('.xacro'):
             source = expanded_xacro(source, xacro_arguments or {})
         description = read_urdf(source)
-        robot = cls(build_model(description, root_joint, gravity, locked_joints), backend)
+        model = build_model(description, root_joint, gravity, locked_joints, joint_kinds)
+        robot = cls(model, backend)
         return robot.adjustable(tool_frame(description)) if adjustable else robot
 
     @classmethod
@@ -179,7 +184,7 @@ class RigidBodySystem(Kinematics, Dynamics):
         rows = [
             (
                 printable(joint.name),
-                type(joint.kind).__name__.lower(),
+                joint.kind.name,
                 *(
                     f'{limit:.4g}'
                     for limit in (
@@ -378,7 +383,7 @@ def _transform(pose: ArrayLike) -> Transform:
 
 def _joint_told(joint: Joint) -> str:
     """A joint in a few words: its name, kind, and its coordinates or whom it follows."""
-    kind = type(joint.kind).__name__.lower()
+    kind = joint.kind.name
     if joint.leader is not None:
         return f'({printable(joint.name)}: {kind}, follows {printable(joint.leader)})'
     first, last = joint.q_indices[0], joint.q_indices[-1]

@@ -165,19 +165,19 @@ def test_momentum_observer_terms_are_gradients_of_the_lagrangian(robot, seed):
     beta = by_q @ coordinate_rates(robot, s.q)
     for joint in robot.model.joints:
         if joint.leader is None:
-            turning = joint.motion(s.v)
-            momentum = _momentum_of(joint, p)
-            for k, S in joint.subspace:
+            turning = joint.motion(s.q, s.v)
+            momentum = _momentum_of(joint, s.q, p)
+            for k, S in joint.subspace(s.q):
                 beta[k] += turning.cross(S).dot(momentum)
     found = robot.momentum_observer_terms(s.q, s.v)
     assert_close(found[0], p)
     assert_close(found[1], beta, EXACT, 10.0)
 
 
-def _momentum_of(joint, p):
+def _momentum_of(joint, q, p):
     """A force whose power along the columns of the joint is p; they are orthonormal."""
     total = Motion.zero()
-    for k, S in joint.subspace:
+    for k, S in joint.subspace(q):
         total = total + S * p[k]
     return Force(total.linear, total.angular)
 

@@ -87,7 +87,7 @@ def test_along_the_joints_it_is_the_torque(robot, seed):
     F = robot.joint_wrenches(s.q, s.v, s.a)
     tau = np.zeros(robot.nv)
     for joint, wrench in zip(robot.model.joints, F, strict=True):
-        for k, S in joint.subspace:
+        for k, S in joint.subspace(s.q):
             tau[k] += S.array() @ wrench
     assert_close(tau, robot.inverse_dynamics(s.q, s.v, s.a), EXACT)
 

@@ -30,7 +30,7 @@ class Cylindrical(JointKind):
     def transform(self, q):
         return Transform(rotation_about(self.axis, q[1]), self.axis * q[0])
 
-    def motion_subspace(self):
+    def motion_subspace(self, q):
         return [Motion(self.axis, Vector3.zero()), Motion(Vector3.zero(), self.axis)]
 
     def integrate(self, q, v):
@@ -141,7 +141,7 @@ class TestEveryKind:
         assert_close(np.array(joint.velocity(q, q_rate)), v, EXACT)
         # X-dot = X hat(S v), [RBM].
         poses = [joint.transform(list(x)).array() for x in (ahead, behind)]
-        twist = sum((S * x for S, x in zip(joint.motion_subspace(), v)), Motion.zero())
+        twist = sum((S * x for S, x in zip(joint.motion_subspace(q), v)), Motion.zero())
         moving = joint.transform(q).array() @ spatial.stack(twist.hat())
         assert_close((poses[0] - poses[1]) / (2.0 * h), moving, DIFFERENCE)
 

@@ -158,6 +158,17 @@ def pullback(traced: Trace) -> Trace:
     )
 
 
+def replay(traced: Trace, elements: Sequence[Any]) -> list[Any]:
+    """Return all output elements of a trace, as expressions of those of other traces or as numbers.
+
+    Args:
+        traced: what is computed.
+        elements: all input elements, one after the other: expressions, numbers, or both.
+    """
+    values = _replayed(traced, elements)
+    return [values[x] if isinstance(x, int) else x for x in traced.results]
+
+
 def _like(traced: Trace, function: Callable[..., Any], name: str, what: str) -> Trace:
     """Return the trace of a function of the inputs of another one, which requires the same."""
     made = trace(
@@ -184,12 +195,14 @@ def _named(variables: Sequence[Variable], name: str, argument: str) -> tuple[Var
     raise InvalidArgumentError(argument, repr(name), f'one of {known}')
 
 
-def _replayed(traced: Trace, symbols: Sequence[Expression]) -> list[Any]:
-    """Return the value of each instruction as an expression of some symbols."""
+def _replayed(traced: Trace, symbols: Sequence[Any]) -> list[Any]:
+    """Return the value of each instruction as an expression of some symbols, or as a number."""
     values: list[Any] = list(symbols)
     for operation, operands in traced.nodes[len(values) :]:
         arguments = [values[x] if isinstance(x, int) else x for x in operands]
-        values.append(_of_expressions(operation)(*arguments))
+        known = not any(isinstance(x, Expression) for x in arguments)
+        function = operation.evaluate if known else _of_expressions(operation)
+        values.append(function(*arguments))
     return values
 
 
