@@ -1,3 +1,5 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
 """A simulated arm whose commands come late in bursts is not felt as touched, whatever is lost."""
 
 from __future__ import annotations
