@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import gc
-import logging
 import math
 import sys
 import threading
@@ -15,11 +14,7 @@ import numpy as np
 import pytest
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import Kernel, compilation, trace
-from dynamics_ros.kernels import machine_code as llvm_backend
-from dynamics_ros.kernels.cpython import layout as interpreter_layout
-from dynamics_ros.kernels.cpython.layout import UnknownLayoutError
-from dynamics_ros.kernels.llvm import compiler as llvm_compiler
+from dynamics_ros.kernels import Kernel, trace
 
 BACKENDS = ['llvm', 'python']
 
@@ -409,54 +404,6 @@ def test_several_threads_may_call_one_kernel(backend):
     for thread in threads:
         thread.join()
     assert not wrong
-
-
-class TestFallBack:
-    """What cannot be compiled runs as plain Python, and one log line says why."""
-
-    @pytest.fixture(autouse=True)
-    def _nothing_was_said_yet(self):
-        compilation._warn_once.cache_clear()
-
-    def assert_plain(self, caplog, reason):
-        with caplog.at_level(logging.INFO, 'dynamics_ros.kernels'):
-            kernel, again = Kernel(traced_affine()), Kernel(traced_affine())
-        assert kernel.backend == again.backend == 'python'
-        messages = [x.getMessage() for x in caplog.records if x.levelno == logging.WARNING]
-        assert len(messages) == 1
-        assert reason in messages[0]
-        np.testing.assert_array_equal(kernel(np.ones((3, 2)), [1.0, 2.0], 1.0)[0], 3.0)
-
-    def test_without_llvmlite(self, monkeypatch, caplog):
-        monkeypatch.setitem(sys.modules, 'llvmlite', None)
-        self.assert_plain(caplog, 'llvmlite cannot be imported')
-
-    def test_when_the_compiler_fails(self, monkeypatch, caplog):
-        def broken(*_):
-            raise RuntimeError('no such processor')
-
-        monkeypatch.setattr(llvm_compiler, 'object_code', broken)
-        self.assert_plain(caplog, 'affine runs as plain Python, which is slower: no such processor')
-
-    def test_when_machine_code_is_wrong(self, monkeypatch, caplog):
-        true_emit = llvm_backend.trace_module
-
-        def wrong_emit(*arguments):
-            return true_emit(*arguments).replace('fmul', 'fadd')
-
-        monkeypatch.setattr(llvm_backend, 'trace_module', wrong_emit)
-        self.assert_plain(caplog, 'disagrees with the plain trace')
-
-    def test_of_the_entry_point_alone(self, monkeypatch, caplog):
-        def unknown():
-            raise UnknownLayoutError('another interpreter')
-
-        monkeypatch.setattr(interpreter_layout, 'addresses', unknown)
-        with caplog.at_level(logging.INFO, 'dynamics_ros.kernels'):
-            kernel = Kernel(traced_affine(), 'llvm')
-        assert kernel.backend == 'llvm'
-        assert 'another interpreter' in caplog.text
-        np.testing.assert_array_equal(kernel(np.ones((3, 2)), [1.0, 2.0], 1.0)[0], 3.0)
 
 
 def test_a_kernel_tells_what_it_is():
