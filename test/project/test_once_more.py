@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""`scripts/test`: what of a whole suite is run once more, and what is a failure at once."""
+"""`scripts/test`: what of a whole suite is run once more, and what is a failure or no answer."""
 
 from __future__ import annotations
 
@@ -88,3 +88,19 @@ def test_a_suite_that_passes_passes(suite):
     assert code == 0
     assert '1 passed' in printed
     assert '=== once more' not in printed
+
+
+@pytest.mark.parametrize(('seconds', 'code'), [('110.0', 0), ('-1.0', 5)])
+def test_quick_without_a_test_that_ran_is_no_answer(tmp_path, seconds, code):
+    room = tmp_path / 'test' / 'room'
+    room.mkdir(parents=True)
+    text = (ROOT / 'test' / 'quick.py').read_text()
+    changed = text.replace('SECONDS = 110.0', f'SECONDS = {seconds}')
+    assert (changed == text) == (code == 0)
+    (tmp_path / 'test' / 'quick.py').write_text(changed)
+    (tmp_path / 'test' / 'conftest.py').write_text("pytest_plugins = ['quick']\n")
+    (tmp_path / 'pytest.ini').write_text('[pytest]\n')
+    (room / 'test_it.py').write_text(PASSES)
+    command = [sys.executable, '-m', 'pytest', '--quick', 'test']
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == code
