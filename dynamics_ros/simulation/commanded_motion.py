@@ -5,8 +5,11 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
+
+# Loaded with this file: a robot that first did so at its first trajectory would stop telling its
+# joint states for half a second.
+from scipy.interpolate import CubicHermiteSpline
 
 Array = NDArray[np.float64]
 
@@ -28,7 +31,7 @@ class CommandedMotion:
         self._q, self._v = q.copy(), np.zeros(len(q))
         self._lower, self._upper = lower, upper
         self._began = self._end = 0.0
-        self._spline: scipy.interpolate.CubicHermiteSpline | None = None
+        self._spline: CubicHermiteSpline | None = None
 
     def at(self, t: float) -> tuple[Array, Array]:
         """Position and velocity (n each)."""
@@ -56,7 +59,7 @@ class CommandedMotion:
             # From where it is, at rest.
             time = np.concatenate([[0.0], time])
             q, v = np.vstack([self._q, q]), np.vstack([np.zeros(len(self._q)), v])
-        self._spline = scipy.interpolate.CubicHermiteSpline(time, q, v) if len(time) > 1 else None
+        self._spline = CubicHermiteSpline(time, q, v) if len(time) > 1 else None
         if self._spline is None:
             self._q, self._v = q[-1], np.zeros(len(q[-1]))
 
