@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,7 +43,8 @@ def prepared(contacts: Constraints) -> Prepared | None:
     Raises:
         InvalidArgumentError: something that is no constraint.
     """
-    given = tuple(contacts) if isinstance(contacts, (list, tuple)) else (contacts,)
+    is_one = isinstance(contacts, str) or not isinstance(contacts, Sequence)
+    given = (contacts,) if is_one else tuple(contacts)  # type: ignore[arg-type]
     key = tuple(map(id, given))
     known = _prepared.get(key)
     return known or _prepare(contacts, key, given)

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 import pytest
 from laws import assert_close
@@ -37,10 +39,11 @@ def test_contacts_made_anew_are_not_taken_for_those_that_are_gone(standing, monk
         assert len(room._prepared) <= 4
 
 
-def test_a_list_of_contacts_may_change(standing):
+@pytest.mark.parametrize('kind', [list, deque])
+def test_a_list_of_contacts_may_change(standing, kind):
     robot, s = standing
     frame = robot.body_names[-1]
-    contacts = [Contact(frame)]
+    contacts = kind([Contact(frame)])
     assert rows_of(robot, s, contacts).shape == (3,)
     contacts[0] = Contact(frame, point=(0.3, 0.0, 0.0))
     assert_close(rows_of(robot, s, contacts), np.zeros(3), LAW)
