@@ -23,9 +23,9 @@ NO_PROMISE = ()
 SECURITY = {
     'Two things protect the nodes': NO_PROMISE,
     'XML without document types or entities, at most 50 MB': (
-        'test_urdf.py::test_name_the_element_and_the_reason',
-        'test_urdf.py::test_beyond_the_bounds_is_refused_at_once',
-        'test_urdf.py::test_elements_are_counted_while_they_are_read',
+        'test_urdf_refusals.py::test_name_the_element_and_the_reason',
+        'test_urdf_refusals.py::test_beyond_the_bounds_is_refused_at_once',
+        'test_urdf_refusals.py::test_elements_are_counted_while_they_are_read',
         'test_nodes_composed.py::'
         'test_a_bad_description_is_refused_with_its_reason_and_the_old_one_kept',
     ),
