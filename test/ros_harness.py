@@ -431,23 +431,6 @@ def found_by_nodes(module: str) -> Iterator[None]:
         yield
 
 
-def link(name: str, mass: float = 1) -> str:
-    """URDF of a link whose mass lies off its origin."""
-    return (
-        f'<link name="{name}"><inertial><mass value="{mass}"/><origin xyz="0.1 0 0"/>'
-        '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>'
-    )
-
-
-def pendulum(name: str, rod: str = 'rod', mass: float = 1) -> str:
-    """URDF of one link on a joint 'swing' below a link 'base'."""
-    return (
-        f'<robot name="{name}"><link name="base"/>{link(rod, mass)}'
-        f'<joint name="swing" type="continuous"><parent link="base"/><child link="{rod}"/>'
-        '<axis xyz="0 1 0"/></joint></robot>'
-    )
-
-
 def description(name: str = 'seven_joint_arm.urdf') -> str:
     """The text of a description of the package."""
     return (Path(__file__).parent.parent / 'urdf' / name).read_text()

@@ -44,3 +44,20 @@ def refusal(text):
     with pytest.raises(ModelError) as caught:
         parse_urdf(text)
     return caught.value
+
+
+def massive_link(name: str, mass: float = 1) -> str:
+    """URDF of a link whose mass lies off its origin."""
+    return (
+        f'<link name="{name}"><inertial><mass value="{mass}"/><origin xyz="0.1 0 0"/>'
+        '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>'
+    )
+
+
+def pendulum(name: str, rod: str = 'rod', mass: float = 1) -> str:
+    """URDF of one link on a joint 'swing' below a link 'base'."""
+    return (
+        f'<robot name="{name}"><link name="base"/>{massive_link(rod, mass)}'
+        f'<joint name="swing" type="continuous"><parent link="base"/><child link="{rod}"/>'
+        '<axis xyz="0 1 0"/></joint></robot>'
+    )

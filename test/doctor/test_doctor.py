@@ -15,9 +15,10 @@ pytest.importorskip('rclpy')
 
 from geometry_msgs.msg import PoseStamped
 from rclpy.qos import QoSProfile, qos_profile_sensor_data
-from ros_harness import LATCHED, client, occupy, pendulum, running
+from ros_harness import LATCHED, client, occupy, running
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from urdf_texts import pendulum
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 

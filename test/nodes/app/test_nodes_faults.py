@@ -23,10 +23,11 @@ from geometry_msgs.msg import PoseStamped, Quaternion, TwistStamped
 from nav_msgs.msg import Odometry
 from numpy.testing import assert_allclose
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
-from ros_harness import LATCHED, NodeProcess, client, link, pendulum, running, stamp_of
+from ros_harness import LATCHED, NodeProcess, client, running, stamp_of
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from urdf_texts import massive_link, pendulum
 from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros import Robot
@@ -47,7 +48,7 @@ SAME = 1e-12
 
 
 POST = (
-    '<robot name="post">' + link('post', 2) + '<link name="lamp"/>'
+    '<robot name="post">' + massive_link('post', 2) + '<link name="lamp"/>'
     '<joint name="top" type="fixed"><parent link="post"/><child link="lamp"/>'
     '<origin xyz="0 0 2"/></joint></robot>'
 )

@@ -19,10 +19,11 @@ from lifecycle_msgs.srv import (
     GetAvailableTransitions,
     GetState,
 )
-from ros_harness import client, pendulum, running
+from ros_harness import client, running
 from sensor_msgs.msg import JointState
 from servo_harness import SERVO, play
 from std_msgs.msg import Float64MultiArray
+from urdf_texts import pendulum
 
 pytestmark = pytest.mark.ros
 

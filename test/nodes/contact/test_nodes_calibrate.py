@@ -20,10 +20,11 @@ sys.path.append(str(Path(__file__).parents[2] / 'identification'))
 from action_msgs.msg import GoalStatus
 from geometry_msgs.msg import WrenchStamped
 from rclpy.action import ActionClient
-from ros_harness import client, description, pendulum, running
+from ros_harness import client, description, running
 from sensor_msgs.msg import JointState
 from simulated_arm import COULOMB, OFFSET, ROBOT, VISCOUS, efforts, motion, truth
 from std_srvs.srv import Trigger
+from urdf_texts import pendulum
 
 from dynamics_ros_msgs.action import Calibrate
 from dynamics_ros_msgs.msg import Result

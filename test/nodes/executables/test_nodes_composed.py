@@ -16,10 +16,11 @@ from geometry_msgs.msg import PoseStamped, Quaternion
 from nav_msgs.msg import Odometry
 from numpy.testing import assert_allclose
 from rcl_interfaces.srv import ListParameters
-from ros_harness import LATCHED, NodeProcess, client, pendulum, running
+from ros_harness import LATCHED, NodeProcess, client, running
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
+from urdf_texts import pendulum
 
 from dynamics_ros import Robot
 from dynamics_ros.wire.conversions import pose_matrix

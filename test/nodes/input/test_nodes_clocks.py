@@ -11,10 +11,11 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from ros_harness import client, pendulum, running, stamp_of
+from ros_harness import client, running, stamp_of
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from servo_harness import CAMERA, SPEED, play
+from urdf_texts import pendulum
 
 from dynamics_ros.nodes.reporting.clocks import age
 from dynamics_ros_msgs.msg import Result

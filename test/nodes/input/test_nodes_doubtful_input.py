@@ -10,8 +10,9 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from ros_harness import LATCHED, client, description, pendulum, running
+from ros_harness import LATCHED, client, description, running
 from std_msgs.msg import String
+from urdf_texts import pendulum
 
 DOMAIN = 108
 

@@ -10,14 +10,15 @@ pytest.importorskip('rclpy')
 
 from rcl_interfaces.msg import Log
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from ros_harness import LATCHED, client, link, running
+from ros_harness import LATCHED, client, running
 from std_msgs.msg import String
+from urdf_texts import massive_link
 
 DOMAIN = 43
 HISTORY = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 DOUBTFUL = (
-    f'<robot name="doubtful"><link name="base"/>{link("rod")}'
+    f'<robot name="doubtful"><link name="base"/>{massive_link("rod")}'
     '<joint name="swing" type="continuous"><parent link="base"/><child link="rod"/>'
     '<axis xyz="0 1 0"/><axis xyz="1 0 0"/></joint></robot>'
 )

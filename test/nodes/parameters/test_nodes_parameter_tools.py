@@ -20,9 +20,10 @@ from rclpy.parameter import (
     parameter_dict_from_yaml_file,
     parameter_value_to_python,
 )
-from ros_harness import LATCHED, client, description, pendulum, running
+from ros_harness import LATCHED, client, description, running
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from urdf_texts import pendulum
 
 from dynamics_ros import Robot
 

@@ -11,8 +11,9 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from ros_harness import client, link, running
+from ros_harness import client, running
 from sensor_msgs.msg import JointState
+from urdf_texts import massive_link
 
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ComputeDynamicsTerms, ComputeForwardDynamics
@@ -25,7 +26,7 @@ def chain(count: int) -> str:
     """URDF of so many links, one behind another."""
     parts = ['<robot name="chain"><link name="l0"/>']
     for i in range(1, count + 1):
-        parts.append(link(f'l{i}'))
+        parts.append(massive_link(f'l{i}'))
         parts.append(
             f'<joint name="j{i}" type="continuous"><parent link="l{i - 1}"/><child link="l{i}"/>'
             '<origin xyz="0.1 0 0"/><axis xyz="0 1 0"/></joint>'

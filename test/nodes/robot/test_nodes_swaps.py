@@ -19,9 +19,10 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
 from rclpy.executors import SingleThreadedExecutor
-from ros_harness import LATCHED, link, occupy
+from ros_harness import LATCHED, occupy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from urdf_texts import massive_link
 
 from dynamics_ros import Robot
 from dynamics_ros.estimation.contact.geometry import ContactGeometry
@@ -61,7 +62,7 @@ PHASES = (
 
 def arm(i: int) -> str:
     """URDF of a link on a joint, with a shape to be touched; another one for each number."""
-    body = link('rod', 1.0 + i).replace(
+    body = massive_link('rod', 1.0 + i).replace(
         '</link>', '<collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision></link>'
     )
     return (

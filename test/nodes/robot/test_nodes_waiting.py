@@ -9,9 +9,10 @@ import pytest
 pytest.importorskip('rclpy')
 
 from rclpy.qos import QoSProfile, qos_profile_sensor_data
-from ros_harness import LATCHED, client, pendulum, running
+from ros_harness import LATCHED, client, running
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from urdf_texts import pendulum
 
 pytestmark = pytest.mark.ros
 
