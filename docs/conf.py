@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -19,7 +20,8 @@ project = 'dynamics_ros'
 author = 'dynamics_ros developers'
 version = release = dynamics_ros.__version__
 extensions = ['myst_parser', 'sphinx.ext.autodoc', 'sphinx.ext.napoleon', 'sphinx.ext.viewcode']
-source_suffix = {'.md': 'markdown'}
+# Notebooks are read as the Markdown that _notebook makes of them.
+source_suffix = {'.md': 'markdown', '.ipynb': 'markdown'}
 exclude_patterns = ['images']
 html_theme = 'alabaster'
 html_theme_options = {
@@ -67,7 +69,30 @@ def _types(_app, _what, _name, _object, _options, lines: list[str]) -> None:
         lines[number] = re.sub(r'\bnumpy\.(\w+)_(?!\w)', r'numpy.\1\_', line)
 
 
+def _notebook(app, name: str, source: list[str]) -> None:
+    """Cells of a notebook and what they showed when scripts/images ran them."""
+    path = Path(app.env.doc2path(name))
+    if path.suffix != '.ipynb':
+        return
+    title, *cells = json.loads(source[0])['cells']
+    parts = [''.join(title['source']), f'This page is the notebook {{download}}`{path.name}`.']
+    for cell in cells:
+        text = ''.join(cell['source'])
+        parts.append(text if cell['cell_type'] == 'markdown' else f'```python\n{text}\n```')
+        parts += [_shown(output) for output in cell.get('outputs', ())]
+    source[0] = '\n\n'.join(parts)
+
+
+def _shown(output: dict) -> str:
+    """An output of a cell: a picture, or text."""
+    data = output.get('data', {})
+    if 'image/png' in data:
+        return f'![plot](data:image/png;base64,{"".join(data["image/png"].split())})'
+    return f'```text\n{"".join(output.get("text") or data["text/plain"])}\n```'
+
+
 def setup(app) -> None:
     """Called by Sphinx."""
+    app.connect('source-read', _notebook)
     app.connect('autodoc-process-docstring', _as_text, priority=400)
     app.connect('autodoc-process-docstring', _types, priority=600)  # after napoleon

@@ -1,0 +1,90 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The notebooks of the documentation run as they are written, and show what is kept in them."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+
+import numpy as np
+import pytest
+from documents import differs
+
+pytest.importorskip('matplotlib')
+pytest.importorskip('PIL')
+
+from notebooks import NOTEBOOKS, ROOT, code_cells, read, run
+from PIL import Image
+
+SIZE = (96, 64)
+"""Pixels at which pictures are compared: fonts and edges may differ a little."""
+UNLIKE = 6.0
+"""Of 255, the mean difference of two pictures that are not the same."""
+
+
+def picture(output):
+    """An output's figure, small and grey; None of text."""
+    if 'image/png' not in (data := output.get('data', {})):
+        return None
+    image = Image.open(io.BytesIO(base64.b64decode(data['image/png'])))
+    return np.asarray(image.convert('L').resize(SIZE), dtype=float)
+
+
+def text(output):
+    return ''.join(output.get('text') or output['data']['text/plain'])
+
+
+def test_there_are_notebooks_and_their_page_names_them():
+    page = (ROOT / 'docs' / 'notebooks' / 'index.md').read_text()
+    assert len(NOTEBOOKS) >= 2
+    for path in NOTEBOOKS:
+        assert f']({path.name})' in page and f'\n{path.stem}\n' in page
+
+
+@pytest.mark.parametrize('path', NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_and_shows_what_is_kept_in_it(path):
+    notebook = read(path)
+    for number, (cell, shown) in enumerate(zip(code_cells(notebook), run(path), strict=True), 1):
+        assert cell['execution_count'] == number
+        kept = cell['outputs']
+        assert [one['output_type'] for one in shown] == [one['output_type'] for one in kept]
+        for one, other in zip(shown, kept, strict=True):
+            here, there = picture(one), picture(other)
+            if here is None:
+                assert differs(text(other), text(one)) == '', f'cell {number}: scripts/images'
+            else:
+                assert np.abs(here - there).mean() < UNLIKE, f'cell {number}: scripts/images'
+
+
+@pytest.mark.parametrize('path', NOTEBOOKS, ids=lambda path: path.stem)
+def test_jupyter_reads_and_writes_it_as_it_is(path):
+    """What nbformat 4.5 asks for, and nothing of the machine that ran it."""
+    notebook = read(path)
+    assert (notebook['nbformat'], notebook['nbformat_minor']) == (4, 5)
+    assert notebook['metadata']['license'] == 'Apache-2.0'
+    identifiers = [cell['id'] for cell in notebook['cells']]
+    assert len({*identifiers}) == len(identifiers)
+    assert (
+        path.read_text()
+        == json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + '\n'
+    )
+
+
+def test_an_error_names_the_notebook_and_the_cell(tmp_path):
+    cells = [{'cell_type': 'code', 'source': ['1 + 1']}, {'cell_type': 'code', 'source': ['1 / 0']}]
+    bad = tmp_path / 'bad.ipynb'
+    bad.write_text(json.dumps({'cells': cells}))
+    with pytest.raises(ZeroDivisionError) as error:
+        run(bad)
+    assert 'bad.ipynb, code cell 2' in str(error.getrepr())
+
+
+def test_the_value_of_the_last_line_is_shown(tmp_path):
+    one = tmp_path / 'one.ipynb'
+    one.write_text(
+        json.dumps({'cells': [{'cell_type': 'code', 'source': ['x = 3\n', 'print(x)\n', 'x + 1']}]})
+    )
+    ((printed, value),) = run(one)
+    assert text(printed) == '3\n' and text(value) == '4'
