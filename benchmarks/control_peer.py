@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.control.impedance import JOINT_GAINS
 from dynamics_ros.algorithms.control.joint_limits import GUARD_SHARE, SWEEPS
+from dynamics_ros.algorithms.control.torque_limits import LEAST_PART, NO_CHANGE
 from dynamics_ros.control import ImpedanceGains, ImpedanceTarget
 
 Array = NDArray[np.float64]
@@ -107,7 +108,12 @@ class PinocchioController:
         friction = joints['viscous'] * v + dry * np.tanh(v / joints['friction_velocity'])
         carried = g + friction
         most = np.minimum(joints['max_torque'], self.efforts)
-        feasible = np.clip(share * working + carried, -most, most) - carried
+        asked, step = share * working + carried, joints['max_torque_rate'] * interval
+        free = share * working - worked
+        free -= J.T @ (scales * np.linalg.solve(A, scales * (solved[:, :6].T @ free)))
+        left = np.maximum(step - np.abs(asked - last - free), LEAST_PART * step)
+        part = min(1.0, float((left / np.maximum(np.abs(free), NO_CHANGE)).min()))
+        feasible = np.clip(asked - (1.0 - part) * free, -most, most) - carried
         inverse = np.linalg.inv(M)
         a = inverse @ feasible
         guard = np.minimum(joints['guard_rate'], GUARD_SHARE / interval)
@@ -119,7 +125,6 @@ class PinocchioController:
             tau[k] += torque
             a = a + torque * inverse[:, k]
         tau = np.clip(tau, -most, most)
-        step = joints['max_torque_rate'] * interval
         tau = np.clip(np.clip(tau, last - step, last + step), -most, most)
         return tau, (q, tau, tau - carried, energy)
 

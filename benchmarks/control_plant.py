@@ -193,7 +193,7 @@ Measure = tuple[str, float, str, Goal | None]
 
 def _measures(plant: Plant, quick: bool) -> Iterator[Measure]:
     yield from stiffness_measures(plant)
-    yield from _freedom(plant)
+    yield from freedom_measures(plant)
     yield from _rates(plant)
     yield from _energy(plant, 6.0 if quick else 60.0)
     yield from _faults(plant)
@@ -223,7 +223,7 @@ def stiffness_measures(plant: Plant) -> Iterator[Measure]:
     yield 'cross-coupling', beside, '%', Goal(1.0, of='value')
 
 
-def _freedom(plant: Plant) -> Iterator[Measure]:
+def freedom_measures(plant: Plant) -> Iterator[Measure]:
     """The elbow goes to another posture, which jumps or is led there; the tool stays."""
     target = plant.controller.target_at(plant.home)
     free = np.linalg.svd(plant.robot.jacobian(plant.home, plant.frame))[2][-1]

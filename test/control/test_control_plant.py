@@ -8,13 +8,25 @@ import mujoco  # noqa: F401 (without it there is nothing to test)
 import numpy as np
 import pytest
 
-from benchmarks.control_plant import TANK, Plant, energy_taken, guiding_measures, stiffness_measures
+from benchmarks.control_plant import (
+    TANK,
+    Plant,
+    energy_taken,
+    freedom_measures,
+    guiding_measures,
+    stiffness_measures,
+)
 from benchmarks.robots import SUBJECTS
+from dynamics_ros.algorithms.control.torque_limits import LEAST_PART, share_beside
+
+
+def plant_of(name):
+    return Plant(next(subject for subject in SUBJECTS if subject.name == name))
 
 
 @pytest.fixture
 def panda():
-    return Plant(next(subject for subject in SUBJECTS if subject.name == 'panda'))
+    return plant_of('panda')
 
 
 def test_contacts_and_gains_that_change_take_out_no_more_than_the_tank_holds(panda):
@@ -27,3 +39,24 @@ def test_contacts_and_gains_that_change_take_out_no_more_than_the_tank_holds(pan
 def test_stiffness_is_what_was_asked_for_and_a_hand_leads_the_tool_lightly(panda):
     for case, value, _, goal in [*stiffness_measures(panda), *guiding_measures(panda, 2.0)]:
         assert value <= goal.limit, case
+
+
+@pytest.mark.parametrize('name', ['xarm7', 'panda'])
+def test_a_posture_that_jumps_does_not_move_the_tool(name):
+    plant = plant_of(name)
+    for case, value, _, goal in freedom_measures(plant):
+        assert goal is None or value <= goal.limit, case
+
+
+@pytest.mark.parametrize(
+    ('first', 'second', 'share'),
+    [
+        ([0.0, 0.0], [0.5, -0.5], 1.0),
+        ([0.0, 0.0], [4.0, -0.5], 0.25),
+        ([-0.5, 0.0], [0.5, 2.0], 0.5),
+        ([9.0, 0.0], [1.0, 1.0], LEAST_PART),
+        ([9.0, 0.0], [0.0, 1.0], 1.0),
+    ],
+)
+def test_a_change_gets_the_share_that_rates_leave_beside_another(first, second, share):
+    assert share_beside(first, second, [1.0, 1.0]) == pytest.approx(share)

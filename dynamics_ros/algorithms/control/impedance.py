@@ -9,8 +9,9 @@ The tool behaves as its own task inertia Lambda on a spring and a damper ([Hogan
 
 with e and e-dot the pose and twist that are missing, in axes R_K, and tau_0 springs and dampers to
 a posture. N^T lets torques pass that do not accelerate the tool ([Khatib1987]). What follows the
-law holds whatever was asked for, in this order: the energy tank, the largest torque, the guard of
-the joints' ranges, the largest torque again, and the largest torque rate.
+law holds whatever was asked for, in this order: the energy tank, the rate of torques that do not
+move the tool, the largest torque, the guard of the joints' ranges, the largest torque again, and
+the largest torque rate.
 
 Inputs are not trusted. A state that is no number is answered by the last gravity torques, a target
 or gain that is none by braking; `FLAGS` tells. The torque and its rate are within their limits in
@@ -43,7 +44,7 @@ from .energy_tank import level_after, valve
 from .joint_limits import braked, limit_torques
 from .task_inertia import BoundedInertia
 from .task_space import Rows, frame_rows, turned, turned_back
-from .torque_limits import largest_torques, limited_rates, within
+from .torque_limits import largest_steps, largest_torques, limited_rates, share_beside, within
 from .validity import (
     LARGEST,
     any_differs,
@@ -263,6 +264,12 @@ def impedance_step(
     last = if_valid(bad_memory, before.tau, if_valid(bad_state, gravity, before.gravity))
     largest = largest_torques(model, joints['max_torque'], last)
     asked = _sum(working, carried)
+    # What does not move the tool takes what rate the rest leaves, all joints by the same share.
+    changed, steps = _less(asked, last), largest_steps(joints['max_torque_rate'], dt)
+    free = inertia.unfelt(J, M_inverse_Jt, _less(working, before.working))
+    part = share_beside(_less(changed, free), free, steps)
+    (part,) = if_valid(bad_input + bad_state, [part], [1.0])
+    asked = _less(asked, [(1.0 - part) * x for x in free])
     feasible = within(asked, largest)
     available = _less(feasible, carried)
 
@@ -294,7 +301,7 @@ def impedance_step(
         'guard': any_differs(change, [0.0] * model.nv),
         'energy': where_less(share, 1.0, 1.0, 0.0),
         'torque': any_differs([*asked, *tau], [*feasible, *bounded]),
-        'torque_rate': any_differs(near, bounded),
+        'torque_rate': any_differs([*near, part], [*bounded, 1.0]),
         'force_integral': limited_integral,
     }
     return sent, following.values(), [flags[name] for name in FLAGS]

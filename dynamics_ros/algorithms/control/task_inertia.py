@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dynamics_ros.algorithms.linear_algebra.matrices import times_transposed
+from dynamics_ros.algorithms.linear_algebra.matrices import times_transposed, transposed
 from dynamics_ros.algorithms.linear_algebra.solve import (
     Factors,
     dot,
@@ -83,6 +83,16 @@ class BoundedInertia:
         return [
             a * s for a, s in zip(solve_factorized(self.factors, scaled), self.scales, strict=True)
         ]
+
+    def unfelt(self, J: Rows, M_inverse_Jt: Rows, tau: Values) -> list[Scalar]:
+        """N^T tau = tau - J^T Lambda J M^-1 tau, the part of torques (nv) that the tool does not feel.
+
+        Args:
+            J, M_inverse_Jt: as of `of`.
+            tau: (nv).
+        """
+        force = self @ [dot(column, tau) for column in M_inverse_Jt]
+        return [x - dot(column, force) for x, column in zip(tau, transposed(J), strict=True)]
 
 
 def _with_diagonal(lower: Rows, added: Scalar) -> Rows:

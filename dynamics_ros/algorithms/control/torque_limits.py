@@ -18,6 +18,13 @@ Values = Sequence[Scalar]
 NOMINAL_RATE = 1000.0
 """Nm/s or N/s: in place of a torque rate that is no number."""
 
+LEAST_PART = 0.1
+"""Of a torque step, what the posture has in any case: it must not lose its dampers to a tool whose
+torques change at their limits for long."""
+
+NO_CHANGE = 1e-12
+"""Nm or N: less than this is no change of a torque."""
+
 
 def largest_torques(model: Model, limits: Values, last: Values) -> list[Scalar]:
     """The largest torque of each velocity (nv): a limit, and the effort of the description.
@@ -47,11 +54,34 @@ def limited_rates(tau: Values, last: Values, rates: Values, dt: Scalar) -> list[
         rates: (nv) [Nm/s or N/s]; ``NOMINAL_RATE`` in place of one that is no number.
         dt: since the last ones [s].
     """
-    sent = []
-    for wanted, before, rate in zip(tau, last, rates, strict=True):
-        step = dt * where_less(abs(rate), LARGEST, at_least(rate, 0.0), NOMINAL_RATE)
-        sent.append(between(wanted, before - step, before + step))
-    return sent
+    return [
+        between(wanted, before - step, before + step)
+        for wanted, before, step in zip(tau, last, largest_steps(rates, dt), strict=True)
+    ]
+
+
+def largest_steps(rates: Values, dt: Scalar) -> list[Scalar]:
+    """By how much torques may change at once; arguments as of `limited_rates`."""
+    return [
+        dt * where_less(abs(rate), LARGEST, at_least(rate, 0.0), NOMINAL_RATE) for rate in rates
+    ]
+
+
+def share_beside(first: Values, second: Values, steps: Values) -> Scalar:
+    """The share of a change of torques that its rates allow beside another change.
+
+    One share of all joints, as limits joint by joint would turn the change into another direction.
+
+    Args:
+        first: change that counts more (nv).
+        second: the change that is to be shared (nv).
+        steps: largest changes (nv).
+    """
+    share: Scalar = 1.0
+    for taken, wanted, step in zip(first, second, steps, strict=True):
+        left = at_least(step - abs(taken), LEAST_PART * step)
+        share = at_most(left / at_least(abs(wanted), NO_CHANGE), share)
+    return share
 
 
 def _effort_limits(model: Model) -> list[float]:
