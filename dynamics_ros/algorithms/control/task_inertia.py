@@ -85,7 +85,7 @@ class BoundedInertia:
         ]
 
     def unfelt(self, J: Rows, M_inverse_Jt: Rows, tau: Values) -> list[Scalar]:
-        """N^T tau = tau - J^T Lambda J M^-1 tau, the part of torques (nv) that the tool does not feel.
+        """N^T tau = tau - J^T Lambda J M^-1 tau: what the tool does not feel of torques (nv).
 
         Args:
             J, M_inverse_Jt: as of `of`.
