@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -20,16 +21,22 @@ project = 'dynamics_ros'
 author = 'dynamics_ros developers'
 version = release = dynamics_ros.__version__
 extensions = ['myst_parser', 'sphinx.ext.autodoc', 'sphinx.ext.napoleon', 'sphinx.ext.viewcode']
-# Notebooks are read as the Markdown that _notebook makes of them.
+# Notebooks are read as the Markdown that _markdown makes of them.
 source_suffix = {'.md': 'markdown', '.ipynb': 'markdown'}
-exclude_patterns = ['images']
+# standard_docs: README.md and others once more, by rosdoc2.
+exclude_patterns = ['images', 'standard_docs']
 html_theme = 'alabaster'
-html_theme_options = {
-    'page_width': '1100px',
-    'sidebar_width': '230px',
-    'description': release,
-    'globaltoc_maxdepth': 2,
-}
+# rosdoc2 has a theme of its own.
+html_theme_options = (
+    {}
+    if _OPENED
+    else {
+        'page_width': '1100px',
+        'sidebar_width': '230px',
+        'description': release,
+        'globaltoc_maxdepth': 2,
+    }
+)
 toc_object_entries = False
 html_static_path: list[str] = []
 
@@ -69,18 +76,49 @@ def _types(_app, _what, _name, _object, _options, lines: list[str]) -> None:
         lines[number] = re.sub(r'\bnumpy\.(\w+)_(?!\w)', r'numpy.\1\_', line)
 
 
-def _notebook(app, name: str, source: list[str]) -> None:
+_INCLUDE = re.compile(r'^```\{include\} (\S+)\n```$', re.MULTILINE)
+_PATH = re.compile(r'(?<=\]\()[^)#\s:]+(?=[)#])|(?<=^```\{literalinclude\} )\S+', re.MULTILINE)
+
+
+def _source(app, name: str, source: list[str]) -> None:
+    """Text of a page, with what it takes from files beside docs/.
+
+    rosdoc2 builds a copy of docs/ alone, so paths to other files of the repository are made anew.
+    """
+    page = Path(app.env.doc2path(name))
+    at = (ROOT / 'docs' / page.relative_to(app.srcdir)).parent
+    text = _markdown(json.loads(source[0]), page.name) if page.suffix == '.ipynb' else source[0]
+
+    def moved(text: str, origin: Path) -> str:
+        """A text of a folder, with paths from the page."""
+
+        def path(found: re.Match[str]) -> str:
+            target = Path(os.path.normpath(origin / found[0]))
+            if not target.exists():
+                return found[0]
+            inside = target.is_relative_to(ROOT / 'docs')
+            return os.path.relpath(target, at if inside else page.parent)
+
+        return _PATH.sub(path, text)
+
+    def included(found: re.Match[str]) -> str:
+        """A file of the repository without its title; the page has one."""
+        file = at / found[1]
+        app.env.note_dependency(str(file))
+        return moved(file.read_text().partition('\n')[2], file.parent)
+
+    source[0] = _INCLUDE.sub(included, moved(text, at))
+
+
+def _markdown(notebook: dict, name: str) -> str:
     """Cells of a notebook and what they showed when scripts/images ran them."""
-    path = Path(app.env.doc2path(name))
-    if path.suffix != '.ipynb':
-        return
-    title, *cells = json.loads(source[0])['cells']
-    parts = [''.join(title['source']), f'This page is the notebook {{download}}`{path.name}`.']
+    title, *cells = notebook['cells']
+    parts = [''.join(title['source']), f'This page is the notebook {{download}}`{name}`.']
     for cell in cells:
         text = ''.join(cell['source'])
         parts.append(text if cell['cell_type'] == 'markdown' else f'```python\n{text}\n```')
         parts += [_shown(output) for output in cell.get('outputs', ())]
-    source[0] = '\n\n'.join(parts)
+    return '\n\n'.join(parts)
 
 
 def _shown(output: dict) -> str:
@@ -93,6 +131,6 @@ def _shown(output: dict) -> str:
 
 def setup(app) -> None:
     """Called by Sphinx."""
-    app.connect('source-read', _notebook)
+    app.connect('source-read', _source)
     app.connect('autodoc-process-docstring', _as_text, priority=400)
     app.connect('autodoc-process-docstring', _types, priority=600)  # after napoleon
