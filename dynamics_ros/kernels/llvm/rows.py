@@ -253,11 +253,12 @@ class _Rows(Writer):
             return [column]
         # Side by side: row i, row i + width, ...
         for size in _doublings(width, lanes):
-            half = len(rows) // 2
-            rows = [
-                self.shuffle(rows[i], rows[i + half], size, list(range(2 * size)))
-                for i in range(half)
+            pairs = [
+                (rows[first + i], rows[first + width + i])
+                for first in range(0, len(rows), 2 * width)
+                for i in range(width)
             ]
+            rows = [self.shuffle(x, y, size, list(range(2 * size))) for x, y in pairs]
         return self.squares(rows, width)
 
     def transposed_back(self, columns: list[str], width: int) -> list[str]:
@@ -268,9 +269,13 @@ class _Rows(Writer):
             return [self.emit(f'extractelement {kind} {columns[0]}, i64 {i}') for i in range(lanes)]
         rows = self.squares(columns, width)
         for size in reversed(_doublings(width, lanes)):
-            lower = [self.shuffle(x, 'undef', 2 * size, list(range(size))) for x in rows]
-            upper = [self.shuffle(x, 'undef', 2 * size, list(range(size, 2 * size))) for x in rows]
-            rows = lower + upper
+            halves = [list(range(size)), list(range(size, 2 * size))]
+            rows = [
+                self.shuffle(x, 'undef', 2 * size, half)
+                for first in range(0, len(rows), width)
+                for half in halves
+                for x in rows[first : first + width]
+            ]
         return rows
 
     def squares(self, rows: list[str], width: int) -> list[str]:
