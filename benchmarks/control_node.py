@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import bisect
+import gc
 import subprocess
 import tempfile
 import time
@@ -142,6 +143,9 @@ def _measured(subject: Subject, folder: Path, seconds: float) -> tuple[NDArray[n
             source.kill()
             source.wait()
             came.clear()
+            # A collection of this process would count as a round trip.
+            gc.collect()
+            gc.freeze()
             arguments = (str(folder), str(RATE), str(seconds), str(stamps))
             source = start('ros_source', *arguments, piped=True)
             while not stamps.exists():

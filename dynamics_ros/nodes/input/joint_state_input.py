@@ -119,12 +119,21 @@ class JointStateInput:
 
     def _with_those_behind(self, message: bytes, begun: float, waited: bool) -> float:
         """Pass on a message and what waits behind it; when the newest of them was begun [s]."""
-        *older, newest = message, *self._waiting()
-        if not older:
-            if not waited:
-                self.backlog.found_nothing(begun)
-            self._pass_on(newest, True)
-            return begun
+        behind = self._waiting()
+        if behind:
+            return self._pass_on_all([message, *behind], begun)
+        if not waited:
+            self.backlog.found_nothing(begun)
+        self._pass_on(message, True)
+        return begun
+
+    def _pass_on_all(self, messages: list[bytes], begun: float) -> float:
+        """Pass on messages that have waited, each to be answered where the backlog allows that.
+
+        Returns:
+            When the newest of them was begun [s].
+        """
+        *older, newest = messages
         until = self.backlog.until(len(older) + 1, begun)
         for left, one in zip(range(len(older), 0, -1), older, strict=True):
             answer = time.monotonic() < until
@@ -137,10 +146,9 @@ class JointStateInput:
         return now
 
     def take_waiting(self) -> None:
-        """Pass on what waits, the newest to be answered: for who cannot return to the executor."""
-        waiting = self._waiting()
-        for number, one in enumerate(waiting, 1):
-            self._pass_on(one, number == len(waiting))
+        """Pass on what waits: for who cannot return to the executor."""
+        if waiting := self._waiting():
+            self._pass_on_all(waiting, time.monotonic())
 
     def lost(self) -> int:
         """How many messages were sent and have not come out of the middleware, as far as it tells.

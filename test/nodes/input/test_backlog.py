@@ -211,3 +211,16 @@ def test_an_allowance_that_is_used_up_comes_back(monkeypatch):
     node.run()
     assert node.input.superseded > 1000
     assert sum(arrival >= 4.0 for arrival, _ in node.answered) == np.sum(arrivals >= 4.0)
+
+
+@pytest.mark.parametrize(('answer', 'most'), [(USUAL, 5), (CATCH_UP, 2)])
+def test_who_cannot_return_to_the_executor_takes_what_waits_as_others_do(answer, most, monkeypatch):
+    node = Simulated(steady(0.1), lambda _: answer, monkeypatch)
+    node.run()
+    count, passed_over = len(node.answered), node.input.superseded
+    node._waiting.extend([node._now] * 5)
+    node.input.take_waiting()
+    assert len(node.answered) == count + most
+    assert node.input.superseded == passed_over + 5 - most
+    node.input.take_waiting()
+    assert len(node.answered) == count + most
