@@ -209,7 +209,7 @@ INTERFACES = {
         'test_nodes_inverse_kinematics.py::'
         'test_a_target_in_a_frame_of_another_robot_comes_through_tf',
     ),
-    'The time limit counts from the request on': (
+    'The time limit holds with its fraction': (
         'test_nodes_inverse_kinematics.py::'
         'test_a_time_limit_holds_with_its_fraction_and_zero_is_the_parameter',
         'test_nodes_inverse_kinematics.py::test_searches_that_have_waited_past_their_limit_say_so',

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
@@ -46,12 +47,17 @@ class Worker:
     """Runs functions one after another, and hands their results back to the executor's thread.
 
     The thread is a daemon: a process that ends does not wait for it.
+
+    Attributes:
+        free_since: when the function before the one that runs, or the last one, had ended, by
+            time.monotonic().
     """
 
     def __init__(self, name: str, limit: int = 64) -> None:
         self._waiting: deque[_Job] = deque()
         self._changed = threading.Condition()
         self._limit = limit
+        self.free_since = 0.0
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
@@ -105,6 +111,7 @@ class Worker:
             else:
                 _tell(job.executor, job.future.set_result, result)
                 del result
+            self.free_since = time.monotonic()
             # What is waited for next may be long in coming: nothing of this is kept until then.
             del job
 

@@ -133,7 +133,10 @@ class InverseKinematicsService:
         context = self._context
         outcome = search.quick(robot)
         if outcome is None:
-            outcome = await context.compute(robot, search.kernels(), search.run, context.searches)
+            worker = context.searches
+            outcome = await context.compute(
+                robot, search.kernels(), lambda home: search.run(home, worker.free_since), worker
+            )
         return outcome
 
     async def target(

@@ -84,7 +84,7 @@ class Search:
         seed: (nq).
         count: how many solutions at most.
         approximate: take the closest configuration when there is no solution.
-        timeout: s from the moment that it was received.
+        timeout: s, of which those count that it waits for other searches, and its own.
         options: further ones of the solver.
         of_several: further ones where several solutions are searched for.
         received: when, by time.monotonic().
@@ -121,13 +121,17 @@ class Search:
         outcome = self._one(robot, min(QUICK, self.timeout))
         return outcome if outcome.results[0].success else None
 
-    def run(self, robot: Robot) -> Outcome:
-        """The outcome, after the timeout at the latest; what is compiled first does not count.
+    def run(self, robot: Robot, free_since: float) -> Outcome:
+        """The outcome; what is compiled first, or a busy machine, takes nothing of the time.
+
+        Args:
+            robot: that is searched for.
+            free_since: when the search before it had ended, by time.monotonic().
 
         Raises:
             SearchError: other searches have taken the time.
         """
-        left = self.timeout - (time.monotonic() - self.received)
+        left = self.timeout - max(free_since - self.received, 0.0)
         if left < WORTH_WHILE * self.timeout:
             text = f'other searches have taken all of its {self.timeout:g} s; ask again'
             raise SearchError(Result.TIMED_OUT, text)
