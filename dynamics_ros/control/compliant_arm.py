@@ -113,7 +113,7 @@ class CompliantArm:
 
     Attributes:
         controller: the law.
-        settings: assign others at any time; gains follow gradually.
+        settings: assign others at any time; gains follow gradually, limits of torques at once.
         setpoint: where the springs pull to.
         posture: (nq) for the freedom that the tool leaves.
         q, v: the last sample, or what is reckoned since.
@@ -123,12 +123,25 @@ class CompliantArm:
 
     def __init__(self, controller: ImpedanceController, settings: ArmSettings) -> None:
         self.controller = controller
-        self.settings = settings
         self.acting: tuple[str, ...] = ()
+        self._gains: ImpedanceGains
         self._wanted: ImpedanceGains
         self._refreshed_at: Array
         self._memory: Array | None = None
+        self.settings = settings
         self._free: tuple[ArmSettings, ImpedanceGains, ImpedanceGains] | None = None
+
+    @property
+    def settings(self) -> ArmSettings:
+        """How the arm behaves."""
+        return self._settings
+
+    @settings.setter
+    def settings(self, settings: ArmSettings) -> None:
+        self._settings = settings
+        if self.started:
+            limits = self._gains_with(np.zeros(6), np.zeros(6), {})
+            self._gains = self._gains.limited_as(limits)
 
     @property
     def started(self) -> bool:

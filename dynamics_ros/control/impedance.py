@@ -35,6 +35,9 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 NO_LIMIT = 1e9
 """In place of a limit that there is not: a number, which exported code can take."""
 
+TORQUE_LIMITS = [JOINT_GAINS.index(name) for name in ('max_torque', 'max_torque_rate')]
+"""Rows of the gains of joints that count at once when others are taken over."""
+
 NOT_A_NUMBER = 1e300
 """In place of NaN and infinity for a kernel, which refuses those: beyond all that it believes."""
 
@@ -194,19 +197,27 @@ class ImpedanceGains:
         )
 
     def towards(self, other: ImpedanceGains, share: float) -> ImpedanceGains:
-        """Gains between these and others, by a share from 0 to 1; axes and settings of the others.
+        """Gains between these and others, by a share from 0 to 1.
 
-        What has no limit in one of them has none until the share is 1.
+        Axes, settings and limits of torques are those of the others at once. A range that has no
+        end in one of them has none until the share is 1.
         """
         mixed = copy.copy(other)
         for name in ('stiffness', 'damping', 'force', 'joints'):
             mine, its = getattr(self, name), getattr(other, name)
             setattr(mixed, name, mine + share * (its - mine))
-        mixed.arrays = (
-            *(mixed.stiffness, mixed.damping, mixed.axes),
-            *(mixed.force, mixed.joints, mixed.settings),
+        return mixed.limited_as(other)
+
+    def limited_as(self, other: ImpedanceGains) -> ImpedanceGains:
+        """These gains with the limits of torques and their rates that others have."""
+        limited = copy.copy(self)
+        limited.joints = self.joints.copy()
+        limited.joints[TORQUE_LIMITS] = other.joints[TORQUE_LIMITS]
+        limited.arrays = (
+            *(limited.stiffness, limited.damping, limited.axes),
+            *(limited.force, limited.joints, limited.settings),
         )
-        return mixed
+        return limited
 
 
 class ImpedanceStep(NamedTuple):

@@ -51,10 +51,18 @@ class PostureParameters:
     """What keeps the freedom of the joints that the tool leaves: the posture at the start."""
 
     stiffness: tuple[float, ...] = parameter(
-        (5.0,), f'Springs of the joints. {EACH}', unit='Nm/rad or N/m', minimum=0.0
+        (5.0,),
+        f'Springs of the joints. {EACH}',
+        unit='Nm/rad or N/m',
+        minimum=0.0,
+        maximum=1e5,
     )
     damping: tuple[float, ...] = parameter(
-        (2.0,), f'Dampers of the joints. {EACH}', unit='Nms/rad or Ns/m', minimum=0.0
+        (2.0,),
+        f'Dampers of the joints. {EACH}',
+        unit='Nms/rad or Ns/m',
+        minimum=0.0,
+        maximum=1e4,
     )
 
 
@@ -69,7 +77,11 @@ class TorqueParameters:
         maximum=1.0,
     )
     max_rate: tuple[float, ...] = parameter(
-        (1000.0,), f'Fastest change of a torque. {EACH}', unit='Nm/s or N/s', minimum=1.0
+        (1000.0,),
+        f'Fastest change of a torque. {EACH}',
+        unit='Nm/s or N/s',
+        minimum=1.0,
+        maximum=1e6,
     )
 
 
@@ -78,9 +90,15 @@ class JointRangeParameters:
     """How joints are kept within their ranges."""
 
     margin: float = parameter(
-        0.1, 'Before the ends of a range, where a spring pushes back', unit='rad or m', minimum=0.0
+        0.1,
+        'Before the ends of a range, where a spring pushes back',
+        unit='rad or m',
+        minimum=0.0,
+        maximum=10.0,
     )
-    stiffness: float = parameter(50.0, 'Of that spring', unit='Nm/rad or N/m', minimum=0.0)
+    stiffness: float = parameter(
+        50.0, 'Of that spring', unit='Nm/rad or N/m', minimum=0.0, maximum=1e5
+    )
     guard_rate: float = parameter(
         20.0,
         'At which a joint may approach an end; larger brakes later and harder',
