@@ -112,6 +112,8 @@ class _Reader:
         return name
 
     def read(self) -> Mjcf:
+        import mujoco
+
         model = self.model
         self.check_numbers()
         base = self.floating_base()
@@ -133,7 +135,9 @@ class _Reader:
             doubts=doubts,
         )
         root_joint = 'fixed' if base is None else 'floating'
-        return Mjcf(description, root_joint, _triple(model.opt.gravity))
+        off = model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY
+        gravity = (0.0, 0.0, 0.0) if off else _triple(model.opt.gravity)
+        return Mjcf(description, root_joint, gravity)
 
     def check_numbers(self) -> None:
         """Refuse numbers with which dynamics would overflow, as those of a URDF are refused."""

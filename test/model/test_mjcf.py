@@ -199,6 +199,16 @@ def test_limits_friction_and_gravity_are_read():
     assert tuple(Robot.from_mjcf(ARM, gravity=(0, 0, -1)).model.gravity) == (0, 0, -1)
 
 
+def test_gravity_that_is_switched_off_is_none():
+    option = '<option gravity="0.3 -0.2 -9.7"'
+    off = ARM.replace(f'{option}/>', f'{option}><flag gravity="disable"/></option>')
+    robot, peer = Robot.from_mjcf(off, backend='python'), Peer(off)
+    assert tuple(robot.model.gravity) == (0, 0, 0)
+    q, v, a = state(robot, 3)
+    peer.set(q, v, a)
+    assert_agrees(robot.inverse_dynamics(q, v, a), peer.torques())
+
+
 def test_a_single_free_body_is_a_floating_base():
     robot = Robot.from_mjcf(QUADRUPED)
     assert (robot.model.root_joint, robot.root_frame) == ('floating', 'world')
