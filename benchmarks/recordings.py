@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import argparse
-import resource
 import subprocess
 import sys
 import tempfile
@@ -27,6 +26,7 @@ from benchmarks.recordings_fleet import (
     record,
 )
 from benchmarks.records import Goal, Record
+from benchmarks.timing import peak_memory
 from dynamics_ros.fleet.analysis import OK, Task, analyze
 from dynamics_ros.fleet.bags import Bag, find_bags
 from dynamics_ros.fleet.engine import analyze_all, workers
@@ -116,7 +116,7 @@ def main() -> None:
     """In a process of its own: analyze a bag and print the largest memory [MB]."""
     summary = analyze(Task(output=Path(sys.argv[2])), Bag('memory', 'bag', Path(sys.argv[1])))
     assert summary['status'] == OK, summary['reason']
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0)
+    print(peak_memory())
 
 
 def _fleet(place: Path, options: argparse.Namespace, wanted: set[str]) -> Iterator[Record]:

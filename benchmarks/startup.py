@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.records import Goal, Record
-from benchmarks.timing import wait_until_compiled
+from benchmarks.timing import peak_memory, wait_until_compiled
 
 if TYPE_CHECKING:
     from benchmarks.robots import Subject
@@ -112,15 +111,8 @@ def main(extent: str, file: str, root: str, frame: str) -> None:
     if extent == 'nodes':
         import dynamics_ros.nodes.executables.composed  # noqa: F401
 
-        figures['memory'] = _peak_memory()
+        figures['memory'] = peak_memory()
     print(json.dumps(figures))
-
-
-def _peak_memory() -> float:
-    """MB that were resident at most; getrusage would count what the parent had before exec."""
-    status = Path('/proc/self/status').read_text()
-    (kilobytes,) = re.findall(r'^VmHWM:\s+(\d+) kB$', status, re.MULTILINE)
-    return int(kilobytes) / 1024.0
 
 
 def _call_node_kernels(robot: Robot, frame: str, q: Any, v: Any) -> None:

@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 import gc
+import re
 import statistics
 import threading
 import time
 import timeit
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 Clock = time.perf_counter
@@ -95,3 +97,10 @@ def _loops(timer: timeit.Timer, seconds: float) -> int:
     while (taken := min(timer.repeat(3, loops))) < 0.3 * seconds:
         loops *= 4
     return max(1, round(loops * seconds / taken))
+
+
+def peak_memory() -> float:
+    """MB that were resident at most; getrusage would count what the parent had before exec."""
+    status = Path('/proc/self/status').read_text()
+    (kilobytes,) = re.findall(r'^VmHWM:\s+(\d+) kB$', status, re.MULTILINE)
+    return int(kilobytes) / 1024.0

@@ -195,7 +195,8 @@ class ContactPipeline:
         if self.effort_watch.contradicts(state.q, v, state.effort, runs):
             self._disbelieve()
             return None
-        felt = self._felt(observer, state, v)
+        raw = observer.update(state.time, state.q, v, state.effort)
+        felt = self._felt(observer, raw, state, v)
         if felt is None:
             return None
         values, deviation, exceeded = felt
@@ -222,7 +223,9 @@ class ContactPipeline:
             return 1, self._last()
         self.silence = ''
         states, observer = states.part(0, count), self.observer
-        felt = self._felt(observer, states, states.v)
+        raw = observer.update(states.time, states.q, states.v, states.effort)
+        states, count = states.part(0, len(raw)), len(raw)
+        felt = self._felt(observer, raw, states, states.v)
         reports: list[ContactReport] = []
         if felt is not None:
             v, whole = states.v, felt
@@ -251,11 +254,10 @@ class ContactPipeline:
         return count, found
 
     def _felt(
-        self, observer: TorqueObserver, states: RobotState | RobotStates, v: Array
+        self, observer: TorqueObserver, raw: Array, states: RobotState | RobotStates, v: Array
     ) -> Felt | None:
-        """External torques of a state, or of consecutive ones that are alike; None before that."""
+        """What is felt at a state, or at consecutive ones, by what an observer says: ``raw``."""
         times, effort = states.time, states.effort
-        raw = observer.update(times, states.q, v, effort)
         event = observer.event
         first, count = (times, 1) if isinstance(times, int) else (int(times[0]), len(times))
         if event in RESTARTS and isinstance(states, RobotState):
@@ -289,6 +291,8 @@ class ContactPipeline:
         """How many of consecutive states can be estimated from together, at least one."""
         if states.size == 1 or states.velocity_missing:
             return 1
+        if self._started[1] and self.observer.settles(int(states.time[0])):
+            return 1  # noise is reckoned with as it is then
         count = self.detector.alike(self.observer.alike(states.time))
         if self.unexplained is not None:
             count = self.unexplained.alike(states.time[:count])
@@ -304,17 +308,11 @@ class ContactPipeline:
             return
         if isinstance(states, RobotStates):
             for i in wanted(states.time, residuals):
-                residuals.add(int(states.time[i]), self._as_at_rest(felt.part(i)), v[i])
+                raw = felt.part(i).as_at_rest(self._stated) + self.tare.offset
+                residuals.add(int(states.time[i]), raw, v[i])
         elif residuals.wants(states.time):
-            residuals.add(states.time, self._as_at_rest(felt), v)
-
-    def _as_at_rest(self, felt: Felt) -> Array:
-        """(nv) what is felt before taring, in proportion to what is stated at rest."""
-        values, deviation = felt.values, felt.deviation
-        if deviation is not None:
-            known = np.isfinite(self._stated) & (deviation > 0.0)
-            values = values * np.divide(self._stated, deviation, np.ones_like(values), where=known)
-        return values + self.tare.offset
+            raw = felt.as_at_rest(self._stated) + self.tare.offset
+            residuals.add(states.time, raw, v)
 
     def _disbelieve(self) -> None:
         """Say why efforts are not believed; the observer begins anew once they are."""

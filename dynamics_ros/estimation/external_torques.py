@@ -48,6 +48,18 @@ class Felt(NamedTuple):
         deviation = None if self.deviation is None else self.deviation[which]
         return Felt(self.values[which], deviation, self.exceeded.part(which))
 
+    def as_at_rest(self, stated: Array) -> Array:
+        """(nv) values of a state, in proportion to what is stated at rest.
+
+        Args:
+            stated: (nv) deviation without contact at rest; inf where not used.
+        """
+        values, deviation = self.values, self.deviation
+        if deviation is not None:
+            known = np.isfinite(stated) & (deviation > 0.0)
+            values = values * np.divide(stated, deviation, np.ones_like(values), where=known)
+        return values
+
 
 class Estimates(NamedTuple):
     """What consecutive states say about external torques.

@@ -18,6 +18,7 @@ from .observers import (
     InverseDynamicsObserver,
     MomentumObserver,
     SecondOrderMomentumObserver,
+    Stamps,
     StaticObserver,
     TorqueObserver,
 )
@@ -53,7 +54,6 @@ class KalmanObserver(TorqueObserver):
     """
 
     kind = KALMAN
-    _ahead = False  # thresholds follow the noise that it adapts to
 
     def __init__(
         self,
@@ -88,11 +88,16 @@ class KalmanObserver(TorqueObserver):
         memory = self._models[-1].memory
         return np.ones(self.robot.nv) if memory is None else np.sqrt(memory[FACTOR])
 
+    def _changed(self, factors: Vector) -> NDArray[np.bool_]:
+        """Whether a ``noise_factor`` (..., nv) is another than when noise was last asked for."""
+        ratio = factors / self._reckoned
+        other = (ratio > 1.0 + SAME) | (ratio < 1.0 - SAME)
+        return np.asarray(other.any(axis=-1))
+
     @property
     def noise_has_changed(self) -> bool:
         """Whether ``noise_gains`` are others than when they were last asked for."""
-        ratio = self.noise_factor / self._reckoned
-        return bool(ratio.max(initial=1.0) > 1.0 + SAME or ratio.min(initial=1.0) < 1.0 - SAME)
+        return bool(self._changed(self.noise_factor))
 
     def noise_gains(self, interval: float) -> NoiseGains:
         """How noise shows in the estimate; that of momenta in units of what was stated."""
@@ -125,6 +130,17 @@ class KalmanObserver(TorqueObserver):
             rows = stepped(float(k == 0), rows)
             response.append(rows[0])
         return gains_of_response(np.array(response), self._sampling, interval)
+
+    def _update_all(self, stamps: Stamps, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
+        estimates = super()._update_all(stamps, q, v, effort)
+        _, memories, _ = self._taken
+        # Thresholds follow the noise that it adapts to, from the next sample on.
+        changed = self._changed(np.sqrt(memories[:, FACTOR]))
+        if not changed.any():
+            return estimates
+        count = int(changed.argmax()) + 1
+        self.keep(count)
+        return estimates[:count]
 
     def _variances(self) -> dict[str, ArrayLike]:
         return {

@@ -49,7 +49,6 @@ GAIN = 75.0
 SETTLED_AFTER = 3.0
 """Time constants after a start until an estimate has 95 % of its final value."""
 
-
 MAX_MODELS = 8
 """Robots observed at a time: of more changes within a transition the oldest are given up."""
 
@@ -64,8 +63,6 @@ class TorqueObserver:
     """
 
     kind: ClassVar[str]
-    _ahead: ClassVar[bool] = True
-    """Whether nobody has to know what a step has left before the next one."""
 
     def __init__(
         self,
@@ -110,8 +107,7 @@ class TorqueObserver:
         self._longest = round(max_gap * 1e9)
         self._sampling = effort_sampling
         self._settling = round(SETTLED_AFTER / float(self.gain.min()) * 1e9)
-        self._base_nv = robot.model.root_joint_nv
-        self._settings = self._rows_of_settings()
+        self._settings = self._rows_of_settings(robot.model.root_joint_nv)
         self._zero = np.zeros(robot.nv)
         self._counts = dict.fromkeys(ObserverEvent, 0)
         self._updated = 0
@@ -157,7 +153,11 @@ class TorqueObserver:
     @property
     def settled(self) -> bool:
         """Whether the slowest joint has had three time constants since the last start."""
-        return self._stamp is not None and self._stamp - self._started >= self._settling
+        return self._stamp is not None and self.settles(self._stamp)
+
+    def settles(self, stamp: int) -> bool:
+        """Whether it has settled with the next sample, if that has this stamp [ns]."""
+        return self._stamp is not None and stamp - self._started >= self._settling
 
     def reset(self) -> None:
         """Forget everything but the counts; the next sample is a first one."""
@@ -196,7 +196,7 @@ class TorqueObserver:
         return noise_gains(self.kind, self._sampling, self.gain, interval)
 
     def update(self, stamp: int | Stamps, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
-        """Take a sample in, or with a leading axis as many as ``alike`` says.
+        """Take a sample in, or with a leading axis as many as ``alike`` says or fewer.
 
         Args:
             stamp: ns, on any clock that does not jump.
@@ -205,7 +205,7 @@ class TorqueObserver:
             effort: (nv) as reported (see ``effort_model``); zero for a floating base.
 
         Returns:
-            The external torque (nv), environment on robot positive; zero after a start.
+            External torques (nv) of those taken, environment on robot positive; zero at a start.
 
         Raises:
             InvalidArgumentError: a wrong shape or NaN; the observer is then as it was before.
@@ -251,7 +251,7 @@ class TorqueObserver:
             stamps: (n) ns.
         """
         before = self._stamp
-        if len(stamps) == 1 or before is None or len(self._models) > 1 or not self._ahead:
+        if len(stamps) == 1 or before is None or len(self._models) > 1:
             return 1
         steps = np.diff(stamps, prepend=before)
         other = (steps <= 0) | (steps > self._longest)
@@ -277,6 +277,7 @@ class TorqueObserver:
     def keep(self, count: int) -> None:
         """Be as after so many of the samples that were taken together last, at least one."""
         stamps, memories, before = self._taken
+        self._taken = stamps[:count], memories[:count], before
         (model,) = self._models
         self._cadence.stamps = *before, *stamps[:count].tolist()
         model.memory = memories[count - 1].copy()
@@ -311,10 +312,9 @@ class TorqueObserver:
         model.begin(q, v, effort, self._settings, self._zero, self._beginning)
         self._models = [model]
         self._estimate = self._zero
+        self._restart = event.value
         if event is not ObserverEvent.STARTED and self._stamp is not None:
-            self._restart = f'{event.value} ({(time - self._stamp) * 1e-9:+.3f} s)'
-        else:
-            self._restart = event.value
+            self._restart += f' ({(time - self._stamp) * 1e-9:+.3f} s)'
         self._started = self._stamp = time
         self._cadence.begin(time)
         self._note(event)
@@ -362,13 +362,13 @@ class TorqueObserver:
         kernel = robot.kernel('observer_step', self.kind, self._sampling)
         return _Model(robot, kernel, memory_rows(self.kind))
 
-    def _rows_of_settings(self) -> Vector:
+    def _rows_of_settings(self, base_nv: int) -> Vector:
         efforts = self.effort_model
         rows: dict[str, ArrayLike] = {
             'gain': self.gain,
             # What carries a moving base is felt, never reported.
             'gravity_share': np.where(
-                np.arange(len(self.gain)) < self._base_nv, 0.0, float(not efforts.includes_gravity)
+                np.arange(len(self.gain)) < base_nv, 0.0, float(not efforts.includes_gravity)
             ),
         } | self._variances()
         rows |= {name: getattr(efforts, name) for name in SETTINGS if name not in rows}

@@ -16,12 +16,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 
+from .low_pass import LowPass
 from .samples import Block
 
 Array = NDArray[np.float64]
@@ -88,16 +88,18 @@ class ResidualSums:
         self._grams = np.zeros((2, nv, len(COLUMNS) + 1, len(COLUMNS) + 1))
         self._times = np.zeros((2, nv))
         self._squares, self._counts = np.zeros((2, 2, nv)), np.zeros(2)
-        self._filters = np.zeros((len(COLUMNS), nv))
+        self._low_pass = LowPass()
         self._last: int | None = None
 
     def add(self, block: Block, pipeline: ContactPipeline) -> None:
         """Take samples in, with the estimators of what the robot carried then."""
         intervals = np.diff(block.time, prepend=block.time[0] if self._last is None else self._last)
         intervals = np.clip(intervals * 1e-9, 0.0, pipeline.observer.max_gap)
-        first, self._last = self._last is None, int(block.time[-1])
+        self._last = int(block.time[-1])
         columns = self.columns(block.v, pipeline.robot.gravity(block.q))
-        columns = self._filtered(columns, float(np.median(intervals)), first)
+        # As external torques are filtered.
+        decay = np.exp(-self._gain * float(np.median(intervals)))
+        columns = self._low_pass.filtered(columns, decay)
         free = block.state == 0
         moving = np.abs(columns[..., 0]) > MOVING
         rows = np.concatenate([columns, -block.external[..., np.newaxis]], axis=-1)
@@ -148,21 +150,6 @@ class ResidualSums:
             self._model.viscous + unknowns[:, 0],
             self._model.coulomb + unknowns[:, 1],
         )
-
-    def _filtered(self, columns: Array, period: float, first: bool) -> Array:
-        """Columns (n, nv, 4) behind the low-pass that external torques have passed."""
-        filtered = np.empty_like(columns)
-        for joint, gain in enumerate(self._gain):
-            decay = float(np.exp(-gain * period))
-            for column in range(columns.shape[-1]):
-                values = columns[:, joint, column]
-                if first:
-                    self._filters[column, joint] = decay * values[0]
-                filtered[:, joint, column], (last,) = scipy.signal.lfilter(
-                    [1.0 - decay], [1.0, -decay], values, zi=[self._filters[column, joint]]
-                )
-                self._filters[column, joint] = last
-        return filtered
 
 
 def _solved(gram: Array) -> tuple[Array, Array]:

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings in rosbag2 files (sqlite3 or mcap), and ROS 1 bags to read, through rosbags."""
+"""Recordings in rosbag2 files (sqlite3 or mcap), through rosbags, and ROS 1 bags to read."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, Final
 from dynamics_ros.errors import DynamicsRosError
 
 from .ros1 import JointStateConverter
+from .ros1_bag import Connection, Ros1Bag, is_ros1
 
 try:
-    from rosbags.highlevel import AnyReader
-    from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
+    from rosbags.rosbag2 import Reader, StoragePlugin, Writer, WriterError
     from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 except ImportError as error:
     MISSING: str = f'recordings need the Python package rosbags (pip install rosbags): {error}'
@@ -53,16 +53,20 @@ class Recording:
         """
         require_rosbags()
         self._path = path
+        self._stores: dict[str, Any] = {}
         if not path.exists():
             raise RecordingError(f'{path}: there is no such recording')
         if path.is_dir() and not (path / METADATA).is_file():
             raise RecordingError(f'{path}: no recording of rosbag2, which has a {METADATA}')
+        self._reader: Ros1Bag | Reader
         try:
-            store = get_typestore(Stores.ROS2_KILTED)
-            self._reader = AnyReader([path], default_typestore=store)
-            self._reader.open()
+            if path.is_file() and is_ros1(path):
+                self._reader = Ros1Bag(path)
+            else:
+                self._reader = Reader(path)
+                self._reader.open()
         except Exception as error:  # whatever rosbags stumbles over in a file that is none
-            raise RecordingError(f'{path}: cannot be read: {str(error) or repr(error)}') from error
+            raise RecordingError(f'{path}: cannot be read: {_told(error)}') from error
 
     def __enter__(self) -> Recording:
         return self
@@ -92,21 +96,21 @@ class Recording:
         Raises:
             RecordingError: the file ends in the middle, or is damaged.
         """
-        if self._reader.is2:
-            yield from self._raw(topics)
+        if not isinstance(self._reader, Ros1Bag):
+            for connection, time, data in self._raw(topics):
+                yield connection.topic, time, data
             return
-        store, kinds = self._reader.typestore, self._kinds()
         joint_state = JointStateConverter()
-        for topic, time, data in self._raw(topics):
-            kind = kinds[topic]
+        for connection, time, data in self._raw(topics):
+            kind = connection.msgtype
             try:
                 if kind == JOINT_STATE:
                     converted = joint_state(data)
                 else:
-                    converted = bytes(store.ros1_to_cdr(data, kind))
+                    converted = bytes(self._store(connection).ros1_to_cdr(data, kind))
             except Exception as error:
-                raise RecordingError(f'{self._path}: is damaged: {error!r}') from error
-            yield topic, time, converted
+                raise self._damaged(error) from error
+            yield connection.topic, time, converted
 
     def decoded(self, topics: list[str]) -> Iterator[tuple[str, int, Any]]:
         """The same with message objects of rosbags, whose fields are those of the message.
@@ -114,28 +118,50 @@ class Recording:
         Raises:
             RecordingError: the file ends in the middle, or is damaged.
         """
-        kinds = self._kinds()
-        for topic, time, data in self._raw(topics):
+        ros1 = isinstance(self._reader, Ros1Bag)
+        for connection, time, data in self._raw(topics):
             try:
-                message = self._reader.deserialize(data, kinds[topic])
+                store = self._store(connection)
+                read = store.deserialize_ros1 if ros1 else store.deserialize_cdr
+                message = read(data, connection.msgtype)
             except Exception as error:  # whatever the decoder of rosbags stumbles over
-                raise RecordingError(f'{self._path}: is damaged: {error!r}') from error
-            yield topic, time, message
+                raise self._damaged(error) from error
+            yield connection.topic, time, message
 
-    def _kinds(self) -> dict[str, str]:
-        return {c.topic: c.msgtype for c in self._reader.connections}
+    def _store(self, connection: Any) -> Any:
+        """Decoders of the messages of a connection: of ROS 1 as it was recorded, else of ROS 2.
 
-    def _raw(self, topics: list[str]) -> Iterator[tuple[str, int, bytes]]:
-        wanted = [c for c in self._reader.connections if c.topic in topics]
+        Raises:
+            Exception: of rosbags, for a definition that cannot be read.
+            RecordingError: the definition is not the one that the publisher had.
+        """
+        kind = connection.msgtype
+        if kind not in self._stores:
+            if isinstance(connection, Connection):
+                store = get_typestore(Stores.EMPTY)
+                store.register(get_types_from_msg(connection.definition, kind))
+                if connection.digest not in (store.generate_msgdef(kind)[1], '*'):
+                    raise RecordingError(f'{kind} is defined otherwise than its MD5 sum tells')
+            else:
+                store = get_typestore(Stores.ROS2_KILTED)
+            self._stores[kind] = store
+        return self._stores[kind]
+
+    def _raw(self, topics: list[str]) -> Iterator[tuple[Any, int, bytes]]:
+        wanted: list[Any] = [c for c in self._reader.connections if c.topic in topics]
         if not wanted:
             return
         try:
-            for connection, time, data in self._reader.messages(connections=wanted):
-                yield connection.topic, time, data
+            yield from self._reader.messages(wanted)
         except Exception as error:  # of the file, of its compression, of its database
-            raise RecordingError(
-                f'{self._path}: is damaged: {str(error) or repr(error)}'
-            ) from error
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> RecordingError:
+        return RecordingError(f'{self._path}: is damaged: {_told(error)}')
+
+
+def _told(error: Exception) -> str:
+    return str(error) or repr(error)
 
 
 class RecordingWriter:

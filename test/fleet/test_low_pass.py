@@ -1,0 +1,26 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The low-pass of columns is that of scipy, however samples are cut into blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy
+
+from dynamics_ros.fleet.low_pass import STRETCH, LowPass
+
+
+@pytest.mark.parametrize('sizes', [(1,), (3 * STRETCH + 5,), (7, 1, 2 * STRETCH, 90)])
+def test_it_is_that_of_scipy(sizes):
+    rng = np.random.default_rng(1)
+    decay = np.array([0.0, 0.3, 0.99, 1.0])
+    values = rng.normal(size=(sum(sizes), len(decay), 3))
+    low_pass = LowPass()
+    parts = np.split(values, np.cumsum(sizes)[:-1])
+    found = np.concatenate([low_pass.filtered(part, decay) for part in parts])
+    for row, d in enumerate(decay):
+        expected, _ = scipy.signal.lfilter(
+            [1.0 - d], [1.0, -d], values[:, row], axis=0, zi=d * values[:1, row]
+        )
+        np.testing.assert_allclose(found[:, row], expected, rtol=0.0, atol=1e-13)
