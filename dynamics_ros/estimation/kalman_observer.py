@@ -23,6 +23,7 @@ from .observers import (
     TorqueObserver,
 )
 from .uncertainty.noise import NoiseGains, gains_of_response
+from .uncertainty.thresholds import largest_momentum_noise
 
 if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
@@ -79,7 +80,8 @@ class KalmanObserver(TorqueObserver):
         self._effort_variance = np.square(np.minimum(noise, UNUSED))
         velocity = per_entry('velocity_noise', velocity_noise, robot.nv, least=0.0)
         self._velocity_variance = np.square(np.maximum(velocity, LEAST_NOISE))
-        self._reckoned = np.ones(robot.nv)
+        self._reckoned = self._share = np.ones(robot.nv)
+        """Factor that noise was reckoned with, and part of momenta in the variance that it gave."""
         super().__init__(robot, gain, **options)
 
     @property
@@ -89,8 +91,15 @@ class KalmanObserver(TorqueObserver):
         return np.ones(self.robot.nv) if memory is None else np.sqrt(memory[FACTOR])
 
     def _changed(self, factors: Vector) -> NDArray[np.bool_]:
-        """Whether a ``noise_factor`` (..., nv) is another than when noise was last asked for."""
-        ratio = factors / self._reckoned
+        """Whether external torques scatter otherwise than when noise was last asked for.
+
+        Where nearly all their noise is that of efforts, what noise of momenta there is says
+        little of itself, and makes no difference.
+
+        Args:
+            factors: (..., nv) ``noise_factor``.
+        """
+        ratio = np.sqrt(1.0 + self._share * (np.square(factors / self._reckoned) - 1.0))
         other = (ratio > 1.0 + SAME) | (ratio < 1.0 - SAME)
         return np.asarray(other.any(axis=-1))
 
@@ -110,7 +119,13 @@ class KalmanObserver(TorqueObserver):
             stated = memory[STATED]
         found = [self._gains(j, stated[j], interval) for j in range(len(self.gain))]
         effort, momentum = np.array(found).reshape(-1, 2).T
-        return NoiseGains(effort, momentum * self._reckoned)
+        momentum = momentum * self._reckoned
+        # Where the robot is most inert, as thresholds reckon.
+        largest = largest_momentum_noise(self.robot, np.sqrt(self._velocity_variance))
+        of_momenta = np.square(momentum * largest)
+        of_efforts = np.square(effort) * self._effort_variance
+        self._share = of_momenta / np.maximum(of_momenta + of_efforts, np.finfo(float).tiny)
+        return NoiseGains(effort, momentum)
 
     def _gains(self, j: int, stated: float, interval: float) -> tuple[float, float]:
         """Of a joint, by what a filter that has settled makes of an impulse."""
