@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A Cartesian impedance controller: what it promises of stiffness, freedom, limits and faults."""
+"""A Cartesian impedance controller: what it promises of stiffness, freedom and energy."""
 
 from __future__ import annotations
 
@@ -8,94 +8,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from impedance_plant import FREE, HOME, STEP, Plant, gains, turned
 from laws import assert_close
 from planar_arms import planar_arm
-from random_robots import SEEDS, random_robot, random_urdf
+from random_robots import SEEDS, random_robot
 from tolerances import EXACT, LAW
 
-from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
-from dynamics_ros.algorithms.control.impedance import FLAGS, impedance_step
+from dynamics_ros.algorithms.control.impedance import impedance_step
 from dynamics_ros.control import (
     ImpedanceController,
     ImpedanceGains,
     ImpedanceState,
     ImpedanceTarget,
-    joint_ranges,
 )
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.spatial import rotation_about
-from dynamics_ros.spatial.vector import Vector3
-
-HOME = np.array([0.1, -0.5, 0.2, -2.0, 0.3, 1.8, 0.4])
-STEP = 1e-3
-FREE = {'lower': -9.0, 'upper': 9.0, 'guard_rate': 1e3, 'max_torque_rate': np.inf}
-"""Settings of joints that nothing limits but the efforts of the description."""
-
-
-@pytest.fixture(scope='module')
-def panda():
-    robot = Robot.from_urdf(urdf_path('panda'), locked_joints={'panda_finger_joint1': 0.02})
-    robot.kernel('impedance_step', 'panda_hand').wait()
-    return robot
-
-
-@pytest.fixture(scope='module')
-def controller(panda):
-    return ImpedanceController(panda, 'panda_hand')
-
-
-def turned(angle, axis):
-    R = rotation_about(Vector3(*(np.array(axis) / np.linalg.norm(axis))), angle)
-    return np.array([[*row] for row in R])
-
-
-def gains(robot, stiffness=(1000.0, 50.0), damping=(60.0, 5.0), joints=None, **options):
-    own = {'posture_stiffness': 10.0, 'posture_damping': 2.0} | (joints or {})
-    three = [np.repeat(x, 3) if np.ndim(x) == 1 else x for x in (stiffness, damping)]
-    return ImpedanceGains(robot, *three, joints=own, **options)
-
-
-class Plant:
-    """A robot in steps of a tenth of the controller's, and what its controller said."""
-
-    def __init__(self, controller, q, energy=np.inf):
-        self.controller, self.robot = controller, controller.robot
-        self.q, self.v = q.copy(), np.zeros(self.robot.nv)
-        self.memory = controller.start(q, energy=energy)
-        self.tau = self.robot.gravity(q)
-        self.acting: set[str] = set()
-        self.steepest = 0.0
-        self.given = 0.0
-        """Work of the torques beside gravity's [J]."""
-
-    def run(self, target, gains, duration, push=None, measured=None):
-        robot, frame = self.robot, self.controller.frame
-        for k in range(round(duration / STEP)):
-            pushed = np.zeros(robot.nv)
-            if push is not None:
-                wrench = push(self, k * STEP) if callable(push) else push
-                pushed = robot.jacobian(self.q, frame).T @ wrench
-            state = ImpedanceState(self.q, self.v, STEP, *([] if measured is None else [measured]))
-            said = self.controller.step(state, target, gains, self.memory)
-            self.steepest = max(self.steepest, np.abs((said.tau - self.tau) / STEP).max())
-            self.tau, self.memory = said.tau, said.memory
-            self.acting |= set(said.acting)
-            carried = robot.gravity(self.q)
-            before = self.q
-            for _ in range(4):
-                a = robot.forward_dynamics(self.q, self.v, said.tau + pushed)
-                self.v = self.v + 0.25 * STEP * a
-                self.q = robot.integrate(self.q, 0.25 * STEP * self.v)
-            self.given += (said.tau - carried) @ robot.difference(before, self.q)
-        return self
-
-    @property
-    def pose(self):
-        return self.robot.forward_kinematics(self.q, self.controller.frame)
-
-
-# What a tool does.
 
 
 @pytest.mark.parametrize('axes_of_tool', [False, True])
@@ -254,203 +181,6 @@ def test_an_empty_tank_brakes_and_does_not_drive(panda, controller):
 
 
 # Limits.
-
-NUMBERS = st.one_of(
-    st.floats(-5.0, 5.0), st.sampled_from([np.nan, np.inf, -np.inf, 1e35, -1e200, 0.0])
-)
-
-
-def arguments(controller, given, q=HOME, v=None, memory=None):
-    target = controller.target_at(q)
-    state = ImpedanceState(q, np.zeros(7) if v is None else v, STEP)
-    memory = controller.start(q) if memory is None else memory
-    return [
-        *(state.q, state.v, state.wrench, target.pose, target.twist, target.acceleration),
-        *(target.wrench, target.posture, given.stiffness, given.damping, given.axes, given.force),
-        *(given.joints, given.settings, memory, np.array(STEP)),
-    ]
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.integers(0, 15), st.lists(NUMBERS, min_size=1, max_size=8), SEEDS)
-def test_whatever_comes_in_torques_and_rates_are_bounded(panda, controller, which, numbers, seed):
-    """Any input replaced in some places by any number, none or infinity among them."""
-    rng = np.random.default_rng(seed)
-    given = gains(panda, joints={'max_torque': 40.0, 'max_torque_rate': 500.0})
-    values = [x.copy() for x in arguments(controller, given)]
-    places = rng.choice(values[which].size, min(len(numbers), values[which].size), replace=False)
-    values[which].ravel()[places] = numbers[: len(places)]
-    told = [np.where(np.isfinite(x), x, 1e300) for x in values]
-    tau, memory, flags = controller.kernel(*told)
-    assert np.isfinite(tau).all() and np.isfinite(memory).all() and np.isfinite(flags).all()
-    limits = np.minimum(panda.effort_limits, np.inf)
-    assert (np.abs(tau) <= limits).all()
-    if which != 12:  # the limits themselves
-        assert (np.abs(tau) <= 40.0).all()
-    if which not in (12, 14, 15):
-        assert np.abs(tau - panda.gravity(HOME)).max() <= 500.0 * STEP * (1.0 + EXACT)
-
-
-@pytest.mark.parametrize(
-    ('which', 'flag'), [(0, 'state'), (1, 'state'), (2, 'input'), (3, 'input'), (8, 'input'),
-                        (10, 'input'), (12, 'input'), (13, 'input'), (14, 'memory'), (15, 'input')]
-)  # fmt: skip
-def test_a_number_that_is_none_has_a_name_and_ends_in_rest(panda, controller, which, flag):
-    values = arguments(controller, gains(panda), v=0.4 * np.ones(7))
-    values[which] = np.full_like(values[which], np.nan)
-    told = [np.where(np.isfinite(x), x, 1e300) for x in values]
-    _, _, flags = controller.kernel(*told)
-    assert flags[FLAGS.index(flag)] == 1.0
-    assert flags.sum() <= 4.0
-
-
-def test_a_lost_state_is_answered_by_the_last_gravity_torques(panda, controller):
-    plant = Plant(controller, HOME).run(controller.target_at(HOME + 0.1), gains(panda), 0.1)
-    memory, last = plant.memory, plant.q.copy()
-    target = controller.target_at(HOME)
-    for _ in range(400):
-        lost = ImpedanceState(np.full(7, np.nan), plant.v, STEP)
-        said = controller.step(lost, target, gains(panda), memory)
-        assert np.abs(said.tau - memory[7:14]).max() <= 1000.0 * STEP * (1.0 + EXACT)
-        memory = said.memory
-    assert said.acting == ('state',)
-    near = controller.step(ImpedanceState(last, 0 * last, STEP), target, gains(panda), memory)
-    assert_close(said.tau, panda.gravity(memory[:7]), LAW)
-    assert np.isfinite(near.tau).all() and 'state' not in near.acting
-
-
-def test_a_target_that_is_no_number_brakes(panda, controller):
-    plant = Plant(controller, HOME)
-    plant.v = 0.5 * np.ones(7)
-    target = controller.target_at(HOME)
-    object.__setattr__(target, 'pose', target.pose * np.nan)
-    plant.run(target, gains(panda), 1.0)
-    assert 'input' in plant.acting
-    assert np.abs(plant.v).max() < 0.01
-
-
-def test_arrays_of_another_shape_are_refused(controller, panda):
-    with pytest.raises(InvalidArgumentError, match='memory'):
-        controller.step(
-            ImpedanceState(HOME, HOME, STEP), controller.target_at(HOME), gains(panda), np.zeros(3)
-        )
-
-
-@pytest.mark.parametrize('change', ['activation', 'stiffness', 'target'])
-def test_torques_change_no_faster_than_their_rate(panda, controller, change):
-    target, given = controller.target_at(HOME), gains(panda, joints={'max_torque_rate': 800.0})
-    plant = Plant(controller, HOME)
-    if change != 'activation':
-        off = ImpedanceTarget(target.pose, HOME)
-        plant.run(off, given, 0.2, np.array([5.0, 0, 0, 0, 0, 0]))
-    if change == 'stiffness':
-        given = gains(panda, (5000.0, 200.0), (150.0, 10.0), {'max_torque_rate': 800.0})
-    if change == 'target':
-        pose = target.pose.copy()
-        pose[0, 3] -= 1.0
-        target = ImpedanceTarget(pose, HOME)
-    plant.run(target, given, 0.2)
-    assert plant.steepest <= 800.0 * (1.0 + EXACT)
-    assert ('torque_rate' in plant.acting) == (change != 'activation')
-    if change == 'activation':
-        assert np.abs(plant.q - HOME).max() < 1e-9
-
-
-def test_at_a_singular_pose_the_tool_seems_no_heavier_than_it_may():
-    """A wrist whose axes line up: the tool cannot turn about one axis by its joints."""
-    robot = Robot.from_urdf(urdf_path('ur5'), backend='python')
-    controller = ImpedanceController(robot, 'tool0')
-    lined_up = np.array([0.3, -1.2, 1.1, -0.4, 0.0, 0.1])
-    J = robot.jacobian(lined_up, 'tool0')
-    assert np.linalg.svd(J)[1].min() < 1e-9
-    loose = {'posture_stiffness': 0.0, 'posture_damping': 0.0} | FREE
-    sizes = []
-    for largest in (20.0, 100.0):
-        for q in (lined_up, lined_up + 1e-3, lined_up + 0.5):
-            given = gains(robot, (0.0, 0.0), (0.0, 0.0), loose, largest_inertia=largest, length=1.0)
-            pose = robot.forward_kinematics(q, 'tool0')
-            for wanted in 0.01 * np.eye(6):
-                said = controller.step(
-                    ImpedanceState(q, np.zeros(6), STEP),
-                    ImpedanceTarget(pose, q, acceleration=wanted),
-                    given,
-                    controller.start(q),
-                )
-                assert ('singular' in said.acting) == (q[4] < 0.1)
-                # tau = J^T Lambda x with |Lambda x| <= m |x|.
-                assert set(said.acting) <= {'singular'}
-                sizes.append(np.linalg.norm(said.tau - robot.gravity(q)))
-                assert sizes[-1] <= np.linalg.norm(J, 2) * 1.1 * largest * 0.01
-    assert max(sizes) > 0.0
-
-
-def test_no_joint_is_driven_beyond_its_range(panda, controller):
-    lower, upper = joint_ranges(panda)
-    for side, ends in ((-1.0, lower), (1.0, upper)):
-        plant = Plant(controller, HOME)
-        target = ImpedanceTarget(plant.pose, ends + side * 0.4)
-        springs = {'posture_stiffness': 30.0, 'posture_damping': 3.0, 'max_torque_rate': 1e5}
-        given = gains(panda, (0.0, 0.0), (0.0, 0.0), springs, largest_inertia=1e-3)
-        plant.run(target, given, 3.0)
-        assert 'guard' in plant.acting
-        # Several joints that are pushed at once lean on each other.
-        assert (side * (plant.q - ends)).max() < 0.05
-        assert (np.abs(plant.q - ends) < 0.1).any()
-
-
-@pytest.mark.parametrize('seed', [2, 5, 7, 9])
-def test_every_kind_of_joint_is_guarded(seed):
-    """Prismatic, revolute and coupled joints of random trees, as floats; continuous ones turn."""
-    robot = random_robot(seed, 5, gravity=(0.0, 0.0, 0.0))
-    lower, upper = joint_ranges(robot)
-    frame = robot.frame_names[-1]
-    controller = ImpedanceController(robot, frame)
-    q = np.zeros(robot.nv)
-    both = np.isfinite(lower) & np.isfinite(upper)
-    q[both] = 0.5 * (lower[both] + upper[both])
-    drive = {'posture_stiffness': 5.0, 'posture_damping': 1.0, 'max_torque_rate': 1e6}
-    given = ImpedanceGains(robot, np.zeros(6), np.zeros(6), joints=drive, largest_inertia=1e-3)
-    plant = Plant(controller, q)
-    plant.run(ImpedanceTarget(plant.pose, q + 3.0), given, 0.6)
-    assert 'guard' in plant.acting
-    beyond = np.maximum(plant.q - upper, lower - plant.q)
-    # Torques are held for a millisecond, while joints without a range spin ever faster.
-    assert beyond.max() < 0.01
-
-
-def test_followers_narrow_the_range_of_their_leader():
-    found = 0
-    for seed in range(60):
-        robot = Robot.from_urdf(random_urdf(seed, 5), backend='python')
-        lower, upper = joint_ranges(robot)
-        for joint in robot.model.joints:
-            k = joint.v_indices[0]
-            if joint.leader is None or not joint.kind.has_range:
-                continue
-            found += 1
-            for end in (lower[k], upper[k]):
-                place = joint.multiplier * end + joint.offset
-                assert joint.limits.lower - 1e-9 <= place <= joint.limits.upper + 1e-9
-    assert found > 5
-
-
-def test_the_potential_pushes_back_before_the_end(panda, controller):
-    _, upper = joint_ranges(panda)
-    q = HOME.copy()
-    q[5] = upper[5] - 0.05
-    potential = {'margin': 0.1, 'limit_stiffness': 40.0}
-    given = gains(panda, (0.0, 0.0), (0.0, 0.0), potential | {'max_torque_rate': np.inf})
-    given.joints[JOINT_GUARD] = 1e3
-    said = controller.step(
-        ImpedanceState(q, np.zeros(7), STEP), controller.target_at(q), given, controller.start(q)
-    )
-    assert said.acting == ('joint_limit',)
-    expected = np.zeros(7)
-    expected[5] = -40.0 * 0.05
-    assert_close(said.tau - panda.gravity(q), expected, LAW)
-
-
-JOINT_GUARD = 6
 
 
 # The law is one function: floats, symbols, machine code.
