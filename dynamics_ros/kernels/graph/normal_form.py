@@ -42,9 +42,9 @@ from dynamics_ros.kernels.graph.operations import (
     Operation,
 )
 
-MAX_NODES = 1_000_000
-"""Most nodes of a trace: some 0.4 GB while it is made. The largest kernel of a humanoid with 38
-joints has 150,000."""
+MAX_NODES = 1_500_000
+"""Most nodes of a trace: some 0.7 GB while it is made. The largest kernel of a humanoid with 38
+joints has 150,000, that of two arms with hands on a free base and 101 joints 1.3 million."""
 
 
 class NormalForm(ABC):
