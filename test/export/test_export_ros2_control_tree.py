@@ -88,9 +88,42 @@ class TestTheTree:
             declared |= set(re.findall(r'^    \{"([\w.]+)", ', source, re.MULTILINE))
             assert set(flat(given[name]['ros__parameters'])) == declared
 
-    def test_the_launch_file_is_python(self, package):
+    def test_the_launch_file_starts_the_controllers_of_the_package(self, package, monkeypatch):
+        pytest.importorskip('launch_ros')
+        import ament_index_python.packages
+        from launch import LaunchContext
+
+        share = {'my_arm': str(package.folder)}
+        monkeypatch.setattr(
+            ament_index_python.packages, 'get_package_share_directory', share.__getitem__
+        )
         path = package.folder / 'launch' / 'mock.launch.py'
-        compile(path.read_text(), str(path), 'exec')
+        found = {}
+        exec(compile(path.read_text(), str(path), 'exec'), found)
+        description = found['generate_launch_description']()
+        context = LaunchContext()
+        declared, nodes = {}, {}
+        for entity in description.entities:
+            if hasattr(entity, 'default_value'):
+                default = ''.join(part.perform(context) for part in entity.default_value)
+                declared[entity.name] = context.launch_configurations[entity.name] = default
+            else:
+                nodes[entity.node_executable] = entity
+        assert set(nodes) == {'robot_state_publisher', 'ros2_control_node', 'spawner'}
+        assert Path(declared['description']) == package.folder / 'urdf' / 'robot.urdf'
+        assert Path(declared['controllers']) == package.folder / 'config' / 'controllers.yaml'
+        given = yaml.safe_load(Path(declared['controllers']).read_text())
+        types = given['controller_manager']['ros__parameters']
+        for name in found['CONTROLLERS']:
+            assert types[name]['type']
+        needed = {x.text for x in ElementTree.parse(package.folder / 'package.xml').iter()}
+        for node in nodes.values():
+            assert node.node_package in needed
+
+    def test_the_document_says_how_to_use_it(self, package):
+        text = (package.folder / 'README.md').read_text()
+        for word in ('mock.launch.py', 'description:=', 'controllers:=', '~/target_pose'):
+            assert word in text
 
 
 def flat(values, above=''):

@@ -14,6 +14,7 @@ from dynamics_ros.control import (
     SetpointLimits,
     bounded_task_inertia,
     damping_of_ratio,
+    joint_ranges,
 )
 from dynamics_ros.estimation.observers import MomentumObserver
 from dynamics_ros.estimation.wrench import (
@@ -36,10 +37,22 @@ EFFORT_NOISE, VELOCITY_NOISE = 0.1, 1e-3
 """Standard deviations that a wrench is weighted by [Nm, rad/s]."""
 
 
+INNER = 0.7
+"""Part of each range, around its middle, that joints start in: free of springs and guard."""
+
+
 def start(robot: Robot, tool: str) -> Array:
-    """A configuration (nq) far from singular ones: the largest least singular value of some."""
+    """A configuration (nq) far from ends of ranges and from singular ones.
+
+    Of some, that with the largest least singular value.
+    """
     rng = np.random.default_rng(0)
-    tried = [robot.random_configuration(rng) for _ in range(100)]
+    lower, upper = joint_ranges(robot)
+    ends = np.isfinite(lower) & np.isfinite(upper)
+    low, high = np.where(ends, lower, 0.0), np.where(ends, upper, 0.0)
+    middle, share = 0.5 * (low + high), np.where(ends, INNER, 1.0)
+    drawn = (robot.random_configuration(rng) for _ in range(100))
+    tried = [np.clip(middle + share * (q - middle), lower, upper) for q in drawn]
 
     def least(q: Array) -> float:
         return float(np.linalg.svd(robot.jacobian(q, tool), compute_uv=False)[-1])

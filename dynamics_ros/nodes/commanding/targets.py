@@ -42,8 +42,13 @@ class Frames:
         self._transforms = transforms
         self._max_age = max_age
 
-    def pose(self, frame_id: str, q: Array) -> Array:
+    def pose(self, frame_id: str, q: Array, argument: str = 'header.frame_id') -> Array:
         """(4, 4) in the root frame.
+
+        Args:
+            frame_id: of the robot or of tf; '' is the root frame.
+            q: (nq) where the robot is.
+            argument: what an error names.
 
         Raises:
             DynamicsRosError: neither the model nor tf knows, or tf no longer does.
@@ -59,7 +64,7 @@ class Frames:
             self._transforms.listen()
             return self._transforms.pose(root, frame_id, max_age=self._max_age())
         except TransformError as error:
-            unknown = UnknownFrameError('header.frame_id', frame_id, robot.frame_names)
+            unknown = UnknownFrameError(argument, frame_id, robot.frame_names)
             raise TransformError(f'{unknown}; {error}') from None
 
 

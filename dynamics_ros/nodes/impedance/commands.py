@@ -78,12 +78,14 @@ def joint_places(robot: Robot, frame: str, joints: Sequence[str]) -> Array:
 
     Raises:
         UnknownJointError: the robot does not have one.
-        InvalidArgumentError: a joint that moves the frame is missing.
+        InvalidArgumentError: no joint moves the frame, or one that does is missing.
     """
     for name in joints:
         if name not in robot.joint_v_indices:
             raise UnknownJointError('command_joints', name, robot.joint_v_indices)
     moving = np.abs(robot.jacobian(robot.random_configuration(0), frame)).max(axis=0) > 0.0
+    if not moving.any():
+        raise InvalidArgumentError('frame', f'no joint moves {frame!r}', 'a frame that moves')
     for name, index in robot.joint_v_indices.items():
         if moving[index] and name not in joints:
             problem = f'{name!r} moves {frame!r} and is missing'

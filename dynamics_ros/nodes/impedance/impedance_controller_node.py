@@ -181,7 +181,8 @@ class Impedance(Commander[ImpedanceParameters]):
             selected(built.robot, values, built.default_frame)
             arm_settings(built.robot, values, np.eye(6), np.eye(3))
             if values.stiffness_frame:
-                self.frames.pose(values.stiffness_frame, built.robot.neutral())
+                neutral = built.robot.neutral()
+                self.frames.pose(values.stiffness_frame, neutral, 'stiffness_frame')
 
     def _check_detector(self, values: ImpedanceParameters) -> None:
         if values.collision.reaction != 'none' and self._collisions.detector is None:

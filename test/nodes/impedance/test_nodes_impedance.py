@@ -159,6 +159,25 @@ def test_a_hand_leads_it_where_it_may(held):
     held.wait_for_status('holding')
 
 
+@pytest.mark.parametrize(
+    ('name', 'value', 'words'),
+    [
+        ('frame', 'base_link', "frame: no joint moves 'base_link'"),
+        ('frame', 'nowhere', "frame: unknown frame 'nowhere'"),
+        ('stiffness_frame', 'nowhere', "stiffness_frame: unknown frame 'nowhere'"),
+        ('stiffness', [float('nan')] * 6, 'stiffness: nan'),
+        ('stiffness', [1.0] * 5, 'stiffness: has 5 values'),
+        ('posture.stiffness', [1e300], 'posture.stiffness: 1e+300'),
+        ('torque.max_rate', [0.0], 'torque.max_rate: 0.0'),
+        ('torque.max_rate', [1e300], 'torque.max_rate: 1e+300'),
+    ],
+)
+def test_a_parameter_that_nobody_can_mean_is_refused_by_name(held, name, value, words):
+    answer = held.ros.set_parameter(NODE, name, value)
+    assert not answer.successful
+    assert words in answer.reason
+
+
 def test_without_joints_of_the_controller_it_is_no_configuration():
     with (
         running(NODE, DOMAIN + 1, {'autostart': False}),
