@@ -11,6 +11,7 @@ from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
+from dynamics_ros.nodes.commanding.moved_joints import moved_joints
 from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.cdr import packed_stamp
@@ -83,9 +84,7 @@ def joint_places(robot: Robot, frame: str, joints: Sequence[str]) -> Array:
     for name in joints:
         if name not in robot.joint_v_indices:
             raise UnknownJointError('command_joints', name, robot.joint_v_indices)
-    moving = np.abs(robot.jacobian(robot.random_configuration(0), frame)).max(axis=0) > 0.0
-    if not moving.any():
-        raise InvalidArgumentError('frame', f'no joint moves {frame!r}', 'a frame that moves')
+    moving = moved_joints(robot, frame)
     for name, index in robot.joint_v_indices.items():
         if moving[index] and name not in joints:
             problem = f'{name!r} moves {frame!r} and is missing'

@@ -7,13 +7,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-import numpy as np
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from dynamics_ros.control import JointCommand, JointStop
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
+from dynamics_ros.nodes.commanding.moved_joints import moved_joints
 from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import duration_message, float_sequence
@@ -123,14 +123,15 @@ def commanded_joints(robot: Robot, frame: str, asked: Sequence[str], kind: str) 
     """The joints that are commanded.
 
     Raises:
-        InvalidArgumentError: none are named where the order of an array has to be known.
+        InvalidArgumentError: none are named where the order of an array has to be known, or no
+            joint moves the frame.
         UnknownJointError: the robot does not have one.
     """
+    moved = moved_joints(robot, frame)
     for name in asked:
         if name not in robot.joint_v_indices:
             raise UnknownJointError('command_joints', name, robot.joint_v_indices)
     check_order_is_known(asked, kind)
     if asked:
         return tuple(asked)
-    moved = np.abs(robot.jacobian(robot.random_configuration(0), frame)).max(axis=0) > 0.0
     return tuple(name for name, index in robot.joint_v_indices.items() if moved[index])

@@ -319,6 +319,7 @@ def test_no_limit_is_passed_however_long_it_is_led_there(arm):
     ('name', 'value', 'reason'),
     [
         ('frame', 'nowhere', 'frame: unknown frame'),
+        ('frame', 'base_link', 'frame: no joint moves'),
         ('command_joints', ['nobody'], 'nobody'),
         ('command_type', 'velocity', 'command_joints'),
     ],
