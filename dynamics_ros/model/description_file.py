@@ -47,13 +47,15 @@ def expanded_xacro(path: str | os.PathLike[str], arguments: Mapping[str, object]
         arguments: values of its ``<xacro:arg>`` by name.
 
     Raises:
-        ModelError: the package xacro is not there, or refuses the file.
+        ModelError: the file or the package xacro is not there, or xacro refuses the file.
     """
     try:
         import xacro
     except ImportError:
         reason = 'is xacro, and the package xacro is not installed (pip install xacro)'
         raise ModelError(f'file {os.fspath(path)!r}', reason) from None
+    if not Path(path).is_file():
+        raise ModelError(f'file {os.fspath(path)!r}', 'cannot be read: No such file or directory')
     mappings = {name: str(value) for name, value in arguments.items()}
     try:
         return str(xacro.process_file(os.fspath(path), mappings=mappings).toxml())

@@ -56,6 +56,7 @@ REFUSED = {
     'xacro as URDF': (XACRO, 'xacro:arm', 'run xacro first'),
     'SDF as URDF': ('<sdf version="1.7"/>', '<sdf>', 'convert SDF to URDF'),
     'no such file': ('robot.urdf', "'robot.urdf'", 'No such file'),
+    'no such xacro': ('robot.urdf.xacro', "'robot.urdf.xacro'", 'read: No such file'),
     'an address as a path': ('package://arm/arm.urdf', "'package://arm/arm.urdf'", 'give the path'),
     'an empty description': ('', 'robot description', 'empty'),
     'XML that breaks off': ('<robot name="a"><link', 'line 1', 'malformed XML'),

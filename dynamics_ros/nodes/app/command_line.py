@@ -80,6 +80,9 @@ def _explained(text: str) -> InvalidArgumentError:
         if given.startswith('--params-file'):
             missing = not Path(given.partition(' ')[2]).is_file()
             why = 'no such file' if missing else found['why']
+        elif 'same type' in found['why']:
+            expected = 'values of one type in a list: numbers all with a point, or all without'
+            return InvalidArgumentError(given, why, expected)
     elif trailing is not None:
         given, why = trailing['flag'], 'nothing follows'
     elif text.startswith('['):  # a list of flags that ROS does not know
