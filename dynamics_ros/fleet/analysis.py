@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,7 +17,13 @@ from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.identification.joint_matching import match_joints, standing_still
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.parameters.robot import RobotParameters
-from dynamics_ros.recordings.bag import JOINT_STATE, Recording, RecordingError, RecordingWriter
+from dynamics_ros.recordings.bag import (
+    JOINT_STATE,
+    Recording,
+    RecordingError,
+    RecordingWriter,
+    completed,
+)
 from dynamics_ros.recordings.estimates import EstimateWriter, copied
 from dynamics_ros.recordings.estimators import EstimatorFactory, Estimators
 from dynamics_ros.recordings.inputs import (
@@ -33,7 +39,7 @@ from dynamics_ros.recordings.settings import EstimationSettings
 from dynamics_ros.recordings.states import BATCH, EstimatedBlock, EstimatedStates, batches
 
 from .bag_reduction import BagReduction
-from .bags import Bag
+from .bags import WRITTEN, Bag, folder_name
 from .contacts import ContactEvents, Event
 from .payloads import PayloadWatch
 from .residuals import JointResiduals, ResidualSums
@@ -85,8 +91,13 @@ def analyze(task: Task, bag: Bag) -> dict[str, Any]:
     try:
         summary, events = _analyzed(task, bag)
         write_rows(task.output, EVENTS, bag, [_row_of(event) for event in events])
-    except (DynamicsRosError, OSError, ValueError, ArithmeticError) as error:
-        summary = failed(bag, str(error) or repr(error))
+    except Exception as error:  # one bag of thousands, whatever is in it
+        expected = isinstance(error, DynamicsRosError | OSError | ValueError | ArithmeticError)
+        summary = failed(bag, (expected and str(error)) or repr(error))
+        with suppress(OSError):
+            # Of an earlier run.
+            for table in (EVENTS, SIGNALS):
+                place(task.output, table, bag).unlink(missing_ok=True)
     try:
         write_rows(task.output, SUMMARY, bag, [summary])
     except OSError as error:
@@ -127,9 +138,9 @@ def _analyzed(task: Task, bag: Bag) -> tuple[dict[str, Any], list[Event]]:
         read = batches(messages, joint_states, most=1 if task.bags else BATCH)
         writer = None
         if task.bags:
-            path = task.output / 'bags' / bag.robot / bag.name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            writer = stack.enter_context(RecordingWriter(path, task.bags))
+            path = task.output / WRITTEN / folder_name(bag.robot) / bag.name
+            partial = stack.enter_context(completed(path, replace=True))
+            writer = stack.enter_context(RecordingWriter(partial, task.bags))
             read = copied(read, topics, text, writer)
         estimates = states.blocks(clock.passing(read))
         if writer is not None:

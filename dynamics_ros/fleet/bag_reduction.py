@@ -16,7 +16,7 @@ from dynamics_ros.identification.reduced import Reducer
 from dynamics_ros.identification.reduced.reduction import SUFFIX
 from dynamics_ros.robot import Robot
 
-from .bags import Bag
+from .bags import Bag, folder_name
 from .samples import Block
 
 REDUCED = 'reduced'
@@ -57,7 +57,7 @@ class BagReduction:
             OSError: the file cannot be written.
         """
         self._reduce()
-        path = output / REDUCED / f'robot={bag.robot}' / f'{bag.name}{SUFFIX}'
+        path = output / REDUCED / f'robot={folder_name(bag.robot)}' / f'{bag.name}{SUFFIX}'
         path.parent.mkdir(parents=True, exist_ok=True)
         self._reducer.result(bag.name).write(path)
 

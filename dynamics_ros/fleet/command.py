@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     require_rosbags()
     require_pyarrow()
-    bags = find_bags(options.inputs, options.name)
+    bags = find_bags(options.inputs, options.name, options.output)
     task = Task(
         output=options.output.resolve(),
         description=read_description_file(options.robot) if options.robot else '',

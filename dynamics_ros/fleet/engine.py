@@ -9,7 +9,7 @@ worker again is known.
 
 from __future__ import annotations
 
-import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 from dynamics_ros.errors import DynamicsRosError
 
 from .analysis import Task, analyze, failed
-from .bags import Bag
+from .bags import Bag, folder_name
 
 try:
     from joblib import Parallel, delayed, parallel_config
@@ -67,9 +67,19 @@ def analyze_all(
     task: Task, bags: Sequence[Bag], analyze_one: Analyze = analyze
 ) -> Iterator[dict[str, Any]]:
     """The summaries of bags as they come; a bag whose worker dies twice is a failed one."""
-    waiting = list(bags)
     folder = task.output / UNDER_WAY
+    # Of a run that was killed.
+    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield from _tried(task, list(bags), analyze_one)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _tried(task: Task, waiting: list[Bag], analyze_one: Analyze) -> Iterator[dict[str, Any]]:
+    """The summaries of bags; those that were under way when a worker died are tried again."""
+    folder = task.output / UNDER_WAY
     while waiting:
         done: set[Bag] = set()
         try:
@@ -86,9 +96,6 @@ def analyze_all(
             waiting = [bag for bag in waiting if bag not in suspects]
         else:
             waiting = []
-    for mark in folder.iterdir():
-        mark.unlink(missing_ok=True)
-    folder.rmdir()
 
 
 def _run(
@@ -122,4 +129,4 @@ def _marked(task: Task, bag: Bag, analyze_one: Analyze) -> tuple[Bag, dict[str, 
 
 
 def _mark(folder: Path, bag: Bag) -> Path:
-    return folder / f'{bag.robot}{os.extsep}{bag.name}'
+    return folder / f'{folder_name(bag.robot)}.{bag.name}'

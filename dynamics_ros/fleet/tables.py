@@ -18,7 +18,7 @@ import numpy as np
 
 from dynamics_ros.errors import DynamicsRosError
 
-from .bags import Bag
+from .bags import Bag, folder_name
 from .samples import Block
 
 try:
@@ -87,7 +87,8 @@ def require_pyarrow() -> None:
 
 def place(output: Path, table: str, bag: Bag) -> Path:
     """The file of a bag in a table."""
-    return output / table / f'robot={bag.robot}' / f'bag={bag.name}' / 'part.parquet'
+    robot = f'robot={folder_name(bag.robot)}'
+    return output / table / robot / f'bag={bag.name}' / 'part.parquet'
 
 
 def write_rows(output: Path, table: str, bag: Bag, rows: Sequence[Mapping[str, Any]]) -> None:

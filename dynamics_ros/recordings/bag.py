@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -162,6 +165,34 @@ class Recording:
 
 def _told(error: Exception) -> str:
     return str(error) or repr(error)
+
+
+@contextmanager
+def completed(path: Path, *, replace: bool = False) -> Iterator[Path]:
+    """Where to write a recording that is to be there whole, or not at all.
+
+    Args:
+        path: folder that it takes in the end.
+        replace: whether what is there gives way; else that is an error.
+
+    Raises:
+        RecordingError: there is something already, or it cannot be written there.
+    """
+    if path.exists() and not replace:
+        raise RecordingError(f'{path}: cannot be written: it is there already')
+    hidden = path.parent / f'.{path.name}.{os.getpid()}'
+    try:
+        hidden.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RecordingError(f'{path}: cannot be written: {error}') from error
+    try:
+        # Files of a rosbag2 are called after its folder.
+        yield hidden / path.name
+        if path.exists():
+            shutil.rmtree(path)
+        (hidden / path.name).replace(path)
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
 
 
 class RecordingWriter:

@@ -13,7 +13,7 @@ from pathlib import Path
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.model.description_file import read_description_file
 
-from .bag import JOINT_STATE, Recording, RecordingError, RecordingWriter
+from .bag import JOINT_STATE, Recording, RecordingError, RecordingWriter, completed
 from .estimates import EstimateWriter, Summary
 from .estimators import EstimatorFactory
 from .inputs import ODOMETRY, Topics, payload_topic, recorded_description, topic_of
@@ -36,11 +36,11 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         told = estimate(options)
-    except DynamicsRosError as error:
+    except (DynamicsRosError, OSError) as error:
         print(f'estimate_bag: {error}', file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print('\nestimate_bag: interrupted; what is written so far is incomplete', file=sys.stderr)
+        print('\nestimate_bag: interrupted; nothing is written', file=sys.stderr)
         return INTERRUPTED
     print(told)
     return 0
@@ -71,14 +71,16 @@ def estimate(options: argparse.Namespace) -> str:
         )
         total = recording.count(topics.all())
         states = EstimatedStates(factory, first, topics)
-        with RecordingWriter(options.output, options.storage or recording.storage) as writer:
-            output = EstimateWriter(first, factory.root_link, writer)
-            for one in states.estimates(_shown(recording.messages(topics.all()), total)):
-                output.write(one, states.estimators)
-    summary = output.summary
-    told = _told(summary, states)
-    if not summary.count:
-        raise RecordingError(f'nothing could be estimated. {told}')
+        storage = options.storage or recording.storage
+        with completed(options.output) as partial:
+            with RecordingWriter(partial, storage) as writer:
+                output = EstimateWriter(first, factory.root_link, writer)
+                for one in states.estimates(_shown(recording.messages(topics.all()), total)):
+                    output.write(one, states.estimators)
+            summary = output.summary
+            told = _told(summary, states)
+            if not summary.count:
+                raise RecordingError(f'nothing could be estimated. {told}')
     plot(summary, options.output / 'estimates.png')
     return told
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
@@ -12,7 +13,7 @@ from rclpy.serialization import deserialize_message
 from std_msgs.msg import String
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.wire.cdr import JointStateReader
+from dynamics_ros.wire.cdr import JointStateReader, MalformedMessageError
 
 from .bag import JOINT_STATE, Recording, RecordingError
 
@@ -100,7 +101,9 @@ def recorded_joints(recording: Recording, joint_states: str) -> tuple[str, ...]:
     reader = JointStateReader()
     names: dict[str, None] = {}
     for _, _, data in islice(recording.messages([joint_states]), LOOKED_AT):
-        names |= dict.fromkeys(reader.read(data).names)
+        # A damaged one is refused, and counted, when its turn comes.
+        with suppress(MalformedMessageError):
+            names |= dict.fromkeys(reader.read(data).names)
     if not names:
         raise RecordingError('its joint states name no joints')
     return tuple(names)
@@ -123,4 +126,7 @@ def _newest(messages: Iterator[tuple[str, int, bytes]], before: int) -> str:
             break
         found = data
     assert found is not None, 'topics without a message are left out'
-    return str(deserialize_message(found, String).data)
+    try:
+        return str(deserialize_message(found, String).data)
+    except Exception as error:  # the middleware has one of its own
+        raise RecordingError(f'its robot_description is damaged: {error}') from error
