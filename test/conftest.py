@@ -56,6 +56,7 @@ PEERS = {
     'mpmath': ('mpmath',),
     'hypothesis': ('hypothesis',),
     'selenium': ('selenium', 'viser'),
+    'browser': ('selenium', 'viser'),
     'benchmarks': ('pinocchio', 'mujoco', 'example-robot-data'),
     'nodes_and_library': ('pinocchio', 'mujoco', 'example-robot-data'),
     'keystore': ('cryptography',),

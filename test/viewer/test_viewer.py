@@ -5,8 +5,6 @@
 from __future__ import annotations
 
 import io
-import shutil
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,36 +14,22 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from browser import BROWSER, DRIVER, LACKS, free_port, opened, text_of
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Vector3, Wrench
 from PIL import Image
 from ros_harness import LATCHED, Client, client, description, running
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
-from selenium.webdriver.common.by import By
 from std_msgs.msg import String
 
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ApplyWrench
 
-BROWSER = shutil.which('chromium') or shutil.which('google-chrome')
-DRIVER = shutil.which('chromedriver')
-
 pytestmark = [
     pytest.mark.ros,
-    pytest.mark.skipif(
-        not (BROWSER and DRIVER), reason='needs chromium and chromedriver (Debian: chromium-driver)'
-    ),
+    pytest.mark.skipif(not (BROWSER and DRIVER), reason=LACKS),
 ]
 
 DOMAIN = 69
-
-SWITCHES = (
-    *('--headless=new', '--no-sandbox', '--disable-quic', '--no-first-run', '--disable-sync'),
-    *('--disable-background-networking', '--disable-component-update', '--window-size=900,600'),
-    # No graphics card is needed.
-    *('--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'),
-)
 
 NODES = ('kinematics_node', 'dynamics_node', 'contact_node')
 
@@ -55,26 +39,8 @@ PATIENCE = 200.0
 
 @pytest.fixture
 def page(tmp_path: Path) -> Iterator[Any]:
-    """A browser; its profile is a new one."""
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for switch in (*SWITCHES, f'--user-data-dir={tmp_path}'):
-        options.add_argument(switch)
-    browser = webdriver.Chrome(options=options, service=Service(DRIVER))
-    try:
+    with opened(tmp_path) as browser:
         yield browser
-    finally:
-        browser.quit()
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(('127.0.0.1', 0))
-        return free.getsockname()[1]
-
-
-def text_of(browser: Any) -> str:
-    return str(browser.find_element(By.TAG_NAME, 'body').text)
 
 
 def picture(browser: Any) -> np.ndarray:
