@@ -26,8 +26,8 @@ from dynamics_ros.multibody.arguments import (
     finite_vector,
     rigid_pose,
 )
+from dynamics_ros.multibody.end_effector.pose_error import pose_error
 from dynamics_ros.multibody.linear_systems import Array, apply, transposed
-from dynamics_ros.multibody.pose_error import pose_error
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 from dynamics_ros.spatial import Vector3
 

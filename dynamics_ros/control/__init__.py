@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Control by the model: kinematic, joint by joint, at an end effector, and of the whole body."""
 
-from dynamics_ros.multibody.pose_error import pose_error
+from dynamics_ros.multibody.end_effector.pose_error import pose_error
 
 from .compliant_arm import ArmSettings, Compliance, CompliantArm, Guiding
 from .feed_forward import FeedForward, JointMotion, LimitViolation

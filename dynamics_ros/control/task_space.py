@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from dynamics_ros.constraints.operational_space import check_rank, row_digits
 from dynamics_ros.multibody.arguments import boolean_mask, finite_arrays, finite_together
+from dynamics_ros.multibody.end_effector.pose_error import pose_error
 from dynamics_ros.multibody.linear_systems import Array, transposed
-from dynamics_ros.multibody.pose_error import pose_error
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .fixed_base import check_fixed_base

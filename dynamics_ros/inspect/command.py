@@ -24,6 +24,7 @@ from dynamics_ros.robot import Robot
 
 from . import page
 from .oddities import oddities
+from .robot_page import PORT, RobotPage
 from .speed import inverse_kinematics, speeds
 
 
@@ -59,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
         '--no-speed', action='store_true', help='compile and measure nothing: at once'
     )
     parser.add_argument('--show', action='store_true', help='open the robot in a browser page')
-    parser.add_argument('--port', type=int, default=8080, help='of that page')
+    parser.add_argument('--port', type=int, default=PORT, help='of that page')
     return parser
 
 
@@ -83,9 +84,9 @@ def _inspect(options: argparse.Namespace) -> int:
             print(f'  {line}', flush=True)
         print(f'\ninverse kinematics of {tool}\n  {inverse_kinematics(robot, tool)}', flush=True)
     if options.show:
-        from .show import show
-
-        show(robot, visuals, tool, options.port)
+        with RobotPage(robot, visuals, tool, options.port) as shown:
+            print(f'\nthe page is at {shown.url}; Ctrl-C ends it', flush=True)
+            shown.wait()
     return int(bool(odd))
 
 

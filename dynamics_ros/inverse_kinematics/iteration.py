@@ -12,15 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.multibody.analytical_jacobian import analytical_jacobian
 from dynamics_ros.multibody.arguments import (
     check_count,
     check_positive,
     finite_vector,
     rigid_pose,
 )
+from dynamics_ros.multibody.end_effector.analytical_jacobian import (
+    analytical_jacobian,
+    parameters_of_pose,
+)
+from dynamics_ros.multibody.end_effector.pose_error import pose_error
 from dynamics_ros.multibody.linear_systems import pseudo_inverse
-from dynamics_ros.multibody.pose_error import pose_error
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 from dynamics_ros.spatial import CARTESIAN, PositionParametrization, RotationParametrization
 
@@ -90,12 +93,8 @@ def iterate(
         pose = robot.forward_kinematics(q, frame)
         if rotation is None:
             return pose_error(wanted, pose)
-        return np.concatenate(
-            [
-                position.from_cartesian(wanted[:3, 3]) - position.from_cartesian(pose[:3, 3]),
-                rotation.from_matrix(wanted[:3, :3]) - rotation.from_matrix(pose[:3, :3]),
-            ]
-        )
+        chi_wanted, chi = (parameters_of_pose(X, rotation, position) for X in (wanted, pose))
+        return np.asarray(chi_wanted - chi)
 
     error = missing(q)
     steps = 0

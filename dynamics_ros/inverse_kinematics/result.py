@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.multibody.linear_systems import manipulability
+from dynamics_ros.multibody.end_effector.manipulability import manipulability
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .chain import Chain

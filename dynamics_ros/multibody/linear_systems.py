@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Linear systems that may be over- or underdetermined, batched over leading axes; manipulability.
+"""Linear systems that may be over- or underdetermined, batched over leading axes.
 
 Every rank is decided against a scale that the caller knows: J N of two matrices whose product
 vanishes is rounding noise, and a cutoff relative to that noise would call it full rank.
@@ -9,11 +9,7 @@ vanishes is rounding noise, and a cutoff relative to that noise would call it fu
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-from dynamics_ros.errors import InvalidArgumentError
-
-from .arguments import real_array
+from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
@@ -71,21 +67,3 @@ def pseudo_inverse(A: Array, scale: Array | None = None) -> Array:
 def _kept(values: Array, scale: Array | None) -> NDArray[np.bool_]:
     reference = values[..., 0] if scale is None else np.asarray(scale)
     return values > RANK_TOLERANCE * np.maximum(reference, np.finfo(float).tiny)[..., None]
-
-
-def manipulability(jacobian: ArrayLike) -> float:
-    """Yoshikawa's measure, the product of the singular values; 0 at a singularity.
-
-    It is sqrt(det(J J^T)), and sqrt(det(J^T J)) of a robot with fewer joints than rows [Yoshikawa].
-
-    Args:
-        jacobian: (6, nv).
-
-    Raises:
-        InvalidArgumentError: no matrix of finite numbers.
-    """
-    matrix = real_array('jacobian', jacobian, 'a matrix (6, nv)')
-    if matrix.ndim != 2 or not np.isfinite(matrix).all():
-        problem = f'shape {matrix.shape}' if matrix.ndim != 2 else 'NaN or infinite entries'
-        raise InvalidArgumentError('jacobian', problem, 'a matrix (6, nv) of finite numbers')
-    return float(np.prod(np.linalg.svd(matrix, compute_uv=False)))

@@ -16,7 +16,7 @@ import numpy as np
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.inverse_kinematics.result import InverseKinematicsResult
 from dynamics_ros.model.visual_geometry import Visual
-from dynamics_ros.multibody.pose_numbers import pose_numbers
+from dynamics_ros.multibody.end_effector.pose_numbers import pose_numbers
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import quaternion_to_matrix
 
@@ -115,6 +115,18 @@ class Explorer:
             if not self._live:
                 self._set_live(live=True)
                 self.posed.look_at()
+
+    def pose(self, q: Array) -> None:
+        """Show it and its sliders in a configuration (nq), where no joint state tells another."""
+        posed = self.posed
+        if posed is None or self._live:
+            return
+        posed.q[:] = q
+        posed.place()
+        for one in self._ranges:
+            position = float(q[posed.robot.joint_q_indices[one.joint]])
+            self._sliders[one.joint].value = one.inside(position)
+        self._due = 0.0
 
     def release(self) -> None:
         """Nobody tells where the robot is: sliders move it."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dynamics_ros.model.visual_geometry import Visual
-from dynamics_ros.multibody.pose_numbers import pose_numbers
+from dynamics_ros.multibody.end_effector.pose_numbers import pose_numbers
 from dynamics_ros.robot import Robot
 
 from .scene import Array, Pose, Scene

@@ -44,7 +44,7 @@ from dynamics_ros.estimation.samples.reports import (
     finite_numbers,
     unit_quaternion,
 )
-from dynamics_ros.multibody.pose_numbers import pose_numbers
+from dynamics_ros.multibody.end_effector.pose_numbers import pose_numbers
 from dynamics_ros.spatial import quaternion_to_matrix
 
 Array = NDArray[np.float64]

@@ -24,9 +24,10 @@ from dynamics_ros.control import (
     solve_prioritized,
     solve_task,
 )
-from dynamics_ros.multibody.analytical_jacobian import (
+from dynamics_ros.multibody.end_effector import (
     analytical_jacobian,
     analytical_jacobian_derivative,
+    pose_parameters,
 )
 from dynamics_ros.spatial import (
     CYLINDRICAL,
@@ -62,6 +63,9 @@ def test_example_2_8_5_forward_kinematics(arm, angles):
     x = L_1 * s1 + L_2 * s12 + L_3 * s123
     z = L_0 + L_1 * c1 + L_2 * c12 + L_3 * c123
     assert_close(pose[:3, 3], np.array([x, 0.0, z]), EXACT)  # eq. 2.141
+    chi = pose_parameters(arm, angles, 'tip', ROTATION_VECTOR)
+    turned = np.arctan2(np.sin(angles.sum()), np.cos(angles.sum()))
+    assert_close(chi, np.array([x, 0.0, z, 0.0, turned, 0.0]), EXACT)  # eq. 2.137
     turn = angles.sum()  # eq. 2.142
     assert_close(pose[0], np.array([np.cos(turn), 0.0, np.sin(turn), x]), EXACT)
 
@@ -101,14 +105,9 @@ def test_an_analytical_jacobian_is_the_derivative_of_the_parameters(
 ):
     s, frame, h = random_state(robot, seed), robot.body_names[-1], 1e-6
 
-    def parameters(q):
-        pose = robot.forward_kinematics(q, frame)
-        chi_R = rotation.from_matrix(pose[:3, :3])
-        return np.concatenate([position.from_cartesian(pose[:3, 3]), chi_R])
-
     before, after = (
-        parameters(robot.integrate(s.q, -h * s.v)),
-        parameters(robot.integrate(s.q, h * s.v)),
+        pose_parameters(robot, robot.integrate(s.q, t * s.v), frame, rotation, position)
+        for t in (-h, h)
     )
     rates = analytical_jacobian(robot, s.q, frame, rotation, position) @ s.v
     change = (after - before) / (2.0 * h)

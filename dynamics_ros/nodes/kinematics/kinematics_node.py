@@ -18,7 +18,7 @@ from visualization_msgs.msg import MarkerArray
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.kernels import Kernel, Step
-from dynamics_ros.multibody.linear_systems import manipulability
+from dynamics_ros.multibody.end_effector.manipulability import manipulability
 from dynamics_ros.nodes.output import markers
 from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap
 from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Filled, Group

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Jacobians of the parameters of a pose, and their rates ([RD] 2.8.4, 2.8.6)."""
+"""Parameters chi of a pose, their Jacobian and its rate ([RD] 2.8.3 to 2.8.6)."""
 
 from __future__ import annotations
 
@@ -23,6 +23,48 @@ from dynamics_ros.spatial import (
 Array = NDArray[np.float64]
 
 
+def pose_parameters(
+    robot: RigidBodySystem,
+    q: ArrayLike,
+    frame: str,
+    rotation: RotationParametrization,
+    position: PositionParametrization = CARTESIAN,
+) -> Array:
+    """chi_e(q) (..., m), the pose of a frame in the root frame as a vector ([RD] eq. 2.137).
+
+    Its time derivative is J_A v, of ``analytical_jacobian``. Where several parameters are the same
+    pose (turns of an angle, the sign of a quaternion) they are those of ``parameters_of_pose``.
+
+    Args:
+        robot: whose frame.
+        q: (..., nq).
+        frame: whose pose is parametrized.
+        rotation, position: parametrizations of ``dynamics_ros.spatial``: position first in chi, in
+            their units (m and rad).
+
+    Raises:
+        InvalidArgumentError: q is of another shape, or not finite.
+        UnknownFrameError: no such frame.
+    """
+    return parameters_of_pose(robot.forward_kinematics(q, frame), rotation, position)
+
+
+def parameters_of_pose(
+    pose: Array,
+    rotation: RotationParametrization,
+    position: PositionParametrization = CARTESIAN,
+) -> Array:
+    """chi (..., m) of poses (..., 4, 4), parameters of the position first ([RD] 2.8.3).
+
+    It never fails: at a singularity it is one of the vectors that give the pose (docs/spatial.md).
+
+    Args:
+        pose: homogeneous matrices, whose rotation the caller vouches for.
+        rotation, position: parametrizations of ``dynamics_ros.spatial``.
+    """
+    return np.concatenate(_parts(pose, rotation, position), axis=-1)
+
+
 def analytical_jacobian(
     robot: RigidBodySystem,
     q: ArrayLike,
@@ -41,7 +83,8 @@ def analytical_jacobian(
     Raises:
         SingularParametrizationError: the pose has no unique rates in these parameters.
     """
-    E_P, E_R = _maps(*_parameters(robot, q, frame, rotation, position), rotation, position)
+    pose = robot.forward_kinematics(q, frame)
+    E_P, E_R = _maps(*_parts(pose, rotation, position), rotation, position)
     J = robot.jacobian(q, frame)
     return np.concatenate([E_P @ J[..., :3, :], E_R @ J[..., 3:, :]], axis=-2)
 
@@ -65,7 +108,7 @@ def analytical_jacobian_derivative(
     Raises:
         SingularParametrizationError: the pose has no unique rates in these parameters.
     """
-    chi_P, chi_R = _parameters(robot, q, frame, rotation, position)
+    chi_P, chi_R = _parts(robot.forward_kinematics(q, frame), rotation, position)
     E_P, E_R = _maps(chi_P, chi_R, rotation, position)
     J, J_rate = robot.jacobian(q, frame), robot.jacobian_derivative(q, v, frame)
     twist = robot.frame_velocity(q, v, frame)
@@ -79,15 +122,10 @@ def analytical_jacobian_derivative(
     return np.concatenate(rows, axis=-2)
 
 
-def _parameters(
-    robot: RigidBodySystem,
-    q: ArrayLike,
-    frame: str,
-    rotation: RotationParametrization,
-    position: PositionParametrization,
+def _parts(
+    pose: Array, rotation: RotationParametrization, position: PositionParametrization
 ) -> tuple[Array, Array]:
-    """chi of a frame: (..., 3) of its position, (..., n) of its rotation."""
-    pose = robot.forward_kinematics(q, frame)
+    """chi_P (..., 3) of a position and chi_R (..., n) of a rotation."""
     return position.from_cartesian(pose[..., :3, 3]), rotation.from_matrix(pose[..., :3, :3])
 
 

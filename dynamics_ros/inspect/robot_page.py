@@ -1,0 +1,197 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A robot on a page of the browser or in a notebook, without ROS."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from numpy.typing import ArrayLike
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.model.tool_frame import tool_frame
+from dynamics_ros.model.urdf import read_urdf
+from dynamics_ros.model.visual_geometry import Visual, read_visual_geometry
+from dynamics_ros.multibody.arguments import finite_vector
+from dynamics_ros.robot import Robot
+
+from .skeleton import skeleton
+
+if TYPE_CHECKING:
+    from dynamics_ros.viewer.explorer import Explorer
+    from dynamics_ros.viewer.scene import Scene
+
+PORT = 8080
+
+HOST = '127.0.0.1'
+"""Only this machine reaches the page: it asks for no password."""
+
+PERIOD = 0.05
+"""s between two looks at what is asked for on the page."""
+
+HEIGHT = 600
+"""Pixels of a page within a notebook."""
+
+
+def show(
+    robot: Robot,
+    configuration: ArrayLike | None = None,
+    *,
+    frame: str | None = None,
+    description: str | os.PathLike[str] | None = None,
+    port: int = PORT,
+) -> RobotPage:
+    """Serve a page of this machine that shows a robot, with a slider for each joint.
+
+    In a notebook the page appears where the returned object is the last of a cell; a script calls
+    its ``wait``. The page has frames and their poses, gravity torques beside the limits, and all
+    solutions of inverse kinematics for a target that is dragged.
+
+    Args:
+        robot: it.
+        configuration: (nq) that is shown at first; None has all joints at zero, or as near as
+            their limits allow.
+        frame: that is shown at first and dragged; None is the tool of the description, or what
+            is farthest from the root.
+        description: URDF text or file, whose shapes are drawn. Bodies without any shape are drawn
+            as bones between their joints.
+        port: of the page; the next free one where it is taken.
+
+    Raises:
+        InvalidArgumentError: a configuration of another shape or not finite, a port that cannot be
+            had, or viser, which draws the page, is not installed.
+        UnknownFrameError: no such frame.
+        ModelError: the description cannot be read.
+    """
+    # Before anything is served.
+    q = None
+    if configuration is not None:
+        q = finite_vector('configuration', configuration, robot.nq)
+    visuals: Sequence[Visual] = ()
+    tool = ''
+    if description is not None:
+        visuals, _ = read_visual_geometry(description)
+        tool = tool_frame(read_urdf(description))
+    if frame is not None:
+        tool = robot.model.frame(frame).name
+    elif tool not in robot.frame_names:
+        tool = _farthest(robot)
+    page = RobotPage(robot, visuals, tool, port)
+    if q is not None:
+        page.pose(q)
+    return page
+
+
+class RobotPage:
+    """A page that shows a robot until it is closed, also as a context manager.
+
+    Attributes:
+        robot: that is shown.
+        url: address of the page on this machine.
+    """
+
+    def __init__(self, robot: Robot, visuals: Sequence[Visual], tool: str, port: int) -> None:
+        """Serve it, from a thread of its own.
+
+        Args:
+            robot: it.
+            visuals: its shapes; those of links that it has not are passed over.
+            tool: the frame that is shown at first.
+            port: of the page; the next free one when it is taken.
+
+        Raises:
+            InvalidArgumentError: the page cannot be served, or what draws it is not installed.
+        """
+        scene, explorer = _explorer(f'dynamics_ros {robot.name}', port)
+        drawn = [one for one in visuals if one.link in robot.frame_names]
+        explorer.show(robot, [*drawn, *skeleton(robot.model, {one.link for one in drawn})], tool)
+        explorer.say(f'**{robot.name}**')
+        self.robot = robot
+        self.url = f'http://localhost:{scene.port}'
+        self._scene, self._explorer = scene, explorer
+        self._closed = threading.Event()
+        self._failure: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name='robot page', daemon=True)
+        self._thread.start()
+
+    def pose(self, q: ArrayLike) -> None:
+        """Show the robot in a configuration (nq), which sliders may change.
+
+        Raises:
+            InvalidArgumentError: of another shape, or not finite.
+        """
+        configuration = finite_vector('q', q, self.robot.nq).copy()
+        self._scene.later(lambda: self._explorer.pose(configuration))
+
+    def wait(self) -> None:
+        """Serve the page until it is closed or Ctrl-C ends it."""
+        try:
+            # A wait without end would not hear of Ctrl-C on every system.
+            while not self._closed.wait(1.0):
+                pass
+        finally:
+            self.close()
+        if self._failure is not None:
+            raise self._failure
+
+    def close(self) -> None:
+        """Serve the page no more."""
+        self._closed.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def __enter__(self) -> RobotPage:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = 'closed' if self._closed.is_set() else self.url
+        return f'<RobotPage of {self.robot.name!r}: {state}>'
+
+    def _repr_html_(self) -> str:
+        """The page within a notebook."""
+        if self._closed.is_set():
+            return f'<p>{escape(repr(self))}</p>'
+        return (
+            f'<iframe src="{self.url}" width="100%" height="{HEIGHT}" style="border:0"></iframe>'
+            f'<p><a href="{self.url}" target="_blank">{self.url}</a></p>'
+        )
+
+    def _run(self) -> None:
+        """Do what people ask for: the explorer is for one thread."""
+        try:
+            while not self._closed.wait(PERIOD):
+                self._explorer.update()
+        except Exception as failure:
+            self._failure = failure
+            raise
+        finally:
+            self._closed.set()
+            self._scene.close()
+
+
+def _explorer(title: str, port: int) -> tuple[Scene, Explorer]:
+    try:
+        from dynamics_ros.viewer.explorer import Explorer
+        from dynamics_ros.viewer.scene import Scene
+    except ImportError as missing:
+        raise InvalidArgumentError(
+            'show', f'{missing.name} is not installed', 'pip install viser'
+        ) from missing
+    try:
+        scene = Scene(HOST, port, title)
+    except OSError as error:
+        raise InvalidArgumentError('port', str(error), 'a port that is free') from error
+    return scene, Explorer(scene)
+
+
+def _farthest(robot: Robot) -> str:
+    """The first of the links with most links above it."""
+    frame, _ = max(robot.model.outline(), key=lambda one: one[1])
+    return frame.name

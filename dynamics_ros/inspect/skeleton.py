@@ -1,0 +1,58 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Bones for links without shapes, so that any robot can be drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.model import Model
+from dynamics_ros.model.visual_geometry import Visual
+
+COLOR = (0.85, 0.6, 0.25)
+
+THICKNESS, WAIST = 0.07, 0.2
+"""Of the length of a bone: half its width, and how far from its beginning it is that wide."""
+
+SHORTEST = 1e-6
+"""m; links at one place have no bone between them."""
+
+
+def skeleton(model: Model, drawn: Collection[str]) -> tuple[Visual, ...]:
+    """A bone from each link to each of the next ones, within bodies that have no shape.
+
+    Args:
+        model: of the robot.
+        drawn: names of the links that have shapes.
+    """
+    with_shape = {frame.body for frame in model.frames if frame.name in drawn}
+    frames = {frame.name: frame for frame in model.frames}
+    bones = []
+    for frame in model.frames:
+        end = np.array([float(x) for x in frame.origin.translation])
+        parent = frames.get(frame.parent)
+        if parent and parent.body not in with_shape and np.linalg.norm(end) > SHORTEST:
+            bones.append(Visual(parent.name, _bone(end), COLOR))
+    return tuple(bones)
+
+
+def _bone(end: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Triangles (8, 3, 3) of an octahedron from the origin to a point (3) [m]."""
+    length = float(np.linalg.norm(end))
+    across = np.cross(end, np.eye(3)[np.argmin(np.abs(end))])
+    across *= THICKNESS * length / np.linalg.norm(across)
+    sideways = np.cross(end, across) / length
+    ring = [WAIST * end + side for side in (across, sideways, -across, -sideways)]
+    return np.array(
+        [
+            corner
+            for i in range(4)
+            for corner in (
+                (np.zeros(3), ring[i - 1], ring[i]),
+                (end, ring[i], ring[i - 1]),
+            )
+        ]
+    )

@@ -1,0 +1,29 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""How well a frame can be moved in all directions."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.multibody.arguments import real_array
+
+
+def manipulability(jacobian: ArrayLike) -> float:
+    """Yoshikawa's measure, the product of the singular values; 0 at a singularity.
+
+    It is sqrt(det(J J^T)), and sqrt(det(J^T J)) of a robot with fewer joints than rows [Yoshikawa].
+
+    Args:
+        jacobian: (6, nv).
+
+    Raises:
+        InvalidArgumentError: no matrix of finite numbers.
+    """
+    matrix = real_array('jacobian', jacobian, 'a matrix (6, nv)')
+    if matrix.ndim != 2 or not np.isfinite(matrix).all():
+        problem = f'shape {matrix.shape}' if matrix.ndim != 2 else 'NaN or infinite entries'
+        raise InvalidArgumentError('jacobian', problem, 'a matrix (6, nv) of finite numbers')
+    return float(np.prod(np.linalg.svd(matrix, compute_uv=False)))
