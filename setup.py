@@ -77,7 +77,7 @@ setup(
         'meshes': ['trimesh'],
         'mjcf': ['mujoco'],
         'qp': ['daqp'],  # of control and of the servo
-        'recordings': ['joblib', 'matplotlib', 'pyarrow', 'rosbags', 'tqdm'],
+        'recordings': ['joblib', 'lz4', 'matplotlib', 'pyarrow', 'rosbags', 'tqdm'],
         'simulation': ['mujoco'],  # of contacts and floating bases; fixed arms need nothing
         'test': ['pytest', 'pytest-timeout', 'hypothesis'],
         'torch': ['torch'],

@@ -48,6 +48,7 @@ OPTIONAL = {
     'jax': 'jax_function raises ImportError',
     'joblib': 'analyze_recordings ends with the reason',
     'llvmlite': 'kernels run as Python; a log line says so',
+    'lz4': 'comes with rosbags, without which no bag is read',
     'matplotlib': 'estimate_bag and calibrate_robot draw nothing; a log line says so',
     'moveit_msgs': 'moveit_services is refused with the reason',
     'mujoco': 'a simulated base that moves and Robot.from_mjcf are refused with the reason',
