@@ -64,6 +64,7 @@ def parameter_values(identified: Identified, learned: Learned) -> dict[str, dict
             'velocity': float(model.friction_velocity),
             'stribeck': stribeck,
             'stribeck_velocity': float(model.stribeck_velocity),
+            'load': digits(model.load_friction),
         },
         'unexplained': {
             name: digits(getattr(unexplained, name))

@@ -184,6 +184,7 @@ def effort_model(robot: Robot, effort: EffortSettings, friction: FrictionSetting
         viscous=viscous,
         coulomb=coulomb,
         stribeck=per_velocity(robot, friction.stribeck, 'friction.stribeck', base=0.0),
+        load_friction=per_velocity(robot, friction.load, 'friction.load', base=0.0),
         stribeck_velocity=friction.stribeck_velocity,
     )
 

@@ -66,7 +66,10 @@ class ContactEffortSettings(EffortSettings):
 
 @dataclass(frozen=True)
 class FrictionSettings:
-    """Friction: viscous v + (coulomb + stribeck exp(-(v/stribeck_velocity)^2)) tanh(v/velocity)."""
+    """Friction: viscous v + (coulomb + stribeck s + load |carried|) tanh(v/velocity).
+
+    s is exp(-(v/stribeck_velocity)^2); carried is the torque of the joint behind its friction.
+    """
 
     viscous: tuple[float, ...] = parameter(
         (), 'Empty: damping of the URDF <dynamics>', unit='Nms/rad or Ns/m', minimum=0.0
@@ -91,6 +94,12 @@ class FrictionSettings:
         'Speed at which that has almost faded',
         unit='rad/s or m/s',
         minimum=1e-6,
+    )
+    load: tuple[float, ...] = parameter(
+        (0.0,),
+        'What dry friction grows by per torque that the joint carries',
+        minimum=0.0,
+        maximum=MOST_LOAD_FRICTION,
     )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.algorithms.joint_friction import friction_torque
+from dynamics_ros.algorithms.joint_friction import friction_torque, torque_behind_friction
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_positive, finite_vector, per_entry
 
@@ -29,11 +29,15 @@ STRIBECK_VELOCITY = 0.1
 """Default speed at which Stribeck friction has faded [rad/s or m/s]."""
 
 
+MOST_LOAD_FRICTION = 0.9
+"""Of what a joint carries, that friction may grow by; gears of robots have up to about 0.2."""
+
+
 @dataclass(frozen=True, eq=False)
 class EffortModel:
     """From reported efforts to the torques that act on the rigid bodies.
 
-    tau = scale effort + offset - friction(v) (+ gravity, where the report leaves it out),
+    tau = scale effort + offset (+ gravity, where the report leaves it out) - friction(v, tau),
 
     and a rotor, which an effort on the motor's side has to turn as well, adds its inertia to its
     joint's (observers read it; a torque sensor behind the gear has none). Made by ``ideal`` or
@@ -47,6 +51,7 @@ class EffortModel:
         coulomb: (nv) friction at any speed [Nm or N].
         stribeck: (nv) what dry friction is larger by when motion begins [Nm or N]; negative, down
             to minus ``coulomb``, where it grows with the speed instead.
+        load_friction: (nv) what dry friction grows by per torque that the joint carries, tau.
         rotor_inertia: (nv) of the motor, times the gear ratio squared [kg m^2 or kg].
         friction_velocity: speed [rad/s or m/s] at which dry friction has reached 76 %; below,
             its sign is not known to a sensor, and a step there would be felt as contact.
@@ -59,6 +64,7 @@ class EffortModel:
     viscous: Vector
     coulomb: Vector
     stribeck: Vector
+    load_friction: Vector
     rotor_inertia: Vector
     friction_velocity: float
     stribeck_velocity: float
@@ -69,7 +75,7 @@ class EffortModel:
         """Efforts that are the joint torques, of joints without friction."""
         zero = np.zeros(robot.nv)
         speeds = FRICTION_VELOCITY, STRIBECK_VELOCITY
-        return cls(np.ones(robot.nv), zero, zero, zero, zero, zero, *speeds, True)
+        return cls(np.ones(robot.nv), zero, zero, zero, zero, zero, zero, *speeds, True)
 
     @classmethod
     def from_robot(
@@ -110,6 +116,7 @@ class EffortModel:
         viscous: ArrayLike | None = None,
         coulomb: ArrayLike | None = None,
         stribeck: ArrayLike | None = None,
+        load_friction: ArrayLike | None = None,
         rotor_inertia: ArrayLike | None = None,
         friction_velocity: float | None = None,
         stribeck_velocity: float | None = None,
@@ -123,6 +130,7 @@ class EffortModel:
             viscous: number or (nv), not negative [Nms/rad or Ns/m].
             coulomb: number or (nv), not negative [Nm or N].
             stribeck: number or (nv), at least minus ``coulomb`` [Nm or N].
+            load_friction: number or (nv), from 0 to ``MOST_LOAD_FRICTION``.
             rotor_inertia: number or (nv), not negative [kg m^2 or kg].
             friction_velocity, stribeck_velocity: rad/s or m/s.
             includes_gravity: see the class.
@@ -136,6 +144,7 @@ class EffortModel:
             'viscous': viscous,
             'coulomb': coulomb,
             'stribeck': stribeck,
+            'load_friction': load_friction,
             'rotor_inertia': rotor_inertia,
         }
         speeds = {'friction_velocity': friction_velocity, 'stribeck_velocity': stribeck_velocity}
@@ -155,16 +164,36 @@ class EffortModel:
         if (at_rest < -1e-9 * (1.0 + changed.coulomb)).any():
             problem = f'{changed.stribeck.tolist()} with a coulomb of {changed.coulomb.tolist()}'
             raise InvalidArgumentError('stribeck', problem, 'at least minus coulomb')
+        if (changed.load_friction > MOST_LOAD_FRICTION).any():
+            raise InvalidArgumentError(
+                'load_friction',
+                str(changed.load_friction.tolist()),
+                f'at most {MOST_LOAD_FRICTION}: friction takes less than the motor gives',
+            )
         return changed
 
-    def friction_torque(self, v: ArrayLike) -> Vector:
-        """The torque (nv) that friction takes away from the motors at the velocity v (nv)."""
-        velocity = finite_vector('v', v, len(self.scale))
+    def friction_torque(self, v: ArrayLike, carried: ArrayLike | None = None) -> Vector:
+        """The torque that friction takes away from the motors.
+
+        Args:
+            v: (nv) velocity.
+            carried: (nv) torques that the joints carry; None: none, so that what grows with them
+                is left out.
+
+        Returns:
+            (nv).
+        """
+        nv = len(self.scale)
+        load = np.zeros(nv) if carried is None else finite_vector('carried', carried, nv)
+        curve = self._curve()
         torque: Vector = friction_torque(
-            *(velocity, self.viscous, self.coulomb, self.stribeck),
-            *(self.friction_velocity, self.stribeck_velocity),
+            finite_vector('v', v, nv), *curve, self.load_friction, load
         )
         return torque
+
+    def _curve(self) -> tuple[Vector, Vector, Vector, float, float]:
+        speeds = self.friction_velocity, self.stribeck_velocity
+        return (self.viscous, self.coulomb, self.stribeck, *speeds)
 
     def joint_torque(
         self, effort: ArrayLike, v: ArrayLike, gravity: ArrayLike | None = None
@@ -181,7 +210,8 @@ class EffortModel:
         """
         nv = len(self.scale)
         tau = self.scale * finite_vector('effort', effort, nv) + self.offset
-        tau -= self.friction_torque(v)
         if not self.includes_gravity:
             tau += finite_vector('gravity', np.nan if gravity is None else gravity, nv)
-        return tau
+        velocity = finite_vector('v', v, nv)
+        behind: Vector = torque_behind_friction(tau, velocity, *self._curve(), self.load_friction)
+        return behind

@@ -122,7 +122,7 @@ class TorqueObserver:
 
     @property
     def settings(self) -> Vector:
-        """What its kernel is told, (12, nv): rows as in ``SETTINGS`` of the algorithm."""
+        """What its kernel is told, (13, nv): rows as in ``SETTINGS`` of the algorithm."""
         return self._settings.copy()
 
     @property

@@ -4,9 +4,9 @@
 
 Reported effort u means the torque on the rigid bodies ([Haddadin2017] for the observers)
 
-    tau = scale u + offset - friction(v) (+ g(q), where the report leaves it out),
+    tau = scale u + offset (+ g(q), where the report leaves it out) - friction(v, tau),
 
-and a rotor of inertia B, reflected to its joint, adds B v to the momentum. Between two samples, a
+where friction may grow with what is left behind it (``joint_friction``), and a rotor of inertia B, reflected to its joint, adds B v to the momentum. Between two samples, a
 time T apart, the mean of the external torque follows
 
 - ``momentum``: from the balance of p = M(q) v + B v, dp/dt = tau + beta + tau_ext, with
@@ -36,7 +36,7 @@ from dynamics_ros.algorithms.contact.disturbance_filter import ROWS as FILTER_RO
 from dynamics_ros.algorithms.contact.disturbance_filter import disturbance_step
 from dynamics_ros.algorithms.gravity import gravity_torques
 from dynamics_ros.algorithms.inverse_dynamics import inverse_dynamics
-from dynamics_ros.algorithms.joint_friction import friction_torque
+from dynamics_ros.algorithms.joint_friction import torque_behind_friction
 from dynamics_ros.algorithms.linear_algebra.solve import dot
 from dynamics_ros.algorithms.mass_matrix import mass_matrix
 from dynamics_ros.algorithms.momentum import momentum_observer_terms
@@ -65,7 +65,7 @@ DIFFERENCED = {'instant': 0.5, 'interval': 2.0}
 
 SETTINGS = (
     *('gain', 'scale', 'offset', 'gravity_share', 'viscous', 'coulomb', 'stribeck'),
-    *('friction_velocity', 'stribeck_velocity', 'rotor_inertia'),
+    *('friction_velocity', 'stribeck_velocity', 'load_friction', 'rotor_inertia'),
     *('effort_variance', 'velocity_variance'),
 )
 """Rows of the settings, one value a velocity each; gravity_share is 1 where reported efforts leave
@@ -97,7 +97,7 @@ def observer_step(
         q, v, effort: the sample; effort as reported, zero for a moving base.
         memory: (``memory_rows(kind)``, nv) of the sample before.
         interval: T, time since the sample before [s].
-        settings: (12, nv), rows as in ``SETTINGS``.
+        settings: (13, nv), rows as in ``SETTINGS``.
 
     Returns:
         The external torques (nv), environment on robot positive, and the memory for the next step.
@@ -119,27 +119,26 @@ def observer_step(
         q_mid = integrate(model, q, [-0.5 * interval * x for x in v_mid])
         needed = inverse_dynamics(model, q_mid, v_mid, a_mid, {})
         carried = gravity_torques(model, q_mid)
-        given = averaged(held) if instant else held
+        given = _with_gravity(values, averaged(held) if instant else held, carried)
         external = [
-            n + f + b * a - t - s * g
-            for n, f, b, a, t, s, g in zip(
-                *(needed, _friction(values, v_mid), values['rotor_inertia'], a_mid, given),
-                *(values['gravity_share'], carried),
+            n + b * a - t
+            for n, b, a, t in zip(
+                *(needed, values['rotor_inertia'], a_mid, _behind_friction(values, given, v_mid)),
                 strict=True,
             )
         ]
     else:
-        drive = [
-            s * g for s, g in zip(values['gravity_share'], gravity_torques(model, q), strict=True)
-        ]
+        carried = gravity_torques(model, q)
+        given = _with_gravity(values, held, carried)
         if kind == 'static':
-            drive = [d - g for d, g in zip(drive, gravity_torques(model, q), strict=True)]
+            sampled = [t - g for t, g in zip(given, carried, strict=True)]
         else:
             p, beta = momentum_observer_terms(model, q, v)
             keep = [x + b * w for x, b, w in zip(p, values['rotor_inertia'], v, strict=True)]
-            friction = _friction(values, v)
-            drive = [d + b - f for d, b, f in zip(drive, beta, friction, strict=True)]
-        sampled = [d + h for d, h in zip(drive, held, strict=True)] if instant else drive
+            behind = _behind_friction(values, given, v)
+            sampled = [t + b for t, b in zip(behind, beta, strict=True)]
+        if not instant:
+            sampled = [t - h for t, h in zip(sampled, held, strict=True)]
         acting = averaged(sampled)
         if not instant:
             acting = [a + h for a, h in zip(acting, held, strict=True)]
@@ -184,20 +183,22 @@ def torque_on_bodies(
 ) -> list[Scalar]:
     """tau (nv) of reported efforts: what a dynamics algorithm takes; arguments as above."""
     values = dict(zip(SETTINGS, settings, strict=True))
-    terms = (
-        *(_scaled(values, effort), _friction(values, v)),
-        *(values['gravity_share'], gravity_torques(model, q)),
-    )
-    return [held - lost + share * g for held, lost, share, g in zip(*terms, strict=True)]
+    given = _with_gravity(values, _scaled(values, effort), gravity_torques(model, q))
+    return _behind_friction(values, given, v)
 
 
 def _scaled(values: dict[str, Values], effort: Values) -> list[Scalar]:
     return [s * u + o for s, u, o in zip(values['scale'], effort, values['offset'], strict=True)]
 
 
-def _friction(values: dict[str, Values], v: Values) -> list[Scalar]:
+def _with_gravity(values: dict[str, Values], held: Values, gravity: Values) -> list[Scalar]:
+    """What motors give: with what carries the weight, where the report leaves it out."""
+    return [h + s * g for h, s, g in zip(held, values['gravity_share'], gravity, strict=True)]
+
+
+def _behind_friction(values: dict[str, Values], given: Values, v: Values) -> list[Scalar]:
     rows = [
         values[name]
         for name in SETTINGS[SETTINGS.index('viscous') : SETTINGS.index('rotor_inertia')]
     ]
-    return [friction_torque(*column) for column in zip(v, *rows, strict=True)]
+    return [torque_behind_friction(*column) for column in zip(given, v, *rows, strict=True)]
