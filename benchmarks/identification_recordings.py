@@ -14,7 +14,7 @@ import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -146,7 +146,7 @@ def _narrowed(identified: Identified, fine: _Fine, efforts: Array) -> Array:
 
 def _plain(identified: Identified, train: JointSamples, test: JointSamples) -> Array:
     """What least squares leave over, weighted by joint, with the simplest friction: (nv) RMS."""
-    maker, T = identified.maker, SIMPLEST.unknowns()
+    maker, T = replace(identified.maker, load=None), SIMPLEST.unknowns()
     b, nv = len(maker.base), identified.robot.nv
 
     def system(samples: JointSamples) -> tuple[Array, Array]:

@@ -117,7 +117,10 @@ def _torques_off(arm: UnmodelledArm, found: Identified, motion: Motion) -> float
     true, model = loads + arm.friction(motion, loads), found.effort_model
     own = calibrated_robot(found).inverse_dynamics(motion.q, motion.v, motion.a)
     own = own + model.rotor_inertia * motion.a
-    own += np.stack([friction_curve(model, j, v) for j, v in enumerate(motion.v.T)], axis=1)
+    carried = own.copy()
+    own += np.stack(
+        [friction_curve(model, j, v, carried[:, j]) for j, v in enumerate(motion.v.T)], axis=1
+    )
     moving = np.abs(motion.v) > SLOW
     return 100.0 * float(np.sqrt(((own - true)[moving] ** 2).sum() / (true[moving] ** 2).sum()))
 

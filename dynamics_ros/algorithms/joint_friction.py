@@ -1,7 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What friction takes away in a joint: viscous, Coulomb and Stribeck ([Armstrong1994]), and what
-grows with the torque that the joint carries ([Hamon2010])."""
+"""What friction takes away in a joint.
+
+Viscous, Coulomb and Stribeck friction ([Armstrong1994]), and dry friction that grows with the torque
+that the joint carries ([Hamon2010]).
+"""
 
 from __future__ import annotations
 

@@ -193,7 +193,10 @@ def as_json(
         ],
         'effort': {
             name: getattr(model, name).tolist()
-            for name in ('scale', 'offset', 'rotor_inertia', 'viscous', 'coulomb', 'stribeck')
+            for name in (
+                *('scale', 'offset', 'rotor_inertia', 'viscous', 'coulomb', 'stribeck'),
+                'load_friction',
+            )
         }
         | {
             'friction_velocity': model.friction_velocity,

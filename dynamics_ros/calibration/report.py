@@ -49,7 +49,7 @@ def _summary(identified: Identified, tested: Evaluation | None) -> str:
     model = identified.effort_model
     header = ['joint', 'left over [Nm]', '[%]']
     header += ['', ''] if tested is None else ['not used [Nm]', '[%]']
-    header += ['viscous', 'Coulomb', 'at rest', 'offset', 'rotor', 'scale']
+    header += ['viscous', 'Coulomb', 'at rest', 'per load', 'offset', 'rotor', 'scale']
     rows = []
     for j, name in enumerate(identified.robot.joint_names):
         cells = [
@@ -62,7 +62,7 @@ def _summary(identified: Identified, tested: Evaluation | None) -> str:
         )
         numbers = (
             *(model.viscous[j], model.coulomb[j], model.coulomb[j] + model.stribeck[j]),
-            *(model.offset[j], model.rotor_inertia[j], model.scale[j]),
+            *(model.load_friction[j], model.offset[j], model.rotor_inertia[j], model.scale[j]),
         )
         rows.append(cells + [f'{x:.4g}' if abs(x) > 1e-6 else '0' for x in numbers])
     return table(header, rows)
@@ -105,7 +105,9 @@ def _picture(identified: Identified, shown: Evaluation, joint: int) -> str:
     friction.plot(v, shown.friction[step, joint], '.', color='#888', markersize=2.0, label='data')
     if np.abs(v).max() > MOVING:
         curve = np.linspace(v.min(), v.max(), 400)
-        modelled = friction_curve(identified.effort_model, joint, curve)
+        loads = identified.fit.shape.loads
+        usual = loads[joint] if loads else 0.0
+        modelled = friction_curve(identified.effort_model, joint, curve, usual)
         friction.plot(curve, modelled, color='#c03030', label='modelled')
     else:
         friction.set_title('did not move: friction as described', fontsize='small')

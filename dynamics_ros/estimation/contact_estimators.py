@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 
 from .contact.detector import ContactDetector
-from .contact_settings import ContactSettings, EffortSettings, FrictionSettings
+from .contact_settings import (
+    ContactSettings,
+    EffortSettings,
+    FrictionSettings,
+    LoadedFrictionSettings,
+)
 from .effort_model import EffortModel
 from .kalman_observer import OBSERVERS, KalmanObserver
 from .legged import FootContactEstimator
@@ -177,6 +182,9 @@ def effort_model(robot: Robot, effort: EffortSettings, friction: FrictionSetting
         viscous = per_velocity(robot, friction.viscous, 'friction.viscous', base=0.0)
     if friction.coulomb:
         coulomb = per_velocity(robot, friction.coulomb, 'friction.coulomb', base=0.0)
+    load = None
+    if isinstance(friction, LoadedFrictionSettings):
+        load = per_velocity(robot, friction.load, 'friction.load', base=0.0)
     return model.with_values(
         scale=per_velocity(robot, effort.scale, 'effort.scale', base=1.0),
         offset=per_velocity(robot, effort.offset, 'effort.offset', base=0.0),
@@ -184,7 +192,7 @@ def effort_model(robot: Robot, effort: EffortSettings, friction: FrictionSetting
         viscous=viscous,
         coulomb=coulomb,
         stribeck=per_velocity(robot, friction.stribeck, 'friction.stribeck', base=0.0),
-        load_friction=per_velocity(robot, friction.load, 'friction.load', base=0.0),
+        load_friction=load,
         stribeck_velocity=friction.stribeck_velocity,
     )
 

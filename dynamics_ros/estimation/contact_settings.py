@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from dynamics_ros.algorithms.contact.torque_observer import KINDS
 from dynamics_ros.settings import parameter
 
+from .effort_model import MOST_LOAD_FRICTION
 from .observers import GAIN
 from .samples.sample_filter import FACTOR, SIGMAS
 
@@ -66,10 +67,7 @@ class ContactEffortSettings(EffortSettings):
 
 @dataclass(frozen=True)
 class FrictionSettings:
-    """Friction: viscous v + (coulomb + stribeck s + load |carried|) tanh(v/velocity).
-
-    s is exp(-(v/stribeck_velocity)^2); carried is the torque of the joint behind its friction.
-    """
+    """Friction: viscous v + (coulomb + stribeck exp(-(v/stribeck_velocity)^2)) tanh(v/velocity)."""
 
     viscous: tuple[float, ...] = parameter(
         (), 'Empty: damping of the URDF <dynamics>', unit='Nms/rad or Ns/m', minimum=0.0
@@ -95,9 +93,15 @@ class FrictionSettings:
         unit='rad/s or m/s',
         minimum=1e-6,
     )
+
+
+@dataclass(frozen=True)
+class LoadedFrictionSettings(FrictionSettings):
+    """The same, with load |torque behind friction| tanh(v/velocity) added."""
+
     load: tuple[float, ...] = parameter(
         (0.0,),
-        'What dry friction grows by per torque that the joint carries',
+        'What dry friction grows by per torque that the joint transmits: a share',
         minimum=0.0,
         maximum=MOST_LOAD_FRICTION,
     )
@@ -319,7 +323,7 @@ class ContactSettings:
         'Contact frames; several are contacts at one time. Empty: the end of the longest chain',
     )
     effort: ContactEffortSettings = field(default_factory=ContactEffortSettings)
-    friction: FrictionSettings = field(default_factory=FrictionSettings)
+    friction: LoadedFrictionSettings = field(default_factory=LoadedFrictionSettings)
     unexplained: UnexplainedSettings = field(default_factory=UnexplainedSettings)
     plausibility: PlausibilitySettings = field(default_factory=PlausibilitySettings)
     observer: ObserverSettings = field(default_factory=ObserverSettings)

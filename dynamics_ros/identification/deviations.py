@@ -137,10 +137,16 @@ def _of_friction(
     size = np.sqrt((evaluation.measured**2).mean(axis=0))
     friction, found = spread.reshape(-1, len(FRICTION)), []
     for j, joint in enumerate(maker.robot.joint_names):
-        for k, name in enumerate(FRICTION[: fit.shape.unknowns().shape[1]]):
+        loads, rest = fit.shape.loads, fit.shape.stribeck_velocity is not None
+        carried = loads[j] if loads else 0.0
+        absent = [name for name, has in (('breakaway', rest), ('load', carried)) if not has]
+        for k, name in enumerate(FRICTION):
+            if name in absent:
+                continue
             value, deviation = fit.friction[j, k], friction[j, k]
-            told = deviation < max(TOLD * abs(value), 0.05 * size[j])
-            unit = 'Nms/rad' if name == 'viscous' else 'Nm'
+            torque = deviation * carried if name == 'load' else deviation
+            told = deviation < TOLD * abs(value) or torque < 0.05 * size[j]
+            unit = {'viscous': 'Nms/rad', 'load': 'Nm/Nm'}.get(name, 'Nm')
             found.append(
                 Parameter(f'{name} {joint}', 'friction', unit, value, deviation, bool(told))
             )

@@ -9,7 +9,8 @@ rows as the motion has to say. A row of joint i reads
     scale_i effort_i = Y_i(q, v, a) phi + viscous v_i + offset + coulomb tanh(v_i / v_f)
                + stribeck tanh(v_i / v_f) exp(-(v_i / v_s)^2),
 
-for several v_f and v_s, so that what they are is chosen afterwards. Only the columns of base
+for several v_f and v_s, so that what they are is chosen afterwards. Where the load of the joints is
+known (``Load``), there is one more column, |load_i| tanh(v_i / v_f). Only the columns of base
 parameters are kept. A block of more rows than columns is replaced by the R factor of its QR
 factorization, so that an hour takes no more memory than a minute.
 
@@ -77,25 +78,34 @@ class FrictionShape:
     Attributes:
         velocity: v_f, at which dry friction has reached 76 %.
         stribeck_velocity: v_s, at which the Stribeck term has faded to 37 %.
+        loads: usual torque of each joint whose friction grows with it, 0 of others [Nm or N]; empty
+            where equations have no column of the load.
     """
 
     velocity: float
     stribeck_velocity: float | None
+    loads: tuple[float, ...] = ()
 
     def unknowns(self) -> Array:
-        """(k, 3 or 4) columns of the unknowns among ``friction_columns``.
+        """(k, 3 to 5) columns of the unknowns among ``friction_columns``.
 
         Viscous, offset, Coulomb, and where there is a Stribeck term the dry friction at rest, so
-        that each but the offset is positive.
+        that each but the offset is positive. With a load all five, unused ones zero, and k is
+        larger by one.
         """
         first = 2 + FRICTION_VELOCITIES.index(self.velocity) * (1 + len(STRIBECK_VELOCITIES))
         count = 2 + len(FRICTION_VELOCITIES) * (1 + len(STRIBECK_VELOCITIES))
         columns = np.eye(count)[:, [0, 1, first]]
-        if self.stribeck_velocity is None:
+        if self.stribeck_velocity is not None:
+            fading = np.eye(count)[:, first + 1 + STRIBECK_VELOCITIES.index(self.stribeck_velocity)]
+            columns[:, 2] -= fading
+            columns = np.column_stack([columns, fading])
+        if not self.loads:
             return columns
-        fading = np.eye(count)[:, first + 1 + STRIBECK_VELOCITIES.index(self.stribeck_velocity)]
-        columns[:, 2] -= fading
-        return np.column_stack([columns, fading])
+        with_load = np.zeros((count + 1, 5))
+        with_load[:count, : columns.shape[1]] = columns
+        with_load[count, 4] = 1.0
+        return with_load
 
 
 SIMPLEST = FrictionShape(FRICTION_VELOCITIES[0], None)
@@ -109,6 +119,29 @@ def friction_columns(v: Array) -> Array:
         columns.append(smooth)
         columns += [smooth * np.exp(-((v / faded) ** 2)) for faded in STRIBECK_VELOCITIES]
     return np.stack(columns, axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Load:
+    """The torque that joints transmit, which their friction may grow with ([Hamon2010]).
+
+    It is that of bodies and rotors: what is left of the motor's torque behind friction, as
+    ``joint_friction.torque_behind_friction`` has it.
+
+    Attributes:
+        base: (b) base parameters of the robot, as an identification before found them.
+        velocity: v_f [rad/s or m/s].
+        joints: (nv) whose friction may grow with it.
+    """
+
+    base: Array
+    velocity: float
+    joints: NDArray[np.bool_]
+
+    def column(self, Y: Array, v: Array) -> Array:
+        """(n, nv) |load| tanh(v / v_f), of regressors (n, nv, b) and velocities (n, nv)."""
+        found: Array = np.abs(Y @ self.base) * np.tanh(v / self.velocity) * self.joints
+        return found
 
 
 @dataclass(frozen=True)
@@ -231,12 +264,14 @@ class EquationMaker:
         base: its base parameters.
         filtering: of both sides.
         scale: (nv) torque over reported effort.
+        load: of the joints; None: equations have no column of it.
     """
 
     robot: Robot
     base: BaseParameters
     filtering: Filtering
     scale: Array
+    load: Load | None = None
 
     def chunks(self, samples: JointSamples) -> Iterator[Chunk]:
         """The equations of a recording, block by block.
@@ -310,13 +345,17 @@ class EquationMaker:
             last = min(total, first + BLOCKS_AT_ONCE * step)
             taken = slice(first * narrow.every, (last - 1) * narrow.every + 2 * narrow.half + 1)
             q, v, a = smooth.q[taken], smooth.v[taken], smooth.a[taken]
-            Y = with_rotors(self.robot.regressor(q, v, a), a)
+            Y = with_rotors(self.robot.regressor(q, v, a), a)[..., self.base.chosen]
+            columns = friction_columns(v)
+            if self.load is not None:
+                carried = self.load.column(Y, v)[..., np.newaxis]
+                columns = np.concatenate([columns, carried], axis=-1)
             centers = slice(first * narrow.every + narrow.half, taken.stop - narrow.half)
             whole = (
                 smooth.time[centers][:: narrow.every] - origin,
                 smooth.v[centers][:: narrow.every],
-                narrow(Y[..., self.base.chosen]),
-                narrow(friction_columns(v)),
+                narrow(Y),
+                narrow(columns),
                 narrow(smooth.effort[taken]),
             )
             still = np.abs(narrow(smooth.standing[taken].astype(np.float64))) > STANDING

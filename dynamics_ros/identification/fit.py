@@ -35,7 +35,7 @@ from .equations import (
     Equations,
     FrictionShape,
 )
-from .normal_equations import Layout, Sums, grams, predictions
+from .normal_equations import FRICTION, Layout, Sums, grams, predictions
 
 Array = NDArray[np.float64]
 Choice = TypeVar('Choice')
@@ -60,6 +60,9 @@ FEW = 4
 FRICTION_REACH, OFFSET_REACH, SLOW = 2.0, 0.3, 0.1
 """Prior of friction and of offsets: deviation over the RMS of the effort; rad/s or m/s at which
 viscous friction reaches it."""
+
+LOAD_REACH = 0.3
+"""Prior deviation of what friction grows by with the load; gears of robots have up to about 0.2."""
 
 ROTOR_REACH = 0.1
 """Prior of a rotor inertia: of the largest inertia that a joint carries, where its own is less."""
@@ -122,10 +125,11 @@ class Prior:
         for joint in range(layout.joints):
             own = layout.friction(joint)
             dry = declared.coulomb[joint]
-            mean[own] = (declared.viscous[joint], 0.0, dry, dry)
+            mean[own] = (declared.viscous[joint], 0.0, dry, dry, 0.0)
             size = max(sizes[joint], 1e-6)
             reach = size * (FRICTION_REACH if moving[joint] else NEVER)
-            deviations = np.array([reach / SLOW, OFFSET_REACH * size, reach, reach])
+            of_load = LOAD_REACH if moving[joint] else NEVER
+            deviations = np.array([reach / SLOW, OFFSET_REACH * size, reach, reach, of_load])
             precision[own, own] = np.diag(1.0 / deviations**2)
         return cls(mean, precision, divergence, bodies)
 
@@ -181,8 +185,14 @@ class Fit:
 
     @property
     def friction(self) -> Array:
-        """(nv, 4) viscous, offset, Coulomb, dry friction at rest [Nm or N; per rad/s or m/s]."""
+        """(nv, 5) viscous, offset, Coulomb, at rest [Nm or N; per rad/s or m/s], per load."""
         return self.layout.friction_of(self.x)
+
+    @property
+    def load_friction(self) -> Array:
+        """(nv) what dry friction grows by with the load; 0 where no such term was chosen."""
+        found: Array = np.maximum(self.friction[:, 4], 0.0)
+        return found * (np.array(self.shape.loads) > 0.0) if self.shape.loads else 0.0 * found
 
 
 def fit_equations(
@@ -191,6 +201,7 @@ def fit_equations(
     moving: NDArray[np.bool_],
     solver: str = 'auto',
     held: bool = False,
+    shape: FrictionShape | None = None,
 ) -> Fit:
     """The parameters of real bodies, and friction, that explain equations best.
 
@@ -200,18 +211,21 @@ def fit_equations(
         moving: (nv) which joints move.
         solver: of the last step, as in ``consistency.solve``.
         held: whether bodies are as described; then only friction and rotors are looked for.
+        shape: of friction, whose speed and loads are kept; None: that which explains best what is
+            left out.
     """
     robot, layout = maker.robot, Layout(maker.base, maker.robot.nv)
     efforts = equations.rows[..., -1]
     sizes = np.sqrt((efforts**2).sum(axis=1) / equations.counts.sum(axis=1))
     prior = Prior.of(robot, layout, sizes, moving, held)
-    standing, shape, weight = standing_blocks(equations, moving), SIMPLEST, 10.0
+    standing, given, weight = standing_blocks(equations, moving), shape, 10.0
+    shape = given or SIMPLEST
     weights = np.where(standing, 1.0 / np.maximum(equations.counts, 1), 1.0)
     sigma = 0.1 * sizes + 1e-9
     sigma, weights, departures = _reweighted(
         layout, equations, prior, shape, weight, sigma, weights, standing
     )
-    shape, weight = _validated(layout, equations, prior, sigma, weights)
+    shape, weight = _validated(layout, equations, prior, sigma, weights, given)
     sigma, weights, departures = _reweighted(
         layout, equations, prior, shape, weight, sigma, weights, standing
     )
@@ -222,7 +236,7 @@ def fit_equations(
     rotors[own, own] = weight * prior.divergence[own, own]
     positive = np.zeros(layout.count, dtype=bool)
     positive[layout.bodies :] = True
-    positive[layout.inertial + 1 :: 4] = False
+    positive[layout.inertial + 1 :: len(FRICTION)] = False
     known, free = prior.mean[: layout.bodies], slice(layout.bodies if held else 0, None)
     total, pull = H + prior.precision + rotors, g + mean
     if held:
@@ -263,9 +277,9 @@ def standing_blocks(equations: Equations, moving: NDArray[np.bool_]) -> NDArray[
 
 def dry_friction(layout: Layout, x: Array, shape: FrictionShape) -> Array:
     """(nv) the largest that may hold a joint [Nm or N]."""
-    _, _, dry, rest = layout.friction_of(x).T
+    _, _, dry, rest, of_load = layout.friction_of(x).T
     found: Array = np.maximum(np.maximum(dry, rest) if shape.stribeck_velocity else dry, 0.0)
-    return found
+    return found + np.maximum(of_load, 0.0) * shape.loads if shape.loads else found
 
 
 def share_at_rest(holds: Array, counts: NDArray[np.int64]) -> Array:
@@ -324,15 +338,77 @@ def _reweighted(
     return sigma, weights, departures
 
 
-def _validated(
-    layout: Layout, equations: Equations, prior: Prior, sigma: Array, weights: Array
-) -> tuple[FrictionShape, float]:
-    """The friction shape and the weight of the prior that explain best what is left out."""
+def joints_with_load(fit: Fit, equations: Equations, shape: FrictionShape) -> NDArray[np.bool_]:
+    """(nv) whose friction grows with the load.
+
+    Each of them explains parts of the recording that are left out better with such a term of its
+    own than without, by what it is worth.
+
+    Args:
+        fit: without such friction.
+        equations: the same, with the column of the load.
+        shape: of friction, with the loads.
+    """
+    layout, T, b = fit.layout, shape.unknowns(), len(fit.layout.base)
+    parts = _folds(equations, fit.sigma, fit.weights)
+
+    def tried(chosen: NDArray[np.bool_]) -> tuple[Array, Array]:
+        """Error of each joint, and what its friction grows by."""
+        column = np.arange(parts[0].shape[-1]) == b + len(T) - 1
+        off = ~chosen[:, np.newaxis, np.newaxis] & (column | column[:, np.newaxis])
+        own = [np.where(off, 0.0, part) for part in parts]
+        systems = [Sums.of(layout, part).assembled(shape)[:2] for part in own]
+        whole_H, whole_g = (sum(system[k] for system in systems) for k in range(2))
+        errors = np.zeros(layout.joints)
+        for (left_H, left_g), gram in zip(systems, own, strict=True):
+            x = _ridge(whole_H - left_H, whole_g - left_g, fit.prior, fit.prior_weight)
+            inertial = layout.base.combination @ x[: layout.inertial]
+            z = np.column_stack(
+                [
+                    np.tile(inertial, (layout.joints, 1)),
+                    layout.friction_of(x) @ T.T,
+                    -np.ones(layout.joints),
+                ]
+            )
+            errors += np.einsum('jc,jcd,jd->j', z, gram, z)
+        x = _ridge(np.asarray(whole_H), np.asarray(whole_g), fit.prior, fit.prior_weight)
+        return errors, layout.friction_of(x)[:, 4]
+
+    chosen = np.array(shape.loads) > 0.0
+    joints = np.arange(layout.joints)
+    # Joints share bodies: the term of one may not stand for that of another.
+    while chosen.any():
+        errors, grows = tried(chosen)
+        worth = np.full(layout.joints, -np.inf)
+        for j in np.flatnonzero(chosen):
+            without, _ = tried(chosen & (joints != j))
+            worth[j] = errors[j] / max(without[j], 1e-300) if grows[j] > 0.0 else np.inf
+        worst = int(np.argmax(worth))
+        if worth[worst] <= WORTH:
+            break
+        chosen = chosen & (joints != worst)
+    return chosen
+
+
+def _folds(equations: Equations, sigma: Array, weights: Array) -> list[Array]:
+    """(nv, c, c) weighted products of all columns, over each of the parts that are left out."""
     blocks = len(equations.begins)
     folds = max(2, min(FOLDS, blocks // 2))
     number = np.arange(blocks) * folds // blocks
     scaled = weights / sigma[:, np.newaxis] ** 2
-    parts = [Sums.of(layout, grams(equations, scaled, number == fold)) for fold in range(folds)]
+    return [grams(equations, scaled, number == fold) for fold in range(folds)]
+
+
+def _validated(
+    layout: Layout,
+    equations: Equations,
+    prior: Prior,
+    sigma: Array,
+    weights: Array,
+    given: FrictionShape | None,
+) -> tuple[FrictionShape, float]:
+    """The friction shape and the weight of the prior that explain best what is left out."""
+    parts = [Sums.of(layout, gram) for gram in _folds(equations, sigma, weights)]
 
     def error(shape: FrictionShape, tried: Sequence[float]) -> list[float]:
         found = np.zeros(len(tried))
@@ -348,10 +424,10 @@ def _validated(
         shapes = [FrictionShape(velocity, faded) for velocity in FRICTION_VELOCITIES]
         return min(shapes, key=lambda one: error(one, WEIGHTS[2:3])[0])
 
-    shape = steepest(None)
+    shape = replace(given, stribeck_velocity=None) if given else steepest(None)
     shapes = [replace(shape, stribeck_velocity=v) for v in (None, *STRIBECK_VELOCITIES)]
     shape = _simplest(shapes, [error(one, WEIGHTS[2:3])[0] for one in shapes])
-    if shape.stribeck_velocity is not None:
+    if shape.stribeck_velocity is not None and not given:
         shape = steepest(shape.stribeck_velocity)
     return shape, _simplest(WEIGHTS, error(shape, WEIGHTS))
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dynamics_ros.algorithms.joint_friction import friction_torque
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.estimation import EffortModel
+from dynamics_ros.estimation.effort_model import MOST_LOAD_FRICTION
 from dynamics_ros.robot import Robot
 
 from . import pseudo_inertia
@@ -20,9 +21,9 @@ from .base_parameters import BaseParameters
 from .clock import Stretch, regular_stretches
 from .deviations import Parameter, motions_that_would_tell, parameters, torque_deviations
 from .effort_scale import effort_scale
-from .equations import EquationMaker, Equations, Filtering
+from .equations import EquationMaker, Equations, Filtering, Load
 from .evaluation import Evaluation, evaluate
-from .fit import UNEXPLAINED, Fit, Prior, fit_equations
+from .fit import UNEXPLAINED, Fit, Prior, fit_equations, joints_with_load
 from .joint_matching import match_joints
 from .normal_equations import Layout
 from .samples import JointSamples, UnusableRecordingError
@@ -166,6 +167,7 @@ def identify(
         lambda fit: constant + spikes + _pushes(robot, recordings, parts, fit),
         lambda scale: noises_of(stretches, scale),
         held,
+        lambda maker: Equations.joined([maker.equations(samples) for samples in recordings]),
     )
 
 
@@ -180,6 +182,7 @@ def identify_equations(
     pushes: Callable[[Fit], list[str]],
     noises: Callable[[Array], tuple[Array, Array]],
     held: bool = False,
+    made: Callable[[EquationMaker], Equations] | None = None,
 ) -> Identified:
     """What equations tell, whatever recordings they come from.
 
@@ -192,6 +195,8 @@ def identify_equations(
         evaluated: how well the recordings are explained.
         pushes: sentences on times that no model explains.
         noises: deviations of single efforts, for a scale, and of single velocities.
+        made: the equations by another maker; None: there is no other, and friction is taken not to
+            grow with the load.
 
     Raises:
         UnusableRecordingError: no joint moves.
@@ -207,6 +212,8 @@ def identify_equations(
     if (scale != 1.0).any():
         maker, equations = replace(maker, scale=scale), equations.scaled(scale)
     fit = fit_equations(maker, equations, span >= STILL, solver, held)
+    if made is not None:
+        maker, equations, fit = _with_load(maker, equations, fit, made, span >= STILL, solver)
     findings += _standing(robot, equations, span >= STILL)
     findings += pushes(fit)
     train = evaluated(maker, fit)
@@ -234,6 +241,41 @@ def identify_equations(
         np.sqrt((train.residual**2).mean(axis=0)),
         *torque_deviations(maker, fit, equations, train, _reach(extremes, span)),
     )
+
+
+def _with_load(
+    maker: EquationMaker,
+    equations: Equations,
+    fit: Fit,
+    made: Callable[[EquationMaker], Equations],
+    moving: NDArray[np.bool_],
+    solver: str,
+) -> tuple[EquationMaker, Equations, Fit]:
+    """With friction that grows with the load, of joints whose efforts ask for it.
+
+    The load is what a fit before gives, so that equations stay linear; that of the last one is from
+    a fit with such friction.
+    """
+    b, inertial = len(maker.base), fit.layout.inertial
+
+    def loaded(fit: Fit, joints: NDArray[np.bool_]) -> tuple[EquationMaker, Equations]:
+        base = maker.base.combination @ fit.x[:inertial]
+        other = replace(maker, load=Load(base, fit.shape.velocity, joints))
+        return other, made(other)
+
+    other, changed = loaded(fit, moving)
+    assert other.load is not None
+    squares = (changed.rows[..., :b] @ other.load.base) ** 2
+    usual = np.sqrt(squares.sum(axis=1) / changed.counts.sum(axis=1))
+    shape = replace(fit.shape, loads=tuple((usual * moving).tolist()))
+    chosen = joints_with_load(fit, changed, shape)
+    if not chosen.any():
+        return maker, equations, fit
+    shape = replace(shape, loads=tuple((usual * chosen).tolist()))
+    for _ in range(2):
+        other, changed = loaded(fit, chosen)
+        fit = fit_equations(other, changed, moving, solver, fit.held, shape)
+    return other, changed, fit
 
 
 def extremes_of(stretches: Sequence[Stretch]) -> Array:
@@ -349,7 +391,7 @@ def _pushes(
 
 
 def _effort_model(robot: Robot, fit: Fit, scale: Array) -> EffortModel:
-    viscous, offset, dry, rest = fit.friction.T
+    viscous, offset, dry, rest, _ = fit.friction.T
     stribeck = fit.shape.stribeck_velocity
     # The model is of the torques on bodies: what a motor gives beyond them is taken off.
     model = EffortModel.ideal(robot).with_values(
@@ -358,14 +400,22 @@ def _effort_model(robot: Robot, fit: Fit, scale: Array) -> EffortModel:
         viscous=np.maximum(viscous, 0.0),
         coulomb=np.maximum(dry, 0.0),
         stribeck=np.maximum(rest, 0.0) - np.maximum(dry, 0.0) if stribeck else 0.0,
+        load_friction=np.minimum(fit.load_friction, MOST_LOAD_FRICTION),
         rotor_inertia=np.maximum(fit.rotors, 0.0),
         friction_velocity=fit.shape.velocity,
     )
     return model.with_values(stribeck_velocity=stribeck) if stribeck else model
 
 
-def friction_curve(model: EffortModel, joint: int, v: Array) -> Array:
-    """Friction and offset of a joint at velocities (n), as a motor has to bring them [Nm or N]."""
+def friction_curve(model: EffortModel, joint: int, v: Array, carried: Array | float = 0.0) -> Array:
+    """Friction and offset of a joint as a motor has to bring them (n) [Nm or N].
+
+    Args:
+        model: of the drives.
+        joint: number.
+        v: (n) velocities [rad/s or m/s].
+        carried: number or (n), what the joint carries [Nm or N].
+    """
     curve: Array = (
         friction_torque(
             v,
@@ -374,6 +424,8 @@ def friction_curve(model: EffortModel, joint: int, v: Array) -> Array:
             model.stribeck[joint],
             model.friction_velocity,
             model.stribeck_velocity,
+            model.load_friction[joint],
+            carried,
         )
         - model.offset[joint]
     )

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weighted normal equations of all unknowns, from the rows of joints.
 
-Unknowns are the parameters of all bodies, 10 each, the rotor inertias, and four of friction for
-each joint: viscous, offset, Coulomb, and dry friction at rest.
+Unknowns are the parameters of all bodies, 10 each, the rotor inertias, and five of friction for
+each joint: viscous, offset, Coulomb, dry friction at rest, and what dry friction grows by with the
+load.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .equations import Equations, FrictionShape
 
 Array = NDArray[np.float64]
 
-FRICTION = ('viscous', 'offset', 'coulomb', 'breakaway')
+FRICTION = ('viscous', 'offset', 'coulomb', 'breakaway', 'load')
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,7 @@ class Layout:
         return slice(first, first + len(FRICTION))
 
     def friction_of(self, x: Array) -> Array:
-        """(joints, 4) of the unknowns."""
+        """(joints, 5) of the unknowns."""
         return x[self.inertial :].reshape(self.joints, len(FRICTION))
 
 

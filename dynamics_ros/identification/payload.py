@@ -85,11 +85,12 @@ def identify_with_payload(
 
 
 def drift_of_friction(identified: Identified) -> Array:
-    """(nv, 4) by how much friction may differ between two runs [as the friction of a fit]."""
+    """(nv, 5) by how much friction may differ between two runs [as the friction of a fit]."""
     friction = np.abs(identified.fit.friction)
     size = np.sqrt((identified.train.measured**2).mean(axis=0))
     spread: Array = DRIFT * friction + LEAST_DRIFT * size[:, np.newaxis] + 1e-9
     spread[:, 1] += DRIFT * friction[:, 2]
+    spread[:, 4] = DRIFT * friction[:, 4] + LEAST_DRIFT
     return spread
 
 

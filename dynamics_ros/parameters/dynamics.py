@@ -9,7 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.estimation.contact_settings import EffortSettings, FrictionSettings
+from dynamics_ros.estimation.contact_settings import (
+    EffortSettings,
+    FrictionSettings,
+    LoadedFrictionSettings,
+)
 from dynamics_ros.settings import parameter
 
 from .shared import AUTOSTART, PUBLISH_RATE, output_rate
@@ -61,7 +65,7 @@ class IdentificationParameters:
         10.0, 'Time to watch where a goal asks for none', unit='s', minimum=0.1, maximum=600.0
     )
     effort: EffortSettings = field(default_factory=EffortSettings)
-    friction: FrictionSettings = field(default_factory=FrictionSettings)
+    friction: LoadedFrictionSettings = field(default_factory=LoadedFrictionSettings)
 
 
 @dataclass(frozen=True)

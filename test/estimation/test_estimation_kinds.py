@@ -169,6 +169,7 @@ def test_friction_rotors_and_missing_gravity_are_part_of_what_effort_means(robot
         coulomb=inertia,
         stribeck=0.5 * inertia,
         friction_velocity=0.2,
+        load_friction=0.15,
         rotor_inertia=0.3 * inertia,
         includes_gravity=False,
     )
@@ -178,8 +179,10 @@ def test_friction_rotors_and_missing_gravity_are_part_of_what_effort_means(robot
     def acceleration(q, v, torque):
         """Of the arm with its rotors."""
         M = robot.mass_matrix(q) + np.diag(efforts.rotor_inertia)
-        rest = torque - efforts.friction_torque(v) - robot.nonlinear_effects(q, v)
-        return np.linalg.solve(M, rest)
+        left = torque - efforts.friction_torque(v)
+        # left = carried + 0.15 |carried| tanh(v / v_f)
+        carried = left / (1.0 + 0.15 * np.tanh(v / 0.2) * np.sign(left))
+        return np.linalg.solve(M, carried - robot.nonlinear_effects(q, v))
 
     observer = OBSERVERS[kind](robot, 50.0, effort_model=efforts)
     largest = 0.0
@@ -208,7 +211,9 @@ def test_a_model_of_other_size_is_refused(robot):
         MomentumObserver(robot, effort_model=other)
 
 
-@pytest.mark.parametrize('name', ['stribeck', 'rotor_inertia', 'stribeck_velocity'])
+@pytest.mark.parametrize(
+    'name', ['stribeck', 'rotor_inertia', 'stribeck_velocity', 'load_friction']
+)
 def test_what_cannot_be_negative_is_refused_by_name(robot, name):
     with pytest.raises(InvalidArgumentError, match=rf'^{name}'):
         EffortModel.ideal(robot).with_values(**{name: -1.0})

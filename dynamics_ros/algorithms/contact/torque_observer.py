@@ -6,7 +6,8 @@ Reported effort u means the torque on the rigid bodies ([Haddadin2017] for the o
 
     tau = scale u + offset (+ g(q), where the report leaves it out) - friction(v, tau),
 
-where friction may grow with what is left behind it (``joint_friction``), and a rotor of inertia B, reflected to its joint, adds B v to the momentum. Between two samples, a
+where friction may grow with what is left behind it (``joint_friction``), and a rotor of inertia B,
+reflected to its joint, adds B v to the momentum. Between two samples, a
 time T apart, the mean of the external torque follows
 
 - ``momentum``: from the balance of p = M(q) v + B v, dp/dt = tau + beta + tau_ext, with

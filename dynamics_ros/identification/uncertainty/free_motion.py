@@ -133,6 +133,10 @@ def _left_over(found: Identified, samples: JointSamples, model: EffortModel) -> 
     v = samples.velocity
     if v is None:
         v = np.gradient(samples.position, samples.time, axis=0)
-    friction = np.array([model.friction_torque(one) for one in v])
-    torques = replace(samples, effort=samples.effort + model.offset - friction)
+    # Efforts are torques already, and have what carries the weight.
+    behind = model.with_values(scale=1.0, includes_gravity=True).joint_torque
+    torques = replace(
+        samples,
+        effort=np.array([behind(u, one) for u, one in zip(samples.effort, v, strict=True)]),
+    )
     return evaluate(found.maker, replace(fit, x=x), torques).rms

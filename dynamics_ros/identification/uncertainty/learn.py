@@ -117,6 +117,8 @@ def learn_unexplained(
     contacts = contacts_in(joined)
     joined = joined.without(rows_of(contacts, joined))
     dry = effort_model.coulomb + np.maximum(effort_model.stribeck, 0.0)
+    # Of friction that grows with the load, that under the largest one that was seen.
+    dry = dry + effort_model.load_friction * np.abs(joined.load).max(axis=0, initial=0.0)
     columns, findings = [], []
     force = lasting_force(robot, joined, effort_model.friction_velocity)
     if force is not None:
