@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What friction takes away in a joint.
 
-Viscous, Coulomb and Stribeck friction ([Armstrong1994]), and dry friction that grows with the torque
-that the joint carries ([Hamon2010]).
+Viscous, Coulomb and Stribeck friction ([Armstrong1994]), and dry friction that grows with the
+torque that the joint carries ([Hamon2010]).
 """
 
 from __future__ import annotations

@@ -61,6 +61,9 @@ FRICTION_REACH, OFFSET_REACH, SLOW = 2.0, 0.3, 0.1
 """Prior of friction and of offsets: deviation over the RMS of the effort; rad/s or m/s at which
 viscous friction reaches it."""
 
+SURE = 2.0
+"""Deviations that what friction grows by with the load has to be above zero."""
+
 LOAD_REACH = 0.3
 """Prior deviation of what friction grows by with the load; gears of robots have up to about 0.2."""
 
@@ -201,7 +204,7 @@ def fit_equations(
     moving: NDArray[np.bool_],
     solver: str = 'auto',
     held: bool = False,
-    shape: FrictionShape | None = None,
+    before: tuple[FrictionShape, float] | None = None,
 ) -> Fit:
     """The parameters of real bodies, and friction, that explain equations best.
 
@@ -211,21 +214,21 @@ def fit_equations(
         moving: (nv) which joints move.
         solver: of the last step, as in ``consistency.solve``.
         held: whether bodies are as described; then only friction and rotors are looked for.
-        shape: of friction, whose speed and loads are kept; None: that which explains best what is
-            left out.
+        before: shape of friction, whose speed and loads are kept, and weight of the prior; None:
+            those that explain best what is left out.
     """
     robot, layout = maker.robot, Layout(maker.base, maker.robot.nv)
     efforts = equations.rows[..., -1]
     sizes = np.sqrt((efforts**2).sum(axis=1) / equations.counts.sum(axis=1))
     prior = Prior.of(robot, layout, sizes, moving, held)
-    standing, given, weight = standing_blocks(equations, moving), shape, 10.0
-    shape = given or SIMPLEST
+    standing = standing_blocks(equations, moving)
+    shape, weight = before or (SIMPLEST, 10.0)
     weights = np.where(standing, 1.0 / np.maximum(equations.counts, 1), 1.0)
     sigma = 0.1 * sizes + 1e-9
     sigma, weights, departures = _reweighted(
         layout, equations, prior, shape, weight, sigma, weights, standing
     )
-    shape, weight = _validated(layout, equations, prior, sigma, weights, given)
+    shape, weight = _validated(layout, equations, prior, sigma, weights, before)
     sigma, weights, departures = _reweighted(
         layout, equations, prior, shape, weight, sigma, weights, standing
     )
@@ -353,13 +356,13 @@ def joints_with_load(fit: Fit, equations: Equations, shape: FrictionShape) -> ND
     parts = _folds(equations, fit.sigma, fit.weights)
 
     def tried(chosen: NDArray[np.bool_]) -> tuple[Array, Array]:
-        """Error of each joint, and what its friction grows by."""
+        """Error of each joint; by how many deviations its friction grows with the load."""
         column = np.arange(parts[0].shape[-1]) == b + len(T) - 1
         off = ~chosen[:, np.newaxis, np.newaxis] & (column | column[:, np.newaxis])
         own = [np.where(off, 0.0, part) for part in parts]
         systems = [Sums.of(layout, part).assembled(shape)[:2] for part in own]
         whole_H, whole_g = (sum(system[k] for system in systems) for k in range(2))
-        errors = np.zeros(layout.joints)
+        errors, grows = np.zeros(layout.joints), []
         for (left_H, left_g), gram in zip(systems, own, strict=True):
             x = _ridge(whole_H - left_H, whole_g - left_g, fit.prior, fit.prior_weight)
             inertial = layout.base.combination @ x[: layout.inertial]
@@ -371,10 +374,13 @@ def joints_with_load(fit: Fit, equations: Equations, shape: FrictionShape) -> ND
                 ]
             )
             errors += np.einsum('jc,jcd,jd->j', z, gram, z)
-        x = _ridge(np.asarray(whole_H), np.asarray(whole_g), fit.prior, fit.prior_weight)
-        return errors, layout.friction_of(x)[:, 4]
+            grows.append(layout.friction_of(x)[:, 4])
+        # The jackknife's deviation: residuals hang together in time.
+        spread = np.sqrt(len(grows) - 1.0) * np.std(grows, axis=0)
+        return errors, np.mean(grows, axis=0) / np.maximum(spread, 1e-12)
 
-    chosen = np.array(shape.loads) > 0.0
+    # Where the load is less, nothing is told of it.
+    chosen = LOAD_REACH * np.array(shape.loads) > fit.sigma
     joints = np.arange(layout.joints)
     # Joints share bodies: the term of one may not stand for that of another.
     while chosen.any():
@@ -382,7 +388,7 @@ def joints_with_load(fit: Fit, equations: Equations, shape: FrictionShape) -> ND
         worth = np.full(layout.joints, -np.inf)
         for j in np.flatnonzero(chosen):
             without, _ = tried(chosen & (joints != j))
-            worth[j] = errors[j] / max(without[j], 1e-300) if grows[j] > 0.0 else np.inf
+            worth[j] = errors[j] / max(without[j], 1e-300) if grows[j] > SURE else np.inf
         worst = int(np.argmax(worth))
         if worth[worst] <= WORTH:
             break
@@ -405,7 +411,7 @@ def _validated(
     prior: Prior,
     sigma: Array,
     weights: Array,
-    given: FrictionShape | None,
+    before: tuple[FrictionShape, float] | None,
 ) -> tuple[FrictionShape, float]:
     """The friction shape and the weight of the prior that explain best what is left out."""
     parts = [Sums.of(layout, gram) for gram in _folds(equations, sigma, weights)]
@@ -424,12 +430,14 @@ def _validated(
         shapes = [FrictionShape(velocity, faded) for velocity in FRICTION_VELOCITIES]
         return min(shapes, key=lambda one: error(one, WEIGHTS[2:3])[0])
 
-    shape = replace(given, stribeck_velocity=None) if given else steepest(None)
-    shapes = [replace(shape, stribeck_velocity=v) for v in (None, *STRIBECK_VELOCITIES)]
+    shape = replace(before[0], stribeck_velocity=None) if before else steepest(None)
+    # A term that the load replaces may go, but not become another one.
+    faded = {before[0].stribeck_velocity} - {None} if before else STRIBECK_VELOCITIES
+    shapes = [replace(shape, stribeck_velocity=v) for v in (None, *faded)]
     shape = _simplest(shapes, [error(one, WEIGHTS[2:3])[0] for one in shapes])
-    if shape.stribeck_velocity is not None and not given:
+    if shape.stribeck_velocity is not None and not before:
         shape = steepest(shape.stribeck_velocity)
-    return shape, _simplest(WEIGHTS, error(shape, WEIGHTS))
+    return shape, before[1] if before else _simplest(WEIGHTS, error(shape, WEIGHTS))
 
 
 def _simplest(choices: Sequence[Choice], errors: Sequence[float]) -> Choice:

@@ -274,7 +274,7 @@ def _with_load(
     shape = replace(shape, loads=tuple((usual * chosen).tolist()))
     for _ in range(2):
         other, changed = loaded(fit, chosen)
-        fit = fit_equations(other, changed, moving, solver, fit.held, shape)
+        fit = fit_equations(other, changed, moving, solver, fit.held, (shape, fit.prior_weight))
     return other, changed, fit
 
 
