@@ -273,7 +273,7 @@ class TestImpedance:
 class TestWrench:
     def settings_of(self, compiled):
         n = compiled.robot.nv
-        settings = structure(joints=12 * n, noise=4 * n, estimate=3, max_gap=0)
+        settings = structure(joints=13 * n, noise=4 * n, estimate=3, max_gap=0)
         memory = structure(memory=4 * n, started=None)
         call(compiled.c.my_arm_default_observer_settings, settings)
         call(compiled.c.my_arm_observer_start, memory)
