@@ -183,11 +183,13 @@ def test_an_interrupted_run_says_so_and_the_next_one_is_whole(bag, tmp_path):
         [sys.executable, '-c', INTERRUPTED, str(bag), '--output', str(output), '--jobs', '2'],
         stderr=subprocess.PIPE,
         text=True,
-        cwd=Path(__file__).parent,
+        # Its workers import this file as it does.
+        env={**os.environ, 'PYTHONPATH': os.pathsep.join([str(Path(__file__).parent), *sys.path])},
         start_new_session=True,
     )
     try:
-        assert select.select([reader], [], [], 120.0)[0]
+        while not select.select([reader], [], [], 0.5)[0]:
+            assert process.poll() is None, process.communicate()[1]
         # As a terminal does: all processes of the command.
         os.killpg(process.pid, signal.SIGINT)
         _, told = process.communicate(timeout=60)
