@@ -56,7 +56,8 @@ PROCESS = (
     Argument(
         'params_file',
         '',
-        'YAML file of parameters; config/dynamics_ros.yaml of this package lists all of them. '
+        'YAML file of parameters, or the name of one in config/ of this package: ur5e.yaml. '
+        'dynamics_ros.yaml there lists all parameters. '
         'Arguments given here come before what the file says. Empty: the defaults.',
     ),
     Argument(

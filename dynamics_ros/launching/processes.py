@@ -281,12 +281,19 @@ def _process(
 
 
 def _existing(path: str) -> tuple[str, ...]:
+    """The file of that path, or else the one of this package: 'ur5e.yaml' or 'config/ur5e.yaml'."""
     if not path:
         return ()
     file = Path(path).expanduser().resolve()
-    if not file.is_file():
-        raise InvalidArgumentError('params_file', f'no file {str(file)!r}', 'a YAML file')
-    return (str(file),)
+    ours = Path(_config(Path(path).name))
+    if file.is_file():
+        return (str(file),)
+    if Path(path).parent in (Path(), Path('config')) and ours.is_file():
+        return (str(ours),)
+    there = ', '.join(sorted(other.name for other in ours.parent.glob('*.yaml')))
+    raise InvalidArgumentError(
+        'params_file', f'no file {str(file)!r}', f'a YAML file, or of this package: {there}'
+    )
 
 
 def _require(argument: str, package: str) -> None:

@@ -81,6 +81,14 @@ def ended(ros, process):
     return process.returncode, process.stdout.read()
 
 
+def wait_for_motion(ros, process, states, meanwhile=None):
+    """Raises with what the command printed where it ends without one."""
+    ros.wait_for(
+        lambda: moving(states) or process.poll() is not None, meanwhile=meanwhile, patience=PATIENCE
+    )
+    assert process.poll() is None, process.stdout.read()
+
+
 def moving(states):
     return len(states) > 1 and np.abs(states[-1].velocity).max() > 0.05
 
@@ -102,7 +110,7 @@ def test_it_moves_records_and_finds_the_friction(ros, states, folder):
 
 def test_ctrl_c_stops_the_robot_and_says_that_it_rests(ros, states, folder):
     with run(folder, '--yes') as process:
-        ros.wait_for(lambda: moving(states), patience=PATIENCE)
+        wait_for_motion(ros, process, states)
         process.send_signal(signal.SIGINT)
         code, printed = ended(ros, process)
     assert code == 130, printed
@@ -120,7 +128,7 @@ def test_lost_joint_states_cancel_the_motion(ros, states, folder):
             ros.publish('/relayed', states[-1])
 
     with run(folder, '--yes', '--joint-states', '/relayed') as process:
-        ros.wait_for(lambda: moving(states), meanwhile=relay, patience=PATIENCE)
+        wait_for_motion(ros, process, states, relay)
         relayed.append(True)
         code, printed = ended(ros, process)
     assert code == 1

@@ -123,6 +123,24 @@ def test_arguments_that_make_no_sense_are_refused_by_name(values, argument):
     assert refusal.value.argument == argument
 
 
+@pytest.mark.parametrize('given', ['ur5e.yaml', 'config/ur5e.yaml'])
+def test_a_file_of_parameters_is_the_users_or_else_one_of_the_package(given, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (process,) = processes.all_nodes(settings(params_file=given))
+    ours = Path(process.all_parameter_files()[-1])
+    assert ours.name == 'ur5e.yaml' and tmp_path not in ours.parents
+    mine = tmp_path / given
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text('')
+    (process,) = processes.all_nodes(settings(params_file=given))
+    assert process.all_parameter_files()[-1] == str(mine)
+
+
+def test_a_file_of_parameters_that_is_not_there_is_refused_with_those_that_are():
+    with pytest.raises(InvalidArgumentError, match=r'ur10\.yaml.*kuka_lbr\.yaml.*ur5e\.yaml'):
+        start(settings(params_file='ur10.yaml'))
+
+
 # --- the description ----------------------------------------------------------------------------
 
 
