@@ -17,7 +17,7 @@ from benchmarks import identification_estimates, identification_recordings
 from benchmarks.identification_arms import SUITE, described_arm, figure
 from benchmarks.identification_simulated import chosen, cost, coverage, payload, poor_motion, stops
 from benchmarks.records import Goal, Record
-from dynamics_ros.identification.base_parameters import BaseParameters
+from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.excitation.fourier import (
     condition_number,
     plan_excitation,

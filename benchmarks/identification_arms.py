@@ -16,7 +16,11 @@ from benchmarks.records import Goal, Record
 from benchmarks.robots import urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.identification import JointSamples
-from dynamics_ros.identification.pseudo_inertia import described, parameters_of, pseudo_inertia
+from dynamics_ros.identification.bodies.pseudo_inertia import (
+    described,
+    parameters_of,
+    pseudo_inertia,
+)
 from dynamics_ros.spatial import Inertia
 
 Array = NDArray[np.float64]

@@ -18,9 +18,9 @@ from benchmarks.unmodelled_arms import STICKING, URDFS, Motion, UnmodelledArm
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros.identification import Identified, identify, identify_with_payload
 from dynamics_ros.identification import fit as fitting
-from dynamics_ros.identification.consistency import Program, solve
-from dynamics_ros.identification.identify import friction_curve
-from dynamics_ros.identification.pseudo_inertia import described
+from dynamics_ros.identification.bodies.consistency import Program, solve
+from dynamics_ros.identification.bodies.pseudo_inertia import described
+from dynamics_ros.identification.drives import friction_curve
 from dynamics_ros.identification.uncertainty import calibrated_robot
 
 Array = NDArray[np.float64]

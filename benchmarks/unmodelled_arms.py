@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from benchmarks.robots import robots_folder, urdf_path
 from dynamics_ros import Robot
 from dynamics_ros.identification import JointSamples
-from dynamics_ros.identification.pseudo_inertia import described
+from dynamics_ros.identification.bodies.pseudo_inertia import described
 from dynamics_ros.spatial import Inertia
 
 Array = NDArray[np.float64]

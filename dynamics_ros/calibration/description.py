@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.identification import Identified
-from dynamics_ros.identification.pseudo_inertia import consistent
+from dynamics_ros.identification.bodies.pseudo_inertia import consistent
 from dynamics_ros.model.urdf import parse_urdf
 from dynamics_ros.spatial import Inertia, Matrix3, Vector3
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.identification import JointSamples, UnusableRecordingError, for_robot
-from dynamics_ros.identification.joint_matching import match_joints, standing_still
+from dynamics_ros.identification.joint_states.joint_matching import match_joints, standing_still
 from dynamics_ros.identification.reduced import Reduction
 from dynamics_ros.identification.reduced.reduction import SUFFIX
 from dynamics_ros.model.description_file import read_description_file

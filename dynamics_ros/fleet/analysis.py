@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.errors import DynamicsRosError
-from dynamics_ros.identification.joint_matching import match_joints, standing_still
+from dynamics_ros.identification.joint_states.joint_matching import match_joints, standing_still
 from dynamics_ros.parameters.contact import ContactParameters
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.recordings.bag import (

@@ -11,7 +11,7 @@ import numpy as np
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.identification import JointSamples
-from dynamics_ros.identification.base_parameters import BaseParameters
+from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.reduced import Reducer
 from dynamics_ros.identification.reduced.reduction import SUFFIX
 from dynamics_ros.robot import Robot

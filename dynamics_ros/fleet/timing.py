@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.estimation.samples.clock_jumps import JUMP_NS
 from dynamics_ros.estimation.samples.reports import NANOSECONDS
-from dynamics_ros.identification.clock import GAP_PERIODS, GAP_TIME
+from dynamics_ros.identification.joint_states.clock import GAP_PERIODS, GAP_TIME
 from dynamics_ros.recordings.states import Batch
 
 Stamps = NDArray[np.int64]

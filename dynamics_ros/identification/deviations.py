@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.robot import Robot
 
-from .base_parameters import BaseParameters, with_rotors
+from .bodies.base_parameters import BaseParameters, with_rotors
 from .equations import EquationMaker, Equations
 from .evaluation import Evaluation
 from .fit import Fit

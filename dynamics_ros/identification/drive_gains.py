@@ -29,8 +29,8 @@ from dynamics_ros.spatial import Inertia, Matrix3, Vector3
 from .deviations import correlation_factors
 from .equations import Equations
 from .identify import Identified, identify
+from .joint_states.samples import JointSamples, UnusableRecordingError
 from .payload import drift_of_friction
-from .samples import JointSamples, UnusableRecordingError
 
 Array = NDArray[np.float64]
 

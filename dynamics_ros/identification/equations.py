@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 from dynamics_ros.algorithms.contact.unexplained import STANDS_AFTER
 from dynamics_ros.robot import Robot
 
-from .base_parameters import BaseParameters, with_rotors
-from .clock import Stretch, regular_stretches
-from .filters import LowPass
-from .samples import JointSamples, UnusableRecordingError
+from .bodies.base_parameters import BaseParameters, with_rotors
+from .joint_states.clock import Stretch, regular_stretches
+from .joint_states.filters import LowPass
+from .joint_states.samples import JointSamples, UnusableRecordingError
 
 Array = NDArray[np.float64]
 

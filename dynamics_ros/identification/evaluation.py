@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from .equations import EquationMaker
 from .fit import Fit
+from .joint_states.samples import JointSamples
 from .normal_equations import predictions
-from .samples import JointSamples
 
 Array = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .base_parameters import BaseParameters
+from .bodies.base_parameters import BaseParameters
 from .equations import Equations, FrictionShape
 
 Array = NDArray[np.float64]

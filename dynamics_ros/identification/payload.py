@@ -23,8 +23,8 @@ from dynamics_ros.spatial import Inertia
 from .deviations import correlation_factors
 from .equations import Equations
 from .identify import Identified, identify
+from .joint_states.samples import JointSamples, UnusableRecordingError
 from .normal_equations import Sums, grams
-from .samples import JointSamples, UnusableRecordingError
 
 Array = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from dynamics_ros import Robot
 from dynamics_ros.identification import JointSamples
-from dynamics_ros.identification.pseudo_inertia import described
+from dynamics_ros.identification.bodies.pseudo_inertia import described
 from dynamics_ros.spatial import Inertia
 
 FILE = Path(__file__).parents[2] / 'urdf' / 'seven_joint_arm.urdf'

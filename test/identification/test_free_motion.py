@@ -25,7 +25,7 @@ from dynamics_ros.identification import (
     UnusableRecordingError,
     identify,
 )
-from dynamics_ros.identification.pseudo_inertia import given
+from dynamics_ros.identification.bodies.pseudo_inertia import given
 from dynamics_ros.identification.uncertainty import Recorder, identify_drives
 
 AS_DESCRIBED = truth(1, off=0.0)

@@ -16,9 +16,9 @@ from dynamics_ros.identification import (
     for_robot,
     identify,
 )
-from dynamics_ros.identification.base_parameters import BaseParameters, with_rotors
-from dynamics_ros.identification.clock import regular_stretches
-from dynamics_ros.identification.pseudo_inertia import described
+from dynamics_ros.identification.bodies.base_parameters import BaseParameters, with_rotors
+from dynamics_ros.identification.bodies.pseudo_inertia import described
+from dynamics_ros.identification.joint_states.clock import regular_stretches
 
 ARM = truth(1)
 

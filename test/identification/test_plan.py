@@ -9,7 +9,7 @@ import pytest
 import yaml
 from simulated_arm import FILE, ROBOT
 
-from dynamics_ros.identification.base_parameters import BaseParameters
+from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.excitation.clearance import Clearance
 from dynamics_ros.identification.excitation.fourier import condition_number, random_motion
 from dynamics_ros.identification.excitation.objective import Objective

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.recordings_fleet import FleetRobot
 from dynamics_ros import Robot
 from dynamics_ros.identification import JointSamples, UnusableRecordingError, identify
-from dynamics_ros.identification.base_parameters import BaseParameters
+from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.reduced import Reducer, Reduction, identify_reduced
 
 FLEET_ROBOT = FleetRobot.of({1: 1.3})

@@ -11,7 +11,7 @@ import pytest
 from simulated_arm import COULOMB, OFFSET, ROBOT, ROTOR, SMOOTH, VISCOUS, recording, truth
 
 from dynamics_ros.identification import JointSamples, identify, identify_with_payload
-from dynamics_ros.identification.base_parameters import BaseParameters, with_rotors
+from dynamics_ros.identification.bodies.base_parameters import BaseParameters, with_rotors
 from dynamics_ros.identification.reduced import Reducer, identify_reduced
 
 ARM = truth(1)

@@ -18,7 +18,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.identification.base_parameters import BaseParameters, with_rotors
+from dynamics_ros.identification.bodies.base_parameters import BaseParameters, with_rotors
 from dynamics_ros.robot import Robot
 
 from .clearance import Clearance

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.identification.base_parameters import BaseParameters, with_rotors
+from dynamics_ros.identification.bodies.base_parameters import BaseParameters, with_rotors
 from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]

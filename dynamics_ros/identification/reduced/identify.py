@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.identification.base_parameters import BaseParameters
+from dynamics_ros.identification.bodies.base_parameters import BaseParameters
 from dynamics_ros.identification.equations import EquationMaker
 from dynamics_ros.identification.identify import Identified, identify_equations
 from dynamics_ros.identification.normal_equations import Layout

@@ -18,14 +18,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.identification.base_parameters import BaseParameters
-from dynamics_ros.identification.clock import regular_stretches
+from dynamics_ros.identification.bodies.base_parameters import BaseParameters
+from dynamics_ros.identification.drives import noises_of
 from dynamics_ros.identification.equations import EquationMaker, Equations, Filtering
 from dynamics_ros.identification.evaluation import Evaluation
 from dynamics_ros.identification.fit import Fit
-from dynamics_ros.identification.identify import extremes_of, noises_of
+from dynamics_ros.identification.joint_states.clock import extremes_of, regular_stretches
+from dynamics_ros.identification.joint_states.samples import JointSamples, UnusableRecordingError
 from dynamics_ros.identification.normal_equations import Layout, predictions
-from dynamics_ros.identification.samples import JointSamples, UnusableRecordingError
 from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]

@@ -23,7 +23,7 @@ from dynamics_ros.identification import (
     identify,
 )
 from dynamics_ros.identification.evaluation import evaluate
-from dynamics_ros.identification.fit import UNEXPLAINED
+from dynamics_ros.identification.robust_weights import UNEXPLAINED
 from dynamics_ros.robot import Robot
 
 from .contacts import named

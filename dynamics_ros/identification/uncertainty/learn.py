@@ -16,7 +16,7 @@ from dynamics_ros.estimation import EffortModel, MomentumObserver
 from dynamics_ros.estimation.observers import GAIN
 from dynamics_ros.estimation.uncertainty.unexplained import Unexplained
 from dynamics_ros.identification import Identified, JointSamples
-from dynamics_ros.identification.clock import Stretch, regular_stretches
+from dynamics_ros.identification.joint_states.clock import Stretch, regular_stretches
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Inertia
 

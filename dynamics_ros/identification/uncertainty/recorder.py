@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.identification import JointSamples
-from dynamics_ros.identification.identify import STILL
+from dynamics_ros.identification.findings import STILL
 from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]

@@ -14,7 +14,7 @@ from dynamics_ros.algorithms.contact.unexplained import MEMORY, ROWS, STANDS_AFT
 from dynamics_ros.estimation import EffortModel, MomentumObserver
 from dynamics_ros.estimation.observers import GAIN
 from dynamics_ros.identification import JointSamples, UnusableRecordingError
-from dynamics_ros.identification.clock import Stretch, regular_stretches
+from dynamics_ros.identification.joint_states.clock import Stretch, regular_stretches
 from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]

@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 import scipy
 
-from dynamics_ros.identification.consistency import Program, solve
-from dynamics_ros.identification.pseudo_inertia import consistent, parameters_of, pseudo_inertia
+from dynamics_ros.identification.bodies.consistency import Program, solve
+from dynamics_ros.identification.bodies.pseudo_inertia import (
+    consistent,
+    parameters_of,
+    pseudo_inertia,
+)
 
 
 def bodies(rng, count):

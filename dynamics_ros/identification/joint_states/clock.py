@@ -9,6 +9,7 @@ ticks of a regular clock of which some were lost; the one in which positions are
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -143,3 +144,10 @@ def _roughness(time: Array, q: Array) -> float:
 
 def _linear(grid: Array, time: Array, values: Array) -> Array:
     return np.stack([np.interp(grid, time, column) for column in values.T], axis=1)
+
+
+def extremes_of(stretches: Sequence[Stretch]) -> Array:
+    """(2, nv) lowest and highest positions [rad or m]."""
+    lowest = np.min([one.position.min(axis=0) for one in stretches], axis=0)
+    highest = np.max([one.position.max(axis=0) for one in stretches], axis=0)
+    return np.array([lowest, highest])

@@ -11,7 +11,7 @@ import numpy as np
 
 from dynamics_ros.robot import Robot
 
-from .samples import UnusableRecordingError
+from .samples import JointSamples, UnusableRecordingError
 
 
 def match_joints(
@@ -90,3 +90,31 @@ def _without_common(names: Sequence[str]) -> list[str]:
 
 def _pairs(recorded: Sequence[str], columns: Mapping[str, int]) -> str:
     return ', '.join(f'{recorded[column]} is {name}' for name, column in columns.items())
+
+
+def for_robot(
+    samples: JointSamples, robot: Robot, given: Mapping[str, str] | None = None
+) -> tuple[JointSamples, str]:
+    """The samples of the robot's joints in its order, and what was assumed about names, or ''.
+
+    Raises:
+        UnusableRecordingError: a joint was not recorded, or positions are no angles in rad.
+    """
+    columns, assumed = match_joints(samples.joint_names, robot.joint_names, given)
+    absent = [name for name in robot.joint_names if name not in columns]
+    if absent:
+        raise UnusableRecordingError(
+            f'{samples.source}: {", ".join(absent)} was not recorded; lock what does not move '
+            'with --lock NAME=POSITION'
+        )
+    chosen = samples.columns(list(columns.values()), robot.joint_names).cleaned()
+    farthest = np.abs(chosen.position).max(axis=0)
+    limits = np.maximum(np.abs(robot.lower_limits), np.abs(robot.upper_limits))
+    wide = farthest > 10.0 * np.where(np.isfinite(limits), limits, 10.0)
+    if wide.any():
+        names = ', '.join(n for n, w in zip(robot.joint_names, wide, strict=True) if w)
+        raise UnusableRecordingError(
+            f'{samples.source}: positions of {names} reach {farthest.max():.4g}, far beyond the '
+            'limits of the robot: they seem to be in degrees, or of another robot'
+        )
+    return chosen, assumed

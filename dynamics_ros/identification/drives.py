@@ -1,0 +1,81 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What a fit tells of the drives: efforts as torques, friction, noise of a reading."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.algorithms.joint_friction import friction_torque
+from dynamics_ros.estimation import EffortModel
+from dynamics_ros.estimation.effort_model import MOST_LOAD_FRICTION
+from dynamics_ros.robot import Robot
+
+from .fit import Fit
+from .joint_states.clock import Stretch
+
+Array = NDArray[np.float64]
+
+
+def effort_model_of(robot: Robot, fit: Fit, scale: Array) -> EffortModel:
+    """What reported efforts mean: friction and rotors of a fit, (nv) scale of the drives."""
+    viscous, offset, dry, rest, _ = fit.friction.T
+    stribeck = fit.shape.stribeck_velocity
+    # The model is of the torques on bodies: what a motor gives beyond them is taken off.
+    model = EffortModel.ideal(robot).with_values(
+        scale=scale,
+        offset=-offset,
+        viscous=np.maximum(viscous, 0.0),
+        coulomb=np.maximum(dry, 0.0),
+        stribeck=np.maximum(rest, 0.0) - np.maximum(dry, 0.0) if stribeck else 0.0,
+        load_friction=np.minimum(fit.load_friction, MOST_LOAD_FRICTION),
+        rotor_inertia=np.maximum(fit.rotors, 0.0),
+        friction_velocity=fit.shape.velocity,
+    )
+    return model.with_values(stribeck_velocity=stribeck) if stribeck else model
+
+
+def friction_curve(model: EffortModel, joint: int, v: Array, carried: Array | float = 0.0) -> Array:
+    """Friction and offset of a joint as a motor has to bring them (n) [Nm or N].
+
+    Args:
+        model: of the drives.
+        joint: number.
+        v: (n) velocities [rad/s or m/s].
+        carried: number or (n), what the joint carries [Nm or N].
+    """
+    curve: Array = (
+        friction_torque(
+            v,
+            model.viscous[joint],
+            model.coulomb[joint],
+            model.stribeck[joint],
+            model.friction_velocity,
+            model.stribeck_velocity,
+            model.load_friction[joint],
+            carried,
+        )
+        - model.offset[joint]
+    )
+    return curve
+
+
+def noises_of(stretches: Sequence[Stretch], scale: Array) -> tuple[Array, Array]:
+    """Deviations of single efforts and velocities, from their third differences in motion."""
+    longest = max(stretches, key=len)
+    effort = _rough(longest.effort * scale)
+    if longest.velocity is None:
+        velocity = _rough(np.gradient(longest.position, longest.period, axis=0))
+    else:
+        velocity = _rough(longest.velocity)
+    return np.maximum(effort, 1e-4), np.maximum(velocity, 1e-5)
+
+
+def _rough(values: Array) -> Array:
+    """What of values (n, ...) does not go on smoothly: deviation of white noise alike."""
+    third = np.diff(values, 3, axis=0)
+    found: Array = np.sqrt((third**2).mean(axis=0) / 20.0)
+    return found

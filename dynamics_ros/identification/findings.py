@@ -1,0 +1,118 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What a user should know about recordings and a fit, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.robot import Robot
+
+from .equations import Equations
+from .fit import Fit
+from .joint_states.clock import Stretch
+from .joint_states.samples import JointSamples, UnusableRecordingError
+from .robust_weights import UNEXPLAINED
+
+Array = NDArray[np.float64]
+STILL = 0.01
+"""rad or m: a joint that stays within does not move."""
+
+MOSTLY = 0.5
+"""Share of the time in which a joint stands still, from which on that is told."""
+
+
+def resting(robot: Robot, span: Array) -> list[str]:
+    """A sentence on joints that do not move; all of them are an error.
+
+    Raises:
+        UnusableRecordingError: no joint moves.
+    """
+    names = [name for name, s in zip(robot.joint_names, span, strict=True) if s < STILL]
+    if len(names) == robot.nv:
+        raise UnusableRecordingError('no joint moves in the recording; record a motion of all')
+    if not names:
+        return []
+    return [
+        f'{", ".join(names)} did not move: friction and rotor inertia there stay as described, and '
+        'masses are told by the other joints alone'
+    ]
+
+
+def constant_efforts(robot: Robot, stretches: Sequence[Stretch], span: Array) -> list[str]:
+    """A sentence on joints whose effort never changes though they move; all of them are an error.
+
+    Raises:
+        UnusableRecordingError: no joint that moves has an effort that changes.
+    """
+    lowest = np.min([one.effort.min(axis=0) for one in stretches], axis=0)
+    highest = np.max([one.effort.max(axis=0) for one in stretches], axis=0)
+    moved = span >= STILL
+    constant = moved & (lowest == highest)
+    names = ', '.join(name for name, c in zip(robot.joint_names, constant, strict=True) if c)
+    if not names:
+        return []
+    told = f'the efforts of {names} never change while these joints move'
+    if (constant == moved).all():
+        raise UnusableRecordingError(
+            f'{told}: the driver does not report them (a joint_state_broadcaster needs the state '
+            'interface "effort")'
+        )
+    return [f'{told}: the driver may not report them']
+
+
+def single_spikes(robot: Robot, recordings: Sequence[JointSamples]) -> list[str]:
+    """A sentence on values that are taken for spikes of a driver."""
+    found = []
+    for what in ('position', 'effort'):
+        parts = [getattr(samples, f'{what}_spikes') for samples in recordings]
+        counts = sum(part.sum(axis=0) for part in parts)
+        told = [f'{c} of {n}' for n, c in zip(robot.joint_names, counts, strict=True) if c]
+        if told:
+            found.append(
+                f'single {what}s are far off those before and after, and are left out: '
+                + ', '.join(told)
+            )
+    return found
+
+
+def mostly_standing(robot: Robot, equations: Equations, moved: NDArray[np.bool_]) -> list[str]:
+    """A sentence on joints that stand still for most of the time."""
+    share = equations.counts[:, equations.standing].sum(axis=1) / equations.counts.sum(axis=1)
+    told = [
+        f'{name} {100.0 * s:.0f} %'
+        for name, s, m in zip(robot.joint_names, share, moved, strict=True)
+        if m and s > MOSTLY
+    ]
+    if not told:
+        return []
+    return [
+        f'joints stand still for most of the time ({", ".join(told)}): that counts little, for '
+        'friction of unknown size holds them; let them move for longer'
+    ]
+
+
+def unexplained_times(
+    robot: Robot, recordings: Sequence[JointSamples], parts: Sequence[Equations], fit: Fit
+) -> list[str]:
+    """Sentences on times that no model explains."""
+    found, first = [], 0
+    for samples, part in zip(recordings, parts, strict=True):
+        own = fit.departures[:, first : first + len(part.begins)]
+        first += len(part.begins)
+        for block in np.flatnonzero((own > UNEXPLAINED).any(axis=0)):
+            names = [
+                n for n, d in zip(robot.joint_names, own[:, block], strict=True) if d > UNEXPLAINED
+            ]
+            found.append((samples.source, part.begins[block], names))
+    if not found:
+        return []
+    times = ', '.join(f'{time:.1f} s ({", ".join(names)})' for _, time, names in found[:5])
+    more = f' and {len(found) - 5} more' if len(found) > 5 else ''
+    return [
+        f'efforts at {times}{more} are not those of free motion, such as a push or a contact: '
+        'these times count little'
+    ]
