@@ -70,28 +70,36 @@ class FrictionSettings:
     """Friction: viscous v + (coulomb + stribeck exp(-(v/stribeck_velocity)^2)) tanh(v/velocity)."""
 
     viscous: tuple[float, ...] = parameter(
-        (), 'Empty: damping of the URDF <dynamics>', unit='Nms/rad or Ns/m', minimum=0.0
+        (),
+        'Empty: damping of the URDF <dynamics>',
+        unit='Nms/rad or Ns/m',
+        minimum=0.0,
+        maximum=1e6,
     )
     coulomb: tuple[float, ...] = parameter(
-        (), 'Empty: friction of the URDF <dynamics>', unit='Nm or N', minimum=0.0
+        (), 'Empty: friction of the URDF <dynamics>', unit='Nm or N', minimum=0.0, maximum=1e6
     )
     velocity: float = parameter(
         0.01,
         'Speed at which dry friction has almost its full size',
         unit='rad/s or m/s',
         minimum=1e-6,
+        maximum=1000.0,
     )
     stribeck: tuple[float, ...] = parameter(
         (0.0,),
         'What dry friction is larger by at low speed; negative, down to minus coulomb, where it '
         'grows with the speed',
         unit='Nm or N',
+        minimum=-1e6,
+        maximum=1e6,
     )
     stribeck_velocity: float = parameter(
         0.1,
         'Speed at which that has almost faded',
         unit='rad/s or m/s',
         minimum=1e-6,
+        maximum=1000.0,
     )
 
 

@@ -76,6 +76,14 @@ class TorqueParameters:
         minimum=0.001,
         maximum=1.0,
     )
+    limit: tuple[float, ...] = parameter(
+        (),
+        f'Largest torque, beside that share. {EACH}. Empty: that share alone, for which every '
+        'joint that is commanded needs an effort limit in the description',
+        unit='Nm or N',
+        minimum=1e-3,
+        maximum=1e6,
+    )
     max_rate: tuple[float, ...] = parameter(
         (1000.0,),
         f'Fastest change of a torque. {EACH}',
@@ -118,6 +126,7 @@ class EnergyParameters:
         'and does nothing else; inf: no bound',
         unit='J',
         minimum=0.0,
+        maximum=1e6,
         may_be_infinite=True,
     )
 
@@ -132,10 +141,20 @@ class GuidingParameters:
         choices=DIRECTIONS,
     )
     lower: tuple[float, ...] = parameter(
-        (), 'Walls: least x y z of the tool in the root frame. Empty: none', unit='m', sizes=(0, 3)
+        (),
+        'Walls: least x y z of the tool in the root frame. Empty: none',
+        unit='m',
+        sizes=(0, 3),
+        minimum=-1e6,
+        maximum=1e6,
     )
     upper: tuple[float, ...] = parameter(
-        (), 'Walls: largest x y z of the tool. Empty: none', unit='m', sizes=(0, 3)
+        (),
+        'Walls: largest x y z of the tool. Empty: none',
+        unit='m',
+        sizes=(0, 3),
+        minimum=-1e6,
+        maximum=1e6,
     )
     stiffness: tuple[float, ...] = parameter(
         (1000.0, 1000.0, 1000.0, 20.0, 20.0, 20.0),
@@ -172,6 +191,7 @@ class CollisionParameters:
         'Longest time of the reflex, after which the arm brakes and holds; inf only with float',
         unit='s',
         minimum=0.01,
+        maximum=3600.0,
         may_be_infinite=True,
     )
     torque_gain: float = parameter(
@@ -275,6 +295,7 @@ class ImpedanceParameters:
         'A target that is not repeated ends after this, and the tool is held; inf: never',
         unit='s',
         minimum=0.01,
+        maximum=3600.0,
         may_be_infinite=True,
     )
     joint_state_timeout: float = parameter(
@@ -291,6 +312,7 @@ class ImpedanceParameters:
         'stamp; static ones have no age; inf: never',
         unit='s',
         minimum=0.01,
+        maximum=3600.0,
         may_be_infinite=True,
     )
     largest_inertia: float = parameter(

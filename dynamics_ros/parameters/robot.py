@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 
 from dynamics_ros.settings import parameter
 
+LARGEST_GRAVITY = 1000.0
+"""m/s^2 along an axis: no centrifuge that carries a robot has more."""
+
 
 @dataclass(frozen=True)
 class LockedJointParameters:
@@ -15,7 +18,11 @@ class LockedJointParameters:
 
     names: tuple[str, ...] = parameter((), 'Joints to lock at a constant position')
     positions: tuple[float, ...] = parameter(
-        (), 'Position of each locked joint, in the order of names', unit='rad or m'
+        (),
+        'Position of each locked joint, in the order of names',
+        unit='rad or m',
+        minimum=-1e6,
+        maximum=1e6,
     )
 
 
@@ -32,13 +39,14 @@ class GravitySourceParameters:
     )
     level_frame: str = parameter('world', 'Frame of tf whose z axis points up', read_only=True)
     time_constant: float = parameter(
-        0.5, 'Of the filter of the direction', unit='s', minimum=0.0, read_only=True
+        0.5, 'Of the filter of the direction', unit='s', minimum=0.0, maximum=3600.0, read_only=True
     )
     least_angle: float = parameter(
         0.01,
         'Tilt from which another gravity is put in force, at most ten times a second',
         unit='rad',
         minimum=1e-4,
+        maximum=3.0,
         read_only=True,
     )
 
@@ -57,7 +65,12 @@ class RobotParameters:
     )
     locked_joints: LockedJointParameters = field(default_factory=LockedJointParameters)
     gravity: tuple[float, ...] = parameter(
-        (0.0, 0.0, -9.81), 'Acceleration of free fall in the root frame', unit='m/s^2', sizes=(3,)
+        (0.0, 0.0, -9.81),
+        'Acceleration of free fall in the root frame',
+        unit='m/s^2',
+        sizes=(3,),
+        minimum=-LARGEST_GRAVITY,
+        maximum=LARGEST_GRAVITY,
     )
     gravity_source: GravitySourceParameters = field(default_factory=GravitySourceParameters)
     backend: str = parameter(
@@ -82,10 +95,12 @@ class RobotParameters:
         'clock of the node; 0: never',
         unit='s',
         minimum=0.0,
+        maximum=1e6,
     )
     joint_timeout: float = parameter(
         1.0,
         'A joint whose stamp is this far from the newest one is stale; 0: never',
         unit='s',
         minimum=0.0,
+        maximum=1e6,
     )

@@ -16,10 +16,18 @@ class SpeedParameters:
     """How fast the frame and the joints may go."""
 
     linear: float = parameter(
-        0.5, 'Largest speed of the frame; faster commands are scaled', unit='m/s', minimum=1e-6
+        0.5,
+        'Largest speed of the frame; faster commands are scaled',
+        unit='m/s',
+        minimum=1e-6,
+        maximum=10.0,
     )
     angular: float = parameter(
-        1.0, 'Largest turning speed of the frame; the same', unit='rad/s', minimum=1e-6
+        1.0,
+        'Largest turning speed of the frame; the same',
+        unit='rad/s',
+        minimum=1e-6,
+        maximum=50.0,
     )
     joint_scale: float = parameter(
         1.0,
@@ -29,9 +37,11 @@ class SpeedParameters:
     )
     joint: float = parameter(
         2.0,
-        'Largest speed of a joint, beside those limits; inf: those alone',
+        'Largest speed of a joint, beside those limits; inf: those alone, which every joint that is '
+        'commanded must have then',
         unit='rad/s or m/s',
         minimum=1e-6,
+        maximum=100.0,
         may_be_infinite=True,
     )
     joint_acceleration: float = parameter(
@@ -39,6 +49,7 @@ class SpeedParameters:
         'Largest acceleration of a joint, at starts, stops and before limits',
         unit='rad/s^2 or m/s^2',
         minimum=1e-3,
+        maximum=1000.0,
     )
 
 
@@ -47,9 +58,14 @@ class SingularityParameters:
     """When motion towards a singularity is slowed; motion away from it never is."""
 
     slow_condition: float = parameter(
-        30.0, 'Condition number of the Jacobian from which on it is slowed', minimum=1.0
+        30.0,
+        'Condition number of the Jacobian from which on it is slowed',
+        minimum=1.0,
+        maximum=1e9,
     )
-    stop_condition: float = parameter(60.0, 'Condition number at which it ends', minimum=1.0)
+    stop_condition: float = parameter(
+        60.0, 'Condition number at which it ends', minimum=1.0, maximum=1e9
+    )
 
 
 @dataclass(frozen=True)
@@ -93,6 +109,7 @@ class ServoParameters:
         'ones have no age; inf: never',
         unit='s',
         minimum=0.01,
+        maximum=3600.0,
         may_be_infinite=True,
     )
     following_tolerance: float = parameter(
@@ -101,11 +118,18 @@ class ServoParameters:
         'from where it was sent; inf: never',
         unit='rad or m',
         minimum=1e-4,
+        maximum=10.0,
         may_be_infinite=True,
     )
-    gain: float = parameter(5.0, 'How quickly the error of a pose decays', unit='1/s', minimum=0.01)
+    gain: float = parameter(
+        5.0, 'How quickly the error of a pose decays', unit='1/s', minimum=0.01, maximum=100.0
+    )
     joint_margin: float = parameter(
-        0.05, 'Kept from the position limits of the joints', unit='rad or m', minimum=0.0
+        0.05,
+        'Kept from the position limits of the joints',
+        unit='rad or m',
+        minimum=0.0,
+        maximum=10.0,
     )
     speed: SpeedParameters = field(default_factory=SpeedParameters)
     singularity: SingularityParameters = field(default_factory=SingularityParameters)

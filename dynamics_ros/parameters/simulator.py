@@ -40,6 +40,8 @@ class SimulatorParameters:
         'Positions of all joints at the start, in order. Empty: a comfortable posture; of a '
         'floating base the middle of the ranges',
         unit='rad or m',
+        minimum=-1e6,
+        maximum=1e6,
         read_only=True,
     )
     feet: tuple[str, ...] = parameter(

@@ -69,6 +69,7 @@ class ServoStep:
         condition: number of the Jacobian; inf at a singularity.
         near_singularity: whether the motion is slowed or stopped for it.
         at_limit: name of each joint at a limit to the kind of limit.
+        scaled: share of the commanded twist that the speed limits of the frame let pass.
     """
 
     v: Array
@@ -76,6 +77,7 @@ class ServoStep:
     condition: float
     near_singularity: bool = False
     at_limit: dict[str, str] = field(default_factory=dict)
+    scaled: float = 1.0
 
 
 class CartesianServo:
@@ -159,7 +161,8 @@ class CartesianServo:
         """
         wanted = np.zeros(6)
         wanted[self._rows] = finite_vector('twist', twist, 6)[self._rows]
-        wanted *= self._within_speed(wanted)
+        scaled = self._within_speed(wanted)
+        wanted *= scaled
         condition = self._condition(q)
         motion = self._toward(q, wanted, dt)
         share = 1.0
@@ -169,7 +172,8 @@ class CartesianServo:
             share = max(0.0, left / (settings.stop_condition - settings.slow_condition))
             motion = self._toward(q, share * wanted, dt)
         self.v = motion.v
-        return ServoStep(motion.v, share * motion.scale, condition, share < 1.0, motion.at_limit)
+        speed, slowed = share * motion.scale, share < 1.0
+        return ServoStep(motion.v, speed, condition, slowed, motion.at_limit, scaled)
 
     def follow_pose(self, q: Array, target: Array, dt: float) -> ServoStep:
         """The next velocity towards a pose (4, 4) of the frame in the root frame."""

@@ -15,7 +15,7 @@ from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import Array
 
 from .commands import check_joints, joint_places
-from .settings import arm_settings, stiffness_of
+from .settings import arm_settings, check_torques_bounded, stiffness_of
 
 
 @dataclass(frozen=True)
@@ -66,4 +66,6 @@ def selected(robot: Robot, values: ImpedanceParameters, default_frame: str) -> t
     asked = (values.frame,) if values.frame else ()
     (frame,) = known_frames(robot, asked, default_frame, 'frame')
     check_joints(values.command_joints)
-    return frame, joint_places(robot, frame, values.command_joints)
+    places = joint_places(robot, frame, values.command_joints)
+    check_torques_bounded(robot, values.torque, values.command_joints)
+    return frame, places

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dynamics_ros.control import (
@@ -22,6 +24,7 @@ from dynamics_ros.parameters.impedance import (
     CollisionParameters,
     GuidingParameters,
     ImpedanceParameters,
+    TorqueParameters,
 )
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import Array
@@ -46,15 +49,13 @@ def arm_settings(
     """
     friction = effort_model(robot, EffortSettings(), values.friction)
     share, limits = values.friction_compensation, values.setpoint
-    efforts = np.full(robot.nv, np.inf)
-    efforts[robot.nv - len(robot.effort_limits) :] = robot.effort_limits
     joints: dict[str, Array | float] = {
         'posture_stiffness': per_velocity(robot, values.posture.stiffness, 'posture.stiffness'),
         'posture_damping': per_velocity(robot, values.posture.damping, 'posture.damping'),
         'margin': values.joint_range.margin,
         'limit_stiffness': values.joint_range.stiffness,
         'guard_rate': values.joint_range.guard_rate,
-        'max_torque': values.torque.share * efforts,
+        'max_torque': _largest_torques(robot, values.torque),
         'max_torque_rate': per_velocity(robot, values.torque.max_rate, 'torque.max_rate'),
         'viscous': share * friction.viscous,
         'coulomb': share * friction.coulomb,
@@ -83,6 +84,31 @@ def arm_settings(
         values.energy.capacity,
         values.blending_time,
     )
+
+
+def _largest_torques(robot: Robot, values: TorqueParameters) -> Array:
+    """(nv) that torques keep to; inf for joints that have no limit."""
+    efforts = np.full(robot.nv, np.inf)
+    efforts[robot.nv - len(robot.effort_limits) :] = robot.effort_limits
+    limit = per_velocity(robot, values.limit or (np.inf,), 'torque.limit')
+    return np.minimum(values.share * efforts, limit)
+
+
+def check_torques_bounded(robot: Robot, values: TorqueParameters, joints: Sequence[str]) -> None:
+    """Refuse to command joints whose torques nothing bounds.
+
+    Raises:
+        InvalidArgumentError: a joint without limit, which it names.
+    """
+    largest = _largest_torques(robot, values)
+    free = [name for name in joints if not np.isfinite(largest[robot.joint_v_indices[name]])]
+    if free:
+        raise InvalidArgumentError(
+            'torque.limit',
+            f'without one nothing bounds the torque of {free[0]!r}, which has no effort limit in '
+            'the description',
+            'a limit, or one per joint',
+        )
 
 
 def guiding(values: GuidingParameters) -> Guiding:

@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 from geometry_msgs.msg import Vector3Stamped
 from rclpy.node import Node
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.nodes.output.outputs import LATCHED, Output
 from dynamics_ros.parameters.dynamics import PayloadParameters
+from dynamics_ros.parameters.robot import LARGEST_GRAVITY
 from dynamics_ros.wire.conversions import (
     header,
     inertia_arrays,
@@ -102,10 +104,14 @@ def gravity_in_root(context: RobotContext, message: Vector3Stamped, name: str) -
     Before there is a robot, a moving base, or its odometry, nobody knows what that is called.
 
     Raises:
-        InvalidArgumentError: it is not finite, or in another frame.
+        InvalidArgumentError: it is not finite, larger than there is, or in another frame.
     """
     frame_id, robot = message.header.frame_id, context.robot
-    gravity = tuple(vector_array(message.vector, f'{name}.vector').tolist())
+    vector = vector_array(message.vector, f'{name}.vector')
+    if np.abs(vector).max() > LARGEST_GRAVITY:
+        expected = f'up to {LARGEST_GRAVITY:g} m/s^2 along each axis'
+        raise InvalidArgumentError(f'{name}.vector', f'has {np.abs(vector).max():g}', expected)
+    gravity = tuple(vector.tolist())
     if robot is None or frame_id in ('', context.root_frame_id()):
         return gravity
     moving = context.buffer is not None and context.buffer.has_base

@@ -29,7 +29,7 @@ from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import Array
 
-from .commands import Commands, check_order_is_known, commanded_joints
+from .commands import Commands, check_order_is_known, check_speeds_bounded, commanded_joints
 from .status import PAUSED, READY, STOPPING, ServoStatus, following
 
 NAME = 'cartesian_servo_node'
@@ -280,7 +280,9 @@ def _selected(
     """
     asked = (values.frame,) if values.frame else ()
     (frame,) = known_frames(robot, asked, default_frame, 'frame')
-    return frame, commanded_joints(robot, frame, values.command_joints, values.command_type)
+    joints = commanded_joints(robot, frame, values.command_joints, values.command_type)
+    check_speeds_bounded(robot, joints, values.speed.joint)
+    return frame, joints
 
 
 def _settings(values: ServoParameters) -> ServoSettings:

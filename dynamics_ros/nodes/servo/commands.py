@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 
@@ -135,3 +136,24 @@ def commanded_joints(robot: Robot, frame: str, asked: Sequence[str], kind: str) 
     if asked:
         return tuple(asked)
     return tuple(name for name, index in robot.joint_v_indices.items() if moved[index])
+
+
+def check_speeds_bounded(robot: Robot, joints: Sequence[str], fastest: float) -> None:
+    """Refuse to command joints whose speed nothing bounds.
+
+    Args:
+        robot: that moves.
+        joints: that are commanded.
+        fastest: of each, beside the description [rad/s or m/s]; inf for that alone.
+
+    Raises:
+        InvalidArgumentError: a joint without limit, which it names.
+    """
+    limits, base = robot.velocity_limits, robot.model.root_joint_nv
+    free = [x for x in joints if not math.isfinite(limits[robot.joint_v_indices[x] - base])]
+    if free and not math.isfinite(fastest):
+        raise InvalidArgumentError(
+            'speed.joint',
+            f'inf beside {free[0]!r}, which has no velocity limit in the description',
+            'a number',
+        )

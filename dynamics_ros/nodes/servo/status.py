@@ -8,9 +8,12 @@ from rclpy.node import Node
 
 from dynamics_ros.inverse_kinematics.differential import ServoStep
 from dynamics_ros.nodes.app.managed import FINALIZED, INACTIVE, UNCONFIGURED
+from dynamics_ros.nodes.commanding.targets import TwistTarget
 from dynamics_ros.nodes.output.status import Status
 
 STOPPING, PAUSED, READY = 'stopping', 'paused', 'waiting for a command'
+
+AT_LARGEST_SPEED = ' at the largest speed, which is below what it asks for'
 
 FINE = (STOPPING, READY, PAUSED, UNCONFIGURED, INACTIVE, FINALIZED)
 """What it may say beside that it follows something, without being in trouble."""
@@ -47,7 +50,10 @@ def following(target: str, step: ServoStep) -> str:
     stuck = sorted(name for name, kind in step.at_limit.items() if kind == 'position')
     if stuck:
         notes.append(f'at the limit of {", ".join(stuck)}')
-    return '; '.join([f'following {target}', *notes])
+    # Of a pose its distance makes the speed, which is often more than is let pass.
+    scaled = step.scaled < 1.0 and target == TwistTarget.name
+    doing = f'following {target}' + (AT_LARGEST_SPEED if scaled else '')
+    return '; '.join([doing, *notes])
 
 
 def _values(step: ServoStep) -> dict[str, str]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,7 +21,11 @@ from ros_harness import client, description, running
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.nodes.parameters.declaration import descriptor
 from dynamics_ros.nodes.reporting.rate_limits import RateLimit
-from dynamics_ros.settings import declared, parameter
+from dynamics_ros.parameters.impedance import ImpedanceParameters
+from dynamics_ros.parameters.robot import RobotParameters
+from dynamics_ros.parameters.servo import ServoParameters
+from dynamics_ros.parameters.simulator import SimulatorParameters
+from dynamics_ros.settings import NUMBERS, declared, parameter
 from dynamics_ros.wire.topic_names import topic_names
 
 DOMAIN = 51
@@ -68,6 +73,21 @@ def test_every_parameter_says_what_it_is(section):
     for item in declared(SECTIONS[section]):
         assert len(item.constraint.description) > 3, item.name
         assert item.checked(item.default) == item.default
+
+
+@pytest.mark.parametrize(
+    'kind', [ServoParameters, ImpedanceParameters, SimulatorParameters, RobotParameters]
+)
+def test_every_number_that_moves_a_robot_has_a_range(kind):
+    for item in declared(kind):
+        if item.type not in (float, int, NUMBERS):
+            continue
+        rule, size = item.constraint, max(item.constraint.sizes or (1,))
+        assert max(abs(rule.minimum), abs(rule.maximum)) < 1e10, item.name
+        beyond = [math.nan, -math.inf, rule.minimum - 1e3, 2.0 * rule.maximum + 1e3]
+        for value in beyond + ([] if rule.may_be_infinite else [math.inf]):
+            with pytest.raises(InvalidArgumentError, match=re.escape(item.name)):
+                item.checked((value,) * size if item.type == NUMBERS else value)
 
 
 @dataclasses.dataclass(frozen=True)

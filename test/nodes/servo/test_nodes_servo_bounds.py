@@ -1,0 +1,65 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What cartesian_servo_node is told is limited or refused by name, however large it is."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from ros_harness import description
+from servo_harness import ROBOT, play
+
+from dynamics_ros import Robot
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.nodes.servo.commands import check_speeds_bounded
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 203
+FASTEST = 0.5
+"""m/s that the frame may go by default."""
+
+
+@pytest.fixture(scope='module')
+def played():
+    with play(DOMAIN) as one:
+        yield one
+
+
+def test_a_twist_beyond_the_largest_speed_is_scaled_and_told(played):
+    played.twist = [0.0, 100.0, 0.0, 0.0, 0.0, 0.0]
+    status = played.wait_for_status('at the largest speed', played.both)
+    assert status.level == DiagnosticStatus.OK  # as with a joystick that is pushed to its end
+    played.ros.wait_for(lambda: len(played.commands) > 100, meanwhile=played.both)
+    for command in played.commands:
+        point = command.points[0]
+        v = ROBOT.jacobian(np.array(point.positions), 'tool0')[:3] @ point.velocities
+        assert np.linalg.norm(v) < 1.05 * FASTEST
+
+
+@pytest.mark.parametrize(
+    'name', ['gain', 'speed.linear', 'speed.angular', 'speed.joint', 'speed.joint_acceleration']
+)
+@pytest.mark.parametrize('value', [1e6, math.nan, -math.inf, 0.0])
+def test_a_number_out_of_its_range_is_refused_by_name(played, name, value):
+    before = played.ros.get_parameter('cartesian_servo_node', name)
+    result = played.ros.set_parameter('cartesian_servo_node', name, value)
+    assert not result.successful
+    assert name in result.reason
+    assert played.ros.get_parameter('cartesian_servo_node', name) == before
+
+
+def test_a_joint_without_any_limit_of_speed_is_not_commanded():
+    text = re.sub(r' velocity="[^"]*"', '', description(), count=1)
+    robot = Robot.from_urdf(text)
+    free = robot.joint_names[int(np.argmax(np.isinf(robot.velocity_limits)))]
+    check_speeds_bounded(robot, robot.joint_names, 1.0)
+    with pytest.raises(InvalidArgumentError, match=rf'speed\.joint.*{free!r}'):
+        check_speeds_bounded(robot, robot.joint_names, math.inf)
