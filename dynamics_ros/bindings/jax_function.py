@@ -9,62 +9,149 @@ from typing import Any
 
 import numpy as np
 
+from dynamics_ros.bindings.xla_target import target
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Kernel
 
 
-def jax_function(kernel: Kernel) -> Any:
-    """A kernel as a function of arrays; its gradient is another kernel, made when first needed.
+def jax_function(kernel: Kernel, mode: str = 'reverse') -> Any:
+    """A kernel as a function of arrays; its derivatives are other kernels, made when first needed.
 
-    Derivatives are by coordinates, of a quaternion by its four numbers, in reverse mode and of any
-    order. The kernel runs on the processor, called back by XLA. Where JAX computes with float32,
-    batches are computed in single precision.
+    Derivatives are exact, by coordinates, of a quaternion by its four numbers, and of any order.
+    XLA calls the machine code, in one thread, on the processor; of arrays on another device, and
+    where there is no machine code, it calls Python, which takes longer. Where JAX computes with
+    float32, machine code computes in single precision.
 
     Args:
         kernel: of a robot or of ``kernels.compile``.
+        mode: ``'reverse'``: derivatives are products with weights of the results (``grad``,
+            ``vjp``, ``jacrev``). ``'forward'``: they are whole Jacobians, of which forward mode
+            (``jvp``, ``jacfwd``, ``hessian``) and reverse mode take products.
 
     Raises:
         ImportError: jax is not installed.
+        InvalidArgumentError: an unknown mode.
     """
+    import jax  # noqa: F401  before anything is made
+
+    if mode not in MODES:
+        raise InvalidArgumentError('mode', repr(mode), f'one of {tuple(MODES)}')
+    return MODES[mode](kernel)
+
+
+def _in_reverse(kernel: Kernel) -> Any:
+    """The function, differentiated by its pullback."""
     import jax
 
     @cache
     def pullback() -> Any:
-        return jax_function(kernel.pullback())
+        return _in_reverse(kernel.pullback())
 
     def forward(*arrays: Any) -> tuple[Any, Any]:
         return function(*arrays), arrays
 
     def backward(arrays: Any, weights: Any) -> tuple[Any, ...]:
-        given = weights if isinstance(weights, tuple) else (weights,)
-        found = pullback()(*arrays, *given)
-        gradients = found if isinstance(found, tuple) else (found,)
-        return tuple(_summed_to(x, y) for x, y in zip(gradients, arrays))
+        found = _as_tuple(pullback()(*arrays, *_as_tuple(weights)))
+        return tuple(_summed_to(x, y) for x, y in zip(found, arrays))
 
-    function = jax.custom_vjp(partial(_called_back, kernel))
+    function = jax.custom_vjp(_named(kernel))
     function.defvjp(forward, backward)
     return function
 
 
-def _called_back(kernel: Kernel, *arrays: Any) -> Any:
+def _forward(kernel: Kernel) -> Any:
+    """The function, differentiated by its Jacobians."""
     import jax
     import jax.numpy as jnp
 
+    names = [x.name for x in kernel.trace.arguments]
+    ranks = [len(x.shape) for x in kernel.trace.arguments]
+
+    @cache
+    def jacobian(output: str, by: str) -> Any:
+        return _forward(kernel.derivative(by, output))
+
+    def tangent(arrays: Any, moved: Any) -> tuple[Any, Any]:
+        values = function(*arrays)
+        slopes = []
+        for output, value in zip(kernel.trace.outputs, _as_tuple(values), strict=True):
+            total = jnp.zeros_like(value)
+            for name, rank, direction in zip(names, ranks, moved, strict=True):
+                J = jacobian(output.name, name)(*arrays)
+                own = tuple(range(-rank, 0))
+                leading = direction.shape[: direction.ndim - rank]
+                middle = (1,) * len(output.shape)
+                along = direction.reshape(leading + middle + direction.shape[len(leading) :])
+                total = total + (J * along).sum(axis=own)
+            slopes.append(total.astype(value.dtype))
+        return values, tuple(slopes) if isinstance(values, tuple) else slopes[0]
+
+    function = jax.custom_jvp(_named(kernel))
+    function.defjvp(tangent)
+    return function
+
+
+MODES = {'reverse': _in_reverse, 'forward': _forward}
+
+
+def _named(kernel: Kernel) -> Any:
+    """The function without derivatives, with the name that JAX gives what it compiles."""
+
+    def function(*arrays: Any) -> Any:
+        return _called(kernel, *arrays)
+
+    function.__name__ = function.__qualname__ = kernel.name
+    return function
+
+
+def _called(kernel: Kernel, *arrays: Any) -> Any:
+    """Compute arrays whose leading axes are broadcast."""
+    import jax
+    import jax.numpy as jnp
+
+    taken = kernel.trace.arguments
+    if len(arrays) != len(taken):
+        names = ', '.join(x.name for x in taken)
+        raise TypeError(f'{kernel.name}() takes {len(taken)} arrays ({names}), got {len(arrays)}')
     given = [jnp.asarray(x) for x in arrays]
-    dtype = jnp.result_type(float, *given)
-    inputs = kernel.trace.arguments
-    leading = [x.shape[: x.ndim - len(y.shape)] for x, y in zip(given, inputs, strict=True)]
-    shape = jnp.broadcast_shapes(*leading)
+    for x, variable in zip(given, taken):
+        if x.shape[max(x.ndim - len(variable.shape), 0) :] != variable.shape:
+            expected = ', '.join(['...', *map(str, variable.shape)])
+            raise InvalidArgumentError(variable.name, f'shape {x.shape}', f'shape ({expected})')
+        if x.dtype.kind == 'c':
+            raise InvalidArgumentError(variable.name, f'dtype {x.dtype}', 'real numbers')
+    result = jnp.result_type(float, *given)
+    dtype = jnp.dtype(np.float64 if result == np.float64 else np.float32)
+    own = [x.shape for x in taken]
+    shape = jnp.broadcast_shapes(*(x.shape[: x.ndim - len(y)] for x, y in zip(given, own)))
+    inputs = [jnp.broadcast_to(x.astype(dtype), shape + y) for x, y in zip(given, own)]
     outputs = [jax.ShapeDtypeStruct(shape + x.shape, dtype) for x in kernel.trace.outputs]
-    compute = kernel.float32 if dtype == np.float32 else kernel
+    known_as = target(kernel, dtype)
+    through_python = partial(_called_back, kernel, outputs)
+    if known_as is None:
+        found = through_python(*inputs)
+    else:
+        call = jax.ffi.ffi_call(known_as, outputs, vmap_method='broadcast_all')
+        found = jax.lax.platform_dependent(*inputs, cpu=call, default=through_python)
+    found = tuple(x.astype(result) for x in found)
+    return found[0] if len(found) == 1 else found
 
-    def callback(*values: Any) -> Any:
-        found = compute(*[np.asarray(x) for x in values])
-        if isinstance(found, tuple):
-            return tuple(np.asarray(x, dtype) for x in found)
-        return np.asarray(found, dtype)
 
-    wanted = outputs[0] if len(outputs) == 1 else tuple(outputs)
-    return jax.pure_callback(callback, wanted, *given, vmap_method='broadcast_all')
+def _called_back(kernel: Kernel, outputs: list[Any], *arrays: Any) -> Any:
+    """Compute by a call of Python."""
+    import jax
+
+    compute = kernel if outputs and outputs[0].dtype == np.float64 else kernel.float32
+
+    def callback(*values: Any) -> list[Any]:
+        found = _as_tuple(compute(*[np.asarray(x) for x in values]))
+        return [np.asarray(x, y.dtype) for x, y in zip(found, outputs)]
+
+    return jax.pure_callback(callback, outputs, *arrays, vmap_method='broadcast_all')
+
+
+def _as_tuple(values: Any) -> tuple[Any, ...]:
+    return values if isinstance(values, tuple) else (values,)
 
 
 def _summed_to(gradient: Any, like: Any) -> Any:

@@ -69,11 +69,26 @@ class BatchCode:
         if self._function is None:
             if states < BATCH_STATES:
                 return None
-            if self._is_first_wish():
-                self._compile_later(self._compile)
+            self.request()
             if self._function is None:
                 return None
         return self._run
+
+    def request(self) -> None:
+        """Have it compiled, unless it is, or will be, or this processor has no vectors."""
+        if self._function is None and self._is_first_wish():
+            self._compile_later(self._compile)
+
+    @property
+    def address(self) -> int:
+        """Where the function of many states is (see `llvm.batch`); 0 while there is none."""
+        return self._code.address('batch') if self._code and self._function else 0
+
+    @property
+    def scratch_bytes(self) -> int:
+        """How much memory that function takes."""
+        size = llvm_batch.scratch_size(self._trace)
+        return self._platform.processor.lanes * size * self.dtype.itemsize
 
     def _is_first_wish(self) -> bool:
         process = os.getpid()

@@ -137,9 +137,10 @@ class LlvmBackend:
         ]
         starts = [arguments.address(x) for x, _ in described]
         strides = [stride for _, stride in described]
-        run_some = self._batch(results).function(states)
+        dtype = results[0].dtype if results else np.dtype(np.float64)
+        run_some = self.batch_code(dtype).function(states)
         if run_some is None:
-            if results and results[0].dtype != np.float64:
+            if dtype != np.float64:
                 return False
             run_some = self._run_one_by_one
         count = threads.useful_threads(states * (self._trace.operation_count + 1))
@@ -152,9 +153,8 @@ class LlvmBackend:
         ]
         return sum(threads.run(jobs)) == states
 
-    def _batch(self, results: Sequence[Array]) -> BatchCode:
-        """Return the code for many states with the numbers of some results."""
-        dtype = results[0].dtype if results else np.dtype(np.float64)
+    def batch_code(self, dtype: np.dtype[Any]) -> BatchCode:
+        """Return the code for many states of float64 or float32."""
         code = self._batches.get(dtype)
         if code is None:
             platform = llvm_compiler.platform(SINGLE)

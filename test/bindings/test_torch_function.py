@@ -11,7 +11,8 @@ from random_robots import random_robot, random_state
 from dynamics_ros.bindings.torch_function import torch_function
 from dynamics_ros.kernels import compile
 
-torch = pytest.importorskip('torch')
+# Not among the tests' requirements: its wheel is larger than all the others together.
+torch = pytest.importorskip('torch', reason='no torch here: pip install torch to run these')
 
 ROBOT = random_robot(3, joints=4)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -114,15 +114,21 @@ def has_opaque_pointers() -> bool:
     return bool(load().llvm_version_info[0] >= 16)
 
 
-def compile_module(ir: str, functions: Sequence[str], quickly: bool = False) -> MachineCode:
+def compile_module(
+    ir: str,
+    functions: Sequence[str],
+    quickly: bool = False,
+    symbols: Mapping[str, int] | None = None,
+) -> MachineCode:
     """Compile a module for this processor, unless the machine code of the same one is on disk.
 
     Args:
         ir: LLVM IR.
         functions: the functions whose addresses will be asked for.
         quickly: in a tenth of the time; what comes out is slower.
+        symbols: as for ``linked``.
     """
-    return linked(object_code(lambda: ir, ir, quickly), functions)
+    return linked(object_code(lambda: ir, ir, quickly), functions, symbols)
 
 
 def object_code(ir: Callable[[], str], origin: str, quickly: bool = False) -> bytes:
@@ -165,15 +171,20 @@ def _options(quickly: bool) -> dict[str, Any]:
     return {**options, 'opt': 0} if quickly else options
 
 
-def linked(code: bytes, functions: Sequence[str]) -> MachineCode:
+def linked(
+    code: bytes, functions: Sequence[str], symbols: Mapping[str, int] | None = None
+) -> MachineCode:
     """Take an object file into the memory of this process.
 
     Args:
         code: as of ``object_code``.
         functions: the functions whose addresses will be asked for.
+        symbols: addresses of what the code names and only this time is there.
     """
     binding = load()
     with background.llvm:
+        for name, address in (symbols or {}).items():
+            binding.add_symbol(name, address)
         machine = _machine(_target()[1])
         engine = binding.create_mcjit_compiler(binding.parse_assembly(''), machine)
         engine.add_object_file(binding.ObjectFileRef.from_data(code))
