@@ -13,6 +13,7 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 import tempfile
 from collections import Counter
 from functools import cache
@@ -49,6 +50,13 @@ pytest_plugins = ['quick']
 if 'DYNAMICS_ROS_CACHE' not in os.environ:
     folder = os.environ['DYNAMICS_ROS_CACHE'] = tempfile.mkdtemp(prefix='dynamics_ros_cache_')
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+
+# A script that starts the suite in the background has it ignore these, and each process that it starts.
+for ignored in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(ignored) is signal.SIG_IGN:
+        signal.signal(
+            ignored, signal.default_int_handler if ignored is signal.SIGINT else signal.SIG_DFL
+        )
 
 PEERS = {
     'pinocchio': ('pinocchio',),
