@@ -51,7 +51,7 @@ if 'DYNAMICS_ROS_CACHE' not in os.environ:
     folder = os.environ['DYNAMICS_ROS_CACHE'] = tempfile.mkdtemp(prefix='dynamics_ros_cache_')
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
-# A script that starts the suite in the background has it ignore these, and each process that it starts.
+# A script that starts the suite in the background has it, and its processes, ignore these.
 for ignored in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(ignored) is signal.SIG_IGN:
         signal.signal(

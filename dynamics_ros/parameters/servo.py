@@ -37,8 +37,8 @@ class SpeedParameters:
     )
     joint: float = parameter(
         2.0,
-        'Largest speed of a joint, beside those limits; inf: those alone, which every joint that is '
-        'commanded must have then',
+        'Largest speed of a joint, beside those limits; inf: those alone, which every joint that '
+        'is commanded must have then',
         unit='rad/s or m/s',
         minimum=1e-6,
         maximum=100.0,
