@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sensor_msgs.msg import JointState
 
-from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.kernels import Kernel, Step
 from dynamics_ros.multibody.large_robots import is_large
@@ -34,6 +34,7 @@ from dynamics_ros.nodes.services.request_state import (
 )
 from dynamics_ros.nodes.services.serving import serve
 from dynamics_ros.parameters.dynamics import NO_PAYLOAD, DynamicsParameters, PayloadParameters
+from dynamics_ros.parameters.names import check_known, check_once
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import (
     Array,
@@ -129,9 +130,7 @@ class Dynamics(Component):
     def prepare(self, robot: Robot, default_frame: str) -> Prepared:
         """Check the command joints and compile the kernel of the topics."""
         commands = self.parameters.values.command_joints
-        for name in commands:
-            if name not in robot.joint_v_indices:
-                raise UnknownJointError('command_joints', name, robot.joint_v_indices)
+        check_known(robot, commands)
         names = tuple(robot.joint_v_indices)
         return Prepared(
             robot,
@@ -198,16 +197,11 @@ class Dynamics(Component):
             self.context.changes.change_reported('payload', payload=payload)
 
     def _check(self, values: DynamicsParameters) -> None:
-        if len(set(values.command_joints)) != len(values.command_joints):
-            raise InvalidArgumentError(
-                'command_joints', 'a joint is named twice', 'each joint once'
-            )
+        check_once(values.command_joints)
         robot = self.context.robot
         if robot is None:
             return
-        for name in values.command_joints:
-            if name not in robot.joint_v_indices:
-                raise UnknownJointError('command_joints', name, robot.joint_v_indices)
+        check_known(robot, values.command_joints)
         if values.payload.mass and values.payload.frame not in robot.frame_names:
             required_frame(self.context, robot, values.payload.frame, 'payload.frame')
 

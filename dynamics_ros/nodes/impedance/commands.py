@@ -4,16 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 
-from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
-from dynamics_ros.nodes.commanding.moved_joints import moved_joints
 from dynamics_ros.nodes.output.outputs import Output
-from dynamics_ros.robot import Robot
 from dynamics_ros.wire.cdr import packed_stamp
 from dynamics_ros.wire.conversions import Array
 from dynamics_ros.wire.templates import MessageTemplate
@@ -59,34 +53,3 @@ class EffortCommands:
 
 def _zeros(count: int) -> Float64MultiArray:
     return Float64MultiArray(data=[0.0] * count)
-
-
-def check_joints(joints: Sequence[str]) -> None:
-    """Refuse an array of commands whose order nobody has told.
-
-    Raises:
-        InvalidArgumentError: no joints, or one twice.
-    """
-    expected = 'the joints of the effort controller in its order'
-    if not joints:
-        raise InvalidArgumentError('command_joints', 'empty', expected)
-    if len(set(joints)) != len(joints):
-        raise InvalidArgumentError('command_joints', 'a joint is named twice', expected)
-
-
-def joint_places(robot: Robot, frame: str, joints: Sequence[str]) -> Array:
-    """Places of the commanded joints among the velocities.
-
-    Raises:
-        UnknownJointError: the robot does not have one.
-        InvalidArgumentError: no joint moves the frame, or one that does is missing.
-    """
-    for name in joints:
-        if name not in robot.joint_v_indices:
-            raise UnknownJointError('command_joints', name, robot.joint_v_indices)
-    moving = moved_joints(robot, frame)
-    for name, index in robot.joint_v_indices.items():
-        if moving[index] and name not in joints:
-            problem = f'{name!r} moves {frame!r} and is missing'
-            raise InvalidArgumentError('command_joints', problem, 'all joints that do')
-    return np.array([robot.joint_v_indices[name] for name in joints])

@@ -14,6 +14,16 @@ from typing import Any
 import numpy as np
 from std_srvs.srv import Trigger
 
+from dynamics_ros.commanding.arm_settings import (
+    arm_settings,
+    guiding,
+    reaction_settings,
+    stiffness_of,
+)
+from dynamics_ros.commanding.collisions import UNTIL, Collisions, Detector
+from dynamics_ros.commanding.joints import check_effort_joints
+from dynamics_ros.commanding.pace import Pace
+from dynamics_ros.commanding.prepared_arm import PreparedArm, selected
 from dynamics_ros.control import CompliantArm
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.robot_state import RobotState
@@ -27,11 +37,7 @@ from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import Array
 from dynamics_ros.wire.templates import MessageTemplate
 
-from .collisions import UNTIL, Collisions, Detector
-from .commands import EffortCommands, check_joints
-from .pace import Pace
-from .prepared import Prepared, selected
-from .settings import arm_settings, guiding, reaction_settings, stiffness_of
+from .commands import EffortCommands
 from .status import GUIDED, HOLDING, PAUSED, ImpedanceStatus
 from .targets import Orders, StiffnessTarget
 
@@ -67,7 +73,7 @@ class Impedance(Commander[ImpedanceParameters]):
         self.parameters.add_check(self._check)
         self._check(self.parameters.values)
         self.parameters.add_listener(self._changed)
-        self._prepared: Prepared | None = None
+        self._prepared: PreparedArm | None = None
         self._commands: EffortCommands | None = None
         self._collisions = Collisions()
         self._reaction = reaction_settings(self.parameters.values.collision)
@@ -94,7 +100,7 @@ class Impedance(Commander[ImpedanceParameters]):
         """
         values = self.parameters.values
         self._check(values)
-        check_joints(values.command_joints)
+        check_effort_joints(values.command_joints)
         self._commands = EffortCommands(self.node)
 
     def activate(self) -> None:
@@ -124,11 +130,11 @@ class Impedance(Commander[ImpedanceParameters]):
 
     # --- the robot ------------------------------------------------------------------------------
 
-    def prepare(self, robot: Robot, default_frame: str) -> Prepared:
+    def prepare(self, robot: Robot, default_frame: str) -> PreparedArm:
         """Check frame and joints, and compile the kernels."""
-        return Prepared.of(robot, self.parameters.values, default_frame)
+        return PreparedArm.of(robot, self.parameters.values, default_frame)
 
-    def adopt(self, prepared: Prepared) -> None:
+    def adopt(self, prepared: PreparedArm) -> None:
         """Brake, and hold the tool of the robot that is in force now."""
         before = self._prepared
         self._orders.drop('')
@@ -305,7 +311,7 @@ class Impedance(Commander[ImpedanceParameters]):
             doing = PAUSED if self.paused else HOLDING
         return f'{doing}: {problem}' if problem else doing, tau
 
-    def _efforts(self, prepared: Prepared, tau: Array) -> Array:
+    def _efforts(self, prepared: PreparedArm, tau: Array) -> Array:
         """What the controller is sent of torques (nv)."""
         if self.parameters.values.robot_carries_itself:
             tau = tau - prepared.arm.gravity
@@ -323,7 +329,7 @@ class Impedance(Commander[ImpedanceParameters]):
         else:
             self._tell(f'waiting: nobody listens to {commands.output.topic}')
 
-    def _bridge(self, prepared: Prepared, commands: EffortCommands) -> None:
+    def _bridge(self, prepared: PreparedArm, commands: EffortCommands) -> None:
         """Send what brakes the arm where joint states fail to come, or cannot be answered."""
         if not self._pace.late:
             return
@@ -343,7 +349,7 @@ class Impedance(Commander[ImpedanceParameters]):
         self._reckon(prepared, commands)
         self._tell(self._collisions.told(f'{BRAKING}: {why}', False))
 
-    def _reckon(self, prepared: Prepared, commands: EffortCommands) -> None:
+    def _reckon(self, prepared: PreparedArm, commands: EffortCommands) -> None:
         """Send what brakes the arm, by what is known of its motion."""
         now, arm = time.monotonic(), prepared.arm
         try:
@@ -354,7 +360,7 @@ class Impedance(Commander[ImpedanceParameters]):
         self._pace.sent = now
         commands.send(self._efforts(prepared, tau))
 
-    def _bring_to_rest(self, prepared: Prepared, *, blind: bool = False) -> None:
+    def _bring_to_rest(self, prepared: PreparedArm, *, blind: bool = False) -> None:
         """Send what brakes the arm until it rests, and then the last command.
 
         Args:

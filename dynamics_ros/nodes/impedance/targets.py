@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from std_msgs.msg import Float64MultiArray
 
+from dynamics_ros.commanding.arm_settings import stiffness_of
 from dynamics_ros.control import CompliantArm
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.nodes.commanding.targets import (
@@ -22,8 +23,6 @@ from dynamics_ros.nodes.commanding.targets import (
     check_size,
 )
 from dynamics_ros.wire.conversions import Array, float_array
-
-from .settings import stiffness_of
 
 NO_WRENCH = np.zeros(6)
 

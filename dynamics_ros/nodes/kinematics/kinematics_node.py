@@ -23,7 +23,7 @@ from dynamics_ros.nodes.output import markers
 from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap
 from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Filled, Group
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.robot.component import Component, known_frames
+from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.request_kernels import kernel
 from dynamics_ros.nodes.services.request_state import (
@@ -34,6 +34,7 @@ from dynamics_ros.nodes.services.request_state import (
 )
 from dynamics_ros.nodes.services.serving import serve
 from dynamics_ros.parameters.kinematics import KinematicsParameters
+from dynamics_ros.parameters.names import known_frames
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import finite_sequence, header, pose_stamped, twist_stamped
 from dynamics_ros.wire.topic_names import topic_names

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from rclpy.node import Node
 
-from dynamics_ros.errors import DynamicsRosError, UnknownFrameError
+from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.nodes.output.plan import Group
@@ -88,17 +88,3 @@ class Component(ABC):
         # Of a context that a signal has shut down nothing is told: see FaultLog.
         self.silence = f'unexpected error: {type(error).__name__}: {error}'
         self.faults.report('computing the outputs', error)
-
-
-def known_frames(
-    robot: Robot, frames: tuple[str, ...], default: str, parameter: str = 'frames'
-) -> tuple[str, ...]:
-    """The frames that a parameter configures, or the default.
-
-    Raises:
-        UnknownFrameError: the robot does not have one of them.
-    """
-    for frame in frames:
-        if frame not in robot.frame_names:
-            raise UnknownFrameError(parameter, frame, robot.frame_names)
-    return frames or (default,)

@@ -9,39 +9,30 @@ once in ``deactivate`` before the node or the process ends.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 import numpy as np
 
+from dynamics_ros.commanding.joints import check_order_is_known
+from dynamics_ros.commanding.prepared_servo import PreparedServo, check_servo, led
 from dynamics_ros.control import JointCommand
-from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
+from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.inverse_kinematics.differential import CartesianServo, ServoSettings, ServoStep
+from dynamics_ros.inverse_kinematics.differential import ServoStep
 from dynamics_ros.inverse_kinematics.differential.bounded import SUBSTITUTE
 from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.commanding.commander import Commander
 from dynamics_ros.nodes.commanding.targets import PoseTarget, Targets, TwistTarget
 from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.nodes.output.plan import stale_in_words
-from dynamics_ros.nodes.robot.component import known_frames
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import Array
 
-from .commands import Commands, check_order_is_known, check_speeds_bounded, commanded_joints
+from .commands import Commands
 from .status import PAUSED, READY, STOPPING, ServoStatus, following
 
 NAME = 'cartesian_servo_node'
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """What is configured, checked against a robot."""
-
-    robot: Robot
-    servo: CartesianServo
-    joints: tuple[str, ...]
 
 
 class Servo(Commander[ServoParameters]):
@@ -50,9 +41,9 @@ class Servo(Commander[ServoParameters]):
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
         super().__init__(node, context, ServoParameters)
         self.parameters.add_check(self._check_robot)
-        _check(self.parameters.values)
+        check_servo(self.parameters.values)
         self.parameters.add_listener(self._changed)
-        self._prepared: Prepared | None = None
+        self._prepared: PreparedServo | None = None
         self._state_time = 0.0
         self._commands: Commands | None = None
         self._ending = False
@@ -102,18 +93,11 @@ class Servo(Commander[ServoParameters]):
 
     # --- the robot ------------------------------------------------------------------------------
 
-    def prepare(self, robot: Robot, default_frame: str) -> Prepared:
+    def prepare(self, robot: Robot, default_frame: str) -> PreparedServo:
         """Check frame and joints, and compile the kernels."""
-        values = self.parameters.values
-        frame, joints = _selected(robot, values, default_frame)
-        others = [name for name in robot.joint_v_indices if name not in joints]
-        servo = CartesianServo(robot, frame, _settings(values), others)
-        q = robot.neutral()
-        servo.follow_pose(q, robot.forward_kinematics(q, frame), 1.0)
-        servo.reset()
-        return Prepared(robot, servo, joints)
+        return PreparedServo.of(robot, self.parameters.values, default_frame)
 
-    def adopt(self, prepared: Prepared) -> None:
+    def adopt(self, prepared: PreparedServo) -> None:
         """Begin from rest, once what moves has come there."""
         self._prepared, self.state = prepared, None
         self._end_motion()
@@ -136,9 +120,9 @@ class Servo(Commander[ServoParameters]):
         return self.inactive() or self._targets.problem
 
     def _check_robot(self, values: ServoParameters) -> None:
-        _check(values)
+        check_servo(values)
         if self.context.robot is not None and self.context.built is not None:
-            _selected(self.context.robot, values, self.context.built.default_frame)
+            led(self.context.robot, values, self.context.built.default_frame)
 
     def _changed(self, names: frozenset[str]) -> None:
         if 'command_type' in names:
@@ -238,7 +222,7 @@ class Servo(Commander[ServoParameters]):
             return f'{last.joints[index]} is {off[index]:.3g} from where it was sent'
         return ''
 
-    def _take_up(self, commands: Commands, prepared: Prepared, state: RobotState) -> Array:
+    def _take_up(self, commands: Commands, prepared: PreparedServo, state: RobotState) -> Array:
         """Go on from the last command, with its velocity; (nq) where the robot is.
 
         For positions, where it was sent: what follows them lags behind.
@@ -268,44 +252,3 @@ class Servo(Commander[ServoParameters]):
         moves = self._commands is not None and self._commands.last is not None
         robot = self._prepared.robot.name if self._prepared else ''
         self._status.tell_step(text, robot, self.lifecycle, self._last if moves else None)
-
-
-def _selected(
-    robot: Robot, values: ServoParameters, default_frame: str
-) -> tuple[str, tuple[str, ...]]:
-    """The frame that is led and the joints that are commanded.
-
-    Raises:
-        DynamicsRosError: the robot does not have them.
-    """
-    asked = (values.frame,) if values.frame else ()
-    (frame,) = known_frames(robot, asked, default_frame, 'frame')
-    joints = commanded_joints(robot, frame, values.command_joints, values.command_type)
-    check_speeds_bounded(robot, joints, values.speed.joint)
-    return frame, joints
-
-
-def _settings(values: ServoParameters) -> ServoSettings:
-    return ServoSettings(
-        follow=values.follow,
-        gain=values.gain,
-        linear_speed=values.speed.linear,
-        angular_speed=values.speed.angular,
-        joint_velocity=values.speed.joint,
-        velocity_scale=values.speed.joint_scale,
-        joint_acceleration=values.speed.joint_acceleration,
-        joint_margin=values.joint_margin,
-        slow_condition=values.singularity.slow_condition,
-        stop_condition=values.singularity.stop_condition,
-    )
-
-
-def _check(values: ServoParameters) -> None:
-    if not values.singularity.stop_condition > values.singularity.slow_condition:
-        raise InvalidArgumentError(
-            'singularity.stop_condition',
-            f'{values.singularity.stop_condition:g}',
-            f'above slow_condition, {values.singularity.slow_condition:g}',
-        )
-    if len(set(values.command_joints)) != len(values.command_joints):
-        raise InvalidArgumentError('command_joints', 'a joint is named twice', 'each joint once')

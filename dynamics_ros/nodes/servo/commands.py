@@ -4,19 +4,14 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Sequence
 
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from dynamics_ros.control import JointCommand, JointStop
-from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
-from dynamics_ros.nodes.commanding.moved_joints import moved_joints
 from dynamics_ros.nodes.output.outputs import Output
-from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import duration_message, float_sequence
 
 FINISH_PERIOD = 0.02
@@ -105,55 +100,3 @@ class Commands:
         )
         # A stamp of zero: at once.
         self.output.publish(JointTrajectory(joint_names=list(command.joints), points=[point]))
-
-
-def check_order_is_known(asked: Sequence[str], kind: str) -> None:
-    """Refuse an array of commands whose order nobody has told.
-
-    Raises:
-        InvalidArgumentError: that is so.
-    """
-    if not asked and kind != 'trajectory':
-        problem = f'empty beside command_type {kind}'
-        raise InvalidArgumentError(
-            'command_joints', problem, 'the joints of the controller in its order'
-        )
-
-
-def commanded_joints(robot: Robot, frame: str, asked: Sequence[str], kind: str) -> tuple[str, ...]:
-    """The joints that are commanded.
-
-    Raises:
-        InvalidArgumentError: none are named where the order of an array has to be known, or no
-            joint moves the frame.
-        UnknownJointError: the robot does not have one.
-    """
-    moved = moved_joints(robot, frame)
-    for name in asked:
-        if name not in robot.joint_v_indices:
-            raise UnknownJointError('command_joints', name, robot.joint_v_indices)
-    check_order_is_known(asked, kind)
-    if asked:
-        return tuple(asked)
-    return tuple(name for name, index in robot.joint_v_indices.items() if moved[index])
-
-
-def check_speeds_bounded(robot: Robot, joints: Sequence[str], fastest: float) -> None:
-    """Refuse to command joints whose speed nothing bounds.
-
-    Args:
-        robot: that moves.
-        joints: that are commanded.
-        fastest: of each, beside the description [rad/s or m/s]; inf for that alone.
-
-    Raises:
-        InvalidArgumentError: a joint without limit, which it names.
-    """
-    limits, base = robot.velocity_limits, robot.model.root_joint_nv
-    free = [x for x in joints if not math.isfinite(limits[robot.joint_v_indices[x] - base])]
-    if free and not math.isfinite(fastest):
-        raise InvalidArgumentError(
-            'speed.joint',
-            f'inf beside {free[0]!r}, which has no velocity limit in the description',
-            'a number',
-        )

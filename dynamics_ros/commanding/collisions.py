@@ -7,9 +7,11 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynamics_ros.control import CompliantArm, Reaction, ReactionSettings, Trail
-from dynamics_ros.wire.conversions import Array
+
+Array = NDArray[np.float64]
 
 REACTING = 'reacting'
 

@@ -1,12 +1,13 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the parameters say of the arm, in arrays."""
+"""How an arm on springs behaves, from its parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynamics_ros.control import (
     ArmSettings,
@@ -27,7 +28,8 @@ from dynamics_ros.parameters.impedance import (
     TorqueParameters,
 )
 from dynamics_ros.robot import Robot
-from dynamics_ros.wire.conversions import Array
+
+Array = NDArray[np.float64]
 
 NO_WALL = 1e9
 """m, in place of a wall that there is not."""

@@ -1,25 +1,27 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What is made ready for a robot, in another thread."""
+"""An arm on springs as its parameters say, made ready for a robot."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynamics_ros.control import CompliantArm, ImpedanceController
-from dynamics_ros.nodes.robot.component import known_frames
 from dynamics_ros.parameters.impedance import ImpedanceParameters
+from dynamics_ros.parameters.names import known_frames
 from dynamics_ros.robot import Robot
-from dynamics_ros.wire.conversions import Array
 
-from .commands import check_joints, joint_places
-from .settings import arm_settings, check_torques_bounded, stiffness_of
+from .arm_settings import arm_settings, check_torques_bounded, stiffness_of
+from .joints import check_effort_joints, effort_places
+
+Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedArm:
     """What is configured, checked against a robot.
 
     Attributes:
@@ -31,10 +33,10 @@ class Prepared:
     robot: Robot
     arm: CompliantArm
     joints: tuple[str, ...]
-    places: Array
+    places: Places
 
     @classmethod
-    def of(cls, robot: Robot, values: ImpedanceParameters, default_frame: str) -> Prepared:
+    def of(cls, robot: Robot, values: ImpedanceParameters, default_frame: str) -> PreparedArm:
         """Check frame and joints, and compile the kernels.
 
         Raises:
@@ -57,7 +59,7 @@ class Prepared:
         return cls(robot, arm, values.command_joints, places)
 
 
-def selected(robot: Robot, values: ImpedanceParameters, default_frame: str) -> tuple[str, Array]:
+def selected(robot: Robot, values: ImpedanceParameters, default_frame: str) -> tuple[str, Places]:
     """The frame that is on springs, and the places of the joints that are commanded.
 
     Raises:
@@ -65,7 +67,7 @@ def selected(robot: Robot, values: ImpedanceParameters, default_frame: str) -> t
     """
     asked = (values.frame,) if values.frame else ()
     (frame,) = known_frames(robot, asked, default_frame, 'frame')
-    check_joints(values.command_joints)
-    places = joint_places(robot, frame, values.command_joints)
+    check_effort_joints(values.command_joints)
+    places = effort_places(robot, frame, values.command_joints)
     check_torques_bounded(robot, values.torque, values.command_joints)
     return frame, places

@@ -1,0 +1,88 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A servo as its parameters say, made ready for a robot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.inverse_kinematics.differential import CartesianServo, ServoSettings
+from dynamics_ros.parameters.names import check_once, known_frames
+from dynamics_ros.parameters.servo import ServoParameters
+from dynamics_ros.robot import Robot
+
+from .joints import check_speeds_bounded, servo_joints
+
+
+@dataclass(frozen=True)
+class PreparedServo:
+    """What is configured, checked against a robot.
+
+    Attributes:
+        robot: whose frame is led.
+        servo: that leads it.
+        joints: that are commanded.
+    """
+
+    robot: Robot
+    servo: CartesianServo
+    joints: tuple[str, ...]
+
+    @classmethod
+    def of(cls, robot: Robot, values: ServoParameters, default_frame: str) -> PreparedServo:
+        """Check frame and joints, and compile the kernels.
+
+        Raises:
+            DynamicsRosError: the robot does not have them.
+        """
+        frame, joints = led(robot, values, default_frame)
+        others = [name for name in robot.joint_v_indices if name not in joints]
+        servo = CartesianServo(robot, frame, _settings(values), others)
+        q = robot.neutral()
+        servo.follow_pose(q, robot.forward_kinematics(q, frame), 1.0)
+        servo.reset()
+        return cls(robot, servo, joints)
+
+
+def led(robot: Robot, values: ServoParameters, default_frame: str) -> tuple[str, tuple[str, ...]]:
+    """The frame that is led and the joints that are commanded.
+
+    Raises:
+        DynamicsRosError: the robot does not have them.
+    """
+    asked = (values.frame,) if values.frame else ()
+    (frame,) = known_frames(robot, asked, default_frame, 'frame')
+    joints = servo_joints(robot, frame, values.command_joints, values.command_type)
+    check_speeds_bounded(robot, joints, values.speed.joint)
+    return frame, joints
+
+
+def check_servo(values: ServoParameters) -> None:
+    """Refuse parameters that do not fit each other.
+
+    Raises:
+        InvalidArgumentError: naming one of them.
+    """
+    if not values.singularity.stop_condition > values.singularity.slow_condition:
+        raise InvalidArgumentError(
+            'singularity.stop_condition',
+            f'{values.singularity.stop_condition:g}',
+            f'above slow_condition, {values.singularity.slow_condition:g}',
+        )
+    check_once(values.command_joints)
+
+
+def _settings(values: ServoParameters) -> ServoSettings:
+    return ServoSettings(
+        follow=values.follow,
+        gain=values.gain,
+        linear_speed=values.speed.linear,
+        angular_speed=values.speed.angular,
+        joint_velocity=values.speed.joint,
+        velocity_scale=values.speed.joint_scale,
+        joint_acceleration=values.speed.joint_acceleration,
+        joint_margin=values.joint_margin,
+        slow_condition=values.singularity.slow_condition,
+        stop_condition=values.singularity.stop_condition,
+    )
