@@ -22,7 +22,6 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from tf2_msgs.msg import TFMessage
 
-from dynamics_ros.nodes.input.joint_state_input import can_read_bytes
 from dynamics_ros.wire import bytes_template, cdr, templates
 from dynamics_ros.wire.bytes_template import BytesTemplate, LayoutError
 from dynamics_ros.wire.cdr import JointStateReader, MalformedMessageError
@@ -42,6 +41,7 @@ from dynamics_ros.wire.conversions import (
     twist_stamped,
     wrench_stamped,
 )
+from dynamics_ros.wire.joint_states import can_read_bytes
 from dynamics_ros.wire.templates import ObjectTemplate, fill, message_template
 from dynamics_ros_msgs.msg import ContactState, ExternalWrench
 

@@ -23,12 +23,12 @@ from dynamics_ros.estimation import (
     WrenchEstimate,
 )
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.nodes.output import markers
 from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.names import FrameNames
 from dynamics_ros.parameters.contact import ArrowParameters
 from dynamics_ros.robot import Robot
+from dynamics_ros.wire import markers
 from dynamics_ros.wire.conversions import Array
 from dynamics_ros.wire.templates import MessageTemplate, ObjectTemplate, fill
 

@@ -27,10 +27,8 @@ from dynamics_ros.nodes.robot.request_kernels import kernel
 from dynamics_ros.nodes.services.request_state import (
     RequestedState,
     external_wrenches,
-    joint_values,
     requested_state,
     required_frame,
-    velocity_names,
 )
 from dynamics_ros.nodes.services.serving import serve
 from dynamics_ros.parameters.dynamics import NO_PAYLOAD, DynamicsParameters, PayloadParameters
@@ -46,6 +44,7 @@ from dynamics_ros.wire.conversions import (
     point_message,
     wrench_message,
 )
+from dynamics_ros.wire.requests import values_by_joint, velocity_names
 from dynamics_ros.wire.templates import MessageTemplate
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,
@@ -295,7 +294,7 @@ class Dynamics(Component):
         if not names and len(request.accelerations):
             names = list(state.names) or list(robot.joint_v_indices)
         given = request.accelerations if len(request.accelerations) else [0.0] * len(names)
-        acceleration = joint_values(robot, names, given, 'accelerations')
+        acceleration = values_by_joint(robot, names, given, 'accelerations')
         base = accel_array(request.base_acceleration, 'base_acceleration')
         if robot.model.root_joint_nv:
             assert self.context.buffer is not None

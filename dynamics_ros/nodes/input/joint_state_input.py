@@ -4,26 +4,19 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
-import numpy as np
 from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
-from rclpy.serialization import serialize_message
-from sensor_msgs.msg import JointState
 
 from dynamics_ros.estimation.samples.reports import JointValues
 from dynamics_ros.nodes.rclpy_private import lost_messages, take_waiting
-from dynamics_ros.wire.cdr import JointStateReader, MalformedMessageError, deserialized
-from dynamics_ros.wire.conversions import joint_values
-from dynamics_ros.wire.fallbacks import Fallback, forced
+from dynamics_ros.wire.cdr import MalformedMessageError
+from dynamics_ros.wire.joint_states import read_from
 
-from . import dynamic_joint_states
 from .backlog import Backlog
 
 # Best effort as sensor data is. A second at 1 kHz: more than Fast DDS keeps for a process that
@@ -49,8 +42,6 @@ COUNTS = 1 << 32
 
 MAX_LOST = 10**6
 """Messages that can have been lost between two looks; more is no count."""
-
-_log = logging.getLogger('dynamics_ros.nodes')
 
 Handler = Callable[[JointValues, bool], None]
 
@@ -81,16 +72,9 @@ class JointStateInput:
         """
         self.superseded = 0
         self.backlog = Backlog()
-        self._reader = JointStateReader()
         self._handle = handle
         self._refuse = refuse
-        self._read: Callable[[bytes], JointValues] = self._reader.read
-        kind = JointState
-        if topic == dynamic_joint_states.TOPIC:
-            kind = dynamic_joint_states.message_type()
-            self._read = _by_message(kind, dynamic_joint_states.dynamic_joint_values)
-        elif not can_read_bytes():
-            self._read = _by_message(kind, joint_values)
+        kind, self._read = read_from(topic)
         self.topic = topic
         self._ended = 0.0
         self._received = 0
@@ -210,29 +194,3 @@ class LossCount:
         if change <= MAX_LOST:
             self.lost += change
         return self.lost
-
-
-def _by_message(kind: Any, values: Callable[[Any], JointValues]) -> Callable[[bytes], JointValues]:
-    return lambda data: values(deserialized(data, kind))
-
-
-@cache
-def can_read_bytes() -> bool:
-    """Whether the middleware lays out a joint state as it is read here."""
-    known = not forced(Fallback.MESSAGES) and _knows_layout()
-    if not known:
-        _log.warning('joint states are read as message objects, which is slower')
-    return known
-
-
-def _knows_layout() -> bool:
-    message = JointState(name=['a', 'bcd'], position=[1.0, 2.0], effort=[3.0, 4.0])
-    message.header.stamp.sec, message.header.stamp.nanosec = 5, 6
-    message.header.frame_id = 'base'
-    try:
-        read = JointStateReader().read(serialize_message(message))
-        return read[:3] == (5, 6, ('a', 'bcd')) and all(
-            np.array_equal(a, b) for a, b in zip(read[3:6], joint_values(message)[3:6], strict=True)
-        )
-    except MalformedMessageError:
-        return False

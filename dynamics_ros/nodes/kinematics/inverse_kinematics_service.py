@@ -26,7 +26,6 @@ from dynamics_ros.nodes.services.request_state import (
     check_count,
     requested_state,
     required_frame,
-    with_positions,
 )
 from dynamics_ros.parameters.kinematics import KinematicsParameters
 from dynamics_ros.robot import Robot
@@ -39,6 +38,7 @@ from dynamics_ros.wire.conversions import (
     quaternion_is_zero,
     seconds,
 )
+from dynamics_ros.wire.requests import with_positions
 from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ComputeInverseKinematics
 
@@ -242,7 +242,9 @@ class InverseKinematicsService:
 
     def _posture(self, request: Any, seed: RequestedState) -> Array | str | None:
         if request.posture == Request.POSTURE_GIVEN:
-            return with_positions(self._context, seed.q, request.posture_state, 'posture_state')
+            buffer, state = self._context.buffer, request.posture_state
+            assert buffer is not None, 'there is a seed'
+            return with_positions(buffer, seed.q, state, 'posture_state')
         if request.posture_state.name:
             problem = f'given beside posture {request.posture}'
             raise InvalidArgumentError('posture_state', problem, 'POSTURE_GIVEN')

@@ -19,7 +19,6 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.kernels import Kernel, Step
 from dynamics_ros.multibody.end_effector.manipulability import manipulability
-from dynamics_ros.nodes.output import markers
 from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap
 from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Filled, Group
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
@@ -30,13 +29,14 @@ from dynamics_ros.nodes.services.request_state import (
     check_count,
     requested_state,
     required_frame,
-    velocity_names,
 )
 from dynamics_ros.nodes.services.serving import serve
 from dynamics_ros.parameters.kinematics import KinematicsParameters
 from dynamics_ros.parameters.names import known_frames
 from dynamics_ros.robot import Robot
+from dynamics_ros.wire import markers
 from dynamics_ros.wire.conversions import finite_sequence, header, pose_stamped, twist_stamped
+from dynamics_ros.wire.requests import velocity_names
 from dynamics_ros.wire.topic_names import topic_names
 from dynamics_ros_msgs.srv import (
     ComputeForwardKinematics,

@@ -26,7 +26,6 @@ from dynamics_ros.nodes.reporting.results import (
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.request_kernels import kernel
 from dynamics_ros.nodes.services.request_state import (
-    NOT_GIVEN,
     RequestedState,
     check_count,
     requested_state,
@@ -36,6 +35,7 @@ from dynamics_ros.parameters.kinematics import KinematicsParameters
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Transform
 from dynamics_ros.wire.conversions import pose_stamped, seconds
+from dynamics_ros.wire.requests import NOT_GIVEN
 
 from .inverse_kinematics_service import InverseKinematicsService, failed_search, solution
 from .search import Search

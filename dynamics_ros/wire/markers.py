@@ -10,7 +10,7 @@ from geometry_msgs.msg import Vector3
 from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker
 
-from dynamics_ros.wire.conversions import Array, point_message, pose_message
+from .conversions import Array, point_message, pose_message
 
 RED = ColorRGBA(r=0.9, g=0.2, b=0.2, a=1.0)
 GREEN = ColorRGBA(r=0.2, g=0.8, b=0.2, a=1.0)

@@ -1,0 +1,110 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Joint states of a topic: as bytes where their layout is known, else as message objects.
+
+``dynamic_joint_states`` is control_msgs/DynamicJointState: what ros2_control tells of every joint.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.estimation.samples.reports import JointValues
+
+from .cdr import JointStateReader, MalformedMessageError, deserialized
+from .conversions import joint_values
+from .fallbacks import Fallback, forced
+
+_log = logging.getLogger('dynamics_ros.nodes')
+
+TOPIC = 'dynamic_joint_states'
+QUANTITIES = ('position', 'velocity', 'effort')
+
+
+def read_from(topic: str) -> tuple[Any, Callable[[bytes], JointValues]]:
+    """The type of a topic's messages, and what reads their bytes.
+
+    Args:
+        topic: ``joint_states``, or ``dynamic_joint_states`` of ros2_control.
+
+    Raises:
+        InvalidArgumentError: control_msgs is not installed.
+    """
+    if topic == TOPIC:
+        kind = message_type()
+        return kind, _by_message(kind, dynamic_joint_values)
+    read = JointStateReader().read
+    return JointState, read if can_read_bytes() else _by_message(JointState, joint_values)
+
+
+def message_type() -> Any:
+    """control_msgs/DynamicJointState.
+
+    Raises:
+        InvalidArgumentError: control_msgs is not installed.
+    """
+    try:
+        from control_msgs.msg import DynamicJointState
+    except ImportError:
+        raise InvalidArgumentError(
+            'joint_state_topic', 'control_msgs is not installed', "'joint_states' without it"
+        ) from None
+    return DynamicJointState
+
+
+def dynamic_joint_values(message: Any) -> JointValues:
+    """What a message says of the joints that have a position; NaN where one lacks another quantity.
+
+    Raises:
+        MalformedMessageError: it has not as many values as names.
+    """
+    joints = list(zip(message.joint_names, message.interface_values, strict=False))
+    if len(message.joint_names) != len(message.interface_values) or any(
+        len(told.interface_names) != len(told.values) for _, told in joints
+    ):
+        raise MalformedMessageError('not as many values as names')
+    told = [
+        (name, dict(zip(values.interface_names, values.values, strict=True)))
+        for name, values in joints
+    ]
+    told = [(name, values) for name, values in told if 'position' in values]
+    position, velocity, effort = (
+        np.array([values.get(quantity, np.nan) for _, values in told]) for quantity in QUANTITIES
+    )
+    stamp = message.header.stamp
+    names = tuple(name for name, _ in told)
+    return JointValues(stamp.sec, stamp.nanosec, names, position, velocity, effort)
+
+
+def _by_message(kind: Any, values: Callable[[Any], JointValues]) -> Callable[[bytes], JointValues]:
+    return lambda data: values(deserialized(data, kind))
+
+
+@cache
+def can_read_bytes() -> bool:
+    """Whether the middleware lays out a joint state as it is read here."""
+    known = not forced(Fallback.MESSAGES) and _knows_layout()
+    if not known:
+        _log.warning('joint states are read as message objects, which is slower')
+    return known
+
+
+def _knows_layout() -> bool:
+    message = JointState(name=['a', 'bcd'], position=[1.0, 2.0], effort=[3.0, 4.0])
+    message.header.stamp.sec, message.header.stamp.nanosec = 5, 6
+    message.header.frame_id = 'base'
+    try:
+        read = JointStateReader().read(serialize_message(message))
+        return read[:3] == (5, 6, ('a', 'bcd')) and all(
+            np.array_equal(a, b) for a, b in zip(read[3:6], joint_values(message)[3:6], strict=True)
+        )
+    except MalformedMessageError:
+        return False
