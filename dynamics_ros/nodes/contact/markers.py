@@ -25,8 +25,8 @@ from dynamics_ros.estimation import (
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.robot.names import FrameNames
 from dynamics_ros.parameters.contact import ArrowParameters
+from dynamics_ros.requests.frame_names import FrameNames
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire import markers
 from dynamics_ros.wire.conversions import Array

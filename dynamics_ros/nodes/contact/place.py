@@ -26,8 +26,8 @@ from dynamics_ros.nodes.app.worker import SupersededError, Worker
 from dynamics_ros.nodes.reporting.rate_limits import RateLimit
 from dynamics_ros.nodes.reporting.results import FaultLog
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.robot.kernel_twin import KernelTwin
 from dynamics_ros.parameters.contact import LocationParameters
+from dynamics_ros.requests.kernel_twin import KernelTwin
 from dynamics_ros.wire import markers
 from dynamics_ros.wire.conversions import Array, time_message
 

@@ -23,7 +23,6 @@ from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.load_topics import LoadPublisher, gravity_in_root
-from dynamics_ros.nodes.robot.request_kernels import kernel
 from dynamics_ros.nodes.services.request_state import (
     RequestedState,
     external_wrenches,
@@ -33,6 +32,7 @@ from dynamics_ros.nodes.services.request_state import (
 from dynamics_ros.nodes.services.serving import serve
 from dynamics_ros.parameters.dynamics import NO_PAYLOAD, DynamicsParameters, PayloadParameters
 from dynamics_ros.parameters.names import check_known, check_once
+from dynamics_ros.requests.kernel_twin import kernel
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import (
     Array,

@@ -16,9 +16,9 @@ from dynamics_ros.estimation.contact_estimators import effort_model
 from dynamics_ros.estimation.contact_settings import EffortSettings
 from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.robot.request_kernels import kernel
 from dynamics_ros.nodes.services.serving import serve
 from dynamics_ros.parameters.dynamics import FeedForwardParameters
+from dynamics_ros.requests.kernel_twin import kernel
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import Array, duration_message
 from dynamics_ros.wire.trajectories import fill_efforts, motion_of

@@ -12,12 +12,11 @@ from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 
+from dynamics_ros.estimation.samples.backlog import Backlog
 from dynamics_ros.estimation.samples.reports import JointValues
 from dynamics_ros.nodes.rclpy_private import lost_messages, take_waiting
 from dynamics_ros.wire.cdr import MalformedMessageError
 from dynamics_ros.wire.joint_states import read_from
-
-from .backlog import Backlog
 
 # Best effort as sensor data is. A second at 1 kHz: more than Fast DDS keeps for a process that
 # stands still, 512 messages in shared memory, so nothing that has got through is lost here.

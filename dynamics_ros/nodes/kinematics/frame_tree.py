@@ -14,7 +14,7 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Kernel, Step
 from dynamics_ros.nodes.output.outputs import LATCHED, Output
 from dynamics_ros.nodes.output.plan import Filled
-from dynamics_ros.nodes.robot.names import FrameNames
+from dynamics_ros.requests.frame_names import FrameNames
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import Array, transform_stamped
 from dynamics_ros.wire.templates import MessageTemplate

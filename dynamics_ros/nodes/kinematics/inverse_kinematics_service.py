@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -18,7 +18,7 @@ from sensor_msgs.msg import JointState
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.nodes.app.worker import Worker
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.reporting.results import SearchError, TransformError, success
+from dynamics_ros.nodes.reporting.results import TransformError, failure, success
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.transforms import Transforms
 from dynamics_ros.nodes.services.request_state import (
@@ -28,6 +28,7 @@ from dynamics_ros.nodes.services.request_state import (
     required_frame,
 )
 from dynamics_ros.parameters.kinematics import KinematicsParameters
+from dynamics_ros.requests.search import Outcome, Search, SearchError, Target
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import (
     Array,
@@ -39,27 +40,9 @@ from dynamics_ros.wire.conversions import (
     seconds,
 )
 from dynamics_ros.wire.requests import with_positions
-from dynamics_ros_msgs.msg import Result
 from dynamics_ros_msgs.srv import ComputeInverseKinematics
 
-from .search import Outcome, Search, Target
-
-if TYPE_CHECKING:
-    from dynamics_ros.inverse_kinematics import InverseKinematicsResult
-
 Request = ComputeInverseKinematics.Request
-
-CODES = {
-    'timed_out': Result.TIMED_OUT,
-    'unreachable': Result.UNREACHABLE,
-    'stalled': Result.NO_SOLUTION,
-}
-
-REASONS = {
-    'timed_out': 'no solution within the time limit',
-    'unreachable': 'the target is out of reach',
-    'stalled': 'no start led to a solution',
-}
 
 TF_PATIENCE = 0.5
 """Seconds that a request waits for tf to tell where a foreign frame is."""
@@ -120,8 +103,7 @@ class InverseKinematicsService:
         if best.success or request.approximate:
             response.solution = solution(robot, seed.stamp, best.q)
         if not best.success:
-            error = failed_search(best)
-            response.result = Result(code=error.code, message=str(error))
+            response.result = failure(SearchError.of(best))
             return
         response.solutions = [solution(robot, seed.stamp, found.q) for found in outcome.results]
         response.limit_margins = float_sequence(np.array(outcome.limit_margins))
@@ -260,15 +242,6 @@ def solution(robot: Robot, stamp: Time, q: Array) -> JointState:
     """The positions of all joints that have one."""
     indices: Sequence[int] = list(robot.joint_q_indices.values())
     return joint_state(stamp, list(robot.joint_q_indices), position=q[indices])
-
-
-def failed_search(result: InverseKinematicsResult) -> SearchError:
-    """Why a search ended without a solution."""
-    text = (
-        f'{REASONS[result.reason]}; the closest was {result.position_error:.3g} m and '
-        f'{result.rotation_error:.3g} rad away after {result.iterations} iterations'
-    )
-    return SearchError(CODES[result.reason], text)
 
 
 def _or_default(asked: float, default: float, name: str) -> float:

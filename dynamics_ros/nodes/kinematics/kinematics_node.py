@@ -24,7 +24,6 @@ from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Filled, Group
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.robot.request_kernels import kernel
 from dynamics_ros.nodes.services.request_state import (
     check_count,
     requested_state,
@@ -33,6 +32,8 @@ from dynamics_ros.nodes.services.request_state import (
 from dynamics_ros.nodes.services.serving import serve
 from dynamics_ros.parameters.kinematics import KinematicsParameters
 from dynamics_ros.parameters.names import known_frames
+from dynamics_ros.requests.kernel_twin import kernel
+from dynamics_ros.requests.search import warm_up
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire import markers
 from dynamics_ros.wire.conversions import finite_sequence, header, pose_stamped, twist_stamped
@@ -47,7 +48,6 @@ from dynamics_ros_msgs.srv import (
 from .frame_tree import Tree, TreeOutputs, message_type
 from .inverse_kinematics_service import InverseKinematicsService
 from .moveit_services import MoveItServices
-from .search import warm_up
 
 NAME = 'kinematics_node'
 

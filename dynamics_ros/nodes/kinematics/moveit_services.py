@@ -19,12 +19,10 @@ from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.reporting.results import (
     FaultLog,
     NoStateError,
-    SearchError,
     StaleStateError,
     TransformError,
 )
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.robot.request_kernels import kernel
 from dynamics_ros.nodes.services.request_state import (
     RequestedState,
     check_count,
@@ -32,13 +30,14 @@ from dynamics_ros.nodes.services.request_state import (
 )
 from dynamics_ros.nodes.services.serving import SERVICE_QOS
 from dynamics_ros.parameters.kinematics import KinematicsParameters
+from dynamics_ros.requests.kernel_twin import kernel
+from dynamics_ros.requests.search import Search, SearchError
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Transform
 from dynamics_ros.wire.conversions import pose_stamped, seconds
 from dynamics_ros.wire.requests import NOT_GIVEN
 
-from .inverse_kinematics_service import InverseKinematicsService, failed_search, solution
-from .search import Search
+from .inverse_kinematics_service import InverseKinematicsService, solution
 
 
 class Code(IntEnum):
@@ -183,7 +182,7 @@ class MoveItServices:
         outcome = await self._searches.find(robot, search)
         best = outcome.results[0]
         if not best.success:
-            raise failed_search(best)
+            raise SearchError.of(best)
         response.solution.joint_state = solution(robot, seed.stamp, best.q)
         response.solution.joint_state.header.frame_id = self._context.root_frame_id()
 

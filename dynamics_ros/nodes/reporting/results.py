@@ -18,6 +18,7 @@ from dynamics_ros.errors import (
     UnknownJointError,
     printable,
 )
+from dynamics_ros.requests.search import SearchError
 from dynamics_ros_msgs.msg import Result
 
 from .node_log import with_traceback
@@ -39,18 +40,6 @@ class TransformError(DynamicsRosError):
     """Neither the model nor tf tells where a frame is."""
 
 
-class SearchError(DynamicsRosError):
-    """A solver ended without a solution.
-
-    Attributes:
-        code: the result code that says why.
-    """
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
 CODES: tuple[tuple[type[DynamicsRosError], int], ...] = (
     (UnknownFrameError, Result.UNKNOWN_FRAME),
     (TransformError, Result.UNKNOWN_FRAME),
@@ -64,6 +53,13 @@ CODES: tuple[tuple[type[DynamicsRosError], int], ...] = (
 )
 """The first that fits counts: a child stands before its parent."""
 
+SEARCHES = {
+    'timed_out': Result.TIMED_OUT,
+    'unreachable': Result.UNREACHABLE,
+    'stalled': Result.NO_SOLUTION,
+}
+"""By the reason of a SearchError."""
+
 
 def success() -> Result:
     """It worked."""
@@ -73,7 +69,7 @@ def success() -> Result:
 def failure(error: BaseException) -> Result:
     """The code and the text of an error."""
     if isinstance(error, SearchError):
-        return Result(code=error.code, message=str(error))
+        return Result(code=SEARCHES[error.reason], message=str(error))
     for kind, code in CODES:
         if isinstance(error, kind):
             return Result(code=code, message=str(error))

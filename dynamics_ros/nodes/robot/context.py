@@ -18,20 +18,20 @@ from std_msgs.msg import Header
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
+from dynamics_ros.kernels.process.freed_memory import give_back
 from dynamics_ros.nodes.app.worker import Worker
 from dynamics_ros.nodes.output.plan import Plan
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.reporting.results import FaultLog, NoModelError
 from dynamics_ros.parameters.robot import RobotParameters
+from dynamics_ros.requests.frame_names import FrameNames
+from dynamics_ros.requests.robot_request import Built
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.cdr import packed_stamp
 from dynamics_ros.wire.conversions import header
 
-from .builder import Built
 from .component import Component
-from .freed_memory import give_back
 from .inputs import RobotInputs
-from .names import FrameNames
 from .request_kernels import RequestKernels, WarmUp
 from .robot_changes import RobotChanges
 

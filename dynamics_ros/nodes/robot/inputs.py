@@ -11,12 +11,12 @@ from math import isfinite
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 
+from dynamics_ros.estimation.samples.backlog import CATCH_UP, MOMENT
+from dynamics_ros.estimation.samples.doubts import JointStateDoubts, unknown_joints
 from dynamics_ros.estimation.samples.reports import JointValues
 from dynamics_ros.estimation.samples.resolution import RefusedMessage
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.estimation.samples.state_buffer import ODOMETRY, StateBuffer
-from dynamics_ros.nodes.input.backlog import CATCH_UP, MOMENT
-from dynamics_ros.nodes.input.joint_state_doubts import JointStateDoubts, unknown_joints
 from dynamics_ros.nodes.input.joint_state_input import ODOMETRY_QOS, OVERRIDABLE, JointStateInput
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.reporting.clocks import NodeTime
@@ -24,10 +24,10 @@ from dynamics_ros.nodes.reporting.meter import Meter
 from dynamics_ros.nodes.reporting.rate_limits import RateLimit
 from dynamics_ros.nodes.reporting.results import NoStateError, StaleStateError
 from dynamics_ros.parameters.robot import RobotParameters
+from dynamics_ros.requests.robot_request import Built
 from dynamics_ros.wire.cdr import MalformedMessageError
 from dynamics_ros.wire.odometry import OdometryReader
 
-from .builder import Built
 from .publishers import Publishers
 
 WARNING_RATE = 0.2
@@ -76,7 +76,7 @@ class RobotInputs:
         self.rate = 0.0
         self.heard = False
         self.without_robot = 0
-        self.doubts = JointStateDoubts(node)
+        self.doubts = JointStateDoubts(node.get_logger().warning)
         self.publishers = Publishers(node)
         self._warnings = RateLimit()
         self.incoming = JointStateInput(

@@ -12,6 +12,7 @@ from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.nodes.output.outputs import LATCHED, Output
 from dynamics_ros.parameters.dynamics import PayloadParameters
 from dynamics_ros.parameters.robot import LARGEST_GRAVITY
+from dynamics_ros.requests.robot_request import RobotRequest
 from dynamics_ros.wire.conversions import (
     header,
     inertia_arrays,
@@ -21,7 +22,6 @@ from dynamics_ros.wire.conversions import (
 )
 from dynamics_ros_msgs.msg import Payload
 
-from .builder import RobotRequest
 from .context import RobotContext
 
 Gravity = tuple[float, ...]

@@ -15,19 +15,10 @@ from rclpy.task import Future
 
 from dynamics_ros.multibody.large_robots import check_kernels
 from dynamics_ros.nodes.app.worker import Worker
+from dynamics_ros.requests.kernel_twin import KernelTwin
 from dynamics_ros.robot import Robot
 
-from .kernel_twin import KernelTwin
-
 Answer = TypeVar('Answer')
-
-MAX_KERNELS = 128
-"""Kernels that requests may have made for frames that are not configured, some 0.2 MB each."""
-
-
-def kernel(name: str, *options: str) -> str:
-    """What ``Robot.kernels`` calls a kernel."""
-    return f'{name}({", ".join(options)})'
 
 
 class WarmUp:
@@ -119,7 +110,7 @@ class RequestKernels:
         """
         needed = frozenset(kernels)
         check_kernels(robot, needed)
-        home = self._home(robot, needed)
+        home = self._twin.home(robot, needed)
         made = home.has_kernels(needed)
         if made and worker is None:
             return function(home)
@@ -135,14 +126,3 @@ class RequestKernels:
     def adopt(self, robot: Robot) -> None:
         """Take over another robot; of one with another load alone the kernels stay."""
         self._twin.follow(robot)
-
-    def _home(self, robot: Robot, needed: frozenset[str]) -> Robot:
-        if robot.has_kernels(needed):
-            return robot
-        # Those without options are few, and soon there anyway.
-        if all(name.endswith('()') for name in needed - robot.kernels.keys()):
-            return robot
-        twin = self._twin.of(robot)
-        if not twin.has_kernels(needed) and len(needed | twin.kernels.keys()) > MAX_KERNELS:
-            self._twin.forget()
-        return self._twin.of(robot)

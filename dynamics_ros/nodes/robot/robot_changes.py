@@ -19,9 +19,10 @@ from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.reporting.refusals import Refusals
 from dynamics_ros.nodes.reporting.results import FaultLog
 from dynamics_ros.parameters.robot import RobotParameters
+from dynamics_ros.requests.robot_request import Built, RobotRequest, check_locked_joints
 from dynamics_ros.robot import Robot
 
-from .builder import Built, RobotBuilder, RobotRequest, check_locked_joints
+from .builder import RobotBuilder
 
 NO_NEW_ROBOT = frozenset({'robot_description', 'joint_timeout', 'state_timeout', 'frame_prefix'})
 """Parameters that need none, or ask for it in another way."""

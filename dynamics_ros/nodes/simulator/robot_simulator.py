@@ -29,9 +29,9 @@ from dynamics_ros.nodes.app.executor import Application, run
 from dynamics_ros.nodes.app.guarded_node import GuardedNode
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.parameters.undeclared import refuse_undeclared
-from dynamics_ros.nodes.robot.names import FrameNames
 from dynamics_ros.nodes.services.serving import serve
 from dynamics_ros.parameters.simulator import SimulatorParameters
+from dynamics_ros.requests.frame_names import FrameNames
 from dynamics_ros.simulation import (
     TIME_STEP_NS,
     Assembly,

@@ -14,8 +14,8 @@ pytest.importorskip('rclpy')
 
 from sensor_msgs.msg import JointState
 
+from dynamics_ros.estimation.samples.backlog import CATCH_UP, MOMENT
 from dynamics_ros.nodes.input import joint_state_input
-from dynamics_ros.nodes.input.backlog import CATCH_UP, MOMENT
 from dynamics_ros.nodes.input.joint_state_input import JOINT_STATE_QOS, MERGED, JointStateInput
 
 pytestmark = pytest.mark.ros

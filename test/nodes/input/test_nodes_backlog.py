@@ -19,7 +19,7 @@ from ros_harness import client, description, running
 from sensor_msgs.msg import JointState
 
 from dynamics_ros import Robot
-from dynamics_ros.nodes.input.backlog import CATCH_UP
+from dynamics_ros.estimation.samples.backlog import CATCH_UP
 from dynamics_ros_msgs.msg import ExternalWrench
 
 pytestmark = pytest.mark.ros

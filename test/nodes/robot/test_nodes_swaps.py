@@ -26,14 +26,13 @@ from urdf_texts import massive_link
 
 from dynamics_ros import Robot
 from dynamics_ros.estimation.contact.geometry import ContactGeometry
-from dynamics_ros.kernels.process import compile_process
+from dynamics_ros.kernels.process import compile_process, freed_memory
 from dynamics_ros.nodes.app.guarded_node import GuardedNode
 from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.app.worker import BusyError, SupersededError, Worker
 from dynamics_ros.nodes.contact.contact_node import Contact
 from dynamics_ros.nodes.dynamics.dynamics_node import Dynamics
 from dynamics_ros.nodes.kinematics.kinematics_node import Kinematics
-from dynamics_ros.nodes.robot import freed_memory
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.diagnostics import Diagnostics, report_in_turn
 from dynamics_ros_msgs.msg import ExternalWrench

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip('rclpy')
-
-from dynamics_ros.nodes.robot import freed_memory
+from dynamics_ros.kernels.process import freed_memory
 
 pytestmark = pytest.mark.skipif(
     freed_memory._trim is None, reason='this C library has no malloc_trim'

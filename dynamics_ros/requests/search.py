@@ -11,15 +11,24 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dynamics_ros.nodes.reporting.results import SearchError
-from dynamics_ros.nodes.robot.request_kernels import kernel
+from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.robot import Robot
-from dynamics_ros.wire.conversions import Array
-from dynamics_ros_msgs.msg import Result
+
+from .kernel_twin import kernel
 
 if TYPE_CHECKING:
     from dynamics_ros.inverse_kinematics import InverseKinematicsResult
+
+Array = NDArray[np.float64]
+
+REASONS = {
+    'timed_out': 'no solution within the time limit',
+    'unreachable': 'the target is out of reach',
+    'stalled': 'no start led to a solution',
+}
+"""Why a search may end without a solution."""
 
 QUICK = 0.002
 """Seconds that messages may wait for a search: most are solved from the seed in less, and in
@@ -35,6 +44,27 @@ SEVERAL = 0.8
 
 _solved: WeakKeyDictionary[Robot, set[tuple[str, ...]]] = WeakKeyDictionary()
 """Frames that have been searched for once: whatever the solver has made ready for them is there."""
+
+
+class SearchError(DynamicsRosError):
+    """A search has ended without a solution.
+
+    Attributes:
+        reason: one of ``REASONS``.
+    """
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+    @classmethod
+    def of(cls, result: InverseKinematicsResult) -> SearchError:
+        """Why a search ended without a solution."""
+        text = (
+            f'{REASONS[result.reason]}; the closest was {result.position_error:.3g} m and '
+            f'{result.rotation_error:.3g} rad away after {result.iterations} iterations'
+        )
+        return cls(result.reason, text)
 
 
 def warm_up(robot: Robot, frame: str) -> None:
@@ -134,7 +164,7 @@ class Search:
         left = self.timeout - max(free_since - self.received, 0.0)
         if left < WORTH_WHILE * self.timeout:
             text = f'other searches have taken all of its {self.timeout:g} s; ask again'
-            raise SearchError(Result.TIMED_OUT, text)
+            raise SearchError('timed_out', text)
         if self.count == 1:
             return self._one(robot, left)
         started = time.monotonic()

@@ -5,8 +5,17 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Set
 
 from dynamics_ros.robot import Robot
+
+MAX_KERNELS = 128
+"""Kernels that requests may have made for frames that are not configured, some 0.2 MB each."""
+
+
+def kernel(name: str, *options: str) -> str:
+    """What ``Robot.kernels`` calls a kernel."""
+    return f'{name}({", ".join(options)})'
 
 
 class KernelTwin:
@@ -37,3 +46,18 @@ class KernelTwin:
     def forget(self) -> None:
         """Let go of the kernels."""
         self._twin = None
+
+    def home(self, robot: Robot, needed: Set[str]) -> Robot:
+        """Where kernels of these names are, or are to be made: the robot in force or its twin.
+
+        A twin that would have too many is replaced by a fresh one.
+        """
+        if robot.has_kernels(needed):
+            return robot
+        # Those without options are few, and soon there anyway.
+        if all(name.endswith('()') for name in needed - robot.kernels.keys()):
+            return robot
+        twin = self.of(robot)
+        if not twin.has_kernels(needed) and len(needed | twin.kernels.keys()) > MAX_KERNELS:
+            self.forget()
+        return self.of(robot)

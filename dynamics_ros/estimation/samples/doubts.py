@@ -4,15 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from rclpy.node import Node
+from collections.abc import Callable, Sequence
 
 from dynamics_ros.errors import printable
-from dynamics_ros.estimation.samples.position_check import joints_far_beyond_limits, told_together
-from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.estimation.samples.state_buffer import ODOMETRY, StateBuffer
 from dynamics_ros.robot import Robot
+
+from .position_check import joints_far_beyond_limits, told_together
+from .robot_state import RobotState
+from .state_buffer import ODOMETRY, StateBuffer
 
 MAX_NAMED = 8
 
@@ -25,14 +24,14 @@ class JointStateDoubts:
             values that they had at first, so that it stays the same.
     """
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, warn: Callable[[str], object]) -> None:
         """Begin without any.
 
         Args:
-            node: whose log tells of them.
+            warn: tells of each once.
         """
         self.positions = ''
-        self._node = node
+        self._warn = warn
         self._joints: frozenset[str] = frozenset()
         self._seen: tuple[str, ...] = ()
         self._told: set[str] = set()
@@ -58,14 +57,14 @@ class JointStateDoubts:
                 self._joints, self.positions = frozenset(found), told_together(found)
                 if not self._told_far.issuperset(found):
                     self._told_far.update(found)
-                    self._node.get_logger().warning(self.positions)
+                    self._warn(self.positions)
         # What has just begun to come may be half of the joints: those that are missing come yet.
         names = tuple(buffer.unknown_names)
         if names == self._seen and not self._told.issuperset(names):
             self._told.update(names)
             missing = [name for name in buffer.missing() if name != ODOMETRY]
             lacking = f'; they do not name {_listed(missing)}' if missing else ''
-            self._node.get_logger().warning(unknown_joints(robot, buffer) + lacking)
+            self._warn(unknown_joints(robot, buffer) + lacking)
         self._seen = names
 
 
