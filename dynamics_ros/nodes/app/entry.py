@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from functools import partial
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -44,41 +45,16 @@ def _run(module: str, function: str = 'main') -> NoReturn:
     raise AssertionError('that ends the process')
 
 
-def cartesian_servo_node() -> NoReturn:
-    """Run the node."""
-    _run('nodes.executables.alone', 'cartesian_servo_node')
+ALONE = 'nodes.executables.alone'
 
+cartesian_servo_node = partial(_run, ALONE, 'cartesian_servo_node')
+contact_node = partial(_run, ALONE, 'contact_node')
+dynamics_node = partial(_run, ALONE, 'dynamics_node')
+impedance_controller_node = partial(_run, ALONE, 'impedance_controller_node')
+kinematics_node = partial(_run, ALONE, 'kinematics_node')
 
-def contact_node() -> NoReturn:
-    """Run the node."""
-    _run('nodes.executables.alone', 'contact_node')
+composed = partial(_run, 'nodes.executables.composed')
 
+robot_simulator = partial(_run, 'nodes.simulator.robot_simulator')
 
-def dynamics_node() -> NoReturn:
-    """Run the node."""
-    _run('nodes.executables.alone', 'dynamics_node')
-
-
-def impedance_controller_node() -> NoReturn:
-    """Run the node."""
-    _run('nodes.executables.alone', 'impedance_controller_node')
-
-
-def composed() -> NoReturn:
-    """Run the three nodes in one process."""
-    _run('nodes.executables.composed')
-
-
-def kinematics_node() -> NoReturn:
-    """Run the node."""
-    _run('nodes.executables.alone', 'kinematics_node')
-
-
-def robot_simulator() -> NoReturn:
-    """Run the simulated robot."""
-    _run('nodes.simulator.robot_simulator')
-
-
-def dynamics_ros_viewer() -> NoReturn:
-    """Serve the page."""
-    _run('viewer.node')
+dynamics_ros_viewer = partial(_run, 'viewer.node')

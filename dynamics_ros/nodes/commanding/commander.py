@@ -10,13 +10,15 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
-from rclpy.clock import Clock, ClockType
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from std_srvs.srv import SetBool
 
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.app.managed import ManagedNode
+from dynamics_ros.nodes.output.outputs import Output
+from dynamics_ros.nodes.output.status import Status
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
+from dynamics_ros.nodes.reporting.clocks import steady_timer
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.transforms import Transforms
@@ -45,10 +47,21 @@ class CommanderSettings(Protocol):
         """Age of transforms that is accepted [s]."""
 
 
+class CommandTopic(Protocol):
+    """Where commands go."""
+
+    output: Output
+
+    def close(self) -> None:
+        """Take the topic away."""
+
+
 Settings = TypeVar('Settings', bound=CommanderSettings)
+Sent = TypeVar('Sent', bound=CommandTopic)
+State = TypeVar('State', bound=Status)
 
 
-class Commander(Component, Generic[Settings]):
+class Commander(Component, Generic[Settings, Sent, State]):
     """Leads a robot to targets, while its node is active and not paused.
 
     Attributes:
@@ -57,9 +70,13 @@ class Commander(Component, Generic[Settings]):
         frames: that targets are given in.
         state: where the robot is; None before the first state of the robot in force.
         paused: whether ~/pause has it follow nothing.
+        commands: where they go; None while the node is not configured.
+        status: the topic ~/status.
     """
 
-    def __init__(self, node: ManagedNode, context: RobotContext, settings: type[Settings]) -> None:
+    def __init__(
+        self, node: ManagedNode, context: RobotContext, settings: type[Settings], status: State
+    ) -> None:
         super().__init__(node)
         self.context = context
         self.parameters = ParameterSet(node, settings)
@@ -68,6 +85,8 @@ class Commander(Component, Generic[Settings]):
         )
         self.state: RobotState | None = None
         self.paused = False
+        self.commands: Sent | None = None
+        self.status = status
         self._managed = node
         self._tick_time = 0.0
 
@@ -79,8 +98,7 @@ class Commander(Component, Generic[Settings]):
             node.create_subscription(kind.message, f'~/{kind.name}', taken, COMMAND_QOS, raw=True)
         node.create_service(SetBool, '~/pause', self._on_pause)
         # Steady: a simulated clock that stands still must not leave the robot moving.
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(self.period, self._on_timer, clock=steady)
+        self._timer = steady_timer(node, self.period, self._on_timer)
         node.manage(self, self._on_lifecycle)
 
     def start(self) -> None:
@@ -138,7 +156,7 @@ class Commander(Component, Generic[Settings]):
 
     @abstractmethod
     def configure(self) -> None:
-        """Make ready.
+        """Have the topic of the commands.
 
         Raises:
             DynamicsRosError: why that cannot be.
@@ -152,9 +170,21 @@ class Commander(Component, Generic[Settings]):
     def deactivate(self) -> None:
         """Command nothing more; what moves has been sent its whole way to rest on return."""
 
-    @abstractmethod
     def cleanup(self) -> None:
-        """Undo ``configure``."""
+        """Take the topic of the commands away."""
+        if self.commands is not None:
+            self.commands.close()
+            self.commands = None
+
+    # --- what each of them tells ----------------------------------------------------------------
+
+    def outputs(self) -> list[Output]:
+        """Commands and status."""
+        return [*([self.commands.output] if self.commands else []), self.status.output]
+
+    def details(self) -> dict[str, str]:
+        """What it is doing."""
+        return {self.status.subject: self.status.said, 'lifecycle': self.lifecycle}
 
     # --- called by rclpy ------------------------------------------------------------------------
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import math
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
@@ -93,10 +94,12 @@ def read_command(kind: Any, data: bytes) -> Any:
         raise InvalidArgumentError('message', 'malformed bytes', kind.__name__) from error
 
 
-class VectorTarget:
-    """Six numbers, linear and angular, in axes that may turn with the robot.
+class Target(ABC):
+    """What a command of some kind asks for.
 
     Attributes:
+        name: of the topic and in words.
+        message: its type.
         received: by the steady clock [s].
     """
 
@@ -104,21 +107,32 @@ class VectorTarget:
     message: ClassVar[Any]
 
     def __init__(self, message: Any, frames: Frames, q: Array) -> None:
-        """Check a message.
+        """Check a message that comes while the robot is at q (nq).
 
         Raises:
             DynamicsRosError: it says nothing that could be done.
         """
+        self.received = time.monotonic()
+        self._take(message, frames, q)
+
+    @abstractmethod
+    def _take(self, message: Any, frames: Frames, q: Array) -> None:
+        """Keep what a message says; arguments and errors are those of the class."""
+
+
+class VectorTarget(Target):
+    """Six numbers, linear and angular, in axes that may turn with the robot."""
+
+    def _take(self, message: Any, frames: Frames, q: Array) -> None:
         self._values = self._read(message)
         check_size(self.name, self._values)
         self._frame_id, self._frames = message.header.frame_id, frames
-        self.received = time.monotonic()
         frames.pose(self._frame_id, q)
 
     @staticmethod
+    @abstractmethod
     def _read(message: Any) -> Array:
         """(6) that the message says, in its own axes."""
-        raise NotImplementedError
 
     def in_root_axes(self, q: Array) -> Array:
         """(6) as the frame lies at q (nq).
@@ -152,48 +166,20 @@ class WrenchTarget(VectorTarget):
         return wrench_array(message.wrench, 'wrench_command.wrench')
 
 
-class PoseTarget:
+class PoseTarget(Target):
     """A pose; one that is given in a frame of the robot stays where that was when it came.
 
     Attributes:
         pose: (4, 4) in the root frame.
-        received: by the steady clock [s].
     """
 
-    name: ClassVar[str] = 'pose_command'
-    message: ClassVar[Any] = PoseStamped
+    name = 'pose_command'
+    message = PoseStamped
 
-    def __init__(self, message: Any, frames: Frames, q: Array) -> None:
-        """Check a message.
-
-        Raises:
-            DynamicsRosError: it says nothing that could be done.
-        """
+    def _take(self, message: Any, frames: Frames, q: Array) -> None:
         pose = pose_matrix(message.pose, 'pose_command.pose')
         check_size('pose_command.pose.position', pose[:3, 3])
         self.pose = np.ascontiguousarray(frames.pose(message.header.frame_id, q) @ pose)
-        self.received = time.monotonic()
-
-
-class Target(Protocol):
-    """A target of any kind.
-
-    Attributes:
-        name: of the topic and in words.
-        message: its type.
-        received: by the steady clock [s].
-    """
-
-    name: ClassVar[str]
-    message: ClassVar[Any]
-    received: float
-
-    def __init__(self, message: Any, frames: Frames, q: Array) -> None:
-        """Check a message.
-
-        Raises:
-            DynamicsRosError: it says nothing that could be done.
-        """
 
 
 Kind = TypeVar('Kind', bound=Target)

@@ -87,7 +87,7 @@ class Contact(Component):
             ('undo_tare', self._undo_tare),
             ('reset', self._reset),
         ):
-            node.create_service(Trigger, f'~/{name}', self._trigger(name, action))
+            node.create_service(Trigger, f'~/{name}', partial(self._trigger, action))
         self._calibration = CalibrateAction(
             node, context, self.parameters, self._put_in_force, self.faults
         )
@@ -305,21 +305,14 @@ class Contact(Component):
 
     # --- services -------------------------------------------------------------------------------
 
-    def _trigger(self, name: str, action: Callable[[ContactPipeline], str]) -> Any:
-        def answer(_request: Any, response: Any) -> Any:
-            try:
-                if self._pipeline is None:
-                    raise NoModelError(self.problem or 'no robot_description has been accepted yet')
-                response.message = action(self._pipeline)
-                response.success = True
-            except DynamicsRosError as error:
-                response.message = str(error)
-            except Exception as error:
-                self.faults.report(name, error)
-                response.message = f'{type(error).__name__}: {error}'
-            return response
-
-        return answer
+    def _trigger(
+        self, action: Callable[[ContactPipeline], str], _request: Any, response: Any
+    ) -> Any:
+        if self._pipeline is None:
+            raise NoModelError(self.problem or 'no robot_description has been accepted yet')
+        response.message = action(self._pipeline)
+        response.success = True
+        return response
 
     def _tare(self, pipeline: ContactPipeline) -> str:
         result = pipeline.tare.take()

@@ -16,9 +16,6 @@ from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.parameters.dynamics import DynamicsParameters
 
-DELIVERY = 0.2
-"""Seconds that the last message has to arrive."""
-
 
 class GravityCommands:
     """Gravity torques for an effort controller; with ``command_joints`` the node is a managed one.
@@ -116,7 +113,7 @@ class GravityCommands:
         if topic is None or kernel is None or self._parameters.values.commands_at_end == 'hold':
             return
         topic.publish(gravity_commands(kernel.trace.outputs[0].size))
-        topic.wait_until_received(DELIVERY)
+        topic.wait_until_received()
 
     def cleanup(self) -> None:
         """Take the topic away."""

@@ -12,9 +12,6 @@ from dynamics_ros.wire.cdr import packed_stamp
 from dynamics_ros.wire.conversions import Array
 from dynamics_ros.wire.templates import MessageTemplate
 
-DELIVERY = 0.2
-"""Seconds that the last command has to arrive."""
-
 NO_STAMP = packed_stamp(0)
 
 
@@ -43,7 +40,7 @@ class EffortCommands:
     def finish(self, efforts: Array) -> None:
         """Send the last efforts (n), and wait until they have arrived."""
         self.send(efforts)
-        self.output.wait_until_received(DELIVERY)
+        self.output.wait_until_received()
         self.last = None
 
     def close(self) -> None:

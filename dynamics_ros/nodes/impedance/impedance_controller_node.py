@@ -29,7 +29,6 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.commanding.commander import Commander
-from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Group
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.parameters.impedance import ImpedanceParameters
@@ -62,26 +61,24 @@ WANTED = (MODE, ROBOT, PAUSED, REFLEX, ACKNOWLEDGED)
 """Reasons to brake that are no trouble."""
 
 
-class Impedance(Commander[ImpedanceParameters]):
+class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus]):
     """Moves a tool on springs; brakes whenever it does not know what to do."""
 
     uses_masses = True
 
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
-        super().__init__(node, context, ImpedanceParameters)
+        super().__init__(node, context, ImpedanceParameters, ImpedanceStatus(node))
         self._orders = Orders(self.frames)
         self.parameters.add_check(self._check)
         self._check(self.parameters.values)
         self.parameters.add_listener(self._changed)
         self._prepared: PreparedArm | None = None
-        self._commands: EffortCommands | None = None
         self._collisions = Collisions()
         self._reaction = reaction_settings(self.parameters.values.collision)
         self._pace = Pace()
         self._braking_since = 0.0
         self._braking = ''
         self._ending = False
-        self._status = ImpedanceStatus(node)
         node.create_service(Trigger, '~/acknowledge', self._acknowledge)
         self.listen(Orders.kinds)
 
@@ -101,7 +98,7 @@ class Impedance(Commander[ImpedanceParameters]):
         values = self.parameters.values
         self._check(values)
         check_effort_joints(values.command_joints)
-        self._commands = EffortCommands(self.node)
+        self.commands = EffortCommands(self.node)
 
     def activate(self) -> None:
         """Hold the tool, and follow the commands that come from now on."""
@@ -114,12 +111,6 @@ class Impedance(Commander[ImpedanceParameters]):
         self._orders.drop('')
         if self._prepared is not None:
             self._bring_to_rest(self._prepared)
-
-    def cleanup(self) -> None:
-        """Take the topic of the commands away."""
-        if self._commands is not None:
-            self._commands.close()
-            self._commands = None
 
     def tell_lifecycle(self) -> None:
         """Say that the state of the managed node is another one."""
@@ -150,14 +141,6 @@ class Impedance(Commander[ImpedanceParameters]):
         self._prepared, self.state = prepared, None
         self._apply(self.parameters.values)
 
-    def outputs(self) -> list[Output]:
-        """Commands and status."""
-        return [*([self._commands.output] if self._commands else []), self._status.output]
-
-    def details(self) -> dict[str, str]:
-        """What it is doing."""
-        return {'impedance': self._status.said, 'lifecycle': self.lifecycle}
-
     def observe(self, state: RobotState) -> None:
         """Remember where the robot is; `_answer` is called next where it can be commanded."""
         self.silence = self._silence()
@@ -165,10 +148,10 @@ class Impedance(Commander[ImpedanceParameters]):
 
     def groups(self) -> list[Group]:
         """Torques, for each joint state."""
-        if self._commands is None or self._prepared is None:
+        if self.commands is None or self._prepared is None:
             return []
         needs = FRESH | VELOCITY
-        return [Group(self._commands.output, 0.0, needs, 'torques', fill=self._answer)]
+        return [Group(self.commands.output, 0.0, needs, 'torques', fill=self._answer)]
 
     def failed(self, error: Exception) -> None:
         """Brake: whatever it was, the arm must not go on."""
@@ -263,7 +246,7 @@ class Impedance(Commander[ImpedanceParameters]):
 
     def _answer(self) -> MessageTemplate | None:
         """Torques for the state that has come."""
-        prepared, commands, state = self._prepared, self._commands, self.state
+        prepared, commands, state = self._prepared, self.commands, self.state
         if prepared is None or commands is None or state is None:
             return None
         arm = prepared.arm
@@ -282,7 +265,7 @@ class Impedance(Commander[ImpedanceParameters]):
         self._collisions.notice(watching, arm, bool(self._ending or self._braking))
         doing, tau = self._step(arm, state, interval)
         self._pace.answered = self._pace.sent = time.monotonic()
-        self._status.note(() if doing.startswith(BRAKING) else arm.acting, arm.setpoint.waits)
+        self.status.note(() if doing.startswith(BRAKING) else arm.acting, arm.setpoint.waits)
         self._tell(self._collisions.told(doing, watching is not None))
         return commands.filled(self._efforts(prepared, tau))
 
@@ -319,7 +302,7 @@ class Impedance(Commander[ImpedanceParameters]):
 
     def tick(self, now: float, elapsed: float) -> None:
         """Brake the arm where joint states fail to come; say what it waits for."""
-        prepared, commands = self._prepared, self._commands
+        prepared, commands = self._prepared, self.commands
         if not self.active or prepared is None or commands is None:
             self._tell(self._idle())
         elif prepared.arm.started:
@@ -367,7 +350,7 @@ class Impedance(Commander[ImpedanceParameters]):
             prepared: what has moved so far.
             blind: joint states are about another robot.
         """
-        commands, arm, values = self._commands, prepared.arm, self.parameters.values
+        commands, arm, values = self.commands, prepared.arm, self.parameters.values
         if commands is None or not arm.started:
             return
         self._ending, self.silence = not blind, ''
@@ -402,4 +385,4 @@ class Impedance(Commander[ImpedanceParameters]):
     def _tell(self, doing: str) -> None:
         prepared = self._prepared
         robot, arm = (prepared.robot.name, prepared.arm) if prepared else ('', None)
-        self._status.tell_doing(doing, robot, self.lifecycle, arm)
+        self.status.tell_doing(doing, robot, self.lifecycle, arm)

@@ -5,8 +5,7 @@
 from __future__ import annotations
 
 import math
-import time
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from std_msgs.msg import Float64MultiArray
@@ -17,6 +16,7 @@ from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.nodes.commanding.targets import (
     Frames,
     PoseTarget,
+    Target,
     Targets,
     TwistTarget,
     WrenchTarget,
@@ -27,27 +27,20 @@ from dynamics_ros.wire.conversions import Array, float_array
 NO_WRENCH = np.zeros(6)
 
 
-class StiffnessTarget:
+class StiffnessTarget(Target):
     """Another stiffness, in the axes of the parameter ``stiffness_frame``; it has no age.
 
     Attributes:
         stiffness: (6, 6) [N/m, Nm/rad].
-        received: by the steady clock [s].
     """
 
-    name: ClassVar[str] = 'stiffness_command'
-    message: ClassVar[Any] = Float64MultiArray
+    name = 'stiffness_command'
+    message = Float64MultiArray
 
-    def __init__(self, message: Any, _frames: Frames, _q: Array) -> None:
-        """Check a message.
-
-        Raises:
-            DynamicsRosError: it is no stiffness.
-        """
+    def _take(self, message: Any, frames: Frames, q: Array) -> None:
         values = float_array(message.data)
         self.stiffness = stiffness_of('stiffness_command.data', values)
         check_size('stiffness_command.data', values)
-        self.received = time.monotonic()
 
 
 class Orders:

@@ -45,6 +45,9 @@ OVERRIDABLE = QoSOverridingOptions(
 LOOK_PERIOD = 0.045
 """Seconds between two looks at whether anybody listens: asking costs as much as a small kernel."""
 
+DELIVERY = 0.2
+"""Seconds that the last command of a motion has to arrive."""
+
 MAX_TEMPLATES = 8
 """Templates that an output keeps, of those that it made last."""
 
@@ -167,10 +170,10 @@ class Output:
         else:
             self._publish(template.message(stamp))
 
-    def wait_until_received(self, seconds: float) -> None:
-        """Wait until reliable listeners have received everything, or a time [s] has passed."""
+    def wait_until_received(self) -> None:
+        """Wait until reliable listeners have received everything, for ``DELIVERY`` at most."""
         if self._publisher is not None:
-            self._publisher.wait_for_all_acked(Duration(seconds=seconds))
+            self._publisher.wait_for_all_acked(Duration(seconds=DELIVERY))
 
     def close(self) -> None:
         """Take the topic away."""

@@ -24,6 +24,7 @@ class Status:
     Attributes:
         output: the topic.
         said: its last text.
+        subject: what it is about.
     """
 
     def __init__(self, node: Node, subject: str) -> None:
@@ -34,7 +35,7 @@ class Status:
             subject: what it is about, after the node's name.
         """
         self.output = Output(node, DiagnosticStatus, '~/status')
-        self.said = ''
+        self.said, self.subject = '', subject
         self._name = f'{node.get_name()}: {subject}'
         self._time = 0.0
 

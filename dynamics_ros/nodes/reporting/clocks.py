@@ -13,9 +13,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from rclpy.clock import JumpThreshold
+from rclpy.clock import Clock, ClockType, JumpThreshold
 from rclpy.duration import Duration
 from rclpy.node import Node
+from rclpy.timer import Timer
 
 
 def age(now: int, then: int, ahead: float = 0.0) -> float:
@@ -27,6 +28,11 @@ def age(now: int, then: int, ahead: float = 0.0) -> float:
     """
     seconds = (now - then) * 1e-9
     return seconds if seconds >= -ahead else math.inf
+
+
+def steady_timer(node: Node, period: float, callback: Callable[[], object]) -> Timer:
+    """A timer of a period [s] that goes on where a simulated clock stands still."""
+    return node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
 class NodeTime:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from builtin_interfaces.msg import Time
-from rclpy.clock import Clock, ClockType
 from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.timer import Timer
@@ -22,6 +21,7 @@ from dynamics_ros.kernels.process.freed_memory import give_back
 from dynamics_ros.nodes.app.worker import Worker
 from dynamics_ros.nodes.output.plan import Plan
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
+from dynamics_ros.nodes.reporting.clocks import steady_timer
 from dynamics_ros.nodes.reporting.results import FaultLog, NoModelError
 from dynamics_ros.parameters.robot import RobotParameters
 from dynamics_ros.requests.frame_names import FrameNames
@@ -71,10 +71,7 @@ class RobotContext:
         self._warm_up = WarmUp()
         # Executors resume coroutines only after events of the middleware; guard conditions, which
         # are made for that, the events executor does not take. So a timer that runs out once.
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._resume: Timer = node.create_timer(
-            RESUME_AFTER, lambda: self._resume.cancel(), clock=steady
-        )
+        self._resume: Timer = steady_timer(node, RESUME_AFTER, lambda: self._resume.cancel())
         self._resume.cancel()
         self._requests = RequestKernels(self._warm_up, self._resume.reset)
         self.executor: Executor | None = None

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from itertools import cycle
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from dynamics_ros.estimation.samples.timeline import Timeline
 from dynamics_ros.nodes.output.outputs import RELIABLE
 from dynamics_ros.nodes.output.plan import stale_in_words
+from dynamics_ros.nodes.reporting.clocks import steady_timer
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.wire.conversions import diagnostic_status, header
@@ -243,8 +243,7 @@ def report_in_turn(node: Node, reports: Sequence[Diagnostics]) -> None:
     """
     turn = cycle(reports)
     # Steady: a simulated clock that stands still must not silence diagnostics.
-    steady = Clock(clock_type=ClockType.STEADY_TIME)
-    node.create_timer(PERIOD / len(reports), lambda: next(turn).report(), clock=steady)
+    steady_timer(node, PERIOD / len(reports), lambda: next(turn).report())
 
 
 def _age(age: float) -> str:

@@ -8,13 +8,13 @@ import math
 import time
 
 import numpy as np
-from rclpy.clock import Clock, ClockType
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import Imu
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, UnknownFrameError
 from dynamics_ros.estimation import GravityFilter
 from dynamics_ros.model.model import ROOT
+from dynamics_ros.nodes.reporting.clocks import steady_timer
 from dynamics_ros.nodes.reporting.refusals import SourceLostError
 from dynamics_ros.wire.conversions import Array, nanoseconds, rotation_array, vector_array
 
@@ -60,13 +60,12 @@ class GravityFollower:
             float(np.linalg.norm(context.parameters.values.gravity)) or 9.81, values.time_constant
         )
         # Steady: a simulated clock that stands still must not hide that the source does, too.
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
         if values.kind == 'imu':
             node.create_subscription(Imu, 'imu', self._on_imu, qos_profile_sensor_data)
-            node.create_timer(LOOK, self._look_at_imu, clock=steady)
+            steady_timer(node, LOOK, self._look_at_imu)
         elif values.kind == 'tf':
             self._transforms = Transforms(node)
-            node.create_timer(LOOK, self._look_at_tf, clock=steady)
+            steady_timer(node, LOOK, self._look_at_tf)
 
     # --- what is lost ---------------------------------------------------------------------------
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.task import Future
 
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.nodes.reporting.clocks import steady_timer
 from dynamics_ros.nodes.reporting.results import FaultLog, failure, success
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.robot import Robot
@@ -106,9 +106,7 @@ class WatchAction(ABC, Generic[Estimate]):
         self._node = node
         self._busy = False
         self._watch: _Watch[Estimate] | None = None
-        self._timer = node.create_timer(
-            TICK, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME)
-        )
+        self._timer = steady_timer(node, TICK, self._tick)
         self._timer.cancel()
         self._server = ActionServer(
             node,

@@ -22,7 +22,6 @@ from dynamics_ros.inverse_kinematics.differential.bounded import SUBSTITUTE
 from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.commanding.commander import Commander
 from dynamics_ros.nodes.commanding.targets import PoseTarget, Targets, TwistTarget
-from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.nodes.output.plan import stale_in_words
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.parameters.servo import ServoParameters
@@ -35,21 +34,19 @@ from .status import PAUSED, READY, STOPPING, ServoStatus, following
 NAME = 'cartesian_servo_node'
 
 
-class Servo(Commander[ServoParameters]):
+class Servo(Commander[ServoParameters, Commands, ServoStatus]):
     """Leads a frame; stops softly whenever it does not know what to do."""
 
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
-        super().__init__(node, context, ServoParameters)
+        super().__init__(node, context, ServoParameters, ServoStatus(node))
         self.parameters.add_check(self._check_robot)
         check_servo(self.parameters.values)
         self.parameters.add_listener(self._changed)
         self._prepared: PreparedServo | None = None
         self._state_time = 0.0
-        self._commands: Commands | None = None
         self._ending = False
         self._last: ServoStep | None = None
         self._targets: Targets[PoseTarget | TwistTarget] = Targets(self.frames)
-        self._status = ServoStatus(node)
         self.listen((TwistTarget, PoseTarget))
         if SUBSTITUTE:
             node.get_logger().info(SUBSTITUTE)
@@ -65,7 +62,7 @@ class Servo(Commander[ServoParameters]):
         values = self.parameters.values
         self._check_robot(values)
         check_order_is_known(values.command_joints, values.command_type)
-        self._commands = Commands(self.node, values.command_type)
+        self.commands = Commands(self.node, values.command_type)
 
     def activate(self) -> None:
         """Follow the commands that come from now on."""
@@ -75,14 +72,12 @@ class Servo(Commander[ServoParameters]):
     def deactivate(self) -> None:
         """Bring the robot to rest; nothing is sent any more on return."""
         self._targets.drop('')
-        if self._commands is not None:
-            self._commands.finish(self.period)
+        if self.commands is not None:
+            self.commands.finish(self.period)
 
     def cleanup(self) -> None:
         """Take the topic of the commands away."""
-        if self._commands is not None:
-            self._commands.close()
-            self._commands = None
+        super().cleanup()
         self._ending = False
 
     def tell_lifecycle(self) -> None:
@@ -101,14 +96,6 @@ class Servo(Commander[ServoParameters]):
         """Begin from rest, once what moves has come there."""
         self._prepared, self.state = prepared, None
         self._end_motion()
-
-    def outputs(self) -> list[Output]:
-        """Commands and status."""
-        return [*([self._commands.output] if self._commands else []), self._status.output]
-
-    def details(self) -> dict[str, str]:
-        """What it is doing."""
-        return {'servo': self._status.said, 'lifecycle': self.lifecycle}
 
     def observe(self, state: RobotState) -> None:
         """Remember where the robot is."""
@@ -139,9 +126,9 @@ class Servo(Commander[ServoParameters]):
         """Have the topic of the command type that is in force, now that nothing moves."""
         self._ending = False
         kind = self.parameters.values.command_type
-        if self._commands is not None and self._commands.kind != kind:
-            self._commands.close()
-            self._commands = Commands(self.node, kind)
+        if self.commands is not None and self.commands.kind != kind:
+            self.commands.close()
+            self.commands = Commands(self.node, kind)
 
     # --- commands -------------------------------------------------------------------------------
 
@@ -158,7 +145,7 @@ class Servo(Commander[ServoParameters]):
         """Send the next command of the motion, or of the way to rest."""
         # After a pause of the machine one step goes no farther than two would have.
         dt = min(elapsed, 2.0 * self.period)
-        commands = self._commands
+        commands = self.commands
         if commands is None or not self.active:
             self._tell(self._idle())
             return
@@ -249,6 +236,6 @@ class Servo(Commander[ServoParameters]):
         return f'halted: {problem}' if problem else READY
 
     def _tell(self, text: str) -> None:
-        moves = self._commands is not None and self._commands.last is not None
+        moves = self.commands is not None and self.commands.last is not None
         robot = self._prepared.robot.name if self._prepared else ''
-        self._status.tell_step(text, robot, self.lifecycle, self._last if moves else None)
+        self.status.tell_step(text, robot, self.lifecycle, self._last if moves else None)

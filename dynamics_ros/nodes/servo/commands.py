@@ -17,9 +17,6 @@ from dynamics_ros.wire.conversions import duration_message, float_sequence
 FINISH_PERIOD = 0.02
 """Largest time between two commands of a stop that is waited for [s]."""
 
-DELIVERY = 0.2
-"""Seconds that its last command has to arrive."""
-
 
 class Commands:
     """Tells joints what to do next; whatever ends a motion ends it by the ramp that is sent here.
@@ -80,7 +77,7 @@ class Commands:
         while self.brake(min(elapsed, 2.0 * period)):
             time.sleep(period)
             elapsed, before = time.monotonic() - before, time.monotonic()
-        self.output.wait_until_received(DELIVERY)
+        self.output.wait_until_received()
 
     def close(self) -> None:
         """Take the topic away."""

@@ -15,7 +15,7 @@ from ament_index_python.packages import get_package_share_directory
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from nav_msgs.msg import Odometry
-from rclpy.clock import Clock, ClockType
+from rclpy.clock import Clock
 from rclpy.executors import Executor
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from rosgraph_msgs.msg import Clock as ClockMessage
@@ -29,6 +29,7 @@ from dynamics_ros.nodes.app.executor import Application, run
 from dynamics_ros.nodes.app.guarded_node import GuardedNode
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.parameters.undeclared import refuse_undeclared
+from dynamics_ros.nodes.reporting.clocks import steady_timer
 from dynamics_ros.nodes.services.serving import serve
 from dynamics_ros.parameters.simulator import SimulatorParameters
 from dynamics_ros.requests.frame_names import FrameNames
@@ -149,8 +150,7 @@ class RobotSimulator(GuardedNode):
     def start(self, _executor: Executor) -> None:
         """Begin to simulate."""
         period = self._publish_every / NANOSECONDS / self.parameters.values.speed
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = self.create_timer(period, self._catch_up, clock=steady)
+        self._timer = steady_timer(self, period, self._catch_up)
 
     def end(self) -> None:
         """Nothing is left to send."""
