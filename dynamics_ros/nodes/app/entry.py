@@ -7,6 +7,7 @@ Nothing heavy may be imported here: Python would meet a signal with KeyboardInte
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -39,6 +40,9 @@ def _open_streams() -> None:
 
 def _run(module: str, function: str = 'main') -> NoReturn:
     _open_streams()
+    # What start-up makes lives as long as the process: nothing of it is looked through for garbage.
+    # The executor switches it on again.
+    gc.disable()
     for number in ending():
         signal.signal(number, _end_at_once)
     getattr(import_module(f'dynamics_ros.{module}'), function)()

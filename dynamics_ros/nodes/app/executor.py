@@ -137,8 +137,8 @@ def _run(build: Callable[[], Application], told: int) -> int:
         executor.add_node(node)
     executor.create_task(application.context.start, executor)
     # What start-up made lives as long as the process: no collection needs to look at it.
-    gc.collect()
     gc.freeze()
+    gc.enable()
     sys.setswitchinterval(SWITCH_INTERVAL)
     schedule_timers_as_batch()
     try:

@@ -120,11 +120,11 @@ class Contact(Component):
         self._place.adopt(prepared)
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
-        """Compile what markers need."""
+        """Compile what markers need; load what calibration does."""
         if self._pipeline is None:
             return ()
         robot = self._pipeline.robot
-        return [partial(robot.all_frames, robot.neutral())]
+        return [partial(robot.all_frames, robot.neutral()), CalibrateAction.load]
 
     def outputs(self) -> list[Output]:
         """External torques, contact state, feet, wrenches, estimates, markers."""

@@ -11,60 +11,19 @@ import numpy as np
 from rclpy.node import Node
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
-from dynamics_ros.estimation import PayloadEstimate, PayloadIdentifier
-from dynamics_ros.estimation.contact_estimators import effort_model, per_velocity
-from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.estimation.samples.sample_filter import SampleFilter
-from dynamics_ros.multibody.large_robots import check_size
+from dynamics_ros.estimation import PayloadEstimate
 from dynamics_ros.nodes.reporting.results import FaultLog
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.services.request_state import required_frame
 from dynamics_ros.nodes.services.watch_action import LONGEST, WatchAction
 from dynamics_ros.parameters.dynamics import IdentificationParameters, PayloadParameters
+from dynamics_ros.requests.payload_watch import PayloadWatch
 from dynamics_ros.wire.conversions import header, inertia_message
 from dynamics_ros_msgs.action import IdentifyPayload
 from dynamics_ros_msgs.msg import Payload
 
 UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 """ixx ixy ixz iyy iyz izz."""
-
-VELOCITY_NOISE = 0.01
-"""rad/s or m/s: what a velocity differs by from one sample to the next is no outlier below some
-ten times that."""
-
-
-class _PayloadWatcher:
-    """Takes samples for so many seconds."""
-
-    def __init__(
-        self, identifier: PayloadIdentifier, samples: SampleFilter[RobotState], duration: float
-    ) -> None:
-        self._identifier, self._samples, self._duration = identifier, samples, duration
-
-    def add(self, state: RobotState) -> None:
-        if state.effort_missing or state.velocity_missing or state.stale:
-            return
-        for one in self._samples.take(state, merged=state.ages is not None):
-            self._identifier.add(one.time, one.q, one.v, one.effort)
-
-    def ended(self, elapsed: float) -> bool:
-        return elapsed >= self._duration
-
-    def feedback(self, elapsed: float) -> Any:
-        try:
-            estimate = self.estimate()
-        except DynamicsRosError:
-            estimate = None
-        return IdentifyPayload.Feedback(
-            elapsed=elapsed,
-            samples=self._identifier.samples,
-            postures=self._identifier.postures,
-            mass=estimate.mass if estimate else np.nan,
-            mass_deviation=estimate.mass_deviation if estimate else np.nan,
-        )
-
-    def estimate(self) -> PayloadEstimate:
-        return self._identifier.estimate()
 
 
 class PayloadAction(WatchAction[PayloadEstimate]):
@@ -93,35 +52,32 @@ class PayloadAction(WatchAction[PayloadEstimate]):
         self._settings = settings
         self._apply = apply
 
-    def begin(self, request: Any) -> _PayloadWatcher:
-        """An identifier for the robot without payload."""
-        robot, values = self.context.required_robot(), self._settings()
-        check_size(robot)
-        built = self.context.built
+    def begin(self, request: Any) -> PayloadWatch:
+        """A watch of the robot without payload."""
+        robot, built = self.context.required_robot(), self.context.built
         assert built is not None
         frame = built.default_frame
         if request.frame:
             frame = required_frame(self.context, robot, request.frame, 'frame')
+        values = self._settings()
         duration = request.duration or values.duration
         if not 0.0 < duration <= LONGEST:
             raise InvalidArgumentError('duration', f'{duration:g} s', f'0 to {LONGEST:g} s')
-        bare = robot.with_payload(None)
-        effort = values.effort
-        noise = per_velocity(bare, effort.noise, 'effort.noise')
-        identifier = PayloadIdentifier(
-            bare,
-            frame,
-            effort_model=effort_model(bare, effort, values.friction),
-            effort_noise=noise,
-            effort_sampling=effort.sampling,
+        return PayloadWatch(robot, frame, values, duration)
+
+    def feedback(self, watcher: PayloadWatch, elapsed: float) -> Any:
+        """Samples so far, and the mass where that can be told."""
+        try:
+            estimate = watcher.estimate()
+        except DynamicsRosError:
+            estimate = None
+        return IdentifyPayload.Feedback(
+            elapsed=elapsed,
+            samples=watcher.identifier.samples,
+            postures=watcher.identifier.postures,
+            mass=estimate.mass if estimate else np.nan,
+            mass_deviation=estimate.mass_deviation if estimate else np.nan,
         )
-        samples: SampleFilter[RobotState] = SampleFilter(
-            bare,
-            velocity_noise=VELOCITY_NOISE,
-            effort_noise=noise,
-            effort_scale=per_velocity(bare, effort.scale, 'effort.scale', base=1.0),
-        )
-        return _PayloadWatcher(identifier, samples, duration)
 
     async def finish(self, estimate: PayloadEstimate, request: Any, result: Any) -> None:
         """Fill the result, and put the payload in force."""

@@ -84,10 +84,8 @@ class ParameterSet(Generic[Settings]):
         self._checks: list[Callable[[Settings], None]] = []
         self._listeners: list[Callable[[frozenset[str]], None]] = []
         self._storing = False
-        self.values = kind()
+        self.values = self._declare(kind())
         _sets.setdefault(node, []).append(self)
-        for item in self._declared.values():
-            self.values = replaced(self.values, item.path, self._declare(item))
         node.add_on_set_parameters_callback(self._check)
         node.add_post_set_parameters_callback(self._apply)
 
@@ -137,15 +135,21 @@ class ParameterSet(Generic[Settings]):
         stored = list(value) if isinstance(value, tuple) else value
         return Parameter(item.name, ROS_TYPES[item.type], stored)
 
-    def _declare(self, item: Declared) -> Any:
+    def _declare(self, values: Settings) -> Settings:
+        """Declare all; the defaults with what is given in their place."""
+        node, items = self._node, list(self._declared.values())
         # Declared without a type first: rclpy would refuse whole numbers where it expects floats,
         # and takes an empty list for bytes.
-        free = ParameterDescriptor(dynamic_typing=True)
-        given = self._node.declare_parameter(item.name, None, free).value
-        value = item.checked(given)
-        self._node.set_parameters([self._parameter(item, value)])
-        self._node.set_descriptor(item.name, descriptor(item, item.constraint.read_only))
-        return value
+        free = [(item.name, None, ParameterDescriptor(dynamic_typing=True)) for item in items]
+        for item, given in zip(items, node.declare_parameters('', free), strict=True):
+            values = replaced(values, item.path, item.checked(given.value))
+        # All in one go: each change by itself would be told on /parameter_events.
+        node.set_parameters_atomically(
+            [self._parameter(item, _value(values, item)) for item in items]
+        )
+        for item in items:
+            node.set_descriptor(item.name, descriptor(item, item.constraint.read_only))
+        return values
 
     def _candidate(self, parameters: Sequence[Parameter[Any]]) -> Settings:
         settings = self.values

@@ -48,9 +48,6 @@ class Watcher(Protocol[Told]):
             DynamicsRosError: nothing can come of it any more.
         """
 
-    def feedback(self, elapsed: float) -> Any:
-        """The message that says how far it is; in a thread."""
-
     def estimate(self) -> Told:
         """What the states tell; in a thread.
 
@@ -124,6 +121,10 @@ class WatchAction(ABC, Generic[Estimate]):
         Raises:
             DynamicsRosError: the goal cannot be worked on.
         """
+
+    @abstractmethod
+    def feedback(self, watcher: Any, elapsed: float) -> Any:
+        """The message that says how far a watch is after so many seconds; in a thread."""
 
     @abstractmethod
     async def finish(self, estimate: Estimate, request: Any, result: Any) -> None:
@@ -230,7 +231,7 @@ class WatchAction(ABC, Generic[Estimate]):
             watch.reported = now
             assert self.context.executor is not None
             soon = self.context.searches.submit(
-                self.context.executor, lambda: watch.watcher.feedback(now - watch.begin)
+                self.context.executor, lambda: self.feedback(watch.watcher, now - watch.begin)
             )
             soon.add_done_callback(lambda done: self._report(watch, done))
 

@@ -25,10 +25,23 @@ LARGE = ('interpolate', 'ndimage', 'optimize', 'signal', 'sparse', 'spatial', 's
 """Parts that take 0.1 to 0.6 s; after ``import scipy`` each is loaded where it is first used."""
 
 
+FOR_ACTIONS = ('calibration', 'identification')
+"""Rooms that contact_node needs for its action calibrate alone."""
+
+
 def test_no_node_loads_a_large_part_of_scipy_to_start():
+    assert loaded('scipy', LARGE) == []
+
+
+def test_no_node_loads_rooms_that_only_a_goal_needs_to_start():
+    assert loaded('dynamics_ros', FOR_ACTIONS) == []
+
+
+def loaded(package: str, parts: tuple[str, ...]) -> list[str]:
+    """Those parts of a package that a process has once it has imported all nodes."""
     imports = '\n'.join(f'import dynamics_ros.nodes.{name}' for name in NODES)
-    found = f'[part for part in {LARGE} if "scipy." + part in sys.modules]'
+    found = f'[part for part in {parts} if "{package}." + part in sys.modules]'
     program = f'import sys\n{imports}\nprint(*{found})'
     run = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    assert run.stdout.split() == []
+    return run.stdout.split()
