@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,3 +93,15 @@ def gentle_push(robot: Robot, actuators: Actuators, q: Array, tool: str) -> Arra
         bounds.append(_SHARE_OF_REACH * max(reach, 0.05) / compliance)
     force: Array = direction * min(bounds)
     return force
+
+
+def wrench_about(pose: Array, pushes: Iterable[Push], robot: Robot, q: Array) -> Array:
+    """(6) of all pushes together, about the origin of a pose (4, 4) and in its axes."""
+    total = np.zeros(6)
+    for push in pushes:
+        wrench = push.at_origin(robot, q)
+        at = robot.forward_kinematics(q, push.frame)[:3, 3]
+        total[:3] += wrench[:3]
+        total[3:] += wrench[3:] + np.cross(at - pose[:3, 3], wrench[:3])
+    R = pose[:3, :3]
+    return np.concatenate([R.T @ total[:3], R.T @ total[3:]])

@@ -16,12 +16,12 @@ import numpy as np
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
-from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.reports import JointValues
 
 from .cdr import JointStateReader, MalformedMessageError, deserialized
 from .conversions import joint_values
 from .fallbacks import Fallback, forced
+from .optional_messages import message_type
 
 _log = logging.getLogger('dynamics_ros.nodes')
 
@@ -39,25 +39,11 @@ def read_from(topic: str) -> tuple[Any, Callable[[bytes], JointValues]]:
         InvalidArgumentError: control_msgs is not installed.
     """
     if topic == TOPIC:
-        kind = message_type()
+        name, otherwise = 'control_msgs/msg/DynamicJointState', "'joint_states' without it"
+        kind = message_type(name, 'joint_state_topic', otherwise)
         return kind, _by_message(kind, dynamic_joint_values)
     read = JointStateReader().read
     return JointState, read if can_read_bytes() else _by_message(JointState, joint_values)
-
-
-def message_type() -> Any:
-    """control_msgs/DynamicJointState.
-
-    Raises:
-        InvalidArgumentError: control_msgs is not installed.
-    """
-    try:
-        from control_msgs.msg import DynamicJointState
-    except ImportError:
-        raise InvalidArgumentError(
-            'joint_state_topic', 'control_msgs is not installed', "'joint_states' without it"
-        ) from None
-    return DynamicJointState
 
 
 def dynamic_joint_values(message: Any) -> JointValues:

@@ -107,6 +107,17 @@ def velocity_names(robot: Robot) -> list[str]:
     return names
 
 
+def base_six(robot: Robot, values: Array) -> Array:
+    """What stands in front of the joints in (nv) values, as a six-vector of the base."""
+    six = np.zeros(6)
+    size = robot.model.root_joint_nv
+    if size == 3:
+        six[[0, 1, 5]] = values[:3]
+    else:
+        six[:size] = values[:size]
+    return six
+
+
 def base_is_given(buffer: StateBuffer, state: JointState, pose: Pose, twist: Twist | None) -> bool:
     """Whether a request says where the base is; one that leaves it alone means the latest.
 

@@ -58,7 +58,7 @@ class Frames:
         root = self._context.root_frame_id()
         if frame_id in ('', robot.root_frame, root):
             return np.eye(4)
-        frame = self._context.frame_name(frame_id)
+        frame = self._context.names.inside(frame_id)
         if frame in robot.frame_names:
             return robot.forward_kinematics(q, frame)
         try:

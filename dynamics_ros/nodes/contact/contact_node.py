@@ -207,7 +207,7 @@ class Contact(Component):
         for i, (wrench, detailed) in enumerate(self._wrench_outputs):
             axes = pipeline.axes[i]
             in_root = axes == pipeline.robot.root_frame
-            frame_id = root if in_root else self.context.frame_id(axes)
+            frame_id = root if in_root else self.context.names.outside(axes)
             fill = partial(self._filled_wrench, i, wrench, frame_id)
             groups.append(self._group(wrench, rates.wrench, fill))
             fill = partial(self._filled_estimate, i, detailed, frame_id)
@@ -242,7 +242,7 @@ class Contact(Component):
             place,
             place is not None and self._place.known(place),
             root,
-            self.context.frame_id(place.point_frame) if place else '',
+            self.context.names.outside(place.point_frame) if place else '',
         )
 
     def _filled_feet(self, root: str) -> MessageTemplate | None:

@@ -44,7 +44,7 @@ from dynamics_ros.wire.conversions import (
     point_message,
     wrench_message,
 )
-from dynamics_ros.wire.requests import values_by_joint, velocity_names
+from dynamics_ros.wire.requests import base_six, values_by_joint, velocity_names
 from dynamics_ros.wire.templates import MessageTemplate
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,
@@ -286,7 +286,7 @@ class Dynamics(Component):
         torques.name = list(joints)
         torques.effort = finite_sequence(tau[list(joints.values())])
         if robot.model.root_joint_nv:
-            response.base_wrench = wrench_message(_base_six(robot, tau))
+            response.base_wrench = wrench_message(base_six(robot, tau))
 
     def _acceleration(self, request: Any, state: RequestedState) -> Array:
         robot = state.robot
@@ -315,7 +315,7 @@ class Dynamics(Component):
         )
         response.joint_names = list(robot.joint_v_indices)
         response.accelerations = finite_sequence(a[list(robot.joint_v_indices.values())])
-        response.base_acceleration = accel_message(_base_six(robot, a))
+        response.base_acceleration = accel_message(base_six(robot, a))
 
     async def _dynamics_terms(self, request: Any, response: Any) -> None:
         state = requested_state(self.context, request.state, request.base_pose, request.base_twist)
@@ -370,14 +370,3 @@ def _gravity_of(robot: Robot, names: Sequence[str]) -> Kernel:
     if indices == list(range(robot.nv)):
         return robot.kernel('gravity')  # the one of the services
     return robot.kernel('gravity_of', *names)
-
-
-def _base_six(robot: Robot, values: Array) -> Array:
-    """What stands in front of the joints, as a six-vector of the base."""
-    six = np.zeros(6)
-    size = robot.model.root_joint_nv
-    if size == 3:
-        six[[0, 1, 5]] = values[:3]
-    else:
-        six[:size] = values[:size]
-    return six

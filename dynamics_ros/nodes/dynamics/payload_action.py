@@ -81,7 +81,7 @@ class PayloadAction(WatchAction[PayloadEstimate]):
 
     async def finish(self, estimate: PayloadEstimate, request: Any, result: Any) -> None:
         """Fill the result, and put the payload in force."""
-        frame_id = self.context.frame_id(estimate.frame)
+        frame_id = self.context.names.outside(estimate.frame)
         result.payload = Payload(
             header=header(self.context.now(), frame_id),
             inertia=inertia_message(

@@ -12,14 +12,11 @@ from typing import NoReturn, TypeVar
 
 from dynamics_ros.nodes.app.executor import Application, run
 from dynamics_ros.nodes.app.guarded_node import GuardedNode
-from dynamics_ros.nodes.parameters.undeclared import refuse_undeclared
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.robot.diagnostics import Diagnostics, report_in_turn
-from dynamics_ros.nodes.robot.gravity_follower import GravityFollower
 from dynamics_ros.nodes.robot.load_topics import LoadSubscriber
 
-from .node_names import check_names
+from .together import application, check_names
 
 AnyNode = TypeVar('AnyNode', bound=GuardedNode)
 Part = TypeVar('Part', bound=Component)
@@ -54,13 +51,7 @@ def _run(
         if subscribe_payload:
             LoadSubscriber(context)
         part = make(host, context)
-        parts: list[Component] = [*beside(part, context), part]
-        for one in parts:
-            context.add(one)
-        report_in_turn(host, [Diagnostics(context, one) for one in parts])
-        GravityFollower(context)
-        refuse_undeclared([one.node for one in parts], host if parts[1:] else None)
-        return Application([one.node for one in parts], context)
+        return application(context, [*beside(part, context), part])
 
     run(build, None)
 

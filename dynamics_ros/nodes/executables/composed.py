@@ -19,12 +19,9 @@ from dynamics_ros.nodes.dynamics.dynamics_node import NAME as DYNAMICS
 from dynamics_ros.nodes.dynamics.dynamics_node import Dynamics
 from dynamics_ros.nodes.kinematics.kinematics_node import NAME as KINEMATICS
 from dynamics_ros.nodes.kinematics.kinematics_node import Kinematics
-from dynamics_ros.nodes.parameters.undeclared import refuse_undeclared
 from dynamics_ros.nodes.robot.context import RobotContext
-from dynamics_ros.nodes.robot.diagnostics import Diagnostics, report_in_turn
-from dynamics_ros.nodes.robot.gravity_follower import GravityFollower
 
-from .node_names import check_names
+from .together import application, check_names
 
 
 def build() -> Application:
@@ -38,17 +35,12 @@ def build() -> Application:
     check_names(nodes)
     context = RobotContext(host)
     # In the order in which their services become quick: a search waits for nobody.
-    parts = (
+    parts = [
         Kinematics(nodes[KINEMATICS], context),
         Dynamics(host, context),
         Contact(nodes[CONTACT], context),
-    )
-    for part in parts:
-        context.add(part)
-    refuse_undeclared([part.node for part in parts], host)
-    report_in_turn(host, [Diagnostics(context, part) for part in parts])
-    GravityFollower(context)
-    return Application([part.node for part in parts], context)
+    ]
+    return application(context, parts)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

@@ -197,7 +197,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         if stiffness is None:
             stiffness = stiffness_of('stiffness', np.array(values.stiffness))
         axes: Array | None = np.eye(3)
-        if self.context.frame_name(values.stiffness_frame) == arm.controller.frame:
+        if self.context.names.inside(values.stiffness_frame) == arm.controller.frame:
             axes = None
         elif values.stiffness_frame:
             q = self.state.q if self.state is not None else robot.neutral()

@@ -153,7 +153,7 @@ class InverseKinematicsService:
         """
         if frame_id in ('', robot.root_frame, self._context.root_frame_id()):
             return np.eye(4), ''
-        carrier = self._context.frame_name(frame_id)
+        carrier = self._context.names.inside(frame_id)
         if carrier in robot.frame_names:
             return np.eye(4), carrier
         try:

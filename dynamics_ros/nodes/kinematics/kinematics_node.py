@@ -19,6 +19,7 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.kernels import Kernel, Step
 from dynamics_ros.multibody.end_effector.manipulability import manipulability
+from dynamics_ros.multibody.link_tree import LinkTree
 from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap
 from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Filled, Group
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
@@ -45,7 +46,7 @@ from dynamics_ros_msgs.srv import (
     ComputeJacobian,
 )
 
-from .frame_tree import Tree, TreeOutputs, message_type
+from .frame_tree import TreeOutputs, tf_message
 from .inverse_kinematics_service import InverseKinematicsService
 from .moveit_services import MoveItServices
 
@@ -73,7 +74,7 @@ class Prepared:
     twists: tuple[Kernel, ...]
     twist_reference: str
     center_of_mass: Kernel | None
-    tree: Tree | None
+    tree: LinkTree | None
 
 
 class Kinematics(Component):
@@ -119,7 +120,7 @@ class Kinematics(Component):
             ),
             values.twist_reference,
             robot.kernel('center_of_mass') if robot.total_mass > 0.0 else None,
-            Tree.of(robot, base=values.publish_base_tf) if values.publish_tf else None,
+            LinkTree.of(robot, base=values.publish_base_tf) if values.publish_tf else None,
         )
 
     def adopt(self, prepared: Prepared) -> None:
@@ -199,7 +200,7 @@ class Kinematics(Component):
         if self.context.robot is not None:
             known_frames(self.context.robot, values.frames, '')
         if values.publish_tf:
-            message_type()
+            tf_message()
 
     def _changed(self, names: frozenset[str]) -> None:
         self.context.begin_epoch()
@@ -231,7 +232,7 @@ class Kinematics(Component):
         template, arrays = output.template(frame_id, _empty_twist, ('twist',)), self._arrays()
         return Filled(template, (Step(kernel, (arrays.q, arrays.v), template.numbers),))
 
-    def _transforms(self, tf: TreeOutputs, tree: Tree) -> Filled:
+    def _transforms(self, tf: TreeOutputs, tree: LinkTree) -> Filled:
         return tf.answer(tree, self.context.names, self._arrays().q)
 
     def _arrays(self) -> StateBuffer:
@@ -257,7 +258,7 @@ class Kinematics(Component):
 
     def _twist_frame(self, frame: str, reference: str) -> str:
         local = reference == 'local'
-        return self.context.frame_id(frame) if local else self.context.root_frame_id()
+        return self.context.names.outside(frame) if local else self.context.root_frame_id()
 
     # --- services -------------------------------------------------------------------------------
 

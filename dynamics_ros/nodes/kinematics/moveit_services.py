@@ -35,6 +35,7 @@ from dynamics_ros.requests.search import Search, SearchError
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Transform
 from dynamics_ros.wire.conversions import pose_stamped, seconds
+from dynamics_ros.wire.optional_messages import message_type
 from dynamics_ros.wire.requests import NOT_GIVEN
 
 from .inverse_kinematics_service import InverseKinematicsService, solution
@@ -97,16 +98,11 @@ class MoveItServices:
         Raises:
             InvalidArgumentError: moveit_msgs is not installed.
         """
-        try:
-            from moveit_msgs.srv import GetPositionFK, GetPositionIK
-        except ImportError:
-            raise InvalidArgumentError(
-                'moveit_services', 'moveit_msgs is not installed', 'false without it'
-            ) from None
-        for kind, name, handler in (
-            (GetPositionFK, 'compute_fk', self.forward_kinematics),
-            (GetPositionIK, 'compute_ik', self.inverse_kinematics),
+        for own, name, handler in (
+            ('GetPositionFK', 'compute_fk', self.forward_kinematics),
+            ('GetPositionIK', 'compute_ik', self.inverse_kinematics),
         ):
+            kind = message_type(f'moveit_msgs/srv/{own}', 'moveit_services', 'false without it')
             self._node.create_service(kind, name, handler, qos_profile=SERVICE_QOS)
 
     async def forward_kinematics(self, request: Any, response: Any) -> Any:
@@ -236,7 +232,7 @@ class MoveItServices:
         ]
 
     def _link(self, robot: Robot, name: str) -> str:
-        frame = self._context.frame_name(name)
+        frame = self._context.names.inside(name)
         if frame not in robot.frame_names:
             error = UnknownFrameError('link', name, robot.frame_names)
             raise MoveItError(Code.INVALID_LINK_NAME, str(error))

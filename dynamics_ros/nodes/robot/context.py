@@ -257,14 +257,6 @@ class RobotContext:
 
     # --- names and time -------------------------------------------------------------------------
 
-    def frame_id(self, frame: str) -> str:
-        """What a frame of the model is called outside."""
-        return self.names.outside(frame)
-
-    def frame_name(self, frame_id: str) -> str:
-        """What the model calls a frame_id."""
-        return self.names.inside(frame_id)
-
     def root_frame_id(self) -> str:
         """What the frame is called that poses are given in.
 

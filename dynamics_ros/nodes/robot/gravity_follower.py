@@ -131,7 +131,7 @@ class GravityFollower:
     def _rotation_of(self, frame_id: str) -> Array:
         """R_root_imu (3, 3) of an IMU that is fixed to the root link; no name is the root link."""
         robot = self._context.required_robot()
-        name = self._context.frame_name(frame_id) or robot.root_frame
+        name = self._context.names.inside(frame_id) or robot.root_frame
         if name not in robot.frame_names:
             raise UnknownFrameError('imu.header.frame_id', frame_id, robot.frame_names)
         frame = robot.model.frame(name)

@@ -53,7 +53,7 @@ class LoadPublisher:
         context, payload = self._context, request.payload
         if payload != self._told_payload:
             self._told_payload = payload
-            head = header(context.now(), context.frame_id(payload.frame))
+            head = header(context.now(), context.names.outside(payload.frame))
             inertia = inertia_message(
                 payload.mass, payload.center_of_mass, payload.inertia_matrix()
             )
@@ -83,7 +83,7 @@ class LoadSubscriber:
         except DynamicsRosError as error:
             context.changes.report('payload', error)
             return
-        frame = context.frame_name(message.header.frame_id)
+        frame = context.names.inside(message.header.frame_id)
         payload = PayloadParameters.of(frame, mass, center, inertia)
         context.changes.change_reported('payload', payload=payload)
 
@@ -115,7 +115,7 @@ def gravity_in_root(context: RobotContext, message: Vector3Stamped, name: str) -
     if robot is None or frame_id in ('', context.root_frame_id()):
         return gravity
     moving = context.buffer is not None and context.buffer.has_base
-    if moving and context.frame_name(frame_id) not in robot.frame_names:
+    if moving and context.names.inside(frame_id) not in robot.frame_names:
         return gravity
     raise InvalidArgumentError(
         f'{name}.header.frame_id', repr(frame_id), f'{context.root_frame_id()!r} or none'

@@ -129,7 +129,7 @@ def required_frame(context: RobotContext, robot: Robot, frame_id: str, argument:
     Raises:
         UnknownFrameError: it has none of that name.
     """
-    frame = context.frame_name(frame_id)
+    frame = context.names.inside(frame_id)
     if frame not in robot.frame_names:
         raise UnknownFrameError(argument, frame_id, robot.frame_names)
     return frame

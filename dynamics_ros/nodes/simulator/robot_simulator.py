@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
 from ament_index_python.packages import get_package_share_directory
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped, WrenchStamped
@@ -40,6 +39,7 @@ from dynamics_ros.simulation import (
     Sample,
     SimulatedRobot,
 )
+from dynamics_ros.simulation.push import wrench_about
 from dynamics_ros.wire.contact_messages import true_feet
 from dynamics_ros.wire.conversions import (
     float_array,
@@ -128,16 +128,15 @@ class RobotSimulator(GuardedNode):
         if self._feet:
             name = '~/ground_truth/foot_contacts'
             self._foot_contacts = self.create_publisher(FootContacts, name, truth)
-        self.create_subscription(
-            JointState, '~/effort_commands', self._on_effort_command, qos_profile_sensor_data
-        )
         for kind, name, handler in (
+            (JointState, 'effort_commands', self._on_effort_command),
             (Float64MultiArray, 'forward_effort_commands', self._on_efforts),
             (Float64MultiArray, 'velocity_commands', self._on_velocities),
             (Float64MultiArray, 'position_commands', self._on_positions),
             (JointTrajectory, 'joint_trajectory', self._on_trajectory),
         ):
-            taken = partial(self._follow, handler)
+            what = 'effort command' if kind is JointState else 'command'
+            taken = partial(self._follow, handler, what)
             self.create_subscription(kind, f'~/{name}', taken, qos_profile_sensor_data)
         serve(self, ApplyWrench, '~/apply_wrench', self._on_apply_wrench)
         self._trajectories = _trajectory_server(self, self._simulated)
@@ -209,49 +208,31 @@ class RobotSimulator(GuardedNode):
             pose = self.robot.forward_kinematics(sample.q, self.robot.body_names[0]) @ pose
         self._pose.publish(pose_stamped(stamp, self._names.root, pose))
         self._torques.publish(joint_state(stamp, names, effort=sample.external_torque))
-        wrench = self._tool_wrench(sample, pose)
+        wrench = wrench_about(pose, sample.pushes, self.robot, sample.q)
         self._wrench.publish(wrench_stamped(stamp, self._names.outside(self.tool), wrench))
         if self._foot_contacts is not None:
             feet = {self._names.outside(foot): sample.touching.get(foot) for foot in self._feet}
             self._foot_contacts.publish(true_feet(stamp, self._names.root, feet))
 
-    def _tool_wrench(self, sample: Sample, pose: np.ndarray) -> np.ndarray:
-        """(6) all pushes of this sample together, about the tool's origin, in its axes."""
-        total = np.zeros(6)
-        for push in sample.pushes:
-            wrench = push.at_origin(self.robot, sample.q)
-            at = self.robot.forward_kinematics(sample.q, push.frame)[:3, 3]
-            total[:3] += wrench[:3]
-            total[3:] += wrench[3:] + np.cross(at - pose[:3, 3], wrench[:3])
-        R = pose[:3, :3]
-        return np.concatenate([R.T @ total[:3], R.T @ total[3:]])
-
     def _stamp(self, simulated: int) -> Time:
         whole, part = divmod(self._start_stamp + simulated, NANOSECONDS)
         return Time(sec=whole, nanosec=part)
 
-    def _on_effort_command(self, message: JointState) -> None:
-        values = self.parameters.values
-        try:
-            efforts = dict(zip(message.name, message.effort, strict=False))
-            if not len(efforts) == len(message.name) == len(message.effort):
-                raise InvalidArgumentError(
-                    'effort',
-                    f'{len(message.effort)} values for {len(message.name)} names',
-                    'one value per name, no name twice',
-                )
-            self._simulated.command(
-                efforts, values.command_mode == 'replace', values.command_timeout
-            )
-        except InvalidArgumentError as error:
-            self.get_logger().warning(f'effort command refused: {error}', throttle_duration_sec=5.0)
-
-    def _follow(self, handler: Callable[[Any], None], message: Any) -> None:
-        """Follow a command as a ros2_control controller of that topic does."""
+    def _follow(self, handler: Callable[[Any], None], what: str, message: Any) -> None:
+        """Follow a command, or say why not."""
         try:
             handler(message)
         except InvalidArgumentError as error:
-            self.get_logger().warning(f'command refused: {error}', throttle_duration_sec=5.0)
+            self.get_logger().warning(f'{what} refused: {error}', throttle_duration_sec=5.0)
+
+    def _on_effort_command(self, message: JointState) -> None:
+        """Follow efforts by name, in addition to the motion or in place of it."""
+        values = self.parameters.values
+        efforts = _by_name('effort', message.name, message.effort)
+        replaces = values.command_mode == 'replace'
+        self._simulated.command(efforts, replaces, values.command_timeout)
+
+    # As ros2_control controllers of these topics do it:
 
     def _on_efforts(self, message: Float64MultiArray) -> None:
         self._simulated.follow_efforts(float_array(message.data) if message.data else None)
@@ -270,13 +251,7 @@ class RobotSimulator(GuardedNode):
         self._reach(message.joint_names, last.positions, seconds(last.time_from_start))
 
     def _reach(self, names: Sequence[str], positions: Sequence[float], duration: float) -> None:
-        if not len(set(names)) == len(names) == len(positions):
-            raise InvalidArgumentError(
-                'positions',
-                f'{len(positions)} for {len(names)} names',
-                'one per name, no name twice',
-            )
-        self._simulated.follow_positions(dict(zip(names, positions, strict=True)), duration)
+        self._simulated.follow_positions(_by_name('positions', names, positions), duration)
 
     async def _on_apply_wrench(
         self, request: ApplyWrench.Request, _response: ApplyWrench.Response
@@ -298,6 +273,18 @@ def _trajectory_server(node: GuardedNode, simulated: SimulatedRobot) -> Trajecto
         node.get_logger().info(f'no action follow_joint_trajectory without control_msgs: {error}')
         return None
     return TrajectoryServer(node, simulated)
+
+
+def _by_name(argument: str, names: Sequence[str], values: Sequence[float]) -> dict[str, float]:
+    """Values by the names beside them.
+
+    Raises:
+        InvalidArgumentError: not one for each.
+    """
+    if not len(set(names)) == len(names) == len(values):
+        problem = f'{len(values)} values for {len(names)} names'
+        raise InvalidArgumentError(argument, problem, 'one value per name, no name twice')
+    return dict(zip(names, values, strict=True))
 
 
 def default_description() -> str:
