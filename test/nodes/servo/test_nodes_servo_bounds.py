@@ -17,8 +17,8 @@ from ros_harness import description
 from servo_harness import ROBOT, play
 
 from dynamics_ros import Robot
+from dynamics_ros.commanding.joints import check_speeds_bounded
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.nodes.servo.commands import check_speeds_bounded
 
 pytestmark = pytest.mark.ros
 
