@@ -203,6 +203,7 @@ def as_json(
             'stribeck_velocity': model.stribeck_velocity,
             'noise': identified.effort_noise.tolist(),
             'velocity_noise': identified.velocity_noise.tolist(),
+            'velocity_differenced': identified.velocity_differenced.tolist(),
             'model_error': identified.model_error.tolist(),
         },
         'unexplained': None

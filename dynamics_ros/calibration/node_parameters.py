@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError, printable
 from dynamics_ros.identification import Identified
-from dynamics_ros.identification.uncertainty import Learned
+from dynamics_ros.identification.uncertainty import Learned, ObserverChoice
 
 HEADER = '# What calibration found; '
 """How the files begin that may be overwritten."""
@@ -49,13 +49,17 @@ def parameter_values(identified: Identified, learned: Learned) -> dict[str, dict
     coulomb = digits(model.coulomb)
     # Rounded apart, their sum could become negative.
     stribeck = np.maximum(digits(model.stribeck), -np.array(coulomb)).tolist()
-    return {
+    observer = {'kind': learned.observer.kind, 'gain': [float(f'{learned.observer.gain:.3g}')]}
+    # What a user has chosen stays where noise asks for nothing else.
+    chosen = {'observer': observer} if learned.observer != ObserverChoice() else {}
+    return chosen | {
         'effort': {
             'scale': digits(model.scale),
             'offset': digits(model.offset),
             'rotor_inertia': digits(model.rotor_inertia),
             'noise': digits(identified.effort_noise),
             'velocity_noise': digits(identified.velocity_noise),
+            'velocity_differenced': digits(identified.velocity_differenced),
             'model_error': digits(np.maximum(unexplained.constant, 1e-4)),
         },
         'friction': {

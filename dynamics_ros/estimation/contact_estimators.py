@@ -153,9 +153,13 @@ def thresholds(robot: Robot, values: ContactSettings) -> Thresholds:
 
 def observer(robot: Robot, values: ContactSettings, kind: str) -> TorqueObserver:
     """An observer of a kind."""
-    noise = {}
+    noise = {
+        'velocity_differenced': per_velocity(
+            robot, values.effort.velocity_differenced, 'effort.velocity_differenced'
+        )
+    }
     if kind == KalmanObserver.kind:
-        noise = {
+        noise |= {
             'effort_noise': per_velocity(robot, values.effort.noise, 'effort.noise'),
             'velocity_noise': per_velocity(
                 robot, values.effort.velocity_noise, 'effort.velocity_noise'

@@ -56,6 +56,14 @@ class ContactEffortSettings(EffortSettings):
         unit='rad/s or m/s',
         minimum=0.0,
     )
+    velocity_differenced: tuple[float, ...] = parameter(
+        (0.0,),
+        'Share of the variance of velocity_noise that differences of positions make, in which what '
+        'one velocity has too much the next one has too little: 1 where velocities are differences '
+        'of encoder steps',
+        minimum=0.0,
+        maximum=1.0,
+    )
     model_error: tuple[float, ...] = parameter(
         (),
         'Standard deviation of what model, friction and calibration leave unexplained at rest. '

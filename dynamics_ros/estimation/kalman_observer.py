@@ -71,7 +71,8 @@ class KalmanObserver(TorqueObserver):
             robot, gain, options: as of every observer.
             effort_noise: standard deviation of one reported effort as a torque, number or (nv); inf
                 for a joint that is not used [Nm or N].
-            velocity_noise: of one velocity, number or (nv) [rad/s or m/s].
+            velocity_noise: of one velocity, number or (nv) [rad/s or m/s]; how much of it is that
+                of differences of positions, the option ``velocity_differenced`` says.
 
         Raises:
             InvalidArgumentError: a value has a wrong shape or is out of range.
@@ -129,13 +130,15 @@ class KalmanObserver(TorqueObserver):
 
     def _gains(self, j: int, stated: float, interval: float) -> tuple[float, float]:
         """Of a joint, by what a filter that has settled makes of an impulse."""
-        told = self.gain[j], self._effort_variance[j], stated
+        share = float(self._differenced[j])
+        told = self.gain[j], self._effort_variance[j], stated, share
         rows, factor = first_rows(0.0, stated), self._reckoned[j] ** 2
 
         def stepped(e: float, rows: list[Any]) -> list[Any]:
             # Noise is given here: nothing to adapt to.
-            rows = [*rows[:5], factor, stated, e]
-            return [*disturbance_step(e, rows, interval, *told, 0.0)[:5], factor, stated, e]
+            known = len(ROWS) - 3
+            rows = [*rows[:known], factor, stated, e]
+            return [*disturbance_step(e, rows, interval, *told, 0.0)[:known], factor, stated, e]
 
         count = round(SETTLING / (float(self.gain[j]) * interval)) + 10
         for _ in range(count):
@@ -144,7 +147,7 @@ class KalmanObserver(TorqueObserver):
         for k in range(count):
             rows = stepped(float(k == 0), rows)
             response.append(rows[0])
-        return gains_of_response(np.array(response), self._sampling, interval)
+        return gains_of_response(np.array(response), self._sampling, interval, share)
 
     def _update_all(self, stamps: Stamps, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
         estimates = super()._update_all(stamps, q, v, effort)
@@ -161,6 +164,7 @@ class KalmanObserver(TorqueObserver):
         return {
             'effort_variance': self._effort_variance,
             'velocity_variance': self._velocity_variance,
+            'velocity_differenced': self._differenced,
         }
 
     def _beginning(self, memory: Vector, estimate: Vector) -> None:

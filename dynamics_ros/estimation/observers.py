@@ -30,7 +30,7 @@ from dynamics_ros.multibody.arguments import check_not_negative, check_positive,
 
 from .effort_model import EffortModel
 from .observer_events import UPDATED, ObserverEvent
-from .uncertainty.noise import NoiseGains, noise_gains
+from .uncertainty.noise import NoiseGains, noise_gains, share_of_differences
 
 if TYPE_CHECKING:
     from dynamics_ros.kernels import Kernel
@@ -73,6 +73,7 @@ class TorqueObserver:
         max_gap: float = 0.1,
         effort_sampling: str = 'instant',
         transition_time: float = 0.5,
+        velocity_differenced: ArrayLike = 0.0,
     ) -> None:
         """Make an observer at its start.
 
@@ -85,6 +86,8 @@ class TorqueObserver:
             effort_sampling: 'instant' when effort is the torque at the stamp, as of a sensor;
                 'interval' when it was held since the sample before, as a simulator reports it.
             transition_time: time that it takes to another payload or gravity [s].
+            velocity_differenced: number or (nv), share of the variance of noise of velocities that
+                differences of positions make; what is stated of noise follows it.
 
         Raises:
             InvalidArgumentError: a value has a wrong shape or is out of range.
@@ -104,9 +107,9 @@ class TorqueObserver:
             raise InvalidArgumentError('effort_model', f'{size} joints', f'nv = {robot.nv}')
         self.max_gap = float(max_gap)
         self.transition_time = float(transition_time)
-        self._longest = round(max_gap * 1e9)
-        self._sampling = effort_sampling
+        self._longest, self._sampling = round(max_gap * 1e9), effort_sampling
         self._settling = round(SETTLED_AFTER / float(self.gain.min()) * 1e9)
+        self._differenced = share_of_differences(velocity_differenced, robot.nv)
         self._settings = self._rows_of_settings(robot.model.root_joint_nv)
         self._zero = np.zeros(robot.nv)
         self._counts = dict.fromkeys(ObserverEvent, 0)
@@ -122,7 +125,7 @@ class TorqueObserver:
 
     @property
     def settings(self) -> Vector:
-        """What its kernel is told, (13, nv): rows as in ``SETTINGS`` of the algorithm."""
+        """What its kernel is told, (14, nv): rows as in ``SETTINGS`` of the algorithm."""
         return self._settings.copy()
 
     @property
@@ -193,7 +196,7 @@ class TorqueObserver:
 
     def noise_gains(self, interval: float) -> NoiseGains:
         """How noise of the samples shows in the estimate, for samples that far apart [s]."""
-        return noise_gains(self.kind, self._sampling, self.gain, interval)
+        return noise_gains(self.kind, self._sampling, self.gain, interval, self._differenced)
 
     def update(self, stamp: int | Stamps, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
         """Take a sample in, or with a leading axis as many as ``alike`` says or fewer.
@@ -364,19 +367,16 @@ class TorqueObserver:
 
     def _rows_of_settings(self, base_nv: int) -> Vector:
         efforts = self.effort_model
-        rows: dict[str, ArrayLike] = {
-            'gain': self.gain,
-            # What carries a moving base is felt, never reported.
-            'gravity_share': np.where(
-                np.arange(len(self.gain)) < base_nv, 0.0, float(not efforts.includes_gravity)
-            ),
-        } | self._variances()
+        # What carries a moving base is felt, never reported.
+        share = float(not efforts.includes_gravity) * (np.arange(len(self.gain)) >= base_nv)
+        rows: dict[str, ArrayLike] = {'gain': self.gain, 'gravity_share': share}
+        rows |= self._variances()
         rows |= {name: getattr(efforts, name) for name in SETTINGS if name not in rows}
         return np.array([np.broadcast_to(rows[name], self.gain.shape) for name in SETTINGS])
 
     def _variances(self) -> dict[str, ArrayLike]:
         """Of one torque and one velocity, where the kind reckons with them."""
-        return {'effort_variance': 0.0, 'velocity_variance': 0.0}
+        return {'effort_variance': 0.0, 'velocity_variance': 0.0, 'velocity_differenced': 0.0}
 
     def _beginning(self, memory: Vector, estimate: Vector) -> None:
         """Write into the memory of a first sample what is estimated then."""

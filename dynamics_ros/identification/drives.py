@@ -1,10 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a fit tells of the drives: efforts as torques, friction, noise of a reading."""
+"""What a fit tells of the drives: efforts as torques, and friction."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +13,6 @@ from dynamics_ros.estimation.effort_model import MOST_LOAD_FRICTION
 from dynamics_ros.robot import Robot
 
 from .fit import Fit
-from .joint_states.clock import Stretch
 
 Array = NDArray[np.float64]
 
@@ -61,21 +58,3 @@ def friction_curve(model: EffortModel, joint: int, v: Array, carried: Array | fl
         - model.offset[joint]
     )
     return curve
-
-
-def noises_of(stretches: Sequence[Stretch], scale: Array) -> tuple[Array, Array]:
-    """Deviations of single efforts and velocities, from their third differences in motion."""
-    longest = max(stretches, key=len)
-    effort = _rough(longest.effort * scale)
-    if longest.velocity is None:
-        velocity = _rough(np.gradient(longest.position, longest.period, axis=0))
-    else:
-        velocity = _rough(longest.velocity)
-    return np.maximum(effort, 1e-4), np.maximum(velocity, 1e-5)
-
-
-def _rough(values: Array) -> Array:
-    """What of values (n, ...) does not go on smoothly: deviation of white noise alike."""
-    third = np.diff(values, 3, axis=0)
-    found: Array = np.sqrt((third**2).mean(axis=0) / 20.0)
-    return found

@@ -17,7 +17,7 @@ from dynamics_ros.robot import Robot
 from .bodies import pseudo_inertia
 from .bodies.base_parameters import BaseParameters
 from .deviations import Parameter, motions_that_would_tell, parameters, torque_deviations
-from .drives import effort_model_of, noises_of
+from .drives import effort_model_of
 from .effort_scale import effort_scale
 from .equations import EquationMaker, Equations, Filtering
 from .evaluation import Evaluation, evaluate
@@ -31,6 +31,7 @@ from .findings import (
 )
 from .fit import Fit, fit_equations
 from .joint_states.clock import extremes_of, regular_stretches
+from .joint_states.noise import noises_of
 from .joint_states.samples import JointSamples, UnusableRecordingError
 from .load_friction import with_load
 from .normal_equations import Layout
@@ -63,6 +64,7 @@ class Identified:
         missing: which motion would tell what this one did not, a sentence for each motion.
         effort_noise: (nv) deviation of one reported effort, as a torque [Nm or N].
         velocity_noise: (nv) deviation of one reported velocity in motion [rad/s or m/s].
+        velocity_differenced: (nv) share of its variance that differences of positions make.
         model_error: (nv) what the model leaves unexplained [Nm or N].
         torque_deviation: (nv) deviation of modelled torques at rest in other postures, by that of
             the parameters; RMS over the postures [Nm or N].
@@ -80,6 +82,7 @@ class Identified:
     missing: tuple[str, ...]
     effort_noise: Array
     velocity_noise: Array
+    velocity_differenced: Array
     model_error: Array
     torque_deviation: Array
     largest_torque_deviation: Array
@@ -155,7 +158,7 @@ def identify_equations(
     scale: Array | None,
     evaluated: Callable[[EquationMaker, Fit], Evaluation],
     pushes: Callable[[Fit], list[str]],
-    noises: Callable[[Array], tuple[Array, Array]],
+    noises: Callable[[Array], tuple[Array, Array, Array]],
     held: bool = False,
     made: Callable[[EquationMaker], Equations] | None = None,
 ) -> Identified:
@@ -169,7 +172,8 @@ def identify_equations(
         solver, scale, held: as of ``identify``.
         evaluated: how well the recordings are explained.
         pushes: sentences on times that no model explains.
-        noises: deviations of single efforts, for a scale, and of single velocities.
+        noises: deviations of single efforts, for a scale, and of single velocities; share of the
+            latter that differences of positions make.
         made: the equations by another maker; None: there is no other, and friction is taken not to
             grow with the load.
 

@@ -67,10 +67,11 @@ DIFFERENCED = {'instant': 0.5, 'interval': 2.0}
 SETTINGS = (
     *('gain', 'scale', 'offset', 'gravity_share', 'viscous', 'coulomb', 'stribeck'),
     *('friction_velocity', 'stribeck_velocity', 'load_friction', 'rotor_inertia'),
-    *('effort_variance', 'velocity_variance'),
+    *('effort_variance', 'velocity_variance', 'velocity_differenced'),
 )
 """Rows of the settings, one value a velocity each; gravity_share is 1 where reported efforts leave
-out what carries the weight; variances of one torque and one velocity only a Kalman filter reads."""
+out what carries the weight; only a Kalman filter reads the variances of one torque and of one
+velocity, and the share of the latter that differences of positions make."""
 
 
 def memory_rows(kind: str) -> int:
@@ -98,7 +99,7 @@ def observer_step(
         q, v, effort: the sample; effort as reported, zero for a moving base.
         memory: (``memory_rows(kind)``, nv) of the sample before.
         interval: T, time since the sample before [s].
-        settings: (13, nv), rows as in ``SETTINGS``.
+        settings: (14, nv), rows as in ``SETTINGS``.
 
     Returns:
         The external torques (nv), environment on robot positive, and the memory for the next step.
@@ -150,7 +151,7 @@ def observer_step(
 
     estimate, stage = [], []
     if kind == KALMAN:
-        variances = values['velocity_variance']
+        variances, noise_of_e = values['velocity_variance'], DIFFERENCED[sampling]
         momenta = [
             dot([m * m for m in row], variances) + b * b * own
             for row, b, own in zip(
@@ -158,10 +159,10 @@ def observer_step(
             )
         ]
         steps = [
-            disturbance_step(e, rows, interval, gain, efforts, momentum, DIFFERENCED[sampling])
-            for e, rows, gain, efforts, momentum in zip(
+            disturbance_step(e, rows, interval, gain, efforts, momentum, share, noise_of_e)
+            for e, rows, gain, efforts, momentum, share in zip(
                 *(external, zip(*filtered, strict=True), values['gain']),
-                *(values['effort_variance'], momenta),
+                *(values['effort_variance'], momenta, values['velocity_differenced']),
                 strict=True,
             )
         ]

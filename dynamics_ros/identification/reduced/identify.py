@@ -51,5 +51,9 @@ def identify_reduced(
         scale,
         lambda maker, fit: evaluation_of(layout, equations.scaled(maker.scale), fit),
         lambda fit: [],
-        lambda scale: (longest.effort_noise * np.abs(scale), longest.velocity_noise),
+        lambda scale: (
+            longest.effort_noise * np.abs(scale),
+            longest.velocity_noise,
+            longest.velocity_differenced,
+        ),
     )

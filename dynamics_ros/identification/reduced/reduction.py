@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
-from dynamics_ros.identification.drives import noises_of
 from dynamics_ros.identification.equations import EquationMaker, Equations, Filtering
 from dynamics_ros.identification.evaluation import Evaluation
 from dynamics_ros.identification.fit import Fit
 from dynamics_ros.identification.joint_states.clock import extremes_of, regular_stretches
+from dynamics_ros.identification.joint_states.noise import noises_of
 from dynamics_ros.identification.joint_states.samples import JointSamples, UnusableRecordingError
 from dynamics_ros.identification.normal_equations import Layout, predictions
 from dynamics_ros.robot import Robot
@@ -52,6 +52,8 @@ class Reduction:
         counts: (nv, 2) rows that went in.
         extremes: (2, nv) lowest and highest positions [rad or m].
         effort_noise, velocity_noise: (nv) deviations of single reported values, at most.
+        velocity_differenced: (nv) share of the variance of the latter that differences of positions
+            make, at least.
         filtering: of both sides of the equations; that of the longest recording.
     """
 
@@ -63,6 +65,7 @@ class Reduction:
     extremes: Array
     effort_noise: Array
     velocity_noise: Array
+    velocity_differenced: Array
     filtering: Filtering
 
     @classmethod
@@ -84,6 +87,7 @@ class Reduction:
             ),
             np.max([part.effort_noise for part in parts], axis=0),
             np.max([part.velocity_noise for part in parts], axis=0),
+            np.min([part.velocity_differenced for part in parts], axis=0),
             first.filtering,
         )
 
@@ -105,6 +109,7 @@ class Reduction:
                 extremes=self.extremes,
                 effort_noise=self.effort_noise,
                 velocity_noise=self.velocity_noise,
+                velocity_differenced=self.velocity_differenced,
                 filtering=np.array([self.filtering.narrow, self.filtering.wide]),
             )
 
@@ -126,6 +131,7 @@ class Reduction:
                     file['extremes'],
                     file['effort_noise'],
                     file['velocity_noise'],
+                    file['velocity_differenced'],
                     Filtering(*file['filtering'].tolist()),
                 )
         except (OSError, ValueError, KeyError, EOFError) as error:
@@ -142,6 +148,7 @@ class Reducer:
         self._triangles: Array | None = None
         self._counts = np.zeros((robot.nv, 2), dtype=np.int64)
         self._noise = np.zeros((2, robot.nv))
+        self._differenced = np.ones(robot.nv)
         self._extremes = np.outer([np.inf, -np.inf], np.ones(robot.nv))
 
     def add(self, samples: JointSamples) -> None:
@@ -164,7 +171,9 @@ class Reducer:
             self._triangles[:, k] = np.linalg.qr(np.concatenate(rows, axis=1), mode='r')
             self._counts[:, k] += equations.counts[:, own].sum(axis=1)
         stretches = regular_stretches(samples)
-        self._noise = np.maximum(self._noise, noises_of(stretches, np.ones(self._robot.nv)))
+        *noise, differenced = noises_of(stretches, np.ones(self._robot.nv))
+        self._noise = np.maximum(self._noise, noise)
+        self._differenced = np.minimum(self._differenced, differenced)
         lowest, highest = extremes_of(stretches)
         self._extremes = np.array(
             [np.minimum(self._extremes[0], lowest), np.maximum(self._extremes[1], highest)]
@@ -187,6 +196,7 @@ class Reducer:
             self._extremes,
             self._noise[0],
             self._noise[1],
+            self._differenced,
             self._maker.filtering,
         )
 

@@ -10,11 +10,13 @@ off, joint by joint, by speed, load and reversals: what ``contact_node`` takes a
 
 from .free_motion import Drives, identify_drives
 from .learn import Learned, calibrated_robot, learn, learn_unexplained
+from .observer_choice import ObserverChoice
 from .recorder import Recorder
 
 __all__ = [
     'Drives',
     'Learned',
+    'ObserverChoice',
     'Recorder',
     'calibrated_robot',
     'identify_drives',

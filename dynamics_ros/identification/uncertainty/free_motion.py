@@ -98,6 +98,8 @@ def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> 
         largest_of_fit=found.largest_torque_deviation,
         effort_noise=found.effort_noise,
         velocity_noise=found.velocity_noise,
+        velocity_differenced=found.velocity_differenced,
+        left_over=found.model_error,
     )
     if learned.contacts:
         raise UnusableRecordingError(

@@ -12,15 +12,15 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dynamics_ros.estimation import EffortModel, MomentumObserver
-from dynamics_ros.estimation.observers import GAIN
+from dynamics_ros.estimation import EffortModel
 from dynamics_ros.estimation.uncertainty.unexplained import Unexplained
-from dynamics_ros.identification import Identified, JointSamples
-from dynamics_ros.identification.joint_states.clock import Stretch, regular_stretches
+from dynamics_ros.identification import Identified, JointSamples, UnusableRecordingError
+from dynamics_ros.identification.joint_states.clock import regular_stretches
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Inertia
 
 from .contacts import Contact, contacts_in, lasting_force, named, rows_of
+from .observer_choice import ObserverChoice, SampleNoise, chosen_observer
 from .residuals import Residuals, residuals_of
 
 Array = NDArray[np.float64]
@@ -53,11 +53,13 @@ class Learned:
         unexplained: of the model.
         findings: what a user should know, one sentence each.
         contacts: times that seem to be none of free motion; nothing was learned from them.
+        observer: that keeps noise of velocities small enough; what is unexplained is of it.
     """
 
     unexplained: Unexplained
     findings: tuple[str, ...]
     contacts: tuple[Contact, ...]
+    observer: ObserverChoice
 
 
 def calibrated_robot(identified: Identified) -> Robot:
@@ -81,6 +83,8 @@ def learn(identified: Identified, recordings: Sequence[JointSamples]) -> Learned
         largest_of_fit=identified.largest_torque_deviation,
         effort_noise=identified.effort_noise,
         velocity_noise=identified.velocity_noise,
+        velocity_differenced=identified.velocity_differenced,
+        left_over=identified.model_error,
     )
 
 
@@ -93,6 +97,8 @@ def learn_unexplained(
     largest_of_fit: Array | float = 0.0,
     effort_noise: Array | float = 0.0,
     velocity_noise: Array | float = 0.0,
+    velocity_differenced: Array | float = 0.0,
+    left_over: Array | float = 0.0,
 ) -> Learned:
     """Learn from free motion how far a model is off.
 
@@ -108,12 +114,26 @@ def learn_unexplained(
             as long as it likes, so thresholds reckon with it [Nm or N].
         effort_noise, velocity_noise: (nv) of single samples, which estimators are told apart: what
             they explain of the residual is no part of ``constant`` [Nm or N], [rad/s or m/s].
+        velocity_differenced: (nv) share of the variance of velocities that differences of
+            positions make.
+        left_over: (nv) what the model leaves unexplained of slow motion: less noise than that
+            needs no other observer [Nm or N].
 
     Raises:
         UnusableRecordingError: too short for an observer to settle.
     """
     stretches = [one for samples in recordings for one in regular_stretches(samples)]
-    joined = residuals_of(robot, effort_model, recordings)
+    noise = SampleNoise(
+        *(
+            np.broadcast_to(np.asarray(one, dtype=np.float64), robot.nv)
+            for one in (effort_noise, velocity_noise, velocity_differenced)
+        )
+    )
+    if not stretches:
+        raise UnusableRecordingError('no ten samples follow each other without a gap')
+    longest = max(stretches, key=len)
+    observer = chosen_observer(robot, noise, longest.position, longest.period, left_over)
+    joined = residuals_of(robot, effort_model, recordings, observer, noise)
     contacts = contacts_in(joined)
     joined = joined.without(rows_of(contacts, joined))
     dry = effort_model.coulomb + np.maximum(effort_model.stribeck, 0.0)
@@ -133,37 +153,21 @@ def learn_unexplained(
             f'efforts at {named(contacts, robot.joint_names)} do not come back with the state, as '
             'those of a push or a contact: nothing is learned from these times'
         )
-    of_noise = _of_noise(robot, stretches, effort_noise, velocity_noise)
+    if observer != ObserverChoice():
+        findings.append(
+            f'velocities are so noisy that a momentum observer would hide contacts: '
+            f'observer.kind {observer.kind} with a gain of {observer.gain:.0f} 1/s is written'
+        )
     usual, largest = (np.broadcast_to(np.square(one), robot.nv) for one in (of_fit, largest_of_fit))
     for j, name in enumerate(robot.joint_names):
-        column, sentence = _of_joint(
-            joined, j, float(dry[j]), (float(usual[j]), float(largest[j])), float(of_noise[j])
-        )
+        column, sentence = _of_joint(joined, j, float(dry[j]), (float(usual[j]), float(largest[j])))
         columns.append(column)
         findings += [f'{name}: {sentence}'] if sentence else []
-    return Learned(Unexplained(*np.array(columns).T), tuple(findings), contacts)
-
-
-def _of_noise(
-    robot: Robot,
-    stretches: Sequence[Stretch],
-    effort_noise: Array | float,
-    velocity_noise: Array | float,
-) -> Array:
-    """(nv) variance that noise of the samples gives the residuals."""
-    longest = max(stretches, key=len)
-    gains = MomentumObserver(robot, GAIN).noise_gains(longest.period)
-    postures = longest.position[:: max(1, len(longest) // POSTURES)]
-    momenta = np.square(robot.mass_matrix(postures) * velocity_noise).sum(axis=-1).mean(axis=0)
-    found: Array = np.square(gains.effort * effort_noise) + gains.momentum**2 * momenta
-    return found
-
-
-POSTURES = 50
+    return Learned(Unexplained(*np.array(columns).T), tuple(findings), contacts, observer)
 
 
 def _of_joint(
-    found: Residuals, j: int, dry: float, of_fit: tuple[float, float], of_noise: float
+    found: Residuals, j: int, dry: float, of_fit: tuple[float, float]
 ) -> tuple[list[float], str]:
     """The numbers of a joint in the order of ``Unexplained``, and what to say of it.
 
@@ -171,18 +175,16 @@ def _of_joint(
         found: of all joints; of the joint j.
         dry: its dry friction [Nm or N].
         of_fit: variances that the fit has in other postures, usually and at most.
-        of_noise: variance that noise of the samples gives the residuals.
     """
-    beyond = of_fit[0] - of_noise
     r, standing = found.torque[:, j], found.standing[:, j]
     bound = _standing(r, standing, dry)
     moving = ~standing
     if moving.sum() < LEAST:
         # All that is known is what friction could be.
-        still = float(np.mean(r**2))
+        still = float(np.mean(r**2 - found.noise[:, j]))
         sentence = 'hardly moves; its friction in motion is not known'
-        return [np.sqrt(max(still + beyond, 0.0)), 0.0, 0.0, bound, bound, 1.0], sentence
-    r, second = r[moving], found.second[moving]
+        return [np.sqrt(max(still + of_fit[0], 0.0)), 0.0, 0.0, bound, bound, 1.0], sentence
+    r, noise, second = r[moving], found.noise[moving, j], found.second[moving]
     features = np.column_stack(
         [
             np.ones(len(r)),
@@ -193,18 +195,26 @@ def _of_joint(
     )
     free = np.ones(len(r), dtype=bool)
     for _ in range(2):
-        squares = _variances(features[free], r[free])
-        free = _free(r / np.sqrt(features @ squares), second)
-    tail = _tail((r / np.sqrt(features @ squares))[free])
-    far = np.sqrt((tail**2 * squares[0] + of_fit[1]) / (squares[0] + of_fit[0]))
-    squares[0] = max(squares[0] + beyond, LEAST_SHARE**2 * squares[0])
+        squares = _variances(features[free], r[free], noise[free])
+        z = r / np.sqrt(features @ squares + noise)
+        free = _free(z, second)
+    tail = _tail(z[free])
+    always = squares[0] + float(noise.mean())
+    far = np.sqrt((tail**2 * always + of_fit[1]) / (always + of_fit[0]))
+    squares[0] += of_fit[0]
     pushed = len(np.unique(second)) - len(np.unique(second[free]))
     sentence = f'{pushed} s are not those of free motion, and are left out' if pushed else ''
     return [*np.sqrt(squares), bound, max(tail, float(far))], sentence
 
 
-def _variances(features: Array, r: Array) -> Array:
-    """(4) of constant, speed, load, reversal: of normal residuals the likeliest, none negative."""
+def _variances(features: Array, r: Array, noise: Array) -> Array:
+    """(4) of constant, speed, load, reversal: of normal residuals the likeliest, none negative.
+
+    Args:
+        features: (n, 4) what they are multiplied with.
+        r: (n) residuals.
+        noise: (n) variance that they have anyway.
+    """
     scale = np.maximum(features.mean(axis=0), 1e-12)
     total = max(float(np.mean(r**2)), 1e-12)
     predicted = np.full(len(r), total)
@@ -213,9 +223,9 @@ def _variances(features: Array, r: Array) -> Array:
         # The variance of r^2 is twice that of r, squared.
         kept = np.minimum(r**2, FAR**2 * predicted)
         found, _ = scipy.optimize.nnls(
-            features / scale / predicted[:, np.newaxis], kept / predicted
+            features / scale / predicted[:, np.newaxis], (kept - noise) / predicted
         )
-        predicted = np.maximum(features / scale @ found, LEAST_SHARE**2 * total)
+        predicted = np.maximum(features / scale @ found, LEAST_SHARE**2 * total) + noise
     found /= scale
     found[0] = max(found[0], LEAST_SHARE**2 * total)
     return found

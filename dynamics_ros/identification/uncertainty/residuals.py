@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.contact.unexplained import MEMORY, ROWS, STANDS_AFTER
-from dynamics_ros.estimation import EffortModel, MomentumObserver
-from dynamics_ros.estimation.observers import GAIN
+from dynamics_ros.estimation import EffortModel, TorqueObserver
 from dynamics_ros.identification import JointSamples, UnusableRecordingError
 from dynamics_ros.identification.joint_states.clock import Stretch, regular_stretches
 from dynamics_ros.robot import Robot
+
+from .observer_choice import ObserverChoice, SampleNoise
 
 Array = NDArray[np.float64]
 
@@ -31,6 +32,7 @@ class Residuals:
         torque: (n, nv) [Nm or N].
         q, v, load: (n, nv) position, velocity, and torque that the joints carry by the model.
         reversal: (n, nv) share of a reversal.
+        noise: (n, nv) variance that noise of the samples gives the torques.
         standing: (n, nv) whether joints stand.
         time: (n) since the first stamp of all recordings together [s].
     """
@@ -40,6 +42,7 @@ class Residuals:
     v: Array
     load: Array
     reversal: Array
+    noise: Array
     standing: NDArray[np.bool_]
     time: Array
 
@@ -59,11 +62,19 @@ class Residuals:
         return np.floor(self.time).astype(np.int64)
 
 
-def residuals_of(robot: Robot, model: EffortModel, recordings: Sequence[JointSamples]) -> Residuals:
+def residuals_of(
+    robot: Robot,
+    model: EffortModel,
+    recordings: Sequence[JointSamples],
+    choice: ObserverChoice,
+    noise: SampleNoise,
+) -> Residuals:
     """External torques that the observer of contact_node finds in recordings.
 
     Args:
         robot, model, recordings: as of ``learn_unexplained``.
+        choice: of the observer.
+        noise: of the samples.
 
     Raises:
         UnusableRecordingError: too short for an observer to settle.
@@ -71,7 +82,9 @@ def residuals_of(robot: Robot, model: EffortModel, recordings: Sequence[JointSam
     parts, begin = [], 0.0
     for samples in recordings:
         stretches = regular_stretches(samples)
-        parts += [_of_stretch(robot, model, one, begin - stretches[0].start) for one in stretches]
+        for one in stretches:
+            observer = choice.made(robot, model, noise, 10.0 * one.period)
+            parts.append(_of_stretch(observer, noise, one, begin - stretches[0].start))
         begin += np.ceil(samples.duration) + 1.0
     parts = [part for part in parts if len(part.torque)]
     if not parts:
@@ -79,9 +92,11 @@ def residuals_of(robot: Robot, model: EffortModel, recordings: Sequence[JointSam
     return Residuals.joined(parts)
 
 
-def _of_stretch(robot: Robot, model: EffortModel, stretch: Stretch, shift: float) -> Residuals:
+def _of_stretch(
+    observer: TorqueObserver, noise: SampleNoise, stretch: Stretch, shift: float
+) -> Residuals:
     """Run the observer of contact_node over a stretch."""
-    observer = MomentumObserver(robot, GAIN, effort_model=model, max_gap=10.0 * stretch.period)
+    robot, model, gain = observer.robot, observer.effort_model, float(observer.gain[0])
     kernel = robot.kernel('unexplained_torque')
     for one in (robot.kernel('observer_step', observer.kind, 'instant'), kernel):
         one.wait()
@@ -96,13 +111,14 @@ def _of_stretch(robot: Robot, model: EffortModel, stretch: Stretch, shift: float
         torque[k] = observer.update(round(k * stretch.period * 1e9), q, one, effort)
         *_, memory = kernel.call(one, nothing, memory, stretch.period, rows, nothing)
         turning[k], still[k] = memory[1], memory[2]
-    first = round(SETTLED / GAIN / stretch.period)
-    taken = slice(first, None, max(1, round(1.0 / (GAIN * stretch.period))))
+    first = round(SETTLED / gain / stretch.period)
+    taken = slice(first, None, max(1, round(1.0 / (gain * stretch.period))))
     time: Array = shift + stretch.start + np.arange(len(v), dtype=np.float64) * stretch.period
     # What is left over is no load.
     load = model.scale * stretch.effort + model.offset + torque
     standing = still[taken] >= STANDS_AFTER
+    q = stretch.position[taken]
     return Residuals(
-        *(torque[taken], stretch.position[taken], v[taken], load[taken], turning[taken]),
-        *(standing, time[taken]),
+        *(torque[taken], q, v[taken], load[taken], turning[taken]),
+        *(noise.of_torques(robot, observer, q, stretch.period), standing, time[taken]),
     )

@@ -1,0 +1,88 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A calibration takes another observer where noise of velocities would hide contacts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from simulated_arm import ROBOT, motion
+
+from dynamics_ros.estimation import EffortModel
+from dynamics_ros.identification import JointSamples
+from dynamics_ros.identification.joint_states.clock import regular_stretches
+from dynamics_ros.identification.joint_states.noise import noises_of
+from dynamics_ros.identification.uncertainty import ObserverChoice, learn_unexplained
+from dynamics_ros.identification.uncertainty.observer_choice import (
+    LOUD,
+    SampleNoise,
+    chosen_observer,
+)
+
+RATE = 500.0
+IDEAL = EffortModel.ideal(ROBOT)
+
+
+def encoded(step):
+    """Free motion of which encoders tell, and differences of what they tell."""
+    t = np.arange(0.0, 20.0, 1.0 / RATE)
+    q, v, a = motion(t, 3)
+    ticks = step * np.round(q / step)
+    velocity = np.diff(ticks, axis=0, prepend=ticks[:1]) * RATE
+    effort = ROBOT.inverse_dynamics(q, v, a)
+    effort += 0.05 * np.random.default_rng(0).normal(size=q.shape)
+    return JointSamples('encoded', ROBOT.joint_names, t, ticks, velocity, effort)
+
+
+def noise_of(samples):
+    return SampleNoise(*noises_of(regular_stretches(samples), np.ones(ROBOT.nv)))
+
+
+def chosen(step, left_over=0.0):
+    samples = encoded(step)
+    return chosen_observer(ROBOT, noise_of(samples), samples.position, 1.0 / RATE, left_over)
+
+
+def test_fine_encoders_change_nothing():
+    assert chosen(1e-6) == ObserverChoice()
+
+
+def test_coarse_encoders_ask_for_a_filter_and_coarser_ones_for_a_slower_one():
+    choices = [chosen(step) for step in (1e-4, 5e-4, 2e-3)]
+    assert {one.kind for one in choices} == {'kalman'}
+    gains = [one.gain for one in choices]
+    assert gains == sorted(gains, reverse=True)
+    assert gains[0] > gains[-1] >= 10.0
+
+
+def test_noise_that_is_less_than_what_the_model_leaves_over_does_no_harm():
+    assert chosen(1e-4, left_over=100.0) == ObserverChoice()
+
+
+def test_what_is_learned_is_of_that_observer_and_without_the_noise():
+    samples = encoded(1e-4)
+    noise = noise_of(samples)
+    learned = learn_unexplained(
+        ROBOT,
+        IDEAL,
+        [samples],
+        effort_noise=noise.effort,
+        velocity_noise=noise.velocity,
+        velocity_differenced=noise.differenced,
+    )
+    assert learned.observer == chosen(1e-4)
+    (told,) = [one for one in learned.findings if 'observer' in one]
+    assert 'kalman' in told
+    # The model is right: nothing but noise is left over, and that is told apart.
+    limits = LOUD * ROBOT.effort_limits
+    assert (learned.unexplained.constant < 0.5 * limits).all()
+    speeds = np.abs(samples.velocity).mean(axis=0)
+    assert (learned.unexplained.speed * speeds < 0.5 * limits).all()
+
+
+@pytest.mark.parametrize('gain', [75.0, 20.0])
+def test_the_choice_makes_the_observer_that_the_node_would(gain):
+    noise = SampleNoise(np.full(7, 0.1), np.full(7, 0.02), np.ones(7))
+    observer = ObserverChoice('kalman', gain).made(ROBOT, IDEAL, noise, 0.1)
+    assert observer.kind == 'kalman'
+    assert observer.gain == pytest.approx(np.full(7, gain))
