@@ -26,6 +26,7 @@ from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.parameters.contact import ContactParameters, ContactRates
 from dynamics_ros.robot import Robot
+from dynamics_ros.wire.contact_markers import Sizes, arrows_removed, filled_markers
 from dynamics_ros.wire.contact_messages import (
     StateTemplates,
     filled_estimate,
@@ -40,7 +41,6 @@ from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench, FootContacts
 
 from .calibrate_action import CalibrateAction
-from .markers import ContactMarkers
 from .place import ContactPlace
 
 NAME = 'contact_node'
@@ -76,9 +76,6 @@ class Contact(Component):
         self._state = Output(node, ContactStateMessage, '~/contact_state')
         self._feet = Output(node, FootContacts, '~/foot_contacts')
         self._markers = Output(node, MarkerArray, '~/markers')
-        self._drawing = ContactMarkers(
-            self._markers, context, self._place, lambda: self.parameters.values.markers
-        )
         self._frame_outputs = FrameOutputs(
             node, {'wrench': WrenchStamped, 'estimate': ExternalWrench}
         )
@@ -114,7 +111,7 @@ class Contact(Component):
             for frame in prepared.frames
         ]
         if self._pipeline is not None:
-            self._drawing.erase(len(prepared.frames), len(self._pipeline.frames))
+            self._erase(len(prepared.frames), len(self._pipeline.frames))
         self._pipeline = prepared
         self._external = self._judged = self._estimates = None
         self._place.adopt(prepared)
@@ -278,8 +275,24 @@ class Contact(Component):
         estimates = self._wrenches()
         if not estimates:
             return None
-        _, state, external = self._told()
-        return self._drawing.filled(state, external, estimates, self._place.latest)
+        pipeline, state, external = self._told()
+        sizes = self.parameters.values.markers
+        return filled_markers(
+            self._markers.template,
+            pipeline.robot,
+            state,
+            external,
+            estimates,
+            self._place.touched,
+            self.context.root_frame_id(),
+            Sizes(sizes.force_scale, sizes.torque_scale, sizes.diameter),
+        )
+
+    def _erase(self, frames: int, before: int) -> None:
+        """Take away the arrows of frames of which there were more before."""
+        gone = arrows_removed(self.context.root_frame_id(), self.context.now(), frames, before)
+        if gone is not None:
+            self._markers.publish(gone)
 
     # --- collisions, for who reacts to them in the same process -----------------------------------
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 from rclpy.task import Future
-from std_msgs.msg import ColorRGBA
 
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.estimation import (
@@ -28,11 +28,9 @@ from dynamics_ros.nodes.reporting.results import FaultLog
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.parameters.contact import LocationParameters
 from dynamics_ros.requests.kernel_twin import KernelTwin
-from dynamics_ros.wire import markers
-from dynamics_ros.wire.conversions import Array, time_message
+from dynamics_ros.wire.contact_markers import TouchedPlace
 
-SURFACE, FORCE = 'touched_link', 'contact_force'
-"""Namespaces of the markers."""
+NONE = np.zeros((0, 3))
 
 GEOMETRY, PLACE = 'the collision geometry', 'the place of a contact'
 """What the thread works on; of each only the newest."""
@@ -131,37 +129,14 @@ class ContactPlace:
         """Whether the point may be relied on."""
         return place.known(self._settings().max_deviation)
 
-    def markers(
-        self,
-        state: RobotState,
-        place: ContactLocation | None,
-        link_pose: Array | None,
-        color: ColorRGBA,
-        scale: float,
-        width: float,
-    ) -> list[Any]:
-        """The surface of the touched link, and the force at the point when that is known.
-
-        Args:
-            state: the latest.
-            place: of the contact; None takes the markers away.
-            link_pose: (4, 4) of its link in the root frame.
-            color: of the contact state.
-            scale: length of an arrow per force [m/N].
-            width: diameter of an arrow [m].
-        """
-        head = self._context.root_header(time_message(state.time))
-        if place is None or link_pose is None or not place.point_frame:
-            return [markers.removed(head, SURFACE), markers.removed(head, FORCE)]
-        patches = self._geometry.surfaces[place.link].coarse
-        shown = [markers.points(head, SURFACE, link_pose, patches.points, width, color)]
-        if not self.known(place):
-            return [*shown, markers.removed(head, FORCE)]
-        # The tip at the surface: the arrow stands where the pusher is.
-        R, p = link_pose[:3, :3], link_pose[:3, 3]
-        vector = scale * R @ place.force
-        start = (R @ place.point + p - vector).tolist()
-        return [*shown, markers.arrow(head, FORCE, 0, start, vector, width, color)]
+    @property
+    def touched(self) -> TouchedPlace | None:
+        """The latest place with what is shown of it; None without one."""
+        place = self._found
+        if place is None:
+            return None
+        surface = self._geometry.surfaces[place.link].coarse.points if place.point_frame else NONE
+        return TouchedPlace(place, surface, self.known(place))
 
     def _ask(self, locator: ContactLocator, state: RobotState, external: ExternalTorques) -> None:
         contact = self._contact
