@@ -1,0 +1,103 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Markers of contacts: where arrows begin and end, and what goes away."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from arm import description
+from visualization_msgs.msg import Marker, MarkerArray
+
+from dynamics_ros import Robot
+from dynamics_ros.estimation import ContactState
+from dynamics_ros.wire.cdr import deserialized, packed_stamp
+from dynamics_ros.wire.contact_markers import Sizes, TouchedPlace, filled_markers
+from dynamics_ros.wire.templates import message_template
+
+pytestmark = pytest.mark.ros
+
+ROBOT = Robot.from_urdf(description())
+LINK = 'forearm_link'
+SIZES = Sizes(force_scale=0.01, torque_scale=0.1, diameter=0.02)
+STATE = SimpleNamespace(q=ROBOT.random_configuration(3), time=5 * 10**9 + 7)
+FORCE, POINT = np.array([0.0, 3.0, -4.0]), np.array([0.1, 0.0, 0.02])
+SURFACE = np.array([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0]])
+
+
+def drawn(place: TouchedPlace | None, state=ContactState.CONTACT, link=LINK) -> list[Marker]:
+    """What is shown of one wrench and a place, in the order of the message."""
+    estimate = SimpleNamespace(
+        expressed_in='tool0', reference_point=POINT, wrench=np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    )
+    external = SimpleNamespace(report=SimpleNamespace(state=state, link=link))
+    template = filled_markers(
+        lambda key, make, paths: message_template(make(key), paths),
+        *(ROBOT, STATE, external, [estimate], place, 'world', SIZES),
+    )
+    message = template.message(packed_stamp(STATE.time))
+    if isinstance(message, bytes):
+        message = deserialized(message, MarkerArray)
+    return list(message.markers)
+
+
+def touched(known: bool, point_frame: str = LINK) -> TouchedPlace:
+    """A place on the link."""
+    location = SimpleNamespace(link=LINK, point_frame=point_frame, point=POINT, force=FORCE)
+    return TouchedPlace(location, SURFACE, known)
+
+
+def ends(marker: Marker) -> np.ndarray:
+    """(2, 3)."""
+    return np.array([(p.x, p.y, p.z) for p in marker.points])
+
+
+def test_arrows_begin_at_the_reference_point_and_are_as_long_as_the_wrench_is_large():
+    force, torque, label, *rest = drawn(None)
+    pose = ROBOT.forward_kinematics(STATE.q, 'tool0')
+    R, start = pose[:3, :3], pose[:3, :3] @ POINT + pose[:3, 3]
+    assert ends(force) == pytest.approx(np.array([start, start + R @ [0.01, 0.02, 0.03]]))
+    assert ends(torque) == pytest.approx(np.array([start, start + R @ [0.4, 0.5, 0.6]]))
+    assert label.text == f'contact: {LINK}'
+    place = label.pose.position
+    assert [place.x, place.y, place.z] == pytest.approx(
+        ROBOT.forward_kinematics(STATE.q, LINK)[:3, 3].tolist()
+    )
+    assert [(x.ns, x.action) for x in rest] == [
+        ('touched_link', Marker.DELETE),
+        ('contact_force', Marker.DELETE),
+    ]
+    assert {(x.header.frame_id, x.header.stamp.sec) for x in (force, torque, label)} == {
+        ('world', 5)
+    }
+
+
+def test_the_force_at_a_point_that_is_known_ends_at_the_surface():
+    *_, surface, force = drawn(touched(known=True))
+    pose = ROBOT.forward_kinematics(STATE.q, LINK)
+    R, point = pose[:3, :3], pose[:3, :3] @ POINT + pose[:3, 3]
+    assert (surface.ns, len(surface.points)) == ('touched_link', len(SURFACE))
+    assert (force.ns, force.action) == ('contact_force', Marker.ADD)
+    assert ends(force) == pytest.approx(np.array([point - 0.01 * R @ FORCE, point]))
+
+
+@pytest.mark.parametrize(
+    ('place', 'actions'),
+    [
+        (touched(known=False), (Marker.ADD, Marker.DELETE)),
+        (touched(known=True, point_frame=''), (Marker.DELETE, Marker.DELETE)),
+    ],
+)
+def test_what_is_not_known_is_taken_away(place, actions):
+    *_, surface, force = drawn(place)
+    assert (surface.action, force.action) == actions
+
+
+def test_without_a_link_the_label_is_taken_away():
+    _, _, label, *_ = drawn(None, ContactState.NONE, '')
+    assert (label.ns, label.action) == ('link', Marker.DELETE)
