@@ -102,7 +102,7 @@ class Dynamics(Component):
         self._check(self.parameters.values)
         self.parameters.add_listener(self._changed)
         self._prepared: Prepared | None = None
-        self._commanding = GravityCommands(node, context, self.parameters, self._commands_changed)
+        self._commanding = GravityCommands(node, self.parameters, self._commands_changed)
         self._torques = Output(node, JointState, '~/gravity_torques')
         self._load = LoadPublisher(node, context)
         for kind, name, handler in (

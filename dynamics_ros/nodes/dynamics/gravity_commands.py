@@ -13,7 +13,6 @@ from dynamics_ros.kernels import Kernel
 from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
-from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.parameters.dynamics import DynamicsParameters
 
 
@@ -27,18 +26,16 @@ class GravityCommands:
     def __init__(
         self,
         node: ManagedNode,
-        context: RobotContext,
         parameters: ParameterSet[DynamicsParameters],
         changed: Callable[[], None],
     ) -> None:
         """Begin, silent.
 
         Args:
-            node, context, parameters: of dynamics_node.
+            node, parameters: of dynamics_node.
             changed: told when commands begin or end.
         """
         self._node = node
-        self._context = context
         self._parameters = parameters
         self._changed = changed
         self._topic: Output | None = None

@@ -20,17 +20,15 @@ class EffortCommands:
 
     Attributes:
         output: the topic.
-        last: (n) efforts that were sent last; None before the first.
     """
 
     def __init__(self, node: Node) -> None:
         self.output = Output(node, Float64MultiArray, '~/joint_commands')
-        self.last: Array | None = None
 
     def filled(self, efforts: Array) -> MessageTemplate:
         """The message with efforts (n), which is sent by whoever asks for it."""
         template = self.output.template(len(efforts), _zeros, ('data',))
-        template.numbers[0][:] = self.last = efforts
+        template.numbers[0][:] = efforts
         return template
 
     def send(self, efforts: Array) -> None:
@@ -41,7 +39,6 @@ class EffortCommands:
         """Send the last efforts (n), and wait until they have arrived."""
         self.send(efforts)
         self.output.wait_until_received()
-        self.last = None
 
     def close(self) -> None:
         """Take the topic away."""

@@ -50,7 +50,6 @@ class Diagnostics:
         self._published: dict[str, int] = {}
         self._refused = 0
         self._jumps, self._jumped = 0, -math.inf
-        self._rate = 0.0
         self._waiting_since = math.inf
         self._namesakes = Namesakes(part.node)
         context.on_change(self.report_change)
