@@ -29,8 +29,9 @@ from dynamics_ros.kernels.llvm.dialect import SINGLE
 from dynamics_ros.kernels.llvm.source import emit as trace_module
 from dynamics_ros.kernels.process import compile_process
 
-QUICK_OPERATIONS = 200_000
-"""Traces of more operations are compiled without optimization, which would take half a minute."""
+QUICK_OPERATIONS = 300_000
+"""Traces of more operations are compiled without optimization, which would take half a minute and
+more on a busy machine. What is optimized takes some 0.7 of the time."""
 
 _log = logging.getLogger('dynamics_ros.kernels')
 

@@ -12,11 +12,11 @@ from dynamics_ros.algorithms.derivatives import inverse_dynamics_derivatives
 from dynamics_ros.algorithms.forward_kinematics import frame_pose, frame_velocity
 from dynamics_ros.algorithms.inverse_dynamics import nonlinear_effects
 from dynamics_ros.algorithms.linear_algebra.matrices import transposed
-from dynamics_ros.algorithms.linear_algebra.solve import dot
+from dynamics_ros.algorithms.linear_algebra.solve import dot, inverse_of
 from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Matrix3, Scalar, Transform, Vector3
 
-from .task_space import REFERENCE, Rows, TaskDynamics, Values, frame_rows
+from .task_space import REFERENCE, InvertedTask, Rows, TaskDynamics, Values, frame_rows
 
 HELD_ROWS = {'point': 3, 'surface': 6, 'normal': 1, 'position': 3, 'pose': 6, 'revolute': 5}
 """Rows of a constraint by its kind."""
@@ -147,17 +147,17 @@ def constrained_dynamics_derivatives(
     pushed = differentiate(task.torques(forces), q)
     by_q = [[f - t for f, t in zip(*pair, strict=True)] for pair in zip(pushed, id_dq, strict=True)]
     by_v = [[-x for x in row] for row in id_dv]
-    unit = [[1.0 if i == j else 0.0 for j in range(model.nv)] for i in range(model.nv)]
-    nothing = [[0.0] * model.nv for _ in rows]
+    inverted = InvertedTask.of_task(task)
     of_a: list[Rows] = []
     of_forces: list[Rows] = []
-    demands = differentiate(rows, q), differentiate(rows, v), nothing
-    for force, changed in zip((by_q, by_v, unit), demands, strict=True):
+    demands = differentiate(rows, q), differentiate(rows, v)
+    for force, changed in zip((by_q, by_v), demands, strict=True):
         columns = zip(zip(*force, strict=True), _columns(changed, model.nv), strict=True)
-        solved = [_constrained(task, push, [-x for x in demand]) for push, demand in columns]
+        solved = [_constrained(inverted, push, [-x for x in demand]) for push, demand in columns]
         of_a.append([[x[i] for x, _ in solved] for i in range(model.nv)])
         of_forces.append([[f[i] for _, f in solved] for i in range(len(rows))])
-    return of_a, of_forces, task.pivots
+    by_tau, forces_by_tau = _by_force(inverted)
+    return [*of_a, by_tau], [*of_forces, forces_by_tau], task.pivots
 
 
 def _constrained(
@@ -175,6 +175,19 @@ def _constrained(
     for column, step in zip(task.Q, y, strict=True):
         free = [x + step * c for x, c in zip(free, column, strict=True)]
     return task.unwhitened(free), task.divided(y)
+
+
+def _by_force(task: TaskDynamics) -> tuple[Rows, Rows]:
+    """Derivatives of x and f of `_constrained` by the force: M^-1 - U U^T and -R^-1 U^T.
+
+    The columns of U = L^-1 D^-1/2 Q are the accelerations that the constraints take away.
+    """
+    free = inverse_of(task.factors)
+    taken = _columns([task.unwhitened(column) for column in task.Q], len(free))
+    n = range(len(free))
+    lower = [[free[i][j] - dot(taken[i], taken[j]) for j in range(i + 1)] for i in n]
+    of_x = [[lower[max(i, j)][min(i, j)] for j in n] for i in n]
+    return of_x, transposed([[-f for f in task.divided(row)] for row in taken])
 
 
 def _stacked(

@@ -21,6 +21,7 @@ from dynamics_ros.algorithms.linear_algebra.solve import (
     Factors,
     dot,
     factorize,
+    inverse_of_lower,
     solve_lower,
     solve_lower_transposed,
 )
@@ -115,6 +116,48 @@ class TaskDynamics:
     def torques(self, force: Values) -> list[Scalar]:
         """J^T F."""
         return [dot(column, force) for column in transposed(self.J)]
+
+
+@dataclass(frozen=True)
+class InvertedTask(TaskDynamics):
+    """The same for many right sides, with the inverses of both triangular factors.
+
+    An acceleration then sums over what its joint is carried by, and over nothing that is zero of a
+    push on another branch.
+
+    Attributes:
+        L_inverse: of the factor of M.
+        R_inverse: (m, m), upper triangular.
+    """
+
+    L_inverse: Rows
+    R_inverse: Rows
+
+    @classmethod
+    def of_task(cls, task: TaskDynamics) -> InvertedTask:
+        """Invert the factors."""
+        m = len(task.R)
+        columns = [task.divided([float(i == k) for i in range(m)]) for k in range(m)]
+        inverse = inverse_of_lower(task.factors[0])
+        return cls(task.J, task.factors, task.roots, task.Q, task.R, inverse, transposed(columns))
+
+    def whitened(self, tau: Values) -> list[Scalar]:
+        """D^-1/2 L^-T tau."""
+        columns = transposed(self.L_inverse)
+        return [dot(x, tau) * root for x, root in zip(columns, self.roots, strict=True)]
+
+    def unwhitened(self, x: Values) -> list[Scalar]:
+        """The accelerations L^-1 D^-1/2 x."""
+        scaled = [a * b for a, b in zip(x, self.roots, strict=True)]
+        return [dot(row, scaled) for row in self.L_inverse]
+
+    def divided(self, x: Values) -> list[Scalar]:
+        """R^-1 x."""
+        return [dot(row, x) for row in self.R_inverse]
+
+    def divided_transposed(self, x: Values) -> list[Scalar]:
+        """R^-T x."""
+        return [dot(row, x) for row in transposed(self.R_inverse)]
 
 
 def _whitened(factors: Factors, roots: Values, tau: Values) -> list[Scalar]:

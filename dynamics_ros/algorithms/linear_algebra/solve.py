@@ -112,7 +112,7 @@ def inverse_of(factors: Factors) -> list[list[Scalar]]:
     two coordinates have below both of them.
     """
     _, inverse = factors
-    W = _inverse_of_lower(factors[0])
+    W = inverse_of_lower(factors[0])
     n = len(inverse)
     scaled = [[x * y for x, y in zip(row, inverse, strict=True)] for row in W]
     lower = [[dot(scaled[i], W[j]) for j in range(i + 1)] for i in range(n)]
@@ -135,7 +135,7 @@ def damped_inverse(J: Matrix, damping: Scalar) -> list[list[Scalar]]:
 def solve_columns(factors: Factors, right: Matrix) -> list[list[Scalar]]:
     """The solution X of M X = right for a factorized M and many columns: W D^-1 W^T right."""
     _, inverse = factors
-    W = _inverse_of_lower(factors[0])
+    W = inverse_of_lower(factors[0])
     transposed = list(zip(*W, strict=True))
     columns = []
     for column in zip(*right, strict=True):
@@ -145,7 +145,7 @@ def solve_columns(factors: Factors, right: Matrix) -> list[list[Scalar]]:
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _inverse_of_lower(L: Matrix) -> list[list[Scalar]]:
+def inverse_of_lower(L: Matrix) -> list[list[Scalar]]:
     """The inverse of a lower triangular matrix whose unit diagonal is left out, with its own."""
     W: list[list[Scalar]] = []
     for i, row in enumerate(L):
