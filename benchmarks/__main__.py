@@ -63,6 +63,7 @@ PARTS = (
         'coverage',
         'estimates',
         'links',
+        'drift',
     ),
 )
 RECORDINGS = Path(__file__).resolve().parents[2] / 'shared' / 'data' / 'recordings'

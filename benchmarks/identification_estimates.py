@@ -105,7 +105,7 @@ def _case(name: str, words: str, faults: Faults, quick: bool) -> Iterator[Record
     recorded = arm.samples(free, rng)
     of_pushes = arm.samples(pushed, rng, np.einsum('tij,ti->tj', J, forces))
     for state, pipeline in (
-        ('defaults', _pipeline(arm.described, arm.frame, ContactParameters())),
+        ('defaults', pipeline_of(arm.described, arm.frame, ContactParameters())),
         ('calibrated', calibrated(arm, arm.samples(arm.swinging(TRAINED, rng), rng))),
     ):
         found = felt(pipeline, recorded, np.zeros((len(free.t), 3)))
@@ -154,7 +154,7 @@ def _links(name: str, quick: bool) -> Iterator[Record]:
         links.append(link)
     samples = arm.samples(motion, rng, external)
     for state, pipeline in (
-        ('defaults', _pipeline(robot, arm.frame, ContactParameters())),
+        ('defaults', pipeline_of(robot, arm.frame, ContactParameters())),
         ('calibrated', calibrated(arm, recording)),
     ):
         locator = ContactLocator(
@@ -215,10 +215,11 @@ def calibrated(arm: UnmodelledArm, recording: JointSamples) -> ContactPipeline:
     groups = yaml.safe_load(yaml.safe_dump(parameter_values(identified, learned)))
     given = {f'{group}.{name}': v for group, one in groups.items() for name, v in one.items()}
     values = settings_of(ContactParameters, given)
-    return _pipeline(calibrated_robot(identified), arm.frame, values)
+    return pipeline_of(calibrated_robot(identified), arm.frame, values)
 
 
-def _pipeline(robot: Robot, frame: str, values: ContactParameters) -> ContactPipeline:
+def pipeline_of(robot: Robot, frame: str, values: ContactParameters) -> ContactPipeline:
+    """The estimators with parameters, ready, for a frame in the axes of the root."""
     for path, value in ((('frames',), (frame,)), (('wrench', 'expressed_in'), robot.root_frame)):
         values = replaced(values, path, value)
     pipeline = ContactPipeline(robot, values, frame)

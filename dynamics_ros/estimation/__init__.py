@@ -22,11 +22,12 @@ from .observers import (
     InverseDynamicsObserver,
     MomentumObserver,
     SecondOrderMomentumObserver,
-    StaticObserver,
     TorqueObserver,
 )
 from .payload_identification import NotIdentifiableError, PayloadEstimate, PayloadIdentifier
+from .static_observer import StaticObserver
 from .tare import Tare, TareResult
+from .uncertainty.friction_adaptation import FrictionAdaptation
 from .uncertainty.noise import NoiseGains
 from .uncertainty.residual_watch import ResidualWatch
 from .wrench import WrenchEstimate, WrenchEstimator
@@ -48,6 +49,7 @@ __all__ = [
     'ExternalTorques',
     'FootContactEstimator',
     'FootContacts',
+    'FrictionAdaptation',
     'GravityFilter',
     'InverseDynamicsObserver',
     'KalmanObserver',

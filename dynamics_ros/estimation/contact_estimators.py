@@ -26,6 +26,8 @@ from .legged import FootContactEstimator
 from .observers import TorqueObserver
 from .samples.robot_state import RobotState
 from .samples.sample_filter import SampleFilter
+from .static_observer import StaticObserver
+from .uncertainty.friction_adaptation import FrictionAdaptation
 from .uncertainty.thresholds import (
     by_effort_limit,
     external_torque_noise,
@@ -143,6 +145,43 @@ def unexplained(robot: Robot, values: ContactSettings) -> UnexplainedTorque | No
         for name in names
     }
     return UnexplainedTorque(robot, Unexplained(constant=np.zeros(robot.nv), **rows))
+
+
+def adaptation(
+    robot: Robot, values: ContactSettings, observer: Callable[[], TorqueObserver]
+) -> FrictionAdaptation | None:
+    """Friction that follows a slow drift; None where that is off or friction is not reckoned with.
+
+    Args:
+        observer: gives the one in force, which is told of changes.
+    """
+    given, model = values.adaptation, observer().effort_model
+    if not given.enabled or values.observer.kind == StaticObserver.kind:
+        return None
+    bound = None
+    if given.bound:
+        bound = per_velocity(robot, given.bound, 'adaptation.bound', base=0.0)
+
+    def apply(coulomb: Array) -> None:
+        told = observer()
+        told.change_effort_model(told.effort_model.with_values(coulomb=coulomb))
+
+    return FrictionAdaptation(
+        *(model.coulomb, model.stribeck, model.friction_velocity, bound),
+        time_constant=given.time_constant,
+        speed=given.speed,
+        margin=given.margin,
+        apply=apply,
+    )
+
+
+def consistent(observer: TorqueObserver, first: RobotState, second: RobotState) -> bool:
+    """Whether the second state is explained with less external torque if the first is true."""
+    both = [(one.time, one.q, one.v, one.effort) for one in (first, second)]
+    before = observer.external_torque
+    steps = [observer.preview(taken) - before for taken in (both, both[1:])]
+    believed, refused = (np.abs(step).max() for step in steps)
+    return bool(believed < refused)
 
 
 def thresholds(robot: Robot, values: ContactSettings) -> Thresholds:

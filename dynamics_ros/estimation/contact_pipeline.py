@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,10 +18,11 @@ from .effort_watch import EffortWatch
 from .external_torques import Estimates, ExternalTorques, Felt, index_of
 from .legged import FootContacts
 from .observer_events import IGNORED, RESTARTS
-from .observers import StaticObserver, TorqueObserver
+from .observers import TorqueObserver
 from .samples.lateness import Lateness
 from .samples.robot_state import RobotState, RobotStates
 from .samples.sparse import wanted
+from .static_observer import StaticFallback, StaticObserver
 from .tare import Tare
 from .uncertainty.residual_watch import ResidualWatch
 from .wrench import WrenchEstimate, moving
@@ -56,6 +57,7 @@ class ContactPipeline:
         judged: the state that the last estimate is of: the newest, unless that is in doubt.
         effort_watch: whether efforts are told at all, at every state.
         effort_check: whether efforts look like what they are configured to be.
+        adaptation: of dry friction, while the robot is free; None where that is off.
         unexplained: what the model leaves over at each state; None without a calibration.
         residuals: whether external torques in motion are as small as is stated.
         distrusted: contact frames that are moved by joints of which they are not.
@@ -75,10 +77,15 @@ class ContactPipeline:
         self.joint_names = tuple(robot.joint_v_indices)
         self.joint_indices = index_of([*robot.joint_v_indices.values()])
         self.silence = self.caution = ''
-        self.samples = estimators.sample_filter(robot, values, self._consistent)
+        self.samples = estimators.sample_filter(
+            robot, values, lambda *states: estimators.consistent(self.observer, *states)
+        )
         self.judged: RobotState | None = None
         self.observer = estimators.observer(robot, values, values.observer.kind)
-        self._static: TorqueObserver | None = None
+        self._fallback = StaticFallback(
+            lambda: estimators.observer(robot, values, StaticObserver.kind)
+        )
+        self.adaptation = estimators.adaptation(robot, values, lambda: self.observer)
         self._estimator = estimators.wrench_estimator(robot, values, self.frames)
         self.axes = self._estimator.axes
         self.detector = estimators.detector(robot, values)
@@ -101,7 +108,6 @@ class ContactPipeline:
         self._thresholds: estimators.Thresholds | None = None
         self._interval, self._stated = FIRST_INTERVAL, np.full(robot.nv, np.inf)
         self._started = (0, 0)
-        self._before: RobotState | None = None
         self._external: ExternalTorques | None = None
 
     def inherit(self, other: ContactPipeline) -> None:
@@ -119,8 +125,11 @@ class ContactPipeline:
         if (ours.effort, ours.friction) == (theirs.effort, theirs.friction):
             self.residuals = other.residuals
             if ours.observer == theirs.observer:
-                self.observer = other.observer
+                model, self.observer = self.observer.effort_model, other.observer
                 self.observer.change_robot(self.robot)
+                self.observer.change_effort_model(model)
+                if self.adaptation is not None and other.adaptation is not None:
+                    self.adaptation.inherit(other.adaptation)
             report = other.effort_check.report
             if report is not None and not report.advice:
                 # What looked odd may have been the payload that is known now.
@@ -190,7 +199,8 @@ class ContactPipeline:
             runs: (2, nv) ``effort_runs`` at it.
         """
         self.silence = ''
-        observer, v = self._observer_of(state)
+        observer, v = self._fallback.take(self.observer, state)
+        self.caution = self._fallback.caution
         self.effort_check.add(state.time, state.q, v, state.effort)
         if self.effort_watch.contradicts(state.q, v, state.effort, runs):
             self._disbelieve()
@@ -200,11 +210,12 @@ class ContactPipeline:
         if felt is None:
             return None
         values, deviation, exceeded = felt
-        self._watch_residuals(observer, state, v, felt)
         if exceeded.excess > 0.0 and self._stands_still(v, felt, runs):
             self._disbelieve()
             return None
-        return ExternalTorques(values, self.detector.take(state.time, exceeded), deviation)
+        report = self.detector.take(state.time, exceeded)
+        self._learn(observer, state, v, felt, [report])
+        return ExternalTorques(values, report, deviation)
 
     def _estimate_all(self, states: RobotStates, runs: Array) -> tuple[int, Estimates | None]:
         """What follows from the first of consecutive states that are plausible.
@@ -242,7 +253,8 @@ class ContactPipeline:
                 if self.unexplained is not None:
                     self.unexplained.keep(count)
                 states, felt = states.part(0, count), felt.part(slice(count))
-            self._watch_residuals(observer, states, states.v, felt)
+            if reports:
+                self._learn(observer, states, states.v, felt, reports)
         self.effort_check.add_all(states.time, states.q, states.v, states.effort)
         found = None
         if felt is not None and reports:
@@ -297,15 +309,26 @@ class ContactPipeline:
         if self.unexplained is not None:
             count = self.unexplained.alike(states.time[:count])
         count = self.residuals.alike(states.time[:count])
+        if self.adaptation is not None:
+            count = self.adaptation.alike(states.time[:count])
         return max(1, self.effort_watch.unsuspicious(states.effort[:count]))
 
-    def _watch_residuals(
-        self, observer: TorqueObserver, states: RobotState | RobotStates, v: Array, felt: Felt
+    def _learn(
+        self,
+        observer: TorqueObserver,
+        states: RobotState | RobotStates,
+        v: Array,
+        felt: Felt,
+        reports: Sequence[ContactReport],
     ) -> None:
-        """Compare what is felt with what is stated, as if the joints were at rest."""
-        residuals = self.residuals
-        if observer.event in IGNORED or states.stale or observer.kind == StaticObserver.kind:
+        """Compare what is felt with what is stated, as if at rest; let friction follow it."""
+        usable = observer.event not in IGNORED and not states.stale
+        if self.adaptation is not None and observer is self.observer:
+            raw = felt.values + self.tare.offset
+            self.adaptation.add(states.time, v, raw, felt.suspected(reports), usable)
+        if not usable or observer.kind == StaticObserver.kind:
             return
+        residuals = self.residuals
         if isinstance(states, RobotStates):
             for i in wanted(states.time, residuals):
                 raw = felt.part(i).as_at_rest(self._stated) + self.tare.offset
@@ -339,6 +362,9 @@ class ContactPipeline:
         excess = None
         if self.unexplained is not None:
             excess = self.unexplained.excess(deviation)
+        if self.adaptation is not None:
+            more = self.adaptation.uncertainty(state.v)
+            excess = more if excess is None else np.hypot(excess, more)
         return self._estimator.estimate(state.q, external, ignored, excess)
 
     def foot_contacts(self, state: RobotState, external: Array) -> FootContacts | None:
@@ -354,7 +380,8 @@ class ContactPipeline:
         """Unlatch a collision and start the observer anew; the tare stays."""
         self.observer.reset()
         self.samples.restart()
-        self._static = self._external = None
+        self._fallback.reset()
+        self._external = None
         self.detector.reset()
         self.tare.restart()
 
@@ -376,33 +403,6 @@ class ContactPipeline:
         sigmas = estimators.contact_sigmas(self.robot, self.values)
         found: Array = self.detector.constants[0] / sigmas
         return found
-
-    def _consistent(self, first: RobotState, second: RobotState) -> bool:
-        """Whether the second state is explained with less external torque if the first is true."""
-        both = [(one.time, one.q, one.v, one.effort) for one in (first, second)]
-        before = self.observer.external_torque
-        steps = [self.observer.preview(taken) - before for taken in (both, both[1:])]
-        believed, refused = (np.abs(step).max() for step in steps)
-        return bool(believed < refused)
-
-    def _observer_of(self, state: RobotState) -> tuple[TorqueObserver, Array]:
-        """Which observer is to take a state, and the velocities: reported, or of positions."""
-        if not state.velocity_missing:
-            self._static = self._before = None
-            return self.observer, state.v
-        before, self._before = self._before, state
-        v = state.v
-        if before is not None and state.time > before.time:
-            v = self.robot.difference(before.q, state.q) / ((state.time - before.time) * 1e-9)
-        if isinstance(self.observer, StaticObserver):
-            return self.observer, v
-        if self._static is None:
-            self._static = estimators.observer(self.robot, self.values, StaticObserver.kind)
-        self.caution = (
-            f'by gravity alone, in motion not to be believed: no velocity of '
-            f'{", ".join(state.velocity_missing)}'
-        )
-        return self._static, v
 
     def _measure_interval(self, stamp: int) -> None:
         """Reckon with the noise of the true time between samples, once per start."""

@@ -331,6 +331,41 @@ class TareSettings:
 
 
 @dataclass(frozen=True)
+class AdaptationSettings:
+    """Dry friction that follows a slow drift, as of temperature, while the robot is free."""
+
+    enabled: bool = parameter(
+        False, 'Change friction.coulomb of each joint slowly, within bounds; false undoes it'
+    )
+    time_constant: float = parameter(
+        60.0,
+        'Motion of a joint, both ways, after which 59 % of a step of its friction are taken up',
+        unit='s',
+        minimum=5.0,
+    )
+    bound: tuple[float, ...] = parameter(
+        (),
+        'Largest change, and so the largest push that may be taken for friction. One value, or one '
+        'per joint. Empty: half of friction.coulomb of each joint',
+        unit='Nm or N',
+        minimum=0.0,
+    )
+    speed: float = parameter(
+        0.05,
+        'A slower joint tells nothing; at least three times friction.velocity counts',
+        unit='rad/s or m/s',
+        minimum=0.0,
+    )
+    margin: float = parameter(
+        1.0,
+        'Nothing is learned so long after the last state in which a threshold was exceeded or a '
+        'contact or latched collision was told',
+        unit='s',
+        minimum=0.1,
+    )
+
+
+@dataclass(frozen=True)
 class ContactSettings:
     """All of them, of one robot."""
 
@@ -347,3 +382,4 @@ class ContactSettings:
     thresholds: ThresholdSettings = field(default_factory=ThresholdSettings)
     feet: FeetSettings = field(default_factory=FeetSettings)
     tare: TareSettings = field(default_factory=TareSettings)
+    adaptation: AdaptationSettings = field(default_factory=AdaptationSettings)

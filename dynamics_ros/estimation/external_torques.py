@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .contact.detector import ContactReport, Exceeded
+from .contact.detector import NO_CONTACT, ContactReport, Exceeded
 from .samples.robot_state import RobotState, RobotStates
 
 Array = NDArray[np.float64]
@@ -47,6 +47,15 @@ class Felt(NamedTuple):
         """Of one or some of several."""
         deviation = None if self.deviation is None else self.deviation[which]
         return Felt(self.values[which], deviation, self.exceeded.part(which))
+
+    def suspected(self, reports: Sequence[ContactReport]) -> NDArray[np.bool_]:
+        """(n) whether a state exceeds a threshold or is told to be a contact.
+
+        Args:
+            reports: of these states.
+        """
+        touching = np.array([one.state is not NO_CONTACT for one in reports])
+        return touching | self.exceeded.above.any(axis=(-2, -1))
 
     def as_at_rest(self, stated: Array) -> Array:
         """(nv) values of a state, in proportion to what is stated at rest.

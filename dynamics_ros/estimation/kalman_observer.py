@@ -19,9 +19,9 @@ from .observers import (
     MomentumObserver,
     SecondOrderMomentumObserver,
     Stamps,
-    StaticObserver,
     TorqueObserver,
 )
+from .static_observer import StaticObserver
 from .uncertainty.noise import NoiseGains, gains_of_response
 from .uncertainty.thresholds import largest_momentum_noise
 

@@ -194,6 +194,11 @@ class TorqueObserver:
         new.beginning, new.since = self._estimate, self._stamp
         self._models = [*self._models[1 - MAX_MODELS :], new]
 
+    def change_effort_model(self, effort_model: EffortModel) -> None:
+        """Go on with another meaning of efforts, from the next sample on."""
+        self.effort_model = effort_model
+        self._settings = self._rows_of_settings(self.robot.model.root_joint_nv)
+
     def noise_gains(self, interval: float) -> NoiseGains:
         """How noise of the samples shows in the estimate, for samples that far apart [s]."""
         return noise_gains(self.kind, self._sampling, self.gain, interval, self._differenced)
@@ -442,9 +447,3 @@ class InverseDynamicsObserver(TorqueObserver):
     """Equations of motion with the difference of velocities for acceleration, filtered."""
 
     kind = 'inverse_dynamics'
-
-
-class StaticObserver(TorqueObserver):
-    """Gravity alone: for robots without velocities; in motion, inertia is felt as contact."""
-
-    kind = 'static'

@@ -22,8 +22,8 @@ from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.wire.cdr import packed_stamp
 from dynamics_ros.wire.contact_messages import (
     StateTemplates,
+    filled_efforts,
     filled_estimate,
-    filled_torques,
     filled_wrench,
 )
 from dynamics_ros.wire.templates import MessageTemplate, message_template
@@ -152,7 +152,9 @@ class EstimateWriter:
         pipeline = estimators.pipeline
         out = _Outlet(self._writer, time, stamp, self._templates)
         templates = partial(out.template, 'external_torques')
-        out.send(JointState, 'external_torques', filled_torques(templates, pipeline, external))
+        out.send(
+            JointState, 'external_torques', filled_efforts(templates, pipeline, external.values)
+        )
         place = self._placed(estimators, state, external)
         known = place is not None and place.known(estimators.location.max_deviation)
         link = place.link if place else external.report.link

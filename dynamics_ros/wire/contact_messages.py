@@ -204,12 +204,12 @@ def filled_wrench(templates: Templates, estimate: WrenchEstimate, frame_id: str)
     return template
 
 
-def filled_torques(
-    templates: Templates, pipeline: ContactPipeline, external: ExternalTorques
+def filled_efforts(
+    templates: Templates, pipeline: ContactPipeline, efforts: Array
 ) -> MessageTemplate:
-    """External torques as a joint state."""
+    """Torques (nv), such as external ones, as a joint state."""
     template = templates(pipeline.joint_names, empty_efforts, EFFORT)
-    template.numbers[0][:] = external.values[pipeline.joint_indices]
+    template.numbers[0][:] = efforts[pipeline.joint_indices]
     return template
 
 

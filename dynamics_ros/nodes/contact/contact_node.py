@@ -29,9 +29,9 @@ from dynamics_ros.robot import Robot
 from dynamics_ros.wire.contact_markers import Sizes, arrows_removed, filled_markers
 from dynamics_ros.wire.contact_messages import (
     StateTemplates,
+    filled_efforts,
     filled_estimate,
     filled_feet,
-    filled_torques,
     filled_wrench,
 )
 from dynamics_ros.wire.conversions import Array
@@ -51,6 +51,9 @@ LIVE = frozenset(
     | {f'location.{n}' for n in ('rate', 'max_deviation')}
 )
 """Parameters that the estimators know nothing of; all others need them to be built anew."""
+
+SLOW_RATE = 1.0
+"""Hz of what changes within a minute."""
 
 
 class Contact(Component):
@@ -75,6 +78,7 @@ class Contact(Component):
         self._torques = Output(node, JointState, '~/external_torques')
         self._state = Output(node, ContactStateMessage, '~/contact_state')
         self._feet = Output(node, FootContacts, '~/foot_contacts')
+        self._friction = Output(node, JointState, '~/friction_changes')
         self._markers = Output(node, MarkerArray, '~/markers')
         self._frame_outputs = FrameOutputs(
             node, {'wrench': WrenchStamped, 'estimate': ExternalWrench}
@@ -83,6 +87,7 @@ class Contact(Component):
             ('tare', self._tare),
             ('undo_tare', self._undo_tare),
             ('reset', self._reset),
+            ('undo_adaptation', self._undo_adaptation),
         ):
             node.create_service(Trigger, f'~/{name}', partial(self._trigger, action))
         self._calibration = CalibrateAction(
@@ -124,8 +129,9 @@ class Contact(Component):
         return [partial(robot.all_frames, robot.neutral()), CalibrateAction.load]
 
     def outputs(self) -> list[Output]:
-        """External torques, contact state, feet, wrenches, estimates, markers."""
-        return [self._torques, self._state, self._feet, *self._frame_outputs.all(), self._markers]
+        """External torques, contact state, feet, friction, wrenches, estimates, markers."""
+        single = self._torques, self._state, self._feet, self._friction
+        return [*single, *self._frame_outputs.all(), self._markers]
 
     def details(self) -> dict[str, str]:
         """What the observer has seen, and the tare."""
@@ -144,6 +150,7 @@ class Contact(Component):
                 'collision geometry': self._place.told,
                 'efforts look': check.verdict.value if check else 'unknown: not yet at rest',
             }
+            | _adaptation_details(self._pipeline)
         )
 
     def _check(self, values: ContactParameters) -> None:
@@ -201,6 +208,9 @@ class Contact(Component):
         if pipeline.feet is not None:
             fill = partial(self._filled_feet, root)
             groups.append(self._group(self._feet, rates.foot_contacts, fill))
+        if pipeline.adaptation is not None:
+            filled = self._filled_friction
+            groups.append(Group(self._friction, SLOW_RATE, NOTHING, 'friction', fill=filled))
         for i, (wrench, detailed) in enumerate(self._wrench_outputs):
             axes = pipeline.axes[i]
             in_root = axes == pipeline.robot.root_frame
@@ -227,7 +237,13 @@ class Contact(Component):
 
     def _filled_torques(self) -> MessageTemplate:
         pipeline, _, external = self._told()
-        return filled_torques(self._torques.template, pipeline, external)
+        return filled_efforts(self._torques.template, pipeline, external.values)
+
+    def _filled_friction(self) -> MessageTemplate | None:
+        pipeline, _, _ = self._told()
+        if pipeline.adaptation is None:
+            return None
+        return filled_efforts(self._friction.template, pipeline, pipeline.adaptation.change)
 
     def _filled_state(self, root: str) -> MessageTemplate:
         pipeline, _, external = self._told()
@@ -345,3 +361,23 @@ class Contact(Component):
     def _reset(self, pipeline: ContactPipeline) -> str:
         pipeline.reset()
         return 'the observer starts anew; a collision is no longer latched; the tare stays'
+
+    def _undo_adaptation(self, pipeline: ContactPipeline) -> str:
+        if pipeline.adaptation is None:
+            raise DynamicsRosError('adaptation.enabled is false: friction is as the parameters say')
+        pipeline.adaptation.undo()
+        return 'friction is as the parameters say; adaptation begins anew'
+
+
+def _adaptation_details(pipeline: ContactPipeline) -> dict[str, str]:
+    adaptation = pipeline.adaptation
+    if adaptation is None:
+        return {'friction adaptation': 'off: adaptation.enabled is false'}
+    told = {
+        f'friction adaptation: {name}': (
+            f'{adaptation.change[i]:+.3f} +- {adaptation.deviation[i]:.3f} of at most '
+            f'{adaptation.bound[i]:.3f} Nm or N, {adaptation.reasons[i]}'
+        )
+        for name, i in pipeline.robot.joint_v_indices.items()
+    }
+    return {'friction adaptation': 'on'} | told

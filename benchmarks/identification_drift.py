@@ -1,0 +1,107 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Friction that drifts after a calibration: estimates with online adaptation and without.
+
+Calibrated arms get warm, so that all friction falls exponentially; they are leant on for a minute
+with a constant force, and held back by a force that always is against the motion of the hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks.identification_arms import SUITE
+from benchmarks.identification_estimates import TRAINED, Array, calibrated, felt, pipeline_of
+from benchmarks.records import Record
+from benchmarks.unmodelled_arms import STICKING, URDFS, Motion, UnmodelledArm
+from dynamics_ros.estimation import ContactPipeline
+
+LENGTH, LENGTH_QUICKLY = 900.0, 300.0
+"""s of a drift; errors are those of the last third."""
+
+DRIFT, WARM = 0.4, 300.0
+"""Share of all friction that is lost in the end; time constant [s]."""
+
+BEFORE, LEAN = 60.0, 60.0
+"""s of free motion, and of the force that follows."""
+
+FORCES = (1.0, 5.0, 15.0)
+"""N."""
+
+
+def drift(options: argparse.Namespace) -> Iterator[Record]:
+    """All rows."""
+    for name in URDFS:
+        if options.robot in name:
+            yield from _drifting(name, LENGTH_QUICKLY if options.quick else LENGTH)
+            yield from _leaning(name)
+
+
+def _drifting(name: str, length: float) -> Iterator[Record]:
+    arm, rng = UnmodelledArm.made(name, STICKING), np.random.default_rng(13)
+    usual = calibrated(arm, arm.samples(arm.swinging(TRAINED, rng), rng))
+    motion = arm.swinging(length, rng)
+    factor = (1.0 - DRIFT * -np.expm1(-motion.t / WARM))[:, np.newaxis]
+    parts = ('dry', 'static', 'viscous', 'load', 'ripple')
+    warm = replace(arm, **{part: getattr(arm, part) * factor for part in parts})
+    samples = warm.samples(motion, rng)
+    free = np.zeros((len(motion.t), 3))
+    for words, pipeline in _both(arm, usual):
+        found = felt(pipeline, samples, free)
+        late = found.error[2 * len(found.error) // 3 :]
+        rms = float(np.sqrt((late**2).sum(axis=1).mean()))
+        after = found.normalised[2 * len(found.normalised) // 3 :]
+        words = f'friction falls by {100 * DRIFT:.0f} %, {words}'
+        yield Record(SUITE, f'{words}: force RMS', name, rms, 'N')
+        yield Record(SUITE, f'{words}: false alarms', name, found.alarms, '')
+        yield Record(SUITE, f'{words}: normalised error', name, float(after.mean()), '')
+
+
+def _leaning(name: str) -> Iterator[Record]:
+    arm, rng = UnmodelledArm.made(name, STICKING), np.random.default_rng(14)
+    usual = calibrated(arm, arm.samples(arm.swinging(TRAINED, rng), rng))
+    motion = arm.swinging(BEFORE + LEAN, rng)
+    J = arm.described.jacobian(motion.q, arm.frame)[:, :3]
+    for what in ('leans', 'holds back'):
+        for size in FORCES:
+            forces = size * _directions(what, motion, J)
+            forces[motion.t < BEFORE] = 0.0
+            external = np.einsum('tij,ti->tj', J, forces)
+            samples = arm.samples(motion, rng, external)
+            kept = []
+            for _, pipeline in _both(arm, usual):
+                errors = felt(pipeline, samples, forces)
+                # The component along the force, of the last third.
+                rows = np.flatnonzero(motion.t[::10] >= BEFORE + LEAN * 2.0 / 3.0)
+                count = len(rows)
+                along = forces[::10][rows] / size
+                felt_force = size + np.einsum('ti,ti->t', errors.error[-count:], along)
+                kept.append(float(felt_force.mean()))
+                if pipeline.adaptation is not None:
+                    change = float(np.abs(pipeline.adaptation.change).max())
+            case = f'somebody {what} with {size:g} N for {LEAN:g} s'
+            yield Record(SUITE, f'{case}: felt without adaptation', name, kept[0], 'N')
+            yield Record(SUITE, f'{case}: felt with it', name, kept[1], 'N')
+            yield Record(SUITE, f'{case}: largest change of a joint', name, change, 'Nm')
+
+
+def _both(arm: UnmodelledArm, usual: ContactPipeline) -> Iterator[tuple[str, ContactPipeline]]:
+    """The estimators as calibrated, without and with adaptation."""
+    for enabled in (False, True):
+        given = replace(usual.values.adaptation, enabled=enabled)
+        values = replace(usual.values, adaptation=given)
+        words = 'adapting' if enabled else 'as calibrated'
+        yield words, pipeline_of(usual.robot, arm.frame, values)
+
+
+def _directions(what: str, motion: Motion, J: Array) -> Array:
+    """(n, 3) unit vectors: one direction, or against the velocity of the hand."""
+    if what == 'leans':
+        return np.tile([0.6, 0.0, -0.8], (len(motion.t), 1))
+    velocity = np.einsum('tij,tj->ti', J, motion.v)
+    speed = np.linalg.norm(velocity, axis=1, keepdims=True)
+    return np.asarray(-velocity / np.maximum(speed, 1e-6))

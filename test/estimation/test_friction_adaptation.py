@@ -1,0 +1,218 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Dry friction that follows a drift while the robot is free: what it learns, and what it may not.
+
+An arm of two joints follows a motion exactly; efforts are what its motors give for that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from two_joint_arm import two_joint_arm
+
+from dynamics_ros import Robot
+from dynamics_ros.algorithms.joint_friction import smooth_sign
+from dynamics_ros.estimation import ContactSettings, EffortModel, FrictionAdaptation
+from dynamics_ros.estimation.contact_pipeline import ContactPipeline
+from dynamics_ros.estimation.samples.robot_state import RobotState, RobotStates
+
+DRY, WRONG, PERIOD = 4.0, 1.5, 0.01
+"""Nm that is told; Nm that it is less by; s."""
+
+NOBODY = np.zeros(2, dtype=bool)
+ROBOT = Robot.from_urdf(two_joint_arm(coulomb=DRY))
+
+
+def settings(**given):
+    values = ContactSettings(frames=('lower',))
+    adaptation = replace(values.adaptation, enabled=True, time_constant=10.0, **given)
+    # Far above what is wrong of friction: nothing is a contact by itself.
+    thresholds = replace(values.thresholds, contact=(8.0,), collision=(50.0,), velocity=(0.0,))
+    return replace(values, adaptation=adaptation, thresholds=thresholds)
+
+
+def pipeline_of(values, robot=ROBOT):
+    pipeline = ContactPipeline(robot, values, 'lower')
+    pipeline.compile(wait=True)
+    return pipeline
+
+
+def motion(seconds, begin=0.0, way=0.0):
+    """Times, q, v and a of both joints: to and fro, and on with a speed."""
+    t = begin + np.arange(PERIOD, seconds, PERIOD)
+    w = np.array([2.0, 2.7])
+    phase = np.outer(t, w)
+    return (
+        t,
+        0.4 * np.sin(phase) + way * t[:, None],
+        0.4 * w * np.cos(phase) + way,
+        -0.4 * (w**2) * np.sin(phase),
+    )
+
+
+def states(seconds, *, dry=DRY - WRONG, external=0.0, begin=0.0, way=0.0, still=False):
+    """What a driver reports of an arm with other dry friction, while torques act."""
+    t, q, v, a = motion(seconds, begin, way)
+    if still:
+        q, v, a = q[:1] + 0.0 * q, 0.0 * v, 0.0 * a
+    signs = np.array([[smooth_sign(float(x), 0.01) for x in row] for row in v])
+    effort = ROBOT.inverse_dynamics(q, v, a) + dry * signs - external
+    stamps = 10**9 + np.round(t * 1e9).astype(np.int64)
+    return stamps, q, v, effort
+
+
+def go(pipeline, told):
+    """One state after another; (n, nv) external torques, NaN where nothing is said."""
+    found = []
+    for stamp, q, v, effort in zip(*told, strict=True):
+        state = RobotState(int(stamp), q, v, effort, (), (), (), NOBODY)
+        external = pipeline.update(state)
+        found.append(np.full(2, np.nan) if external is None else external.values)
+    return np.array(found)
+
+
+def test_friction_that_is_less_than_told_is_learned_and_no_longer_felt():
+    pipeline = pipeline_of(settings())
+    felt = go(pipeline, states(60.0))
+    adaptation = pipeline.adaptation
+    assert adaptation.change == pytest.approx([-WRONG, -WRONG], rel=0.05)
+    assert set(adaptation.reasons) <= {'adapting', 'waiting: too slow'}
+    before, after = felt[100:600], felt[-1000:]
+    assert np.sqrt((after**2).mean()) < 0.15 * np.sqrt((before**2).mean())
+    assert pipeline.observer.effort_model.coulomb == pytest.approx(adaptation.coulomb)
+
+
+def test_it_is_off_unless_asked_for():
+    assert ContactSettings().adaptation.enabled is False
+    values = settings()
+    off = replace(values, adaptation=replace(values.adaptation, enabled=False))
+    pipeline = pipeline_of(off)
+    assert pipeline.adaptation is None
+    go(pipeline, states(20.0))
+    assert pipeline.observer.effort_model.coulomb.tolist() == [DRY, DRY]
+
+
+def test_the_bound_holds_and_is_told():
+    pipeline = pipeline_of(settings(bound=(0.5, 1.0)))
+    go(pipeline, states(60.0))
+    assert pipeline.adaptation.change.tolist() == [-0.5, -1.0]
+    told = set(pipeline.adaptation.reasons)
+    assert 'at its bound' in told
+    assert told <= {'at its bound', 'waiting: too slow'}
+
+
+def test_a_lean_with_one_force_is_not_taken_for_friction():
+    pipeline = pipeline_of(settings())
+    lean = np.array([3.0, 2.0])
+    felt = go(pipeline, states(60.0, dry=DRY, external=lean))
+    assert np.abs(pipeline.adaptation.change).max() < 0.1
+    assert felt[-1000:].mean(axis=0) == pytest.approx(lean, abs=0.1)
+
+
+def test_a_push_that_is_against_all_motion_is_taken_up_to_the_bound_and_no_farther():
+    pipeline = pipeline_of(settings(bound=(1.0,)))
+    _, _, v, _ = motion(60.0)
+    go(pipeline, states(60.0, dry=DRY, external=-3.0 * np.tanh(v / 0.01)))
+    assert pipeline.adaptation.change.tolist() == [1.0, 1.0]
+
+
+def test_a_contact_ends_it_until_a_margin_after():
+    pipeline = pipeline_of(settings(margin=2.0))
+    external = 20.0 * (states(10.0)[0] < 10**9 + 5 * 10**9)[:, None]
+    go(pipeline, states(6.9, external=external[: len(states(6.9)[0])]))
+    assert not pipeline.adaptation.change.any()
+    assert all('contact' in reason for reason in pipeline.adaptation.reasons)
+    go(pipeline, states(20.0, begin=6.9))
+    assert (pipeline.adaptation.change < -0.2).all()
+
+
+def test_a_robot_at_rest_and_a_joint_that_turns_one_way_tell_nothing():
+    pipeline = pipeline_of(settings())
+    go(pipeline, states(20.0, still=True, external=np.array([2.0, 2.0])))
+    assert not pipeline.adaptation.change.any()
+    assert set(pipeline.adaptation.reasons) == {'waiting: too slow'}
+    one_way = FrictionAdaptation(np.full(1, 4.0), np.zeros(1), 0.01, time_constant=10.0)
+    for k in range(600):
+        one_way.add(k * 10**8, np.array([0.5]), np.array([-1.0]), np.zeros(1, dtype=bool))
+    assert not one_way.change.any()
+    assert one_way.reasons == ['waiting: has turned one way only']
+
+
+def test_without_friction_or_bound_nothing_changes_and_that_is_told():
+    adaptation = FrictionAdaptation(np.zeros(1), np.zeros(1), 0.01)
+    for k in range(600):
+        v = np.array([0.5 if k // 20 % 2 else -0.5])
+        adaptation.add(k * 10**8, v, -np.sign(v), np.zeros(1, dtype=bool))
+    assert not adaptation.change.any()
+    assert 'adaptation.bound' in adaptation.reasons[0]
+
+
+def test_friction_does_not_become_negative():
+    stribeck = np.array([-0.7])
+    adaptation = FrictionAdaptation(np.ones(1), stribeck, 0.01, np.full(1, 5.0), time_constant=5.0)
+    for k in range(2000):
+        v = np.array([0.5 if k // 20 % 2 else -0.5])
+        felt = (3.0 + adaptation.change) * np.sign(v)
+        adaptation.add(k * 10**8, v, felt, np.zeros(1, dtype=bool))
+    assert adaptation.change == pytest.approx([-0.3])
+    EffortModel.ideal(ROBOT).with_values(coulomb=adaptation.coulomb[0], stribeck=-0.7)
+
+
+def test_undoing_gives_the_friction_of_the_parameters_back():
+    pipeline = pipeline_of(settings())
+    go(pipeline, states(30.0))
+    assert pipeline.adaptation.change.all()
+    pipeline.adaptation.undo()
+    assert not pipeline.adaptation.change.any()
+    assert pipeline.observer.effort_model.coulomb.tolist() == [DRY, DRY]
+
+
+def test_another_payload_keeps_what_was_learned_and_another_friction_or_switching_off_does_not():
+    values = settings()
+    pipeline = pipeline_of(values)
+    go(pipeline, states(30.0))
+    learned = pipeline.adaptation.change
+    loaded = pipeline_of(values, ROBOT.with_gravity((0.0, 0.0, -9.7)))
+    loaded.inherit(pipeline)
+    assert loaded.adaptation.change.tolist() == learned.tolist()
+    assert loaded.observer.effort_model.coulomb == pytest.approx(DRY + learned)
+    other = pipeline_of(values, Robot.from_urdf(two_joint_arm(coulomb=3.0)))
+    other.inherit(loaded)
+    assert not other.adaptation.change.any()
+    assert other.observer.effort_model.coulomb.tolist() == [3.0, 3.0]
+    off = replace(values, adaptation=replace(values.adaptation, enabled=False))
+    without = pipeline_of(off)
+    without.inherit(loaded)
+    assert without.observer.effort_model.coulomb.tolist() == [DRY, DRY]
+
+
+def test_states_one_after_another_and_together_give_the_same():
+    first, second = pipeline_of(settings()), pipeline_of(settings())
+    told = states(20.0)
+    alone = go(first, told)
+    stamps, q, v, effort = told
+    batch = RobotStates(stamps, q, v, effort, (), (), (), NOBODY)
+    together = [
+        np.full((count, 2), np.nan) if found is None else found.values
+        for count, found in second.update_all(batch)
+    ]
+    assert first.adaptation.change.tolist() == second.adaptation.change.tolist()
+    assert first.adaptation.change.any()
+    assert np.concatenate(together)[-500:] == pytest.approx(alone[-500:], abs=1e-12)
+
+
+def test_the_covariance_of_wrenches_grows_by_what_is_open_of_the_change():
+    pipeline = pipeline_of(settings())
+    rng = np.random.default_rng(0)
+    told = states(60.0, external=rng.normal(size=(5999, 2)))
+    external = go(pipeline, told)[-1]
+    assert (pipeline.adaptation.deviation > 0.0).all()
+    stamps, q, _, effort = (one[-1] for one in told)
+    state = RobotState(int(stamps), q, np.array([0.5, 0.5]), effort, (), (), (), NOBODY)
+    (more,) = pipeline.wrenches(state, external)
+    pipeline.adaptation.deviation = np.zeros(2)
+    (less,) = pipeline.wrenches(state, external)
+    assert np.trace(more.covariance) > np.trace(less.covariance)

@@ -1,0 +1,97 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""contact_node lets dry friction follow a drift, says so, and undoes it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from arm import NAMES, ROBOT, Q
+from diagnostic_msgs.msg import DiagnosticArray
+from ros_harness import client, description, running
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+
+pytestmark = pytest.mark.ros
+
+DOMAIN = 194
+NODE = 'contact_node'
+STEP = 0.05
+"""s between stamps."""
+
+TOLD = 3.0
+"""Nm of dry friction that the node is told of; there is none."""
+
+
+@pytest.fixture(scope='module')
+def ros():
+    parameters = {
+        'robot_description': description(),
+        'frames': ['tool0'],
+        'friction.coulomb': [TOLD],
+        'thresholds.contact': [10.0],
+        'adaptation.enabled': True,
+        'adaptation.time_constant': 5.0,
+    }
+    with running(NODE, DOMAIN, parameters), client(DOMAIN) as one:
+        yield one
+
+
+class Mover:
+    """Publishes an arm that swings to and fro, one state after another."""
+
+    def __init__(self, ros) -> None:
+        self.ros, self.time = ros, 0.0
+
+    def __call__(self) -> None:
+        self.time += STEP
+        w = np.linspace(1.0, 2.0, len(NAMES))
+        s, c = np.sin(w * self.time), np.cos(w * self.time)
+        q, v, a = Q + 0.3 * s, 0.3 * w * c, -0.3 * w**2 * s
+        effort = ROBOT.inverse_dynamics(q, v, a)
+        self.ros.publish_joint_state(self.ros.joint_state(NAMES, q, v, effort, step=STEP))
+
+    def rest(self) -> None:
+        """Publish it at rest: nothing is learned."""
+        still = np.zeros(len(NAMES))
+        self.time += STEP
+        state = self.ros.joint_state(NAMES, Q, still, ROBOT.gravity(Q), step=STEP)
+        self.ros.publish_joint_state(state)
+
+
+def test_friction_changes_are_told_and_undone(ros):
+    changes = ros.listen(JointState, '/contact_node/friction_changes')
+    diagnostics = ros.listen(DiagnosticArray, '/diagnostics')
+    mover = Mover(ros)
+
+    def learned():
+        return changes and list(changes[-1].name) == list(NAMES) and max(changes[-1].effort) < -0.2
+
+    ros.wait_for(learned, meanwhile=mover)
+    # Half of what is told is the most.
+    assert min(changes[-1].effort) >= -0.5 * TOLD
+
+    def told():
+        values = [v for m in diagnostics for s in m.status for v in s.values]
+        lines = [v.value for v in values if v.key == f'friction adaptation: {NAMES[0]}']
+        return any('adapting' in line or 'bound' in line for line in lines)
+
+    ros.wait_for(told, meanwhile=mover)
+    for _ in range(3):
+        mover.rest()
+    answer = ros.call(Trigger, '/contact_node/undo_adaptation')
+    assert answer.success, answer.message
+    ros.wait_for(lambda: not np.any(changes[-1].effort), meanwhile=mover.rest)
+    assert ros.set_parameter(NODE, 'adaptation.enabled', False).successful
+    answers = []
+
+    def refused():
+        mover()
+        answers.append(ros.call(Trigger, '/contact_node/undo_adaptation'))
+        return not answers[-1].success
+
+    ros.wait_for(refused)
+    assert 'adaptation.enabled is false' in answers[-1].message
