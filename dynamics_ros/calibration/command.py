@@ -82,6 +82,7 @@ def calibrate(arguments: list[str]) -> None:
         joints=dict(options.joints),
         locked=positions(options.lock),
         gravity=options.gravity,
+        in_degrees=options.units == 'degrees',
     )
     count = len(options.recordings)
     if subject.reductions:
@@ -143,6 +144,7 @@ def _refuse_with_reductions(options: argparse.Namespace, subject: Subject) -> No
         ('--split', options.split),
         ('--load', options.load),
         ('--drive-gains', options.drive_gains),
+        ('--units degrees', None if options.units == 'rad' else options.units),
         ('--report', None if options.test else options.report),
         ('--parameters', None if options.test else options.parameters),
     ):
@@ -313,6 +315,12 @@ def parser() -> argparse.ArgumentParser:
         'how many Nm a unit of effort is',
     )
     parser.add_argument('--json', action='store_true', help='the last line is one JSON object')
+    parser.add_argument(
+        '--units',
+        choices=('rad', 'degrees'),
+        default='rad',
+        help='of recorded angles and, per second, of their velocities; efforts are Nm either way',
+    )
     parser.add_argument('--topic', help='of the joint states, where a bag has several')
     parser.add_argument(
         '--joints',

@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.identification import JointSamples, UnusableRecordingError, for_robot
@@ -18,6 +20,9 @@ from dynamics_ros.multibody.rigid_body_system import DEFAULT_GRAVITY
 from dynamics_ros.robot import Robot
 
 from .reading import read_samples
+
+TURN = 2.0 * np.pi
+"""A motion within so many degrees tells nothing of masses; so many rad are a turn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +52,7 @@ def read_subject(
     joints: Mapping[str, str] | None = None,
     locked: Mapping[str, float] | None = None,
     gravity: Sequence[float] = DEFAULT_GRAVITY,
+    in_degrees: bool = False,
 ) -> Subject:
     """Read a robot and its recordings.
 
@@ -57,6 +63,7 @@ def read_subject(
         joints: recorded name to name of the robot.
         locked: joints that do not move, with their positions [rad or m].
         gravity: in the root frame [m/s^2].
+        in_degrees: whether recorded angles are in degrees, velocities in degrees a second.
 
     Raises:
         DynamicsRosError: something cannot be read, or a recording is of another robot.
@@ -83,8 +90,34 @@ def read_subject(
         raise UnusableRecordingError('no joint of the robot was recorded')
     recordings = []
     for samples in found:
+        if in_degrees:
+            samples = _in_radians(samples, robot, joints)
         own, sentence = for_robot(samples, robot, joints)
         recordings.append(own)
         if sentence and sentence not in assumed:
             assumed.append(sentence)
     return Subject(text, robot, tuple(recordings), reductions, tuple(assumed))
+
+
+def _in_radians(
+    samples: JointSamples, robot: Robot, joints: Mapping[str, str] | None
+) -> JointSamples:
+    """Samples whose angles are in degrees, in rad; slides and efforts as they are.
+
+    Raises:
+        UnusableRecordingError: no angle is beyond a turn in rad, so that they hardly are degrees.
+    """
+    columns, _ = match_joints(samples.joint_names, robot.joint_names, joints)
+    factor, angles = np.ones(len(samples.joint_names)), []
+    for joint in robot.model.actuated:
+        if joint.name in columns and joint.kind.units == ('rad',):
+            angles.append(columns[joint.name])
+    factor[angles] = np.pi / 180.0
+    farthest = np.nanmax(np.abs(samples.position[:, angles]), initial=0.0)
+    if angles and farthest <= TURN:
+        raise UnusableRecordingError(
+            f'{samples.source}: no angle is beyond {farthest:.3g}: they seem to be in rad already; '
+            'leave out --units degrees'
+        )
+    velocity = None if samples.velocity is None else samples.velocity * factor
+    return replace(samples, position=samples.position * factor, velocity=velocity)

@@ -201,7 +201,7 @@ def identify_equations(
         raise NotThisRobotError(
             f'{train.percent_all:.0f} % of the recorded efforts are left unexplained, whatever the '
             f'{whatever}: the recording is of another robot, of one mounted otherwise (--gravity), '
-            'or its efforts are no torques'
+            'its efforts are no torques, or its angles are in degrees (--units degrees)'
         )
     found = parameters(maker, fit, equations, train)
     # Base parameters come first.

@@ -199,6 +199,28 @@ def test_the_report_is_one_page_with_pictures_and_deviations(calibrated):
         assert sentence in page
 
 
+def in_degrees(samples):
+    return replace(
+        samples, position=np.degrees(samples.position), velocity=np.degrees(samples.velocity)
+    )
+
+
+def test_degrees_are_converted_where_that_is_asked_for(samples, calibrated, tmp_path):
+    folder, expected = calibrated
+    path = as_csv(in_degrees(samples), tmp_path / 'train.csv')
+    test = as_csv(
+        in_degrees(recording(ARM, duration=10.0, rate=100.0, seed=4)), tmp_path / 'test.csv'
+    )
+    found = run(tmp_path, path, '--test', test, '--units', 'degrees')
+    assert found['test']['percent_all'] == pytest.approx(expected['test']['percent_all'], rel=1e-3)
+    lines = Captured()
+    assert lines.of([str(path), '--robot', str(FILE)]) != 0
+    assert '--units degrees' in lines.error
+    words = [str(folder / 'train.csv'), '--robot', str(FILE), '--units', 'degrees']
+    assert lines.of(words) != 0
+    assert 'seem to be in rad' in lines.error
+
+
 @pytest.mark.parametrize(
     ('change', 'sentence'),
     [

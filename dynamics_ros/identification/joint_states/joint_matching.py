@@ -115,6 +115,6 @@ def for_robot(
         names = ', '.join(n for n, w in zip(robot.joint_names, wide, strict=True) if w)
         raise UnusableRecordingError(
             f'{samples.source}: positions of {names} reach {farthest.max():.4g}, far beyond the '
-            'limits of the robot: they seem to be in degrees, or of another robot'
+            'limits of the robot: they seem to be in degrees (--units degrees), or of another robot'
         )
     return chosen, assumed
