@@ -152,7 +152,7 @@ def coverage(options: argparse.Namespace) -> Iterator[Record]:
             arm, rng = simulated(name, seed), np.random.default_rng([3, seed])
             t, joints = np.arange(0.0, DURATION, 1.0 / RATE), np.arange(arm.described.nv)
             found = identify(arm.described, [arm.recorded(t, arm.motion(t, rng, joints, 1.0), rng)])
-            for parameter, true in zip(found.parameters, _true(arm, found), strict=False):
+            for parameter, true in zip(found.parameters, _true(arm, found), strict=True):
                 ok = abs(parameter.value - true) < 1.96 * parameter.deviation
                 kind = parameter.kind if parameter.identifiable else f'{parameter.kind}, not told'
                 within.setdefault(kind, []).append(ok)
@@ -171,9 +171,16 @@ def coverage(options: argparse.Namespace) -> Iterator[Record]:
 def _true(arm: Arm, found: Identified) -> list[float]:
     """True values in the order of the parameters."""
     inertial = np.concatenate([arm.bodies.ravel(), arm.rotor])
-    friction = np.column_stack([arm.viscous, arm.offset, arm.coulomb, arm.coulomb])
-    used = found.fit.shape.unknowns().shape[1]
-    return [*found.maker.base.combination @ inertial, *inertial, *friction[:, :used].ravel()]
+    known = {
+        f'{name} {joint}': value
+        for name, values in (
+            *(('viscous', arm.viscous), ('offset', arm.offset), ('load', 0.0 * arm.coulomb)),
+            *(('coulomb', arm.coulomb), ('breakaway', arm.coulomb)),
+        )
+        for joint, value in zip(arm.described.joint_names, values, strict=True)
+    }
+    told = [known[one.name] for one in found.parameters if one.kind == 'friction']
+    return [*found.maker.base.combination @ inertial, *inertial, *told]
 
 
 def cost(options: argparse.Namespace) -> Iterator[Record]:

@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from dynamics_ros.robot import Robot
 
 from .bodies.base_parameters import BaseParameters, with_rotors
-from .equations import EquationMaker, Equations
+from .equations import (
+    FRICTION_VELOCITIES,
+    STRIBECK_VELOCITIES,
+    EquationMaker,
+    Equations,
+    FrictionShape,
+)
 from .evaluation import Evaluation
 from .fit import Fit
 from .normal_equations import FRICTION, Layout, Sums, grams
@@ -86,7 +92,8 @@ def parameters(
 ) -> list[Parameter]:
     """All parameters with their deviations: base parameters, then bodies, rotors, friction.
 
-    Where bodies are held as described, rotors and friction alone.
+    Where bodies are held as described, rotors and friction alone. What is known beside the
+    recordings is that masses are of the size described, whatever weight the fit gives to that.
     """
     factors = correlation_factors(evaluation)
     weights = fit.weights / (fit.sigma**2 * factors)[:, np.newaxis]
@@ -97,26 +104,26 @@ def parameters(
     posterior = whole + fit.prior.precision + fit.prior.divergence
     if fit.held:
         free = slice(layout.bodies, None)
-        spread = _deviations(posterior[free, free])
+        spread = _deviations(posterior[free, free], _of_shape(fit, layout, gram)[free])
         found = _of_bodies(maker, fit, np.concatenate([np.zeros(layout.bodies), spread]))
         return found[layout.bodies :] + _of_friction(
             maker, fit, evaluation, spread[layout.joints :]
         )
-    small = Layout(replace(base, combination=np.eye(len(base))), layout.joints)
-    H, _, _ = Sums.of(small, gram).assembled(fit.shape)
-    own = fit.prior.precision[layout.inertial :, layout.inertial :]
-    H[len(base) :, len(base) :] += own
-    spread = _deviations(H)
-    reach = _reach(fit, base)
-    values = base.combination @ fit.x[: layout.inertial]
+    speeds = _of_shape(fit, layout, gram)
+    combined = np.zeros((len(base), layout.count))
+    combined[:, : layout.inertial] = base.combination
+    reach, values = _reach(fit, base), combined @ fit.x
     found = [
         Parameter(name, 'base', base.units[i], value, deviation, bool(deviation < TOLD * width))
         for name, i, value, deviation, width in zip(
-            base.expressions, base.chosen, values, spread, reach, strict=False
+            *(base.expressions, base.chosen, values),
+            *(_deviations(posterior, speeds, combined), reach),
+            strict=False,
         )
     ]
-    found += _of_bodies(maker, fit, _deviations(posterior))
-    return found + _of_friction(maker, fit, evaluation, spread[len(base) :])
+    spread = _deviations(posterior, speeds)
+    found += _of_bodies(maker, fit, spread)
+    return found + _of_friction(maker, fit, evaluation, spread[layout.inertial :])
 
 
 def _of_bodies(maker: EquationMaker, fit: Fit, spread: Array) -> list[Parameter]:
@@ -273,10 +280,96 @@ def _inertial(matrix: Array, layout: Layout) -> Array:
     return matrix[: layout.inertial, : layout.inertial]
 
 
-def _deviations(H: Array) -> Array:
+@dataclass(frozen=True, eq=False)
+class _Speeds:
+    """Speeds that the shape of friction was chosen by, as unknowns beside those of the fit.
+
+    Attributes:
+        cross: (n, m) products of the columns of the unknowns with those of m speeds.
+        own: (m, m) of the latter.
+        cells: (m) speeds between which the chosen one is the nearest that was tried.
+        values: (m) the chosen ones [rad/s or m/s].
+    """
+
+    cross: Array
+    own: Array
+    cells: Array
+    values: Array
+
+    def __getitem__(self, rows: slice) -> _Speeds:
+        """Beside some of the unknowns."""
+        return replace(self, cross=self.cross[rows])
+
+
+def _of_shape(fit: Fit, layout: Layout, gram: Array) -> _Speeds:
+    """What is told of the speeds v_f and v_s.
+
+    The column of a speed is what friction changes by with it: the difference of friction at the
+    speeds that were tried next to the chosen one. All joints share the speeds.
+
+    Args:
+        fit: whose friction it is.
+        layout: of the unknowns; its inertial ones may be base parameters.
+        gram: products of all columns.
+    """
+    T, b = fit.shape.unknowns(), len(layout.base)
+    friction = fit.friction[:, : T.shape[1]]
+    columns, cells, values = [], [], []
+    for name, tried in (
+        ('velocity', FRICTION_VELOCITIES),
+        ('stribeck_velocity', STRIBECK_VELOCITIES),
+    ):
+        value = getattr(fit.shape, name)
+        if value is None:
+            continue
+        speeds = sorted(tried)
+        k = speeds.index(value)
+        low, high = speeds[max(k - 1, 0)], speeds[min(k + 1, len(speeds) - 1)]
+        below, above = (_with_speed(fit.shape, name, x).unknowns() for x in (low, high))
+        columns.append(friction @ (above - below).T / (high - low))
+        cells.append(0.5 * (high - low) * (1.0 if low < value < high else 2.0))
+        values.append(value)
+    D = np.stack(columns, axis=-1)
+    inertial, of_friction = gram[:, :b, b:-1], gram[:, b:-1, b:-1]
+    cross = np.zeros((layout.count, D.shape[-1]))
+    cross[: layout.inertial] = layout.base.combination.T @ (inertial @ D).sum(axis=0)
+    for joint in range(layout.joints):
+        first = layout.friction(joint).start
+        cross[first : first + T.shape[1]] = T.T @ of_friction[joint] @ D[joint]
+    own = (D.transpose(0, 2, 1) @ of_friction @ D).sum(axis=0)
+    return _Speeds(cross, own, np.array(cells), np.array(values))
+
+
+def _with_speed(shape: FrictionShape, name: str, value: float) -> FrictionShape:
+    if name == 'velocity':
+        return replace(shape, velocity=value)
+    return replace(shape, stribeck_velocity=value)
+
+
+def _deviations(H: Array, speeds: _Speeds, rows: Array | None = None) -> Array:
+    """Of unknowns with the information H (n, n), where speeds of friction were chosen as well.
+
+    With x(s) the unknowns that are best for speeds s, dx/ds = -H^-1 C, the deviations count those
+    of the speeds: what the recording leaves open of them, as of any unknowns [SeberWild1989], and
+    that only some were tried, of which the nearest is off by an even distribution over its cell.
+
+    Args:
+        H, speeds: that.
+        rows: (m, n) combinations of the unknowns; None: each of them.
+
+    Returns:
+        (n), or (m) of the combinations.
+    """
     scale = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
     values, vectors = np.linalg.eigh(H * np.outer(scale, scale))
     # Directions that were not seen at all are known to nothing, but finitely.
-    spread = (vectors**2 / np.maximum(values, 1e-14)).sum(axis=1)
-    found: Array = scale * np.sqrt(spread)
+    inverse = vectors / np.maximum(values, 1e-14) @ vectors.T
+    cross = scale[:, np.newaxis] * speeds.cross
+    moved = inverse @ cross
+    # A speed is of the size that it was found to have, whatever friction tells of it.
+    told = speeds.own - cross.T @ moved + np.diag(1.0 / speeds.values**2)
+    open_ = np.linalg.inv(told) + np.diag(speeds.cells**2 / 12.0)
+    combined = np.diag(scale) if rows is None else rows * scale
+    covariance = inverse + moved @ open_ @ moved.T
+    found: Array = np.sqrt(np.einsum('mi,ij,mj->m', combined, covariance, combined))
     return found

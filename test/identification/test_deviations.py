@@ -1,0 +1,62 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Stated deviations of friction count that the shape of its curve was chosen as well."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import simulated_arm
+from simulated_arm import COULOMB, OFFSET, ROBOT, VISCOUS, motion, recording, truth
+
+from dynamics_ros.identification import identify
+from dynamics_ros.identification.equations import FRICTION_VELOCITIES
+
+BETWEEN = 0.0248
+"""rad/s at which dry friction of this arm has reached 76 %: between two speeds that are tried."""
+
+
+def other_friction(samples, arm, speed):
+    """A recording as if dry friction began at another speed."""
+    _, v, _ = motion(samples.time)
+    before, after = (COULOMB * np.tanh(v / one) for one in (simulated_arm.SMOOTH, speed))
+    return replace(samples, effort=samples.effort + arm.scale * (after - before))
+
+
+@pytest.fixture(scope='module')
+def found():
+    arm = truth()
+    return identify(ROBOT, [other_friction(recording(arm, noise=0.05), arm, BETWEEN)])
+
+
+def of_kind(found, name):
+    """(7) values and deviations."""
+    told = {one.name: one for one in found.parameters}
+    ones = [told[f'{name} {joint}'] for joint in ROBOT.joint_names]
+    return np.array([x.value for x in ones]), np.array([x.deviation for x in ones])
+
+
+def test_friction_is_within_its_deviations_where_its_speed_was_none_of_those_tried(found):
+    assert BETWEEN not in FRICTION_VELOCITIES
+    for name, true in (('coulomb', COULOMB), ('viscous', VISCOUS), ('offset', OFFSET)):
+        value, deviation = of_kind(found, name)
+        off = (value - true) / deviation
+        # Seven numbers; beyond 4 deviations is one in sixteen thousand.
+        assert np.abs(off).max() < 4.0, name
+        assert np.sqrt(np.mean(off**2)) < 1.8, name
+
+
+def test_dry_friction_at_rest_is_within_its_deviations(found):
+    """A Stribeck term that only makes up for the speed has a deviation that says so."""
+    assert found.fit.shape.stribeck_velocity is not None, 'else there is nothing to look at'
+    value, deviation = of_kind(found, 'breakaway')
+    assert (np.abs(value - COULOMB) < 4.0 * deviation).all()
+
+
+def test_deviations_are_those_of_a_sample_and_not_of_the_choice_alone(found):
+    arm = truth()
+    noisy = identify(ROBOT, [other_friction(recording(arm, noise=1.0), arm, BETWEEN)])
+    for name in ('coulomb', 'viscous', 'offset'):
+        assert (of_kind(noisy, name)[1] > 1.5 * of_kind(found, name)[1]).all()
