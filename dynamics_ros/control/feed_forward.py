@@ -159,7 +159,7 @@ class FeedForward:
         self,
         robot: RigidBodySystem,
         q: Array,
-        friction: Callable[[Array], Array] | None = None,
+        friction: Callable[[Array, Array], Array] | None = None,
         *,
         with_gravity: bool = True,
     ) -> None:
@@ -168,7 +168,8 @@ class FeedForward:
         Args:
             robot: whose base rests.
             q: (nq) where joints are that a trajectory does not name.
-            friction: torques (nv) at velocities (nv); None: none.
+            friction: torques (nv) at velocities (nv) of joints that carry torques (nv), such as
+                ``EffortModel.friction_torque``; None: none.
             with_gravity: whether efforts carry the weight; a robot may do that by itself.
 
         Raises:
@@ -222,11 +223,13 @@ class FeedForward:
         configuration[:, [robot.joint_q_indices[name] for name in motion.names]] = q
         velocity, acceleration = np.zeros((2, len(q), robot.nv))
         velocity[:, places], acceleration[:, places] = v, a
-        tau = robot.inverse_dynamics(configuration, velocity, acceleration)
+        tau = carried = robot.inverse_dynamics(configuration, velocity, acceleration)
         if not self._with_gravity:
             tau = tau - robot.gravity(configuration)
         if self._friction is not None:
-            tau = tau + np.array([self._friction(one) for one in velocity])
+            # Gears carry the weight, whoever reckons with it.
+            rows = zip(velocity, carried, strict=True)
+            tau = tau + np.array([self._friction(*row) for row in rows])
         return np.asarray(tau)[:, places]
 
     def _places(self, motion: JointMotion) -> list[int]:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from dynamics_ros.estimation.contact_settings import (
     EffortSettings,
-    FrictionSettings,
     LoadedFrictionSettings,
 )
 from dynamics_ros.settings import parameter
@@ -83,7 +82,7 @@ class FeedForwardParameters:
         'Pass no trajectory of ~/joint_trajectory on that is beyond a limit of position, velocity '
         'or effort on its way',
     )
-    friction: FrictionSettings = field(default_factory=FrictionSettings)
+    friction: LoadedFrictionSettings = field(default_factory=LoadedFrictionSettings)
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,21 @@ def test_efforts_are_those_of_the_motion_with_payload_and_friction():
     assert np.abs(efforts - rest - [robot.gravity(one) for one in q]).max() < 1e-9
 
 
+@pytest.mark.parametrize('carries_itself', [False, True])
+def test_friction_that_grows_with_the_load_is_overcome(carries_itself):
+    model = FRICTION.with_values(load_friction=0.1, coulomb=0.5)
+    q, v, a = wave(TIME)
+    motion = JointMotion.of(NAMES, TIME, q, v, a)
+    feed_forward = FeedForward(ROBOT, HOME, model.friction_torque, with_gravity=not carries_itself)
+    weight = ROBOT.gravity(q) if carries_itself else np.zeros_like(q)
+    motors = feed_forward.efforts(motion) + weight
+    # What an estimator finds behind friction is what the motion needs.
+    behind = [model.joint_torque(*one) for one in zip(motors, v, strict=True)]
+    assert np.abs(behind - ROBOT.inverse_dynamics(q, v, a)).max() < 1e-9
+    without = FeedForward(ROBOT, HOME, model.with_values(load_friction=0.0).friction_torque)
+    assert np.abs(motors - without.efforts(motion)).max() > 0.5
+
+
 def test_what_points_do_not_say_is_derived():
     q, v, a = wave(TIME)
     cubic = JointMotion.of(NAMES, TIME, q, v)

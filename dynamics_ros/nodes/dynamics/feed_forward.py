@@ -94,7 +94,7 @@ class TrajectoryEfforts:
             feed_forward = FeedForward(
                 home,
                 q,
-                lambda v: share * friction(v),
+                lambda v, carried: share * friction(v, carried),
                 with_gravity=not settings.robot_carries_itself,
             )
             return feed_forward.efforts(motion), feed_forward.violations(motion)
