@@ -38,7 +38,8 @@ def resting(robot: Robot, span: Array) -> list[str]:
         return []
     return [
         f'{", ".join(names)} did not move: friction and rotor inertia there stay as described, and '
-        'masses are told by the other joints alone'
+        'masses are told by the other joints alone; motion of each of them both ways, slow and '
+        'fast, would tell its friction'
     ]
 
 

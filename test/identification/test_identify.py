@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from simulated_arm import COULOMB, OFFSET, ROBOT, ROTOR, VISCOUS, recording, truth
 
+from dynamics_ros.estimation import EffortModel
 from dynamics_ros.identification import (
     NotThisRobotError,
     UnusableRecordingError,
@@ -85,6 +86,13 @@ def test_what_two_joints_alone_tell_leaves_real_bodies_near_their_description():
     assert (tested.rms < 1.5 * noise).all()
     (rest,) = [one for one in poor.findings if 'did not move' in one]
     assert ROBOT.joint_names[0] in rest and ROBOT.joint_names[1] not in rest
+    assert 'motion of each of them both ways' in rest
+    told_before = EffortModel.from_robot(ROBOT)
+    for name in ('viscous', 'coulomb'):
+        friction, usual = getattr(poor.effort_model, name), getattr(told_before, name)
+        assert friction[~poor.moved] == pytest.approx(usual[~poor.moved], abs=1e-3)
+    assert not poor.effort_model.stribeck[~poor.moved].any()
+    assert np.abs(poor.effort_model.coulomb - COULOMB)[poor.moved].max() < 0.1
     by_motion = dict(sentence.split(': ') for sentence in poor.missing)
     told = {names: motion for motion, listed in by_motion.items() for names in listed.split(', ')}
     assert (
