@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -317,7 +318,7 @@ class Dynamics(KernelMethods):
     ) -> tuple[Key, Any, Any]:
         """The kernel of hybrid dynamics for a mask, and what it reads of a and tau."""
         mask = boolean_mask('prescribed', prescribed, self.nv)
-        key = (name, *(str(k) for k in np.flatnonzero(mask)))
+        key = _key_of_mask(name, mask.tobytes())
         if is_symbolic([a, tau]):
             given, known = np.asarray(a), np.asarray(tau)
         else:
@@ -332,3 +333,9 @@ class Dynamics(KernelMethods):
             return self._run((name, *frames), *arrays, *wrenches)
         except InvalidArgumentError as error:
             raise with_frames(error, frames) from None
+
+
+@lru_cache(maxsize=256)
+def _key_of_mask(name: str, mask: bytes) -> Key:
+    """The key of the kernel in which the joints of a mask are prescribed."""
+    return name, *(str(k) for k, prescribed in enumerate(mask) if prescribed)
