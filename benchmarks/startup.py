@@ -69,6 +69,8 @@ def _measured(subject: Subject, extent: str) -> dict[str, float]:
         file.write_text(bare(urdf_path(subject.name), subject.locked))
         # A cache that is on and empty.
         environment = os.environ | {'XDG_CACHE_HOME': folder, 'DYNAMICS_ROS_CACHE': ''}
+        # As installed: what Python makes of the sources stays, and is not made at each start.
+        environment.pop('PYTHONDONTWRITEBYTECODE', None)
         command = [sys.executable, '-m', 'benchmarks.startup', extent, str(file)]
         command += [subject.root, subject.frame]
         figures = _printed(command, environment)
