@@ -96,7 +96,8 @@ def with_counters(urdf: str, root: str) -> str:
     """A description with two pendulums at its root link."""
     parts = [
         f'''<joint name="{name}" type="continuous"><parent link="{root}"/><child link="{name}_rod"/>
-        <axis xyz="1 0 0"/></joint><link name="{name}_rod"><inertial><origin xyz="0 0 -0.1"/>
+        <axis xyz="1 0 0"/><limit effort="10" velocity="1e6"/></joint>
+        <link name="{name}_rod"><inertial><origin xyz="0 0 -0.1"/>
         <mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/>
         </inertial></link>'''
         for name in COUNTERS

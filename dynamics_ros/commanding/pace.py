@@ -12,6 +12,10 @@ LOST = 2
 NOMINAL_CYCLE, LONGEST_CYCLE = 0.002, 0.02
 """Seconds between two joint states: before that is measured; the longest that is believed."""
 
+RAREST, IN_A_ROW = 0.025, 3
+"""Seconds between joint states of which springs are stable no more, and how many times that makes
+it usual: a single one is a loss."""
+
 LONGEST_WAIT = 0.1
 """Seconds from one joint state to the next that still count as usual."""
 
@@ -26,6 +30,7 @@ class Pace:
         cycle: between two stamps, as is usual [s].
         answered: when the last state was answered; sent: when a command was, by the steady clock.
         gap: between the last two stamps, whatever that is [s].
+        rare: whether joint states come too rarely for springs.
     """
 
     def __init__(self) -> None:
@@ -36,12 +41,13 @@ class Pace:
         """Begin with the state of a stamp [ns]."""
         self._stamp, self.gap = stamp - round(self.cycle * 1e9), 0.0
         self.answered = self.sent = time.monotonic() - self.cycle
-        self._heard, self._wait = 0, self.cycle
+        self._heard, self._wait, self._far = 0, self.cycle, 0
 
     def interval(self, stamp: int) -> float:
         """Seconds since the last step at a state of a stamp [ns], by stamps that go on evenly."""
         now = time.monotonic()
         self.gap, self._stamp = (stamp - self._stamp) * 1e-9, stamp
+        self._far = self._far + 1 if self.gap > RAREST else 0
         # By the machine's own time: that of a simulation may be slower.
         self._heard += 1
         wait = min(now - self.answered, LONGEST_WAIT)
@@ -50,6 +56,11 @@ class Pace:
             self.cycle += SHARE * (self.gap - self.cycle)
             return self.gap
         return min(max(now - self.sent, self.cycle), LONGEST_CYCLE)
+
+    @property
+    def rare(self) -> bool:
+        """As above."""
+        return self._far >= IN_A_ROW
 
     @property
     def missing(self) -> float:

@@ -310,10 +310,22 @@ class CompliantArm:
             dt: since the last step [s].
         """
         dt = min(dt, 0.5 * MAX_INTERVAL)
-        decay = math.exp(-BRAKING * dt)
-        moved = (1.0 - decay) / BRAKING * self.v
-        q = np.asarray(self.controller.robot.integrate(self.q, moved))
-        return self.brake(q, decay * self.v, dt)
+        q, v = self.reckoned(self.q, self.v, dt)
+        return self.brake(q, v, dt)
+
+    def reckoned(self, q: Array, v: Array, ages: ArrayLike) -> tuple[Array, Array]:
+        """Where joints are by now that brake.
+
+        Args:
+            q, v: (nq), (nv) as they were last known.
+            ages: (nv) or one number: since then [s].
+
+        Returns:
+            (nq), (nv).
+        """
+        decay = np.exp(-BRAKING * np.asarray(ages, dtype=np.float64))
+        moved = (1.0 - decay) / BRAKING * v
+        return np.asarray(self.controller.robot.integrate(q, moved)), decay * v
 
     def _pull(self, dt: float, wrench: Array) -> Array:
         self._refresh(self.settings.compliance, dt)

@@ -11,6 +11,9 @@ from dynamics_ros.settings import parameter
 
 from .shared import AUTOSTART
 
+LARGEST_STIFFNESS = 1e5
+"""N/m or Nm/rad of the tool: no torque controlled arm holds more."""
+
 DIRECTIONS = ('x', 'y', 'z', 'rx', 'ry', 'rz')
 """Along and around the axes."""
 
@@ -245,8 +248,8 @@ class ImpedanceParameters:
         'replaces it until it is set again',
         unit='N/m, Nm/rad',
         sizes=(6, 36),
-        minimum=-1e5,
-        maximum=1e5,
+        minimum=-LARGEST_STIFFNESS,
+        maximum=LARGEST_STIFFNESS,
     )
     stiffness_frame: str = parameter(
         '',

@@ -23,6 +23,7 @@ from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.nodes.robot.transforms import Transforms
 
+from .rivals import Rivals
 from .targets import Frames, Target
 
 # The newest command alone counts, and comes from whatever a joystick driver is.
@@ -72,6 +73,7 @@ class Commander(Component, Generic[Settings, Sent, State]):
         paused: whether ~/pause has it follow nothing.
         commands: where they go; None while the node is not configured.
         status: the topic ~/status.
+        rivals: who else commands the robot.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class Commander(Component, Generic[Settings, Sent, State]):
         self.paused = False
         self.commands: Sent | None = None
         self.status = status
+        self.rivals = Rivals(node)
         self._managed = node
         self._tick_time = 0.0
 

@@ -69,15 +69,20 @@ class Frames:
             raise TransformError(f'{unknown}; {error}') from None
 
 
-def check_size(argument: str, numbers: Array) -> None:
+def check_size(argument: str, numbers: Array, largest: float = LARGEST) -> None:
     """Refuse numbers that nobody can mean.
+
+    Args:
+        argument: what an error names.
+        numbers: as they came.
+        largest: that somebody can mean.
 
     Raises:
         InvalidArgumentError: naming the argument.
     """
-    largest = float(np.abs(numbers).max())
-    if largest > LARGEST:
-        raise InvalidArgumentError(argument, f'has {largest:g}', f'numbers up to {LARGEST:g}')
+    found = float(np.abs(numbers).max())
+    if found > largest:
+        raise InvalidArgumentError(argument, f'has {found:g}', f'numbers up to {largest:g}')
 
 
 def read_command(kind: Any, data: bytes) -> Any:

@@ -22,7 +22,7 @@ from dynamics_ros.commanding.arm_settings import (
 )
 from dynamics_ros.commanding.collisions import UNTIL, Collisions, Detector
 from dynamics_ros.commanding.joints import check_effort_joints
-from dynamics_ros.commanding.pace import Pace
+from dynamics_ros.commanding.pace import RAREST, Pace
 from dynamics_ros.commanding.prepared_arm import PreparedArm, selected
 from dynamics_ros.control import CompliantArm
 from dynamics_ros.errors import InvalidArgumentError
@@ -52,7 +52,10 @@ REST = 0.05
 """Seconds at rest after which an arm has stopped."""
 
 
-BRAKING = 'braking'
+REPLAYED = 0.05
+"""Seconds of work on states that wait: torques for many of long ago, all at once, help no arm."""
+
+BRAKING, NO_NEWS = 'braking', 'no news'
 
 MODE, ROBOT = 'another mode', 'another robot or parameter is taken over'
 REFLEX, ACKNOWLEDGED = 'the reflex is over', 'a collision is acknowledged'
@@ -125,20 +128,32 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         """Check frame and joints, and compile the kernels."""
         return PreparedArm.of(robot, self.parameters.values, default_frame)
 
+    def leave(self, prepared: Any) -> None:
+        """Bring the arm to rest, unless the robot has the same joints and can be taken over."""
+        before = self._prepared
+        if before is None:
+            return
+        if isinstance(prepared, PreparedArm):
+            same = before.robot.joint_names == prepared.robot.joint_names
+            if same and before.joints == prepared.joints:
+                return
+        if before.arm.started:
+            self._brake(ROBOT)
+            self._bring_to_rest(before)
+        self._prepared = None
+
     def adopt(self, prepared: PreparedArm) -> None:
         """Brake, and hold the tool of the robot that is in force now."""
         before = self._prepared
         self._orders.drop('')
         self._collisions.trail.forget()
         if before is not None and before.arm.started:
-            same = before.robot.joint_names == prepared.robot.joint_names
-            if same and before.joints == prepared.joints:
-                arm = before.arm
-                prepared.arm.start(arm.q, arm.v, arm.tau)
-                self._brake(ROBOT)
-            else:
-                self._bring_to_rest(before, blind=True)
+            arm = before.arm
+            prepared.arm.start(arm.q, arm.v, arm.tau)
+            self._brake(ROBOT)
         self._prepared, self.state = prepared, None
+        backlog = self.context.inputs.incoming.backlog
+        backlog.whole = min(backlog.whole, REPLAYED)
         self._apply(self.parameters.values)
 
     def observe(self, state: RobotState) -> None:
@@ -179,7 +194,8 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             raise InvalidArgumentError('collision.reaction', values.collision.reaction, expected)
 
     def _changed(self, names: frozenset[str]) -> None:
-        if names & NEW_ROBOT:
+        # What a robot was refused for may be mended.
+        if names & NEW_ROBOT or self.problem:
             self.context.changes.rebuild(NAME)
             return
         if 'stiffness' in names:
@@ -255,12 +271,14 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
                 return None
             arm.start(state.q, state.v)
             self._pace.start(state.time)
+        missing = self._pace.missing
         interval = self._pace.interval(state.time)
-        jumped = arm.jump(state.q, max(self._pace.gap, interval))
-        if jumped is not None:
-            names = prepared.robot.joint_v_indices
-            name = next(name for name, place in names.items() if place == jumped)
-            self._brake(f'the position of {name} has jumped')
+        doubt = self._doubt(prepared, state, missing, interval)
+        if doubt:
+            self._brake(doubt)
+        if state.ages is not None and doubt.startswith(NO_NEWS):
+            q, v = arm.reckoned(state.q, state.v, 1e-9 * state.ages)
+            state = state._replace(q=q, v=v)
         watching = self._reaction if self.parameters.values.mode != 'guiding' else None
         self._collisions.notice(watching, arm, bool(self._ending or self._braking))
         doing, tau = self._step(arm, state, interval)
@@ -268,6 +286,33 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         self.status.note(() if doing.startswith(BRAKING) else arm.acting, arm.setpoint.waits)
         self._tell(self._collisions.told(doing, watching is not None))
         return commands.filled(self._efforts(prepared, tau))
+
+    def _doubt(
+        self, prepared: PreparedArm, state: RobotState, missing: float, interval: float
+    ) -> str:
+        """Why the arm cannot be where, or be moved as, the state says; '' when it can.
+
+        Args:
+            prepared, state: as they are.
+            missing: s for which no state was answered.
+            interval: s since the last step.
+        """
+        timeout = self.parameters.values.joint_state_timeout
+        if state.ages is not None:
+            old = state.ages > 1e9 * timeout
+            names = [name for name, i in prepared.robot.joint_v_indices.items() if old[i]]
+            if names:
+                return f'{NO_NEWS} of {", ".join(names)}'
+        jumped = prepared.arm.jump(state.q, max(self._pace.gap, interval))
+        if jumped is not None:
+            names = [x for x, i in prepared.robot.joint_v_indices.items() if i == jumped]
+            return f'the position of {names[0]} has jumped'
+        if missing > timeout:
+            # Or this process was held up: the target is of long ago in any case.
+            return f'joint states failed to come for {missing:.1f} s'
+        if self._pace.rare:
+            return f'fewer than {1.0 / RAREST:.0f} joint states a second'
+        return ''
 
     def _step(self, arm: CompliantArm, state: RobotState, dt: float) -> tuple[str, Array]:
         """What is done, and its torques (nv)."""
@@ -343,23 +388,17 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         self._pace.sent = now
         commands.send(self._efforts(prepared, tau))
 
-    def _bring_to_rest(self, prepared: PreparedArm, *, blind: bool = False) -> None:
-        """Send what brakes the arm until it rests, and then the last command.
-
-        Args:
-            prepared: what has moved so far.
-            blind: joint states are about another robot.
-        """
+    def _bring_to_rest(self, prepared: PreparedArm) -> None:
+        """Send what brakes the arm until it rests, and then the last command."""
         commands, arm, values = self.commands, prepared.arm, self.parameters.values
         if commands is None or not arm.started:
             return
-        self._ending, self.silence = not blind, ''
+        self._ending, self.silence = True, ''
         begun = moving = time.monotonic()
         try:
             while time.monotonic() - moving < REST and time.monotonic() - begun < values.stop_time:
-                if not blind:
-                    self.context.inputs.incoming.take_waiting()
-                if blind or self._pace.late:
+                self.context.inputs.incoming.take_waiting()
+                if self._pace.late:
                     self._reckon(prepared, commands)
                 if not arm.at_rest:
                     moving = time.monotonic()
@@ -385,4 +424,5 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
     def _tell(self, doing: str) -> None:
         prepared = self._prepared
         robot, arm = (prepared.robot.name, prepared.arm) if prepared else ('', None)
-        self.status.tell_doing(doing, robot, self.lifecycle, arm)
+        rivals = self.rivals.told(self.commands.output.topic) if self.commands else ''
+        self.status.tell_doing(doing, robot, self.lifecycle, arm, rivals if self.active else '')

@@ -49,7 +49,14 @@ class ImpedanceStatus(Status):
         if led:
             self._acted.add('lead')
 
-    def tell_doing(self, doing: str, robot: str, lifecycle: str, arm: CompliantArm | None) -> None:
+    def tell_doing(
+        self,
+        doing: str,
+        robot: str,
+        lifecycle: str,
+        arm: CompliantArm | None,
+        rivals: str = '',
+    ) -> None:
         """Say what it is doing, if that is new or due.
 
         Args:
@@ -57,13 +64,15 @@ class ImpedanceStatus(Status):
             robot: its name; '' without one.
             lifecycle: state of the managed node.
             arm: that is moved; None where none is.
+            rivals: who else commands it; '' for nobody.
         """
         if doing == self._doing and not self.is_due(self.said):
             return
         limits = [words for flag, words in LIMITS.items() if flag in self._acted]
         text = '; limited by: '.join([doing, *([', '.join(limits)] if limits else [])])
+        text = '; '.join(filter(None, (text, rivals)))
         following = doing.startswith('following') and ': ' not in doing
-        fine = not limits and (following or doing in FINE)
+        fine = not limits and not rivals and (following or doing in FINE)
         values = {'lifecycle': lifecycle, 'acting': ' '.join(sorted(self._acted))}
         if arm is not None and arm.started:
             values['energy [J]'] = f'{arm.energy:.3g}'

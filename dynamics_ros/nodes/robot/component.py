@@ -51,6 +51,14 @@ class Component(ABC):
     def adopt(self, prepared: Any) -> None:
         """Take what was prepared into use, between two messages."""
 
+    def leave(self, prepared: Any) -> None:  # noqa: B027 - most have nothing that moves
+        """Get ready for another robot, while states are still those of the one in force.
+
+        Args:
+            prepared: what ``prepare`` has made of the other one, or the error that it raised:
+                then there is no ``adopt``.
+        """
+
     def observe(self, state: RobotState) -> None:
         """Take in a state, whether or not it is answered."""
         self.silence = ''

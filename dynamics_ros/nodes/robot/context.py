@@ -170,6 +170,11 @@ class RobotContext:
         return prepared
 
     def _adopt(self, built: Built) -> None:
+        for component, prepared in zip(self.components, built.prepared, strict=True):
+            try:
+                component.leave(prepared)
+            except Exception as error:
+                component.failed(error)
         self.built = built
         self.inputs.adopt(built)
         self.begin_epoch()
