@@ -85,7 +85,8 @@ class Arm:
         for _ in range(TRIES):
             del self.statuses[:]
             found = act()
-            if not any('joint states fail to come' in told.message for told in self.statuses):
+            # They fail to come, or are answered too rarely.
+            if not any(': ' in m.message and 'joint states' in m.message for m in self.statuses):
                 break
             self.wait_for_status(status)
         return found

@@ -12,7 +12,7 @@ LOST = 2
 NOMINAL_CYCLE, LONGEST_CYCLE = 0.002, 0.02
 """Seconds between two joint states: before that is measured; the longest that is believed."""
 
-RAREST, IN_A_ROW = 0.025, 3
+RAREST, IN_A_ROW = 0.025, 5
 """Seconds between joint states of which springs are stable no more, and how many times that makes
 it usual: a single one is a loss."""
 

@@ -52,9 +52,6 @@ REST = 0.05
 """Seconds at rest after which an arm has stopped."""
 
 
-REPLAYED = 0.05
-"""Seconds of work on states that wait: torques for many of long ago, all at once, help no arm."""
-
 BRAKING, NO_NEWS = 'braking', 'no news'
 
 MODE, ROBOT = 'another mode', 'another robot or parameter is taken over'
@@ -152,8 +149,6 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             prepared.arm.start(arm.q, arm.v, arm.tau)
             self._brake(ROBOT)
         self._prepared, self.state = prepared, None
-        backlog = self.context.inputs.incoming.backlog
-        backlog.whole = min(backlog.whole, REPLAYED)
         self._apply(self.parameters.values)
 
     def observe(self, state: RobotState) -> None:
