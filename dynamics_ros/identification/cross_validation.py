@@ -43,28 +43,32 @@ def validated(
     """The friction shape and the weight of the prior that explain best what is left out."""
     parts = [Sums.of(layout, gram) for gram in fold_products(equations, sigma, weights)]
 
-    def error(shape: FrictionShape, tried: Sequence[float]) -> list[float]:
-        found = np.zeros(len(tried))
+    def errors(shape: FrictionShape, tried: Sequence[float]) -> Array:
+        """(weights, parts) that are left out."""
+        found = np.zeros((len(tried), len(parts)))
         systems = [part.assembled(shape) for part in parts]
         whole_H, whole_g = (sum(system[k] for system in systems) for k in range(2))
-        for left_H, left_g, rest in systems:
+        for part, (left_H, left_g, rest) in enumerate(systems):
             for k, weight in enumerate(tried):
                 x = ridge(whole_H - left_H, whole_g - left_g, prior, weight)
-                found[k] += 0.5 * x @ left_H @ x - left_g @ x + rest
-        return list(found)
+                found[k, part] = 0.5 * x @ left_H @ x - left_g @ x + rest
+        return found
+
+    def error(shape: FrictionShape) -> float:
+        return float(errors(shape, WEIGHTS[2:3]).sum())
 
     def steepest(faded: float | None) -> FrictionShape:
         shapes = [FrictionShape(velocity, faded) for velocity in FRICTION_VELOCITIES]
-        return min(shapes, key=lambda one: error(one, WEIGHTS[2:3])[0])
+        return min(shapes, key=error)
 
     shape = replace(before[0], stribeck_velocity=None) if before else steepest(None)
     # A term that the load replaces may go, but not become another one.
     faded = {before[0].stribeck_velocity} - {None} if before else STRIBECK_VELOCITIES
     shapes = [replace(shape, stribeck_velocity=v) for v in (None, *faded)]
-    shape = _simplest(shapes, [error(one, WEIGHTS[2:3])[0] for one in shapes])
+    shape = _simplest(shapes, [error(one) for one in shapes])
     if shape.stribeck_velocity is not None and not before:
         shape = steepest(shape.stribeck_velocity)
-    return shape, before[1] if before else _simplest(WEIGHTS, error(shape, WEIGHTS))
+    return shape, before[1] if before else heaviest(errors(shape, WEIGHTS))
 
 
 def fold_products(equations: Equations, sigma: Array, weights: Array) -> list[Array]:
@@ -83,3 +87,21 @@ def _simplest(choices: Sequence[Choice], errors: Sequence[float]) -> Choice:
         if WORTH * error <= errors[best]:
             return choice
     return choices[best]
+
+
+def heaviest(errors: Array) -> float:
+    """The heaviest weight of the prior that is not surely worse than the best one.
+
+    Parts of a recording differ by more than a hundredth: a lighter prior has to be better by what
+    it is worth, and by one standard error of that difference, as the parts tell [Breiman1984].
+
+    Args:
+        errors: (weights, parts) that are left out.
+    """
+    best = errors[int(np.argmin(errors.sum(axis=1)))]
+    for weight, own in zip(WEIGHTS, errors, strict=True):
+        worse = own - best
+        sure = np.sqrt(len(worse)) * float(np.std(worse, ddof=1))
+        if WORTH * own.sum() <= best.sum() or worse.sum() <= sure:
+            return weight
+    return WEIGHTS[-1]
