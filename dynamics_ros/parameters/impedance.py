@@ -50,6 +50,22 @@ class SetpointParameters:
 
 
 @dataclass(frozen=True)
+class WrenchParameters:
+    """What may be asked for: with nothing to press on, the dampers alone slow the tool down."""
+
+    force: float = parameter(
+        50.0,
+        'Largest force of a command, which is refused beyond',
+        unit='N',
+        minimum=0.0,
+        maximum=1e4,
+    )
+    torque: float = parameter(
+        10.0, 'Largest torque of a command; the same', unit='Nm', minimum=0.0, maximum=1e3
+    )
+
+
+@dataclass(frozen=True)
 class PostureParameters:
     """What keeps the freedom of the joints that the tool leaves: the posture at the start."""
 
@@ -327,6 +343,7 @@ class ImpedanceParameters:
         maximum=1e6,
     )
     setpoint: SetpointParameters = field(default_factory=SetpointParameters)
+    wrench: WrenchParameters = field(default_factory=WrenchParameters)
     posture: PostureParameters = field(default_factory=PostureParameters)
     torque: TorqueParameters = field(default_factory=TorqueParameters)
     joint_range: JointRangeParameters = field(default_factory=JointRangeParameters)

@@ -139,6 +139,12 @@ class VectorTarget(Target):
     def _read(message: Any) -> Array:
         """(6) that the message says, in its own axes."""
 
+    @property
+    def lengths(self) -> tuple[float, float]:
+        """Of the linear and of the angular part."""
+        linear, angular = np.linalg.norm(self._values.reshape(2, 3), axis=1).tolist()
+        return linear, angular
+
     def in_root_axes(self, q: Array) -> Array:
         """(6) as the frame lies at q (nq).
 

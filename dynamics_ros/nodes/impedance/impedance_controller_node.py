@@ -222,7 +222,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         """Follow a target, unless a collision has not been acknowledged."""
         if self._collisions.strategy:
             return
-        self._orders.take(kind, data, state.q)
+        self._orders.take(kind, data, state.q, self.parameters.values.wrench)
         if kind is StiffnessTarget:
             self._apply(self.parameters.values)
 

@@ -22,7 +22,7 @@ from dynamics_ros.nodes.commanding.targets import (
     WrenchTarget,
     check_size,
 )
-from dynamics_ros.parameters.impedance import LARGEST_STIFFNESS
+from dynamics_ros.parameters.impedance import LARGEST_STIFFNESS, WrenchParameters
 from dynamics_ros.wire.conversions import Array, float_array
 
 NO_WRENCH = np.zeros(6)
@@ -58,14 +58,29 @@ class Orders:
         self._wrench: Targets[WrenchTarget] = Targets(frames)
         self._stiffness: Targets[StiffnessTarget] = Targets(frames)
 
-    def take(self, kind: Any, data: bytes, q: Array) -> None:
-        """Take a message; arguments as of ``Targets.take``."""
+    def take(self, kind: Any, data: bytes, q: Array, largest: WrenchParameters) -> None:
+        """Take a message; arguments as of ``Targets.take``, and what may be asked for."""
         targets: Targets[Any] = self._motion
         if kind is WrenchTarget:
             targets = self._wrench
         elif kind is StiffnessTarget:
             targets = self._stiffness
         targets.take(kind, data, q)
+        if kind is WrenchTarget:
+            self._check_wrench(largest)
+
+    def _check_wrench(self, largest: WrenchParameters) -> None:
+        target = self._wrench.fresh(math.inf)
+        if target is None:
+            return
+        force, torque = target.lengths
+        if force > largest.force:
+            bound = f'has {force:g} N, expected up to wrench.force, {largest.force:g} N'
+        elif torque > largest.torque:
+            bound = f'has {torque:g} Nm, expected up to wrench.torque, {largest.torque:g} Nm'
+        else:
+            return
+        self._wrench.drop(f'{target.name} refused: {bound}')
 
     def drop(self, problem: str) -> None:
         """Have the tool held; the stiffness stays."""

@@ -116,6 +116,15 @@ def test_a_wrench_presses_and_another_stiffness_gives_way(held):
     held.wait_for_status(
         'following wrench_command', lambda: held.ros.publish(f'/{NODE}/wrench_command', message)
     )
+    for wrench, told in (
+        ([0, 0, -51.0, 0, 0, 0], 'has 51 N, expected up to wrench.force, 50 N'),
+        ([0, 0, 0, 0, -11.0, 0], 'has 11 Nm, expected up to wrench.torque, 10 Nm'),
+    ):
+        message = WrenchStamped(wrench=wrench_message(np.array(wrench)))
+        held.wait_for_status(
+            f'holding: wrench_command refused: {told}',
+            lambda message=message: held.ros.publish(f'/{NODE}/wrench_command', message),
+        )
     stiffness = Float64MultiArray(data=[-1.0, 0, 0, 0, 0, 0])
     held.wait_for_status(
         'stiffness_command refused',
