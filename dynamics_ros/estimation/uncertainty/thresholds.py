@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 
-POSTURES = 30
+POSTURES = 300
 """Random configurations of which the largest inertia is taken."""
 
 
