@@ -15,6 +15,7 @@ import pytest
 from tolerances import LAW
 
 from dynamics_ros import Robot
+from dynamics_ros.algorithms.contact import torque_observer
 from dynamics_ros.algorithms.control.impedance import FLAGS
 from dynamics_ros.control import (
     ImpedanceController,
@@ -273,8 +274,9 @@ class TestImpedance:
 class TestWrench:
     def settings_of(self, compiled):
         n = compiled.robot.nv
-        settings = structure(joints=13 * n, noise=4 * n, estimate=3, max_gap=0)
-        memory = structure(memory=4 * n, started=None)
+        rows = len(torque_observer.SETTINGS)
+        settings = structure(joints=rows * n, noise=4 * n, estimate=3, max_gap=0)
+        memory = structure(memory=torque_observer.MEMORY * n, started=None)
         call(compiled.c.my_arm_default_observer_settings, settings)
         call(compiled.c.my_arm_observer_start, memory)
         return settings, memory

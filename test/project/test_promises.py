@@ -304,6 +304,10 @@ INTERFACES = {
         'test_nodes_servo.py::test_nonsense_halts_it_with_the_reason',
         'test_nodes_servo.py::test_a_pose_without_a_unit_quaternion_halts_it',
     ),
+    'A twist beyond `speed.linear` or `speed.angular` is scaled': (
+        'test_nodes_servo_bounds.py::test_a_twist_beyond_the_largest_speed_is_scaled_and_told',
+        'test_nodes_servo_bounds.py::test_a_joint_without_any_limit_of_speed_is_not_commanded',
+    ),
     'Where a limit of speed or acceleration binds': (
         'test_inverse_kinematics_differential.py',
         'test_nodes_servo.py::test_no_limit_is_passed_however_long_it_is_led_there',
@@ -338,6 +342,21 @@ INTERFACES = {
         'test_nodes_impedance_endings.py::test_each_fault_ends_in_its_state_with_bounded_torques',
         'test_nodes_impedance_endings.py::test_an_error_in_a_step_is_an_end_and_told_once',
         'test_nodes_impedance.py::test_a_pause_has_it_follow_nothing',
+    ),
+    'A joint that is commanded and has no effort limit': (
+        'test_arm_settings.py::test_a_joint_whose_torque_nothing_bounds_is_not_commanded',
+    ),
+    'While a joint has not been told of for `joint_state_timeout`': (
+        'test_nodes_impedance_hostile.py::test_a_joint_that_is_told_of_no_more_brakes_the_arm',
+        'test_nodes_impedance_hostile.py::'
+        'test_joint_states_that_are_too_rare_for_springs_brake_the_arm',
+    ),
+    'Before a robot with other joints is in force': (
+        'test_nodes_impedance_endings.py::'
+        'test_a_robot_that_it_cannot_use_is_met_by_a_stop_and_named',
+    ),
+    '`~/status` names other publishers on the topic of its commands': (
+        'test_nodes_impedance_hostile.py::test_who_else_commands_the_arm_is_told',
     ),
     'With `collision.reaction` other than none at start': (
         'test_nodes_impedance_collisions.py::'
