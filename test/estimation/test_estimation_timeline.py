@@ -123,7 +123,8 @@ PERIODS = st.sampled_from([MS, 2 * MS, 10 * MS])
 
 
 @settings(deadline=None, max_examples=60)
-@given(PERIODS, st.integers(-3000, 3000), st.booleans())
+# Of 3 ms one publisher ends three whole cycles before the other, which goes on without it then.
+@given(PERIODS, st.integers(-2999, 2999), st.booleans())
 def test_two_publishers_that_are_apart_make_one_state_a_cycle(period, micros, by_stamp):
     """Whether the stamps tell when they sampled, or one of the clocks is off and they do not."""
     shift, timeline, moments = micros * 1000, new_timeline(), []

@@ -121,10 +121,11 @@ def test_a_wrench_presses_and_another_stiffness_gives_way(held):
         ([0, 0, 0, 0, -11.0, 0], 'has 11 Nm, expected up to wrench.torque, 10 Nm'),
     ):
         message = WrenchStamped(wrench=wrench_message(np.array(wrench)))
-        held.wait_for_status(
-            f'holding: wrench_command refused: {told}',
+        status = held.wait_for_status(
+            f'wrench_command refused: {told}',
             lambda message=message: held.ros.publish(f'/{NODE}/wrench_command', message),
         )
+        assert status.message.startswith('holding: ')
     stiffness = Float64MultiArray(data=[-1.0, 0, 0, 0, 0, 0])
     held.wait_for_status(
         'stiffness_command refused',
