@@ -239,5 +239,6 @@ def test_a_tf_that_may_not_be_listened_to_is_told_and_harms_nothing_else():
 
         told = 'gravity follows nothing yet: tf cannot be listened to: '
         one.wait_for_status('deaf/dynamics_node', told, meanwhile=report)
+        one.wait_for(lambda: torques, meanwhile=report)
         np.testing.assert_allclose(torques[-1].effort, ROBOT.gravity(Q), atol=1e-9)
         assert 'a callback raised' not in process.printed
