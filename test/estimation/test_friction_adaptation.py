@@ -216,3 +216,15 @@ def test_the_covariance_of_wrenches_grows_by_what_is_open_of_the_change():
     pipeline.adaptation.deviation = np.zeros(2)
     (less,) = pipeline.wrenches(state, external)
     assert np.trace(more.covariance) > np.trace(less.covariance)
+
+
+@pytest.mark.parametrize('number', [np.nan, np.inf])
+def test_what_is_no_number_tells_nothing_of_its_joint(number):
+    adaptation = FrictionAdaptation(np.array([4.0, 2.0]), np.zeros(2), 0.01, time_constant=20.0)
+    for k in range(1200):
+        v = 0.5 * np.sign(np.sin(0.1 * k)) * np.ones(2)
+        felt = (0.7 + adaptation.change) * np.sign(v)
+        if k % 50 == 20:
+            felt[0] = number
+        adaptation.add(k * 100_000_000, v, felt, NOBODY[:1])
+    np.testing.assert_allclose(adaptation.change, -0.7, atol=0.02)

@@ -153,7 +153,7 @@ class FrictionAdaptation:
             stamps: ns; or (n).
             v: (nv) velocity; or (n, nv).
             external: (nv) external torque before taring, with the changes in force [Nm or N]; or
-                (n, nv).
+                (n, nv). One that is not finite tells nothing of its joint.
             suspected: (n) whether there may be a contact.
             usable: whether external torques are of this moment.
         """
@@ -170,12 +170,14 @@ class FrictionAdaptation:
         forward = np.where(np.abs(v) >= self._speed, np.sign(v), 0.0)
         # A joint that has just turned round is felt as before for as long as a filter lasts.
         going = (forward == self._direction) & (forward != 0.0) & (self.bound > 0.0)
+        going &= np.isfinite(external)
         self._last, self.next, self._direction = stamp, stamp + PERIOD, forward
         if stamp - self._suspected < self._margin:
             self.reasons = [CONTACT if bound > 0.0 else UNBOUND for bound in self.bound]
             return
         if going.any():
-            self._learn(going, forward, external - self.change * self._signs(v), weight)
+            felt = np.where(going, external - self.change * self._signs(v), 0.0)
+            self._learn(going, forward, felt, weight)
         self._follow(going, weight)
 
     def _learn(
