@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Leaves out, and names, the files whose peers are not installed, and shares files among processes.
+"""Leaves out, and names, the files whose peers are not installed.
 
 `scripts/test` installs all of them. A robot's machine, where `colcon test` runs, may lack the PyPI
 packages that results are compared with.
@@ -15,11 +15,8 @@ import re
 import shutil
 import signal
 import tempfile
-from collections import Counter
-from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -43,7 +40,7 @@ else:
 
 HERE = Path(__file__).parent
 
-pytest_plugins = ['quick']
+pytest_plugins = ['quick', 'sharing']
 
 # What is tested is what is compiled now, not what an earlier run has left behind. All processes of
 # one run share what they compile, as on a robot.
@@ -105,56 +102,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-NODES = re.compile(r'\b(ros_harness|rclpy|benchmarks\.timing)\b')
-"""What a file names that waits for processes of its own, or measures them."""
-
-MOVING = re.compile(r'\b(impedance_harness|servo_harness|robot_simulator|dynamics_ros\.demo)\b')
-"""What a file names beside that in which robots move by commands, in real time."""
-
-
-@cache
-def _turn(file: Path) -> int:
-    """When a file has its turn: 0: robots move, 1: without nodes, 2: other nodes."""
-    text = file.read_text()
-    return 1 if not NODES.search(text) else 0 if MOVING.search(text) else 2
-
-
-class Turns:
-    """Orders the files of a run that several processes share."""
-
-    @staticmethod
-    def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-        """Put files by their turns, and the longest first, by what their tests are marked as."""
-        seconds: Counter[Path] = Counter()
-        for item in items:
-            seconds[item.path] += 6.0 if item.get_closest_marker('slow') else 0.2
-        items.sort(key=lambda item: (_turn(item.path), -seconds[item.path]))
-
-
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption('--fuzz') and installed('hypothesis'):
         settings.load_profile('fuzz')
-    if hasattr(config, 'workerinput'):
-        config.pluginmanager.register(Turns())
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keep each file in one process, and those in which robots move in the same one.
-
-    With ``-n 2`` one process begins with these, file after file, and the other with those that need
-    no nodes: two robots that move would take each other's time on a machine of two cores. Whoever
-    has ended its file begins the next one.
-    """
-    from xdist.scheduler import LoadScopeScheduling
-
-    class ByFile(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.split('::')[0]
-            return file if _turn(config.rootpath / file) else 'moving'
-
-    config.option.loadscopereorder = False  # not by the number of tests
-    return ByFile(config, log)
 
 
 def pytest_report_header() -> list[str]:

@@ -1,0 +1,95 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""How the processes of a run with ``-n`` share its test files, also when one of them crashes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NODES = re.compile(r'\b(ros_harness|rclpy|benchmarks\.timing)\b')
+"""What a file names that waits for processes of its own, or measures them."""
+
+MOVING = re.compile(r'\b(impedance_harness|servo_harness|robot_simulator|dynamics_ros\.demo)\b')
+"""What a file names beside that in which robots move by commands, in real time."""
+
+
+@cache
+def _turn(file: Path) -> int:
+    """When a file has its turn: 0: robots move, 1: without nodes, 2: other nodes."""
+    text = file.read_text()
+    return 1 if not NODES.search(text) else 0 if MOVING.search(text) else 2
+
+
+class Turns:
+    """Orders the files of a run that several processes share."""
+
+    @staticmethod
+    def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+        """Put files by their turns, and the longest first, by what their tests are marked as."""
+        seconds: Counter[Path] = Counter()
+        for item in items:
+            seconds[item.path] += 6.0 if item.get_closest_marker('slow') else 0.2
+        items.sort(key=lambda item: (_turn(item.path), -seconds[item.path]))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, 'workerinput'):
+        config.pluginmanager.register(Turns())
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep each file in one process, and those in which robots move in the same one.
+
+    With ``-n 2`` one process begins with these, file after file, and the other with those that need
+    no nodes: two robots that move would take each other's time on a machine of two cores. Whoever
+    has ended its file begins the next one.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        """xdist 3.8 waits for ever after a crash: see its issues 1323, 1327 and 1378."""
+
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split('::')[0]
+            return file if _turn(config.rootpath / file) else 'moving'
+
+        def remove_node(self, node: Any) -> str | None:
+            """Give what a process leaves to others, without the test in which it crashed.
+
+            xdist would also hand out files that are done, which keep a process waiting, and run
+            the same crash in one process after another.
+            """
+            files = self.assigned_work.pop(node)
+            left = [(test, tests) for tests in files.values() for test in tests if not tests[test]]
+            if not left:
+                return None
+            crashed, tests = left[0]  # they are run in this order
+            tests[crashed] = True
+            for name, tests in files.items():
+                if not all(tests.values()):
+                    self.workqueue[name] = tests
+            for other in self.nodes:
+                self._reschedule(other)
+            return crashed
+
+        def _reschedule(self, node: Any) -> None:
+            """Hand out files until the process has tests enough, or tell it that there are no more.
+
+            A process begins its last test when it knows what follows; xdist hands out one file,
+            and one with a single test left is waited for.
+            """
+            while not node.shutting_down and self._pending_of(self.assigned_work[node]) <= 2:
+                if not self.workqueue:
+                    node.shutdown()
+                    return
+                self._assign_work_unit(node)
+
+    config.option.loadscopereorder = False  # not by the number of tests
+    return ByFile(config, log)
