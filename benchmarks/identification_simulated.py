@@ -16,12 +16,19 @@ from benchmarks.identification_arms import NAMES, RATE, SUITE, Arm, figure, simu
 from benchmarks.records import Goal, Record
 from benchmarks.unmodelled_arms import STICKING, URDFS, Motion, UnmodelledArm
 from dynamics_ros.estimation import EffortModel
-from dynamics_ros.identification import Identified, identify, identify_with_payload
+from dynamics_ros.identification import (
+    Identified,
+    JointSamples,
+    identify,
+    identify_with_payload,
+)
 from dynamics_ros.identification import fit as fitting
 from dynamics_ros.identification.bodies.consistency import Program, solve
 from dynamics_ros.identification.bodies.pseudo_inertia import described
 from dynamics_ros.identification.drives import friction_curve
-from dynamics_ros.identification.uncertainty import calibrated_robot
+from dynamics_ros.identification.uncertainty import Learned, calibrated_robot, learn
+from dynamics_ros.identification.uncertainty.observer_choice import SampleNoise
+from dynamics_ros.identification.uncertainty.residuals import residuals_of
 
 Array = NDArray[np.float64]
 
@@ -51,12 +58,13 @@ def poor_motion(options: argparse.Namespace) -> Iterator[Record]:
     """Two joints move in training; other motion of the same two, and of all joints, is tested."""
     for name in chosen(options):
         ratios: dict[str, list[float]] = {}
-        impossible, farthest = 0.0, 1.0
+        impossible, farthest, stated = 0.0, 1.0, []
         for seed in range(TRIED_QUICKLY if options.quick else TRIED):
             arm, rng = simulated(name, seed), np.random.default_rng([1, seed])
             t, nv = np.arange(0.0, DURATION, 1.0 / RATE), arm.described.nv
             two = rng.choice(nv, 2, replace=False)
-            found = identify(arm.described, [arm.recorded(t, arm.motion(t, rng, two, 1.0), rng)])
+            training = arm.recorded(t, arm.motion(t, rng, two, 1.0), rng)
+            found = identify(arm.described, [training])
             factor = found.bodies[:, 0] / described(arm.described)[:, 0]
             farthest = max(farthest, factor.max(), 1.0 / factor.min())
             impossible += not found.consistent
@@ -69,6 +77,7 @@ def poor_motion(options: argparse.Namespace) -> Iterator[Record]:
                 coulomb=np.where(moving, arm.coulomb, declared.coulomb),
                 rotor=np.where(moving, arm.rotor, 0.0),
             )
+            learned = learn(found, [training])
             same, every = (arm.motion(t, rng, moved, 1.3) for moved in (two, np.arange(nv)))
             for what, true, motion in (
                 ('the same joints', arm, same),
@@ -77,9 +86,12 @@ def poor_motion(options: argparse.Namespace) -> Iterator[Record]:
             ):
                 ratio = _over_truth(found, arm, true, t, motion, rng)
                 ratios.setdefault(what, []).append(ratio)
+            stated.append(_over_stated(found, learned, arm.recorded(t, every, rng)))
         for what, values in ratios.items():
             usual = float(np.median(values))
             yield figure(f'2 joints: {what}, over truth', name, usual, 'times', 1.5)
+        usual = float(np.median(stated))
+        yield figure('2 joints: all joints, torques off over stated', name, usual, 'dev.', 2.0)
         yield figure('2 joints: mass off by at most', name, farthest, 'times', 1.5)
         yield figure('2 joints: bodies that cannot be', name, impossible, 'arms', 0.0)
 
@@ -93,6 +105,17 @@ def _over_truth(
     rest = np.concatenate([chunk.effort for chunk in found.maker.chunks(left)])
     own = found.evaluate(samples).residual
     return float(np.sqrt((own**2).sum() / (rest**2).sum()))
+
+
+def _over_stated(found: Identified, learned: Learned, samples: JointSamples) -> float:
+    """RMS of external torques, which should be zero, over the deviations that were learned."""
+    noise = SampleNoise(found.effort_noise, found.velocity_noise, found.velocity_differenced)
+    robot, model = calibrated_robot(found), found.effort_model
+    left = residuals_of(robot, model, [samples], learned.observer, noise)
+    own = learned.unexplained
+    variance = own.constant**2 + left.noise + np.square(own.speed * left.v)
+    variance = variance + np.square(own.load * left.load) + np.square(own.reversal * left.reversal)
+    return float(np.sqrt(np.mean(left.torque**2 / variance)))
 
 
 def stops(options: argparse.Namespace) -> Iterator[Record]:

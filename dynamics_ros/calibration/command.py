@@ -235,7 +235,9 @@ def told(sentences: list[str], identified: Identified, tested: Evaluation | None
         line = f'{name:24} {identified.train.rms[j]:7.3f} Nm {identified.train.percent[j]:5.1f} % '
         if tested is not None:
             line += f'{tested.rms[j]:9.3f} Nm {tested.percent[j]:5.1f} % '
-        line += f'{model.viscous[j]:9.3f} {model.coulomb[j]:9.3f} {model.offset[j]:9.3f}'
+        friction = f'{model.viscous[j]:9.3f} {model.coulomb[j]:9.3f}'
+        line += friction if identified.moved[j] else f'{"unknown":>9} {"unknown":>9}'
+        line += f' {model.offset[j]:9.3f}'
         lines.append(line)
     lines.append(f'all joints: {identified.train.percent_all:.2f} % of the efforts are left over')
     if identified.train.standing.any():

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError, printable
 from dynamics_ros.identification import Identified
-from dynamics_ros.identification.uncertainty import Learned, ObserverChoice
+from dynamics_ros.identification.uncertainty import FALSE_ALARMS, Learned, ObserverChoice
 
 HEADER = '# What calibration found; '
 """How the files begin that may be overwritten."""
@@ -27,9 +27,12 @@ for contact_node, with the description that it is of:
 # Joints in the order {joints}.
 """
 
+UNKNOWN = """\
+# Did not move, so that friction is not known, and unexplained.* is what it may be: {joints}.
+"""
 
-FALSE_ALARMS = 1.0
-"""An hour, in free motion."""
+FIRST = '/**/'
+"""How the parameters begin behind the comments."""
 
 
 def node_parameters(identified: Identified, learned: Learned) -> str:
@@ -39,7 +42,13 @@ def node_parameters(identified: Identified, learned: Learned) -> str:
         identified: the robot.
         learned: what it leaves unexplained, from ``identification.uncertainty.learn``.
     """
-    return parameters_text(parameter_values(identified, learned), identified.robot.joint_names)
+    names = identified.robot.joint_names
+    text = parameters_text(parameter_values(identified, learned), names)
+    still = [name for name, moved in zip(names, identified.moved, strict=True) if not moved]
+    if not still:
+        return text
+    head, first, rest = text.partition(FIRST)
+    return f'{head}{UNKNOWN.format(joints=", ".join(still))}{first}{rest}'
 
 
 def parameter_values(identified: Identified, learned: Learned) -> dict[str, dict[str, Any]]:

@@ -18,6 +18,9 @@ from dynamics_ros.recordings.page import figure, page, table
 MOVING = 0.005
 """rad/s or m/s: a slower joint shows no friction."""
 
+OF_MOTION = ('viscous', 'Coulomb', 'at rest', 'per load')
+"""Friction, which a joint tells of only as it moves."""
+
 MOST_POINTS = 3000
 """Of a curve; more cannot be told apart on a page."""
 
@@ -49,7 +52,7 @@ def _summary(identified: Identified, tested: Evaluation | None) -> str:
     model = identified.effort_model
     header = ['joint', 'left over [Nm]', '[%]']
     header += ['', ''] if tested is None else ['not used [Nm]', '[%]']
-    header += ['viscous', 'Coulomb', 'at rest', 'per load', 'offset', 'rotor', 'scale']
+    header += [*OF_MOTION, 'offset', 'rotor', 'scale']
     rows = []
     for j, name in enumerate(identified.robot.joint_names):
         cells = [
@@ -64,7 +67,10 @@ def _summary(identified: Identified, tested: Evaluation | None) -> str:
             *(model.viscous[j], model.coulomb[j], model.coulomb[j] + model.stribeck[j]),
             *(model.load_friction[j], model.offset[j], model.rotor_inertia[j], model.scale[j]),
         )
-        rows.append(cells + [f'{x:.4g}' if abs(x) > 1e-6 else '0' for x in numbers])
+        told = [f'{x:.4g}' if abs(x) > 1e-6 else '0' for x in numbers]
+        if not identified.moved[j]:
+            told[: len(OF_MOTION)] = ['unknown'] * len(OF_MOTION)
+        rows.append(cells + told)
     return table(header, rows)
 
 
@@ -110,7 +116,7 @@ def _picture(identified: Identified, shown: Evaluation, joint: int) -> str:
         modelled = friction_curve(identified.effort_model, joint, curve, usual)
         friction.plot(curve, modelled, color='#c03030', label='modelled')
     else:
-        friction.set_title('did not move: friction as described', fontsize='small')
+        friction.set_title('did not move: its friction is unknown', fontsize='small')
     friction.locator_params(axis='x', nbins=5)
     friction.set_xlabel('velocity [rad/s, m/s]')
     friction.set_ylabel('friction [Nm, N]')

@@ -23,6 +23,7 @@ from .equations import (
 from .evaluation import Evaluation
 from .fit import Fit
 from .normal_equations import FRICTION, Layout, Sums, grams
+from .prior import unmeasured_friction
 
 Array = NDArray[np.float64]
 
@@ -88,12 +89,20 @@ def correlation_factors(evaluation: Evaluation) -> Array:
 
 
 def parameters(
-    maker: EquationMaker, fit: Fit, equations: Equations, evaluation: Evaluation
+    maker: EquationMaker,
+    fit: Fit,
+    equations: Equations,
+    evaluation: Evaluation,
+    moved: NDArray[np.bool_],
 ) -> list[Parameter]:
     """All parameters with their deviations: base parameters, then bodies, rotors, friction.
 
     Where bodies are held as described, rotors and friction alone. What is known beside the
     recordings is that masses are of the size described, whatever weight the fit gives to that.
+
+    Args:
+        maker, fit, equations, evaluation: of the recordings.
+        moved: (nv) whether joints moved in them.
     """
     factors = correlation_factors(evaluation)
     weights = fit.weights / (fit.sigma**2 * factors)[:, np.newaxis]
@@ -107,7 +116,7 @@ def parameters(
         spread = _deviations(posterior[free, free], _of_shape(fit, layout, gram)[free])
         found = _of_bodies(maker, fit, np.concatenate([np.zeros(layout.bodies), spread]))
         return found[layout.bodies :] + _of_friction(
-            maker, fit, evaluation, spread[layout.joints :]
+            maker, fit, evaluation, spread[layout.joints :], moved
         )
     speeds = _of_shape(fit, layout, gram)
     combined = np.zeros((len(base), layout.count))
@@ -123,7 +132,7 @@ def parameters(
     ]
     spread = _deviations(posterior, speeds)
     found += _of_bodies(maker, fit, spread)
-    return found + _of_friction(maker, fit, evaluation, spread[layout.inertial :])
+    return found + _of_friction(maker, fit, evaluation, spread[layout.inertial :], moved)
 
 
 def _of_bodies(maker: EquationMaker, fit: Fit, spread: Array) -> list[Parameter]:
@@ -138,11 +147,21 @@ def _of_bodies(maker: EquationMaker, fit: Fit, spread: Array) -> list[Parameter]
 
 
 def _of_friction(
-    maker: EquationMaker, fit: Fit, evaluation: Evaluation, spread: Array
+    maker: EquationMaker,
+    fit: Fit,
+    evaluation: Evaluation,
+    spread: Array,
+    moved: NDArray[np.bool_],
 ) -> list[Parameter]:
-    """Friction of all joints, with its deviations in the order of the unknowns."""
+    """Friction of all joints, with its deviations in the order of the unknowns.
+
+    Of a joint that did not move, the fit keeps what is described; what friction may be is stated,
+    and held at rest it may be part of what was taken for an offset.
+    """
     size = np.sqrt((evaluation.measured**2).mean(axis=0))
-    friction, found = spread.reshape(-1, len(FRICTION)), []
+    friction, found = spread.reshape(-1, len(FRICTION)).copy(), []
+    unseen = unmeasured_friction(maker.robot, fit.friction[:, 2]) / np.sqrt(3.0)
+    friction[~moved, :4] = np.hypot(friction[~moved, :4], unseen[~moved, np.newaxis])
     for j, joint in enumerate(maker.robot.joint_names):
         loads, rest = fit.shape.loads, fit.shape.stribeck_velocity is not None
         carried = loads[j] if loads else 0.0
@@ -152,7 +171,7 @@ def _of_friction(
                 continue
             value, deviation = fit.friction[j, k], friction[j, k]
             torque = deviation * carried if name == 'load' else deviation
-            told = deviation < TOLD * abs(value) or torque < 0.05 * size[j]
+            told = moved[j] and (deviation < TOLD * abs(value) or torque < 0.05 * size[j])
             unit = {'viscous': 'Nms/rad', 'load': 'Nm/Nm'}.get(name, 'Nm')
             found.append(
                 Parameter(f'{name} {joint}', 'friction', unit, value, deviation, bool(told))

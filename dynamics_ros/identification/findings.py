@@ -37,9 +37,9 @@ def resting(robot: Robot, span: Array) -> list[str]:
     if not names:
         return []
     return [
-        f'{", ".join(names)} did not move: friction and rotor inertia there stay as described, and '
-        'masses are told by the other joints alone; motion of each of them both ways, slow and '
-        'fast, would tell its friction'
+        f'{", ".join(names)} did not move: friction and rotor inertia there are not known and stay '
+        'as described, and masses are told by the other joints alone; motion of each of them both '
+        'ways, slow and fast, would tell its friction'
     ]
 
 

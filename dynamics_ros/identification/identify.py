@@ -203,7 +203,7 @@ def identify_equations(
             f'{whatever}: the recording is of another robot, of one mounted otherwise (--gravity), '
             'its efforts are no torques, or its angles are in degrees (--units degrees)'
         )
-    found = parameters(maker, fit, equations, train)
+    found = parameters(maker, fit, equations, train, span >= STILL)
     # Base parameters come first.
     missing = [k for k, parameter in enumerate(found) if _open(parameter)]
     return Identified(

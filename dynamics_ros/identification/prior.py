@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.estimation import EffortModel
+from dynamics_ros.estimation.uncertainty.thresholds import by_effort_limit
 from dynamics_ros.robot import Robot
 
 from .bodies import pseudo_inertia
@@ -32,6 +33,22 @@ HELD = 1e20
 
 NEVER = 1e-6
 """Prior deviation of the friction of a joint that does not move, over the RMS of the effort."""
+
+
+UNMEASURED, UNMEASURED_WITHOUT_LIMIT = 0.05, 2.5
+"""Largest dry friction of a joint that nobody has seen moving: share of its effort limit; Nm or N
+where it has none."""
+
+
+def unmeasured_friction(robot: Robot, described: Array) -> Array:
+    """(nv) largest dry friction that a joint may have whose motion was not recorded [Nm or N].
+
+    Args:
+        robot: whose joints.
+        described: (nv) dry friction that is known of them, which may be 0 as nobody wrote it down.
+    """
+    usual = by_effort_limit(robot, UNMEASURED, UNMEASURED_WITHOUT_LIMIT)
+    return np.asarray(np.maximum(usual, described))
 
 
 @dataclass(frozen=True, eq=False)

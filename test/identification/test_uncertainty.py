@@ -114,7 +114,11 @@ def test_of_a_joint_that_does_not_move_the_friction_is_what_it_can_be():
     found = learn_unexplained(ROBOT, model, [free_motion(lambda v, _: 0.0 * v, joints=[0, 1, 2])])
     names = [sentence.partition(':')[0] for sentence in found.findings]
     assert names == list(ROBOT.joint_names[3:])
-    assert found.unexplained.reversal[3:] == pytest.approx(found.unexplained.standing[3:])
+    largest = np.maximum(2.0, 0.05 * ROBOT.effort_limits)[3:]
+    for name in ('speed', 'reversal', 'standing'):
+        assert getattr(found.unexplained, name)[3:] == pytest.approx(largest)
+    # Thresholds of five deviations rise by what friction may be, and by as much of an offset.
+    assert (found.unexplained.constant[3:] > 2.0 * largest / 7.0).all()
 
 
 def _turns(count, every):

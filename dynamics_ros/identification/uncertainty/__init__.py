@@ -9,11 +9,12 @@ off, joint by joint, by speed, load and reversals: what ``contact_node`` takes a
 """
 
 from .free_motion import Drives, identify_drives
-from .learn import Learned, calibrated_robot, learn, learn_unexplained
+from .learn import FALSE_ALARMS, Learned, calibrated_robot, learn, learn_unexplained
 from .observer_choice import ObserverChoice
 from .recorder import Recorder
 
 __all__ = [
+    'FALSE_ALARMS',
     'Drives',
     'Learned',
     'ObserverChoice',

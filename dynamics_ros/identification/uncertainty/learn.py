@@ -13,9 +13,11 @@ import scipy
 from numpy.typing import NDArray
 
 from dynamics_ros.estimation import EffortModel
+from dynamics_ros.estimation.uncertainty.thresholds import sigmas_for_rate
 from dynamics_ros.estimation.uncertainty.unexplained import Unexplained
 from dynamics_ros.identification import Identified, JointSamples, UnusableRecordingError
 from dynamics_ros.identification.joint_states.clock import regular_stretches
+from dynamics_ros.identification.prior import unmeasured_friction
 from dynamics_ros.robot import Robot
 from dynamics_ros.spatial import Inertia
 
@@ -39,6 +41,9 @@ SURE = 20.0
 """1 / probability that a standing joint is held by more friction than is stated."""
 
 MOST_TAIL = 3.0
+
+FALSE_ALARMS = 1.0
+"""An hour, in free motion: the rate that calibrations ask for."""
 
 NORMAL = NormalDist()
 LEAST_SHARE = 0.1
@@ -139,6 +144,8 @@ def learn_unexplained(
     dry = effort_model.coulomb + np.maximum(effort_model.stribeck, 0.0)
     # Of friction that grows with the load, that under the largest one that was seen.
     dry = dry + effort_model.load_friction * np.abs(joined.load).max(axis=0, initial=0.0)
+    unseen = unmeasured_friction(robot, dry)
+    sigmas = sigmas_for_rate(FALSE_ALARMS, np.full(robot.nv, observer.gain))
     columns, findings = [], []
     force = lasting_force(robot, joined, effort_model.friction_velocity)
     if force is not None:
@@ -160,16 +167,44 @@ def learn_unexplained(
         )
     usual, largest = (np.broadcast_to(np.square(one), robot.nv) for one in (of_fit, largest_of_fit))
     for j, name in enumerate(robot.joint_names):
-        column, sentence = _of_joint(joined, j, float(dry[j]), (float(usual[j]), float(largest[j])))
+        if (~joined.standing[:, j]).sum() < LEAST:
+            column = _unseen(joined, j, float(unseen[j]), float(usual[j]), sigmas)
+            sentence = (
+                f'hardly moves: its friction in motion is not known and may be {unseen[j]:.2g} (Nm '
+                'or N), which thresholds are raised by; let it move both ways, slowly and fast'
+            )
+        else:
+            column, sentence = _of_joint(
+                joined, j, float(dry[j]), (float(usual[j]), float(largest[j]))
+            )
         columns.append(column)
         findings += [f'{name}: {sentence}'] if sentence else []
     return Learned(Unexplained(*np.array(columns).T), tuple(findings), contacts, observer)
 
 
+def _unseen(found: Residuals, j: int, friction: float, of_fit: float, sigmas: float) -> list[float]:
+    """The numbers of a joint that hardly moves, in the order of ``Unexplained``.
+
+    In motion its dry friction shows at any speed, and beside it as much again that held the joint
+    and was taken for an offset. Both are bounds: thresholds of so many deviations rise by them.
+    Viscous friction is taken to be as large at 1 rad/s or m/s.
+
+    Args:
+        found: of all joints; of the joint j.
+        j: its number.
+        friction: the largest that it may have [Nm or N].
+        of_fit: variance that the fit has in other postures.
+        sigmas: deviations that are a contact.
+    """
+    still = float(np.mean(found.torque[:, j] ** 2 - found.noise[:, j]))
+    constant = np.sqrt(max(still + of_fit, 0.0) + (2.0 * friction / sigmas) ** 2)
+    return [float(constant), friction, 0.0, friction, friction, 1.0]
+
+
 def _of_joint(
     found: Residuals, j: int, dry: float, of_fit: tuple[float, float]
 ) -> tuple[list[float], str]:
-    """The numbers of a joint in the order of ``Unexplained``, and what to say of it.
+    """The numbers of a joint that moves in the order of ``Unexplained``, and what to say of it.
 
     Args:
         found: of all joints; of the joint j.
@@ -179,11 +214,6 @@ def _of_joint(
     r, standing = found.torque[:, j], found.standing[:, j]
     bound = _standing(r, standing, dry)
     moving = ~standing
-    if moving.sum() < LEAST:
-        # All that is known is what friction could be.
-        still = float(np.mean(r**2 - found.noise[:, j]))
-        sentence = 'hardly moves; its friction in motion is not known'
-        return [np.sqrt(max(still + of_fit[0], 0.0)), 0.0, 0.0, bound, bound, 1.0], sentence
     r, noise, second = r[moving], found.noise[moving, j], found.second[moving]
     features = np.column_stack(
         [
