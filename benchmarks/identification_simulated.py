@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from benchmarks.identification_arms import NAMES, RATE, SUITE, Arm, figure, simulated
 from benchmarks.records import Goal, Record
 from benchmarks.unmodelled_arms import STICKING, URDFS, Motion, UnmodelledArm
-from dynamics_ros.estimation import EffortModel
 from dynamics_ros.identification import (
     Identified,
     JointSamples,
@@ -70,11 +69,11 @@ def poor_motion(options: argparse.Namespace) -> Iterator[Record]:
             impossible += not found.consistent
             moving = np.isin(np.arange(nv), two)
             # What a joint that never moved has of friction and rotor nobody can know.
-            declared = EffortModel.from_robot(arm.described)
+            guessed = found.effort_model
             known = replace(
                 arm,
-                viscous=np.where(moving, arm.viscous, declared.viscous),
-                coulomb=np.where(moving, arm.coulomb, declared.coulomb),
+                viscous=np.where(moving, arm.viscous, guessed.viscous),
+                coulomb=np.where(moving, arm.coulomb, guessed.coulomb),
                 rotor=np.where(moving, arm.rotor, 0.0),
             )
             learned = learn(found, [training])
@@ -82,7 +81,7 @@ def poor_motion(options: argparse.Namespace) -> Iterator[Record]:
             for what, true, motion in (
                 ('the same joints', arm, same),
                 ('all joints', arm, every),
-                ('all, rest as told', known, every),
+                ('all, rest as guessed', known, every),
             ):
                 ratio = _over_truth(found, arm, true, t, motion, rng)
                 ratios.setdefault(what, []).append(ratio)

@@ -160,8 +160,10 @@ def _of_friction(
     """
     size = np.sqrt((evaluation.measured**2).mean(axis=0))
     friction, found = spread.reshape(-1, len(FRICTION)).copy(), []
-    unseen = unmeasured_friction(maker.robot, fit.friction[:, 2]) / np.sqrt(3.0)
-    friction[~moved, :4] = np.hypot(friction[~moved, :4], unseen[~moved, np.newaxis])
+    # Bounds of even distributions; viscous friction may be as much at 1 rad/s or m/s.
+    dry = unmeasured_friction(maker.robot, fit.friction[:, 2])
+    unseen = np.stack([np.maximum(dry, fit.friction[:, 0]), dry, dry, dry], axis=1) / np.sqrt(3.0)
+    friction[~moved, :4] = np.hypot(friction[~moved, :4], unseen[~moved])
     for j, joint in enumerate(maker.robot.joint_names):
         loads, rest = fit.shape.loads, fit.shape.stribeck_velocity is not None
         carried = loads[j] if loads else 0.0

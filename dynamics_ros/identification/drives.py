@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +15,7 @@ from dynamics_ros.estimation.effort_model import MOST_LOAD_FRICTION
 from dynamics_ros.robot import Robot
 
 from .fit import Fit
+from .normal_equations import FRICTION
 
 Array = NDArray[np.float64]
 
@@ -33,6 +36,43 @@ def effort_model_of(robot: Robot, fit: Fit, scale: Array) -> EffortModel:
         friction_velocity=fit.shape.velocity,
     )
     return model.with_values(stribeck_velocity=stribeck) if stribeck else model
+
+
+def friction_at_rest(
+    robot: Robot, fit: Fit, moved: NDArray[np.bool_]
+) -> tuple[Fit, tuple[str, ...]]:
+    """A fit whose joints that did not move have the friction that is the best guess for them.
+
+    That is the described one, unless the joints that moved say that descriptions of this robot are
+    farther off than none: values that keep a simulator stable are in many of them.
+
+    Args:
+        robot: whose fit it is.
+        fit: in which those joints have friction as described.
+        moved: (nv) which joints moved.
+
+    Returns:
+        The fit, and a sentence where friction is not taken as described.
+    """
+    x = fit.x.copy()
+    friction, described = fit.layout.friction_of(x), fit.layout.friction_of(fit.prior.mean)
+    own, told = friction[moved], described[moved]
+    size = np.maximum(np.maximum(np.abs(own), np.abs(told)), 1e-12)
+    worse = (np.abs(own - told) / size).sum(axis=0) > (np.abs(own) / size).sum(axis=0)
+    worse = worse & VISCOUS_AND_DRY
+    taken = described[:, worse].any(axis=1) & ~moved
+    if not taken.any():
+        return fit, ()
+    friction[np.ix_(~moved, worse)] = 0.0
+    names = ', '.join(name for name, one in zip(robot.joint_names, taken, strict=True) if one)
+    return replace(fit, x=x), (
+        f'the described friction of joints that moved is farther off than none, so {names}, which '
+        'did not move, are taken to have none',
+    )
+
+
+VISCOUS_AND_DRY = np.array([name in ('viscous', 'coulomb', 'breakaway') for name in FRICTION])
+"""Friction that descriptions tell of."""
 
 
 def friction_curve(model: EffortModel, joint: int, v: Array, carried: Array | float = 0.0) -> Array:

@@ -17,7 +17,7 @@ from dynamics_ros.robot import Robot
 from .bodies import pseudo_inertia
 from .bodies.base_parameters import BaseParameters
 from .deviations import Parameter, motions_that_would_tell, parameters, torque_deviations
-from .drives import effort_model_of
+from .drives import effort_model_of, friction_at_rest
 from .effort_scale import effort_scale
 from .equations import EquationMaker, Equations, Filtering
 from .evaluation import Evaluation, evaluate
@@ -193,6 +193,8 @@ def identify_equations(
     fit = fit_equations(maker, equations, span >= STILL, solver, held)
     if made is not None:
         maker, equations, fit = with_load(maker, equations, fit, made, span >= STILL, solver)
+    fit, guessed = friction_at_rest(robot, fit, span >= STILL)
+    findings += guessed
     findings += mostly_standing(robot, equations, span >= STILL)
     findings += pushes(fit)
     train = evaluated(maker, fit)

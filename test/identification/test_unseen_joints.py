@@ -8,12 +8,14 @@ From the recording to the parameters of contact_node, its thresholds and deviati
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
 import yaml
-from simulated_arm import COULOMB, FILE, ROBOT, VISCOUS, recording, truth
+from simulated_arm import COULOMB, FILE, ROBOT, TEXT, VISCOUS, recording, truth
 
+from dynamics_ros import Robot
 from dynamics_ros.calibration.command import main
 from dynamics_ros.calibration.node_parameters import by_name, node_parameters, parameter_values
 from dynamics_ros.calibration.report import report
@@ -96,6 +98,24 @@ def test_a_person_is_told_in_every_output(found, learned, poor, tmp_path, capsys
         assert ('unknown' in rows[name]) == (k in STILL)
     result = json.loads(said.splitlines()[-1])
     assert any('thresholds are raised' in finding for finding in result['findings'])
+
+
+def test_described_friction_is_believed_as_far_as_it_is_right_where_joints_moved(poor):
+    def told(viscous, dry):
+        text = re.sub(
+            r'<dynamics[^>]*/>', f'<dynamics damping="{viscous}" friction="{dry}"/>', TEXT
+        )
+        return identify(Robot.from_urdf(text), [poor])
+
+    near, far = told(2.0, 2.0), told(20.0, 2.0)
+    assert near.effort_model.viscous[STILL] == pytest.approx(2.0, rel=1e-3)
+    assert near.effort_model.coulomb[STILL] == pytest.approx(2.0, rel=1e-3)
+    assert not any('farther off than none' in one for one in near.findings)
+    assert not far.effort_model.viscous[STILL].any()
+    assert far.effort_model.coulomb[STILL] == pytest.approx(2.0, rel=1e-3)
+    (sentence,) = [one for one in far.findings if 'farther off than none' in one]
+    for k, name in enumerate(ROBOT.joint_names):
+        assert (name in sentence) == (k in STILL)
 
 
 def test_a_motion_of_all_joints_leaves_nothing_unknown():

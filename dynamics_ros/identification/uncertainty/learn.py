@@ -168,7 +168,8 @@ def learn_unexplained(
     usual, largest = (np.broadcast_to(np.square(one), robot.nv) for one in (of_fit, largest_of_fit))
     for j, name in enumerate(robot.joint_names):
         if (~joined.standing[:, j]).sum() < LEAST:
-            column = _unseen(joined, j, float(unseen[j]), float(usual[j]), sigmas)
+            viscous = max(float(unseen[j]), float(effort_model.viscous[j]))
+            column = _unseen(joined, j, float(unseen[j]), viscous, float(usual[j]), sigmas)
             sentence = (
                 f'hardly moves: its friction in motion is not known and may be {unseen[j]:.2g} (Nm '
                 'or N), which thresholds are raised by; let it move both ways, slowly and fast'
@@ -182,23 +183,25 @@ def learn_unexplained(
     return Learned(Unexplained(*np.array(columns).T), tuple(findings), contacts, observer)
 
 
-def _unseen(found: Residuals, j: int, friction: float, of_fit: float, sigmas: float) -> list[float]:
+def _unseen(
+    found: Residuals, j: int, friction: float, viscous: float, of_fit: float, sigmas: float
+) -> list[float]:
     """The numbers of a joint that hardly moves, in the order of ``Unexplained``.
 
     In motion its dry friction shows at any speed, and beside it as much again that held the joint
     and was taken for an offset. Both are bounds: thresholds of so many deviations rise by them.
-    Viscous friction is taken to be as large at 1 rad/s or m/s.
 
     Args:
         found: of all joints; of the joint j.
         j: its number.
         friction: the largest that it may have [Nm or N].
+        viscous: the same at 1 rad/s or m/s.
         of_fit: variance that the fit has in other postures.
         sigmas: deviations that are a contact.
     """
     still = float(np.mean(found.torque[:, j] ** 2 - found.noise[:, j]))
     constant = np.sqrt(max(still + of_fit, 0.0) + (2.0 * friction / sigmas) ** 2)
-    return [float(constant), friction, 0.0, friction, friction, 1.0]
+    return [float(constant), viscous, 0.0, friction, friction, 1.0]
 
 
 def _of_joint(
