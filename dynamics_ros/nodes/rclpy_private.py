@@ -86,6 +86,16 @@ def lost_messages(subscription: Subscription[Any]) -> int:
     return int(status.total_count)
 
 
+def release_state_machine(node: Node) -> None:
+    """Let go of the state machine of a managed node that has been destroyed.
+
+    It holds on to the node, and so to the participant in the middleware, which ``destroy_node``
+    forgets. Fallback: it is kept until the node is garbage.
+    """
+    if not forced(Fallback.RCLPY):
+        vars(node).pop('_state_machine', None)
+
+
 def log_for_callers_of(file: str) -> bool:
     """Have rclpy's loggers take the callers of a file for those that log; whether they do.
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
 
 from dynamics_ros.errors import DynamicsRosError
+from dynamics_ros.nodes.rclpy_private import release_state_machine
 
 from .guarded_node import GuardedNode
 
@@ -98,6 +99,11 @@ class ManagedNode(LifecycleNodeMixin, GuardedNode):
         """Send what moves its way to rest, before the process ends."""
         if self._commander is not None and self.active:
             self.trigger_deactivate()
+
+    def destroy_node(self) -> None:
+        """Let go of everything in the middleware."""
+        super().destroy_node()
+        release_state_machine(self)
 
     # --- transitions, called by rclpy -------------------------------------------------------------
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
@@ -26,6 +25,7 @@ from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from ros_harness import LATCHED, NodeProcess, client, running, stamp_of
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
+from shared_memory import left_behind, needs_shared_memory, segments
 from std_msgs.msg import String
 from urdf_texts import massive_link, pendulum
 from visualization_msgs.msg import MarkerArray
@@ -342,21 +342,7 @@ def test_the_file_of_all_parameters_suits_the_composed_process():
     process.close()
 
 
-SEGMENT = re.compile(r'/dev/shm/(fastdds_[0-9a-f]+(?:_el)?)')
-"""Shared memory of a participant, and the lock that says that it lives."""
-
-
-def segments(process: Path) -> set[str]:
-    """The shared memory that a process has mapped or open: its own and that of its peers."""
-    try:
-        text = (process / 'maps').read_text()
-        text += ''.join(f'{os.readlink(file)}\n' for file in (process / 'fd').iterdir())
-    except OSError:  # it has ended, or is somebody else's
-        return set()
-    return set(SEGMENT.findall(text))
-
-
-@pytest.mark.skipif(not Path('/dev/shm').is_dir(), reason='shared memory is elsewhere')
+@needs_shared_memory
 @pytest.mark.parametrize(
     ('name', 'by'), [('dynamics_ros', signal.SIGINT), ('contact_node', signal.SIGTERM)]
 )
@@ -380,7 +366,7 @@ def test_a_signal_in_the_middle_of_publishing_leaves_no_word_and_no_shared_memor
             meanwhile=lambda: send(1),
             period=0.01,
         )
-        used = segments(Path(f'/proc/{process.pid}'))
+        used = segments(process.pid)
         assert used
         ended = pool.submit(process.end, by)
         while not ended.done():
@@ -390,8 +376,7 @@ def test_a_signal_in_the_middle_of_publishing_leaves_no_word_and_no_shared_memor
         assert code == 0, process.printed
         assert seconds < 1.0
         assert 'Traceback' not in process.printed and 'rror' not in process.printed
-    others = set().union(*map(segments, Path('/proc').glob('[0-9]*')))
-    assert [name for name in used - others if Path('/dev/shm', name).exists()] == []
+    assert left_behind(used) == []
 
 
 def test_the_composed_process_is_alive_and_well_after_all_this(on_the_arm):

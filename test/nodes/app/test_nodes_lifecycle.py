@@ -22,6 +22,7 @@ from lifecycle_msgs.srv import (
 from ros_harness import client, running
 from sensor_msgs.msg import JointState
 from servo_harness import SERVO, play
+from shared_memory import left_behind, needs_shared_memory, segments
 from std_msgs.msg import Float64MultiArray
 from urdf_texts import pendulum
 
@@ -236,3 +237,24 @@ def test_a_signal_leaves_the_controller_the_torques_that_carry_the_arm():
         code, _ = one.process.end(signal.SIGTERM)
         assert code == 0
         assert one.carried()
+
+
+@needs_shared_memory
+@pytest.mark.parametrize('autostart', [True, False])
+@pytest.mark.parametrize(
+    ('name', 'parameters'),
+    [
+        ('cartesian_servo_node', {}),
+        ('dynamics_node', {'command_joints': ['swing']}),
+        ('impedance_controller_node', {}),
+    ],
+)
+def test_a_managed_node_that_ends_leaves_no_participant(name, parameters, autostart):
+    # One that is left delays whoever starts next beside the same peers by seconds.
+    given = {'robot_description': pendulum('swing'), 'autostart': autostart, **parameters}
+    with running(name, DOMAIN, given) as process, client(DOMAIN) as one:
+        one.wait_for(lambda: one.node.count_publishers(f'/{name}/transition_event'))
+        used = segments(process.pid)
+        assert used
+        assert process.end()[0] == 0
+    assert left_behind(used) == []
