@@ -53,6 +53,11 @@ autodoc_type_aliases = {name: name for name in ('Array', 'ArrayLike', 'Constrain
 napoleon_google_docstring = True
 napoleon_use_ivar = True
 
+# scripts/docs --links: what only the reader's machine answers is passed over.
+linkcheck_ignore = [r'https?://localhost\b']
+linkcheck_timeout = 30
+linkcheck_retries = 2
+
 # Symbols of formulas are no markup of reStructuredText: X_AB, q_, |v|, a * b.
 _VERBATIM = re.compile(r'``.*?``|:\w+:`.*?`|`[^`]*`|(\w_\b|\*\*?|\|)')
 

@@ -40,6 +40,12 @@ else:
 
 HERE = Path(__file__).parent
 
+if 'DYNAMICS_ROS_COVERAGE' in os.environ:
+    import sitecustomize  # that of test/counted
+
+    if sitecustomize.lines is not None:
+        sitecustomize.lines.of([sitecustomize.PACKAGE])
+
 pytest_plugins = ['quick', 'sharing']
 
 # What is tested is what is compiled now, not what an earlier run has left behind. All processes of

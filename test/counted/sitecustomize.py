@@ -1,0 +1,70 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Counts the lines of the package that a process runs, where `scripts/test --coverage` starts it.
+
+slipcover notes a line when it is run and takes the note out of the code then, which costs little
+where tracing every line doubles the time. Preparing a file for it takes longer than importing it,
+so that nodes and tools in processes of their own count the rooms with ROS alone, and tests all.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any, NoReturn
+
+PACKAGE = Path(__file__).resolve().parents[2] / 'dynamics_ros'
+
+ROS = [
+    PACKAGE / room for room in ('demo', 'doctor', 'fleet', 'launching', 'nodes', 'viewer', 'wire')
+]
+"""Rooms that processes of their own run."""
+
+
+class Lines:
+    """Lines that this process runs, in files that it imports from now on."""
+
+    def __init__(self, folder: Path) -> None:
+        from slipcover import Slipcover
+
+        self._folder: Path | None = folder
+        self._counter = Slipcover(exclude_lines=[])
+        self._end: Any = os._exit
+        os._exit = self._write_and_end  # nodes end so
+        atexit.register(self._write)
+        # A fork may hold a lock of a thread that it does not have.
+        os.register_at_fork(after_in_child=self._forget)
+
+    def of(self, folders: list[Path]) -> None:
+        """Count those of these folders."""
+        from slipcover.importer import FileMatcher, ImportManager
+
+        ImportManager(self._counter, FileMatcher(folders)).__enter__()
+
+    def _write(self) -> None:
+        if self._folder is None or not self._folder.is_dir():
+            return
+        files = self._counter.get_coverage()['files']
+        run = {str(Path(name).resolve()): seen['executed_lines'] for name, seen in files.items()}
+        (self._folder / f'{os.getpid()}-{time.monotonic_ns()}.json').write_text(json.dumps(run))
+        self._forget()
+
+    def _forget(self) -> None:
+        self._folder = None
+
+    def _write_and_end(self, code: int) -> NoReturn:
+        self._write()
+        self._end(code)
+
+
+lines: Lines | None = None
+if 'DYNAMICS_ROS_COVERAGE' in os.environ:
+    try:
+        lines = Lines(Path(os.environ['DYNAMICS_ROS_COVERAGE']))
+    except ImportError:  # an environment that a test has made
+        pass
+    else:
+        lines.of(ROS)
