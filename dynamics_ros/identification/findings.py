@@ -21,6 +21,12 @@ Array = NDArray[np.float64]
 STILL = 0.01
 """rad or m: a joint that stays within does not move."""
 
+BRIEF = 10.0
+"""s of motion, below which that is told."""
+
+MUCH = 0.1
+"""Share of the efforts that is much to leave unexplained."""
+
 MOSTLY = 0.5
 """Share of the time in which a joint stands still, from which on that is told."""
 
@@ -43,11 +49,19 @@ def resting(robot: Robot, span: Array) -> list[str]:
     ]
 
 
-def constant_efforts(robot: Robot, stretches: Sequence[Stretch], span: Array) -> list[str]:
-    """A sentence on joints whose effort never changes though they move; all of them are an error.
+def constant_efforts(
+    robot: Robot, stretches: Sequence[Stretch], span: Array, held: bool = False
+) -> list[str]:
+    """A sentence on joints whose effort never changes though they move.
+
+    Args:
+        robot, stretches: whose, and of which recordings.
+        span: (nv) largest range of the positions [rad or m].
+        held: whether masses are known, so that other joints do not depend on these.
 
     Raises:
-        UnusableRecordingError: no joint that moves has an effort that changes.
+        UnusableRecordingError: there are such joints and masses are looked for, which would carry
+            nothing then; or no other joint moves.
     """
     lowest = np.min([one.effort.min(axis=0) for one in stretches], axis=0)
     highest = np.max([one.effort.max(axis=0) for one in stretches], axis=0)
@@ -61,6 +75,11 @@ def constant_efforts(robot: Robot, stretches: Sequence[Stretch], span: Array) ->
         raise UnusableRecordingError(
             f'{told}: the driver does not report them (a joint_state_broadcaster needs the state '
             'interface "effort")'
+        )
+    if not held:
+        raise UnusableRecordingError(
+            f'{told}: the driver does not report them, so that masses would be wrong; if they '
+            'carry nothing, such as fingers, leave them out (--lock NAME=POSITION)'
         )
     return [f'{told}: the driver may not report them']
 
@@ -78,6 +97,30 @@ def single_spikes(robot: Robot, recordings: Sequence[JointSamples]) -> list[str]
                 + ', '.join(told)
             )
     return found
+
+
+def brief(duration: float) -> list[str]:
+    """A sentence on recordings that are too short [s] to tell other motion."""
+    if duration >= BRIEF:
+        return []
+    return [
+        f'the recording is short ({duration:.1f} s): it tells little of other motion; record a '
+        'minute'
+    ]
+
+
+def much_left_over(fit: Fit, equations: Equations) -> list[str]:
+    """A sentence on efforts that are explained worse than those of a robot with gears."""
+    efforts = equations.rows[..., -1]
+    size = np.sqrt((efforts**2).sum() / equations.counts.sum())
+    share = float(np.sqrt((fit.sigma**2).mean()) / max(size, 1e-12))
+    if share < MUCH:
+        return []
+    return [
+        f'{100.0 * share:.0f} % of the efforts are left unexplained in motion that is as usual, '
+        'where robots with gears leave 1 to 10: masses and friction are doubtful; look at the '
+        'mounting (--gravity), at what the robot carries, and at stamps that jitter or lag'
+    ]
 
 
 def mostly_standing(robot: Robot, equations: Equations, moved: NDArray[np.bool_]) -> list[str]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros.robot import Robot
 
@@ -23,8 +22,10 @@ from .equations import EquationMaker, Equations, Filtering
 from .evaluation import Evaluation, evaluate
 from .findings import (
     STILL,
+    brief,
     constant_efforts,
     mostly_standing,
+    much_left_over,
     resting,
     single_spikes,
     unexplained_times,
@@ -32,6 +33,7 @@ from .findings import (
 from .fit import Fit, fit_equations
 from .joint_states.clock import extremes_of, regular_stretches
 from .joint_states.noise import noises_of
+from .joint_states.plausibility import NotThisRobotError, check_gravity, doubtful_efforts
 from .joint_states.samples import JointSamples, UnusableRecordingError
 from .load_friction import with_load
 from .normal_equations import Layout
@@ -42,10 +44,6 @@ Array = NDArray[np.float64]
 
 ANOTHER_ROBOT = 40.0
 """% of the efforts that are left unexplained by a robot that is another one."""
-
-
-class NotThisRobotError(DynamicsRosError):
-    """A robot that does not explain a recording, whatever its masses are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,11 +128,13 @@ def identify(
         raise UnusableRecordingError('no ten samples follow each other without a gap')
     span = np.max([np.ptp(one.position, axis=0) for one in stretches], axis=0)
     resting(robot, span)
-    constant = constant_efforts(robot, stretches, span)
+    constant = constant_efforts(robot, stretches, span, held)
+    if not held:
+        check_gravity(robot, stretches)
     maker = EquationMaker(robot, base, Filtering.for_motion(stretches), np.ones(robot.nv))
     parts = [maker.equations(samples) for samples in recordings]
     spikes = single_spikes(robot, recordings)
-    return identify_equations(
+    found = identify_equations(
         maker,
         Equations.joined(parts),
         span,
@@ -147,6 +147,9 @@ def identify(
         held,
         lambda maker: Equations.joined([maker.equations(samples) for samples in recordings]),
     )
+    doubts = doubtful_efforts(robot, stretches, found.maker.scale)
+    doubts += brief(sum(len(one) * one.period for one in stretches))
+    return replace(found, findings=(*found.findings, *doubts))
 
 
 def identify_equations(
@@ -197,6 +200,7 @@ def identify_equations(
     findings += guessed
     findings += mostly_standing(robot, equations, span >= STILL)
     findings += pushes(fit)
+    findings += much_left_over(fit, equations)
     train = evaluated(maker, fit)
     if train.percent_all > ANOTHER_ROBOT:
         whatever = 'friction, with masses as described' if held else 'masses'

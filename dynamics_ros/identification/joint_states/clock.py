@@ -3,8 +3,9 @@
 """Samples at equal steps of time, from stamps with jitter, losses and gaps.
 
 Drivers sample with a regular clock, but many stamps are times of arrival: they say when a message
-came through, up to several periods late. Two readings of the stamps are tried, as they are, and as
-ticks of a regular clock of which some were lost; the one in which positions are smoother counts.
+came through, up to several periods late. Three readings of the stamps are tried: as they are, as
+ticks of a regular clock of which some were lost, and as such ticks of which none was; the one in
+which positions are smoothest counts.
 """
 
 from __future__ import annotations
@@ -88,13 +89,17 @@ def _period(time: Array) -> float:
 
 def _regular(samples: JointSamples, period: float) -> Stretch:
     time, q = samples.time, samples.position
+    ticks = np.arange(len(time))
+    clocks = [_clock(ticks, time)]
     for _ in range(3):
         ticks = _ticks(time, period)
-        fit = np.polyfit(ticks, time, 1)
-        period = float(fit[0])
-    clock: Array = np.asarray(np.polyval(fit, ticks), dtype=np.float64)
-    if _roughness(clock, q) <= _roughness(time, q):
-        time = clock
+        period = float(np.polyfit(ticks, time, 1)[0])
+    clocks.append(_clock(ticks, time))
+    # Where stamps jitter by a period, samples seem to be lost that are not.
+    smoothest = min(clocks[::-1], key=lambda clock: _roughness(clock, q))
+    if _roughness(smoothest, q) <= _roughness(time, q):
+        time = smoothest
+        period = float(np.min(np.diff(time)))
     count = round((time[-1] - time[0]) / period) + 1
     grid = time[0] + period * np.arange(count)
     if count == len(time) and np.abs(grid - time).max() < 1e-3 * period:
@@ -103,6 +108,11 @@ def _regular(samples: JointSamples, period: float) -> Stretch:
     velocity = None if samples.velocity is None else _linear(grid, time, samples.velocity)
     smooth: Array = scipy.interpolate.CubicSpline(time, q)(grid)
     return Stretch(time[0], period, smooth, velocity, _linear(grid, time, samples.effort))
+
+
+def _clock(ticks: NDArray[np.int64], time: Array) -> Array:
+    """(n) times of ticks by the regular clock that is nearest to stamps."""
+    return np.asarray(np.polyval(np.polyfit(ticks, time, 1), ticks), dtype=np.float64)
 
 
 def _ticks(time: Array, period: float) -> NDArray[np.int64]:
@@ -139,7 +149,7 @@ def _roughness(time: Array, q: Array) -> float:
             if j != i:
                 weight = weight * (t[2] - t[j]) / (t[i] - t[j])
         predicted += weight[:, np.newaxis] * x[i]
-    return float(np.median(np.abs(predicted - x[2]).sum(axis=1)))
+    return float(np.mean(np.abs(predicted - x[2]).sum(axis=1)))
 
 
 def _linear(grid: Array, time: Array, values: Array) -> Array:

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from dynamics_ros.robot import Robot
 
+from .plausibility import odd_velocities, without_turns
 from .samples import JointSamples, UnusableRecordingError
 
 
@@ -117,4 +119,18 @@ def for_robot(
             f'{samples.source}: positions of {names} reach {farthest.max():.4g}, far beyond the '
             'limits of the robot: they seem to be in degrees (--units degrees), or of another robot'
         )
-    return chosen, assumed
+    told = [assumed] if assumed else []
+    angles = np.array([joint.kind.units == ('rad',) for joint in robot.model.actuated])
+    position, turned = without_turns(chosen.position, angles)
+    if turned.any():
+        names = ', '.join(n for n, t in zip(robot.joint_names, turned, strict=True) if t)
+        chosen = replace(chosen, position=position)
+        told.append(f'positions of {names} jump by whole turns, which are left out')
+    odd = odd_velocities(chosen)
+    if odd:
+        chosen = replace(chosen, velocity=None)
+        told.append(
+            f'velocities are not the change of positions; they are so many times it: {odd}. They '
+            'are left out here, but contact_node uses them: mend the driver first'
+        )
+    return chosen, '; '.join(told)

@@ -120,7 +120,15 @@ class JointSamples:
         )
         cleaned = ordered.rows(np.diff(ordered.time, prepend=-np.inf) > 0.0)
         if len(cleaned) < 2:
-            raise UnusableRecordingError(f'{self.source}: holds no two samples with all values')
+            never = [
+                name
+                for name, *values in zip(self.joint_names, self.position.T, self.effort.T)
+                if not all(_readings(one).any() for one in values)
+            ]
+            why = f': positions or efforts of {", ".join(never)} are no numbers' if never else ''
+            raise UnusableRecordingError(
+                f'{self.source}: holds no two samples with all values{why}'
+            )
         return cleaned
 
     def without_spikes(self) -> JointSamples:

@@ -23,6 +23,7 @@ from dynamics_ros.identification import (
     identify,
 )
 from dynamics_ros.identification.evaluation import evaluate
+from dynamics_ros.identification.joint_states.plausibility import odd_velocities
 from dynamics_ros.identification.robust_weights import UNEXPLAINED
 from dynamics_ros.robot import Robot
 
@@ -72,6 +73,11 @@ def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> 
         NotThisRobotError: friction does not explain the efforts.
     """
     own, _ = for_robot(samples, robot)
+    odd = odd_velocities(samples)
+    if odd:
+        raise UnusableRecordingError(
+            f'velocities are not the change of positions; they are so many times it: {odd}'
+        )
     torques = model.scale * own.effort
     if not model.includes_gravity:
         torques = torques + robot.gravity(own.position)

@@ -1,0 +1,151 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings that are not of the robot as described, or whose units and stamps are wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from simulated_arm import COULOMB, FILE, OFFSET, ROBOT, ROTOR, VISCOUS, motion, recording, truth
+
+from dynamics_ros import Robot
+from dynamics_ros.estimation import EffortModel
+from dynamics_ros.identification import (
+    NotThisRobotError,
+    UnusableRecordingError,
+    for_robot,
+    identify,
+)
+from dynamics_ros.identification.joint_states.plausibility import odd_velocities
+from dynamics_ros.identification.uncertainty import identify_drives
+
+ARM = truth(1)
+NAMES = ROBOT.joint_names
+
+
+@pytest.fixture(scope='module')
+def samples():
+    return recording(ARM, duration=30.0, rate=100.0)
+
+
+@pytest.fixture(scope='module')
+def other():
+    return recording(ARM, duration=10.0, rate=100.0, seed=5)
+
+
+def under(gravity, samples):
+    """The recording of the same arm under another gravity."""
+    real = ARM.robot.with_gravity(gravity)
+    difference = real.gravity(samples.position) - ARM.robot.gravity(samples.position)
+    return replace(samples, effort=samples.effort + difference)
+
+
+@pytest.mark.parametrize('gravity', [(9.81, 0.0, 0.0), (0.0, 0.0, 9.81), (0.0, 6.9, -6.9)])
+def test_another_mounting_is_told_with_the_gravity_that_explains_it(samples, gravity):
+    wrong = under(gravity, samples)
+    with pytest.raises(NotThisRobotError, match='mounted otherwise') as error:
+        identify(ROBOT, [wrong])
+    told = [float(x) for x in str(error.value).partition('--gravity ')[2].partition(')')[0].split()]
+    assert told == pytest.approx(gravity, abs=1.0)
+    right = identify(Robot.from_urdf(FILE, gravity=gravity), [wrong])
+    assert right.train.percent_all < 1.0
+
+
+def test_efforts_without_gravity_are_told(samples):
+    weightless = under((0.0, 0.0, 0.0), samples)
+    with pytest.raises(UnusableRecordingError, match='nothing of what carries the weight'):
+        identify(ROBOT, [weightless])
+
+
+@pytest.mark.parametrize('scale', [-1.0, 0.1, -12.0])
+def test_efforts_in_other_units_or_of_the_other_sign_are_no_other_mounting(samples, scale):
+    found = identify(ROBOT, [replace(samples, effort=scale * samples.effort)])
+    assert found.effort_model.scale * scale == pytest.approx(np.ones(7), abs=0.4)
+
+
+def test_angles_that_jump_by_whole_turns_are_the_same(samples, other):
+    position = samples.position.copy()
+    position[:, 0] = (position[:, 0] + 3.0 + np.pi) % (2.0 * np.pi) - np.pi
+    assert np.abs(np.diff(position[:, 0])).max() > 6.0
+    own, sentence = for_robot(replace(samples, position=position), ROBOT)
+    assert f'positions of {NAMES[0]} jump by whole turns' in sentence
+    assert identify(ROBOT, [own]).evaluate(other).percent_all < 1.0
+
+
+@pytest.mark.parametrize('factor', [np.degrees(1.0), 0.0, -1.0])
+def test_velocities_that_are_none_are_left_out_and_told(samples, factor):
+    velocity = samples.velocity.copy()
+    velocity[:, 3] *= factor
+    wrong = replace(samples, velocity=velocity)
+    own, sentence = for_robot(wrong, ROBOT)
+    assert own.velocity is None
+    assert NAMES[3] in sentence and NAMES[2] not in sentence
+    with pytest.raises(UnusableRecordingError, match=f'change of positions.*{NAMES[3]}'):
+        identify_drives(ROBOT, wrong, EffortModel.ideal(ROBOT))
+
+
+@pytest.mark.parametrize('rate', [20.0, 100.0, 1000.0])
+def test_velocities_of_coarse_encoders_and_slow_filters_are_right(rate):
+    step = 1e-3
+    q = recording(ARM, duration=10.0, rate=rate)
+    position = step * np.round(q.position / step)
+    raw = np.diff(position, axis=0, prepend=position[:1]) * rate
+    assert odd_velocities(replace(q, position=position, velocity=raw)) == ''
+    late = np.roll(q.velocity, max(1, round(0.03 * rate)), axis=0)
+    assert odd_velocities(replace(q, velocity=late)) == ''
+
+
+def test_efforts_that_are_cut_off_are_told_and_others_are_not(samples):
+    effort = samples.effort.copy()
+    most = np.quantile(np.abs(effort[:, 1]), 0.7)
+    effort[:, 1] = np.clip(effort[:, 1], -most, most)
+    found = identify(ROBOT, [replace(samples, effort=effort)])
+    (sentence,) = [one for one in found.findings if 'cut off' in one]
+    assert NAMES[1] in sentence and NAMES[0] not in sentence
+    assert any('doubtful' in one for one in found.findings)
+    coarse = replace(samples, effort=0.5 * np.round(2.0 * samples.effort))
+    assert not any(
+        'cut off' in one or 'doubtful' in one for one in identify(ROBOT, [coarse]).findings
+    )
+
+
+def test_efforts_of_one_joint_in_other_units_are_told(samples):
+    effort = samples.effort.copy()
+    effort[:, 4] *= 1e3
+    found = identify(ROBOT, [replace(samples, effort=effort)])
+    (sentence,) = [one for one in found.findings if 'larger than the robot can give' in one]
+    assert NAMES[4] in sentence and NAMES[0] not in sentence
+
+
+def test_stamps_that_jitter_by_more_than_a_period_are_seen_through(samples, other):
+    rng = np.random.default_rng(3)
+    for late in (0.01, 0.03):
+        time = np.sort(samples.time + rng.exponential(late, len(samples)))
+        found = identify(ROBOT, [replace(samples, time=time)])
+        assert found.evaluate(other).percent_all < 1.0
+        assert found.effort_model.coulomb == pytest.approx(COULOMB, abs=0.1)
+
+
+def test_a_joint_without_numbers_is_named(samples):
+    effort = samples.effort.copy()
+    effort[:, 3] = np.nan
+    with pytest.raises(UnusableRecordingError, match=f'efforts of {NAMES[3]} are no numbers'):
+        for_robot(replace(samples, effort=effort), ROBOT)
+
+
+def test_a_short_recording_is_told(samples):
+    found = identify(ROBOT, [samples.between(0.0, 0.2)])
+    assert any('the recording is short (6.0 s)' in one for one in found.findings)
+    assert not any('short' in one for one in identify(ROBOT, [samples]).findings)
+
+
+def test_what_is_right_has_no_findings(samples):
+    t = np.arange(0.0, 30.0, 0.01)
+    q, v, a = motion(t, speed=0.5)
+    effort = ROBOT.inverse_dynamics(q, v, a) + ROTOR * a + OFFSET
+    effort += VISCOUS * v + COULOMB * np.tanh(v / 0.02)
+    effort += 0.1 * np.random.default_rng(0).normal(size=q.shape)
+    slow = replace(samples, time=t, position=q, velocity=v, effort=effort)
+    assert not identify(ROBOT, [slow]).findings
