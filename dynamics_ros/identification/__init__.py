@@ -8,8 +8,9 @@ them best, and says how well each is known. It knows no files; ``calibration`` d
 
 from .drive_gains import DriveGains, KnownLoad, identify_drive_gains
 from .evaluation import Evaluation
-from .identify import Identified, NotThisRobotError, identify
+from .identify import Identified, identify
 from .joint_states.joint_matching import for_robot
+from .joint_states.plausibility import NotThisRobotError
 from .joint_states.samples import JointSamples, UnusableRecordingError
 from .payload import Payload, identify_with_payload
 

@@ -44,9 +44,9 @@ robot is mounted otherwise than described."""
 WEIGHTLESS = 0.2
 """Share of the described gravity below which efforts are without what carries the weight."""
 
-CUT_OFF, IN_A_ROW, LEVELS = 0.02, 5, 20
-"""Share of the efforts in motion that are the same largest one, and samples in a row, from which on
-they are cut off there; where efforts have fewer values, they are coarse."""
+CUT_OFF, IN_A_ROW, HEAPED = 0.02, 5, 3.0
+"""Share of the efforts in motion that are the same largest one, samples in a row, and how many more
+than of the next value, from which on they are cut off there; coarse efforts have both."""
 
 BEYOND = 2.0
 """Times its effort limit that no motor gives."""
@@ -66,7 +66,8 @@ def without_turns(position: Array, angles: NDArray[np.bool_]) -> tuple[Array, ND
     steps = np.diff(position, axis=0, prepend=position[:1])
     turns = np.round(steps / TURN)
     turns = np.where((np.abs(steps - TURN * turns) < NEARLY) & angles, turns, 0.0)
-    return position - TURN * np.cumsum(turns, axis=0), turns.any(axis=0)
+    turned: NDArray[np.bool_] = (turns != 0.0).any(axis=0)
+    return position - TURN * np.cumsum(turns, axis=0), turned
 
 
 def odd_velocities(samples: JointSamples) -> str:
@@ -208,7 +209,7 @@ def doubtful_efforts(robot: Robot, stretches: Sequence[Stretch], scale: Array) -
         effort = np.concatenate([one.effort[:, j] for one in stretches])
         moves = np.concatenate([_moves(one, j) for one in stretches])
         share = sum(_at(effort, moves, edge) for edge in (effort.max(), effort.min()))
-        if share > CUT_OFF and len(np.unique(effort)) > LEVELS:
+        if share > CUT_OFF and np.ptp(effort) > 0.0:
             cut.append(f'{name} {100.0 * share:.0f} %')
         limit, largest = robot.effort_limits[j], abs(scale[j]) * np.quantile(np.abs(effort), 0.99)
         if 0.0 < limit < np.inf and largest > BEYOND * limit:
@@ -237,7 +238,12 @@ def _moves(stretch: Stretch, joint: int) -> NDArray[np.bool_]:
 
 def _at(effort: Array, moves: NDArray[np.bool_], edge: float) -> float:
     """Share of a joint's efforts in motion that are the same, several in a row."""
-    same = moves & (np.abs(effort - edge) <= 1e-9 * max(abs(edge), 1.0))
+    far = np.abs(effort - edge)
+    close = 1e-9 * max(abs(edge), 1.0)
+    same = moves & (far <= close)
+    next_value = far[far > close].min(initial=np.inf)
+    if same.sum() < HEAPED * np.count_nonzero(moves & (np.abs(far - next_value) <= close)):
+        return 0.0
     edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(int)))
     lengths = edges[1::2] - edges[::2]
     return float(lengths[lengths >= IN_A_ROW].sum() / max(moves.sum(), 1))

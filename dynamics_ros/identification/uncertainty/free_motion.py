@@ -73,10 +73,10 @@ def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> 
         NotThisRobotError: friction does not explain the efforts.
     """
     own, _ = for_robot(samples, robot)
-    odd = odd_velocities(samples)
-    if odd:
+    wrong = odd_velocities(samples)
+    if wrong:
         raise UnusableRecordingError(
-            f'velocities are not the change of positions; they are so many times it: {odd}'
+            f'velocities are not the change of positions; they are so many times it: {wrong}'
         )
     torques = model.scale * own.effort
     if not model.includes_gravity:
