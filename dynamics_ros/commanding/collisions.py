@@ -53,13 +53,18 @@ class Collisions:
         self.reflex: Reaction | None = None
         self.trail = Trail()
 
+    def begin_anew(self) -> None:
+        """Go on with no reflex and no trail: they are of another motion, or of another arm."""
+        self.reflex = None
+        self.trail.forget()
+
     def notice(self, settings: ReactionSettings | None, arm: CompliantArm, braking: bool) -> None:
         """React to a collision that is new.
 
         Args:
             settings: how; None: not at all, as when a hand leads the arm.
             arm: that has collided.
-            braking: whether it brakes, which goes on: there is no reflex after it.
+            braking: whether it brakes, which goes on, or was not moved before: there is no reflex.
         """
         detector = self.detector
         if detector is None:
@@ -85,8 +90,8 @@ class Collisions:
 
     def acknowledge(self) -> str:
         """Have the collision be over; what has been, in words."""
-        was, self.strategy, self.reflex = self.strategy, '', None
-        self.trail.forget()
+        was, self.strategy = self.strategy, ''
+        self.begin_anew()
         if self.detector is not None:
             self.detector.acknowledge()
         return f'the collision is over ({was})' if was else 'there was no collision'

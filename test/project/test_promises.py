@@ -286,6 +286,7 @@ INTERFACES = {
     ),
     'It stops when the newest command is older': (
         'test_nodes_servo.py::test_it_stops_when_commands_cease_and_says_nothing_more',
+        'test_nodes_held_up.py::test_a_servo_follows_nothing_that_was_sent_while_it_stood_still',
         'test_nodes_servo_stops.py::test_it_stops_when_joint_states_fail_to_come',
         'test_nodes_servo_stops.py::test_it_stops_when_the_robot_does_not_follow',
         'test_nodes_servo_endings.py::test_what_ends_a_motion_ends_it_by_a_ramp',
@@ -334,6 +335,8 @@ INTERFACES = {
         'test_what_is_in_the_way_feels_no_more_than_the_lead_of_the_springs',
     ),
     'A target that is older than `command_timeout` by its arrival': (
+        'test_nodes_held_up.py::test_an_arm_on_springs_follows_nothing_that_was_sent_while_its_node_'
+        'stood_still',
         'test_nodes_impedance.py::'
         'test_the_tool_goes_to_a_pose_and_is_held_when_that_is_told_no_more',
         'test_nodes_impedance.py::test_nonsense_has_the_tool_held_with_the_reason',
@@ -367,6 +370,8 @@ INTERFACES = {
     ),
     'A collision while the arm brakes changes nothing about that': (
         'test_nodes_impedance_collisions.py::test_a_collision_while_the_arm_brakes_changes_nothing',
+        'test_nodes_impedance_collisions.py::test_deactivation_ends_a_reflex_for_good',
+        'test_collisions.py::test_a_collision_of_before_the_arm_was_moved_begins_no_reflex',
         'test_nodes_impedance_collisions.py::test_a_hand_that_leads_the_arm_is_no_collision',
         'test_nodes_impedance_collisions.py::test_that_nothing_is_detected_is_told',
         'test_nodes_impedance_collisions.py::test_bad_parameters_are_refused_by_name',

@@ -13,6 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from std_srvs.srv import SetBool
 
+from dynamics_ros.commanding.standstill import Standstill
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.output.outputs import Output
@@ -69,6 +70,7 @@ class Commander(Component, Generic[Settings, Sent, State]):
         context: whose robot it is.
         parameters: of the node.
         frames: that targets are given in.
+        standstill: whether the process was held up.
         state: where the robot is; None before the first state of the robot in force.
         paused: whether ~/pause has it follow nothing.
         commands: where they go; None while the node is not configured.
@@ -85,6 +87,7 @@ class Commander(Component, Generic[Settings, Sent, State]):
         self.frames = Frames(
             context, Transforms(node), lambda: self.parameters.values.transform_timeout
         )
+        self.standstill = Standstill()
         self.state: RobotState | None = None
         self.paused = False
         self.commands: Sent | None = None
@@ -203,6 +206,7 @@ class Commander(Component, Generic[Settings, Sent, State]):
         return response
 
     def _on_timer(self) -> None:
+        self.standstill.look()
         now = time.monotonic()
         elapsed = now - self._tick_time
         if elapsed < 0.5 * self.period:

@@ -14,6 +14,7 @@ import numpy as np
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from rclpy.serialization import deserialize_message
 
+from dynamics_ros.commanding.standstill import Standstill
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError, UnknownFrameError
 from dynamics_ros.nodes.reporting.results import TransformError
 from dynamics_ros.nodes.robot.context import RobotContext
@@ -106,6 +107,7 @@ class Target(ABC):
         name: of the topic and in words.
         message: its type.
         received: by the steady clock [s].
+        waited: s for which it may have waited until then.
     """
 
     name: ClassVar[str]
@@ -117,7 +119,7 @@ class Target(ABC):
         Raises:
             DynamicsRosError: it says nothing that could be done.
         """
-        self.received = time.monotonic()
+        self.received, self.waited = time.monotonic(), 0.0
         self._take(message, frames, q)
 
     @abstractmethod
@@ -203,8 +205,8 @@ class Targets(Generic[Kind]):
         problem: why the last command was not taken, and the one before it ended; '' when it was.
     """
 
-    def __init__(self, frames: Frames) -> None:
-        self._frames = frames
+    def __init__(self, frames: Frames, standstill: Standstill) -> None:
+        self._frames, self._standstill = frames, standstill
         self._target: Kind | None = None
         self.problem = ''
 
@@ -217,8 +219,9 @@ class Targets(Generic[Kind]):
             q: (nq) where the robot is.
         """
         try:
-            self._target = kind(read_command(kind.message, data), self._frames, q)
-            self.problem = ''
+            target = kind(read_command(kind.message, data), self._frames, q)
+            target.waited = self._standstill.waited()
+            self._target, self.problem = target, ''
         except DynamicsRosError as error:
             self.drop(f'{kind.name} refused: {error}')
 
@@ -228,10 +231,17 @@ class Targets(Generic[Kind]):
 
     def fresh(self, timeout: float) -> Kind | None:
         """The target, unless it is older than a time [s]."""
-        if self._target is not None and self.age() > timeout:
+        target = self._target
+        if target is not None and self.age() > timeout:
             self._target = None
+            if target.waited > timeout:
+                held_up = f'while this process was held up, up to {target.waited:.1f} s ago'
+                self.problem = f'{target.name} refused: it may have been sent {held_up}'
         return self._target
 
     def age(self) -> float:
-        """Seconds since the target came; inf without one."""
-        return math.inf if self._target is None else time.monotonic() - self._target.received
+        """Seconds since the target was sent, at most; inf without one."""
+        target = self._target
+        if target is None:
+            return math.inf
+        return time.monotonic() - target.received + target.waited

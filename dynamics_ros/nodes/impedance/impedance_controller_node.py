@@ -68,7 +68,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
 
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
         super().__init__(node, context, ImpedanceParameters, ImpedanceStatus(node))
-        self._orders = Orders(self.frames)
+        self._orders = Orders(self.frames, self.standstill)
         self.parameters.add_check(self._check)
         self._check(self.parameters.values)
         self.parameters.add_listener(self._changed)
@@ -103,7 +103,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
     def activate(self) -> None:
         """Hold the tool, and follow the commands that come from now on."""
         self._orders.drop('')
-        self._collisions.trail.forget()
+        self._collisions.begin_anew()
         self._braking = ''
 
     def deactivate(self) -> None:
@@ -143,7 +143,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         """Brake, and hold the tool of the robot that is in force now."""
         before = self._prepared
         self._orders.drop('')
-        self._collisions.trail.forget()
+        self._collisions.begin_anew()
         if before is not None and before.arm.started:
             arm = before.arm
             prepared.arm.start(arm.q, arm.v, arm.tau)
@@ -261,7 +261,8 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         if prepared is None or commands is None or state is None:
             return None
         arm = prepared.arm
-        if not arm.started:
+        begins = not arm.started
+        if begins:
             if self._ending:
                 return None
             arm.start(state.q, state.v)
@@ -275,7 +276,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             q, v = arm.reckoned(state.q, state.v, 1e-9 * state.ages)
             state = state._replace(q=q, v=v)
         watching = self._reaction if self.parameters.values.mode != 'guiding' else None
-        self._collisions.notice(watching, arm, bool(self._ending or self._braking))
+        self._collisions.notice(watching, arm, bool(begins or self._ending or self._braking))
         doing, tau = self._step(arm, state, interval)
         self._pace.answered = self._pace.sent = time.monotonic()
         self.status.note(() if doing.startswith(BRAKING) else arm.acting, arm.setpoint.waits)

@@ -11,6 +11,7 @@ import numpy as np
 from std_msgs.msg import Float64MultiArray
 
 from dynamics_ros.commanding.arm_settings import stiffness_of
+from dynamics_ros.commanding.standstill import Standstill
 from dynamics_ros.control import CompliantArm
 from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.nodes.commanding.targets import (
@@ -53,10 +54,10 @@ class Orders:
 
     kinds = (PoseTarget, TwistTarget, WrenchTarget, StiffnessTarget)
 
-    def __init__(self, frames: Frames) -> None:
-        self._motion: Targets[PoseTarget | TwistTarget] = Targets(frames)
-        self._wrench: Targets[WrenchTarget] = Targets(frames)
-        self._stiffness: Targets[StiffnessTarget] = Targets(frames)
+    def __init__(self, frames: Frames, standstill: Standstill) -> None:
+        self._motion: Targets[PoseTarget | TwistTarget] = Targets(frames, standstill)
+        self._wrench: Targets[WrenchTarget] = Targets(frames, standstill)
+        self._stiffness: Targets[StiffnessTarget] = Targets(frames, standstill)
 
     def take(self, kind: Any, data: bytes, q: Array, largest: WrenchParameters) -> None:
         """Take a message; arguments as of ``Targets.take``, and what may be asked for."""

@@ -208,6 +208,8 @@ class RobotInputs:
         if self.immobile:
             return 'the robot has no joint that moves, so that no joint state is about it'
         missing = buffer.missing()
+        if not missing:
+            return 'the next joint state'
         reasons = []
         if any(name != ODOMETRY for name in missing):
             told = 'messages so far lack their positions' if self.heard else 'no message so far'

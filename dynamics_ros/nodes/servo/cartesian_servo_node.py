@@ -46,7 +46,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         self._state_time = 0.0
         self._ending = False
         self._last: ServoStep | None = None
-        self._targets: Targets[PoseTarget | TwistTarget] = Targets(self.frames)
+        self._targets: Targets[PoseTarget | TwistTarget] = Targets(self.frames, self.standstill)
         self.listen((TwistTarget, PoseTarget))
         if SUBSTITUTE:
             node.get_logger().info(SUBSTITUTE)

@@ -171,6 +171,58 @@ def test_neither_a_mode_nor_activation_ends_a_reaction(watched):
     wait_until_it_holds(watched)
 
 
+SLOWLY = 'setpoint.linear_speed'
+
+
+@pytest.fixture
+def retracting(watched):
+    """In the middle of a reflex that takes its time."""
+    usual = watched.ros.get_parameter(NODE, SLOWLY)
+    assert watched.ros.set_parameter(NODE, 'collision.duration', 30.0).successful
+    assert watched.ros.set_parameter(NODE, REACTION, 'retract').successful
+    wait_until_it_holds(watched)
+    up = 0.1 if watched.pose[2, 3] < watched.start else -0.1
+    watched.pass_time(0.6, lambda: watched.lead_along([0, 0, up, 0, 0, 0]))
+    assert watched.ros.set_parameter(NODE, SLOWLY, 0.004).successful
+    del watched.commands[:], watched.statuses[:]
+    hit(watched)
+    said(watched, 'reacting: retract')
+    yield watched
+    assert watched.ros.set_parameter(NODE, SLOWLY, usual).successful
+    assert watched.ros.set_parameter(NODE, 'collision.duration', REFLEX).successful
+
+
+def retracts(watched):
+    """Whether it said that it was in the middle of the reflex."""
+    said = [message.message.split('; limited')[0] for message in watched.statuses]
+    return 'reacting: retract' in said
+
+
+def test_deactivation_ends_a_reflex_for_good(retracting):
+    assert retracting.change('deactivate')
+    retracting.ros.wait_for(lambda: 'inactive' in retracting.status)
+    del retracting.statuses[:]
+    assert retracting.change('activate')
+    retracting.pass_time(0.2)
+    assert not retracts(retracting)
+    said(retracting, 'reacting: retract; holding')
+    assert_bounded(retracting)
+    assert acknowledge(retracting).success
+    wait_until_it_holds(retracting)
+
+
+def test_pauses_during_a_reflex_end_it_and_acknowledgements_may_be_repeated(retracting):
+    for data in (True, False) * 5:
+        request = SetBool.Request(data=data)
+        assert retracting.ros.call(SetBool, f'/{NODE}/pause', request).success
+    said(retracting, 'reacting: retract; braking: paused')
+    said(retracting, 'reacting: retract; holding')
+    # As by one whose first calls got lost.
+    assert all(acknowledge(retracting).success for _ in range(20))
+    wait_until_it_holds(retracting)
+    assert_bounded(retracting)
+
+
 TRIES = 5
 """Collisions of which one has to come while the arm still brakes."""
 
