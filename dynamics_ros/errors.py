@@ -106,6 +106,18 @@ class UnknownOptionError(InvalidArgumentError, TypeError):
         super().__init__(option, 'no such option', f'{meant}one of {", ".join(self.known)}')
 
 
+class FixedAttributeError(DynamicsRosError, AttributeError):
+    """An attribute that cannot be set or deleted, because what it belongs to never changes.
+
+    Attributes:
+        attribute: its name.
+    """
+
+    def __init__(self, attribute: str, instead: str) -> None:
+        self.attribute = attribute
+        super().__init__(f'{attribute}: cannot be changed; {instead}')
+
+
 class ModelError(DynamicsRosError):
     """A robot description that cannot become a model.
 

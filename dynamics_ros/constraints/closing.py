@@ -17,7 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_ros.errors import InfeasibleError, InvalidArgumentError
-from dynamics_ros.multibody.arguments import check_count, check_positive, finite_together
+from dynamics_ros.multibody.arguments import (
+    check_count,
+    check_positive,
+    finite_together,
+    refuse_overflow,
+)
 from dynamics_ros.multibody.linear_systems import Array, apply, pseudo_inverse, transposed
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
@@ -96,6 +101,8 @@ def closed_state(
         SingularError: a joint moves nothing that has mass or inertia.
     """
     several = list(constraints) if isinstance(constraints, Sequence) else [constraints]
+    if not several:
+        raise InvalidArgumentError('constraints', 'none', 'one or more')
     for constraint in several:
         _check_closable(constraint)
     check_count('max_iterations', max_iterations, 0)
@@ -111,7 +118,9 @@ def closed_state(
     if not left <= tolerance:
         raise InfeasibleError('no configuration near q closes the loops', left)
     drift = _stacked([_drift(x, robot, q) for x in several])
-    return q, _nearest(robot, q, several, v, -drift)
+    nearest = _nearest(robot, q, several, v, -drift)
+    refuse_overflow(q, nearest, q=q, v=v)
+    return q, nearest
 
 
 def _nearest(

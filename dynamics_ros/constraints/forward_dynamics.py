@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.multibody.arguments import boolean_mask, finite_together
+from dynamics_ros.multibody.arguments import boolean_mask, finite_together, refuse_overflow
 from dynamics_ros.multibody.external_wrenches import Wrenches
 from dynamics_ros.multibody.linear_systems import Array, apply, transposed
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
@@ -65,12 +65,15 @@ def constrained_forward_dynamics(
         kernel = robot.kernel('constrained_forward_dynamics', *known.names)
         a, forces, pivots = kernel.call(q, v, tau, *known.places)
         if independent(pivots):
+            refuse_overflow(a, forces, q=q, v=v, tau=tau)
             return a, forces
     q, v, tau = finite_together(q=(q, robot.nq), v=(v, robot.nv), tau=(tau, robot.nv))
     force = tau - robot.nonlinear_effects(q, v)
     J = constraint_jacobian(robot, q, contacts)
     target = -constraint_bias(robot, q, v, contacts)
-    return solve_constrained(robot.mass_matrix(q), J, force, target, CONTRADICTION)
+    a, forces = solve_constrained(robot.mass_matrix(q), J, force, target, CONTRADICTION)
+    refuse_overflow(a, forces, q=q, v=v, tau=tau)
+    return a, forces
 
 
 def independent(pivots: Array) -> bool:
@@ -149,4 +152,6 @@ def constrained_hybrid_dynamics(
     all_a = np.broadcast_to(known_a, (*leading, robot.nv)).copy()
     all_a[..., free] = a_free
     needed = with_known + apply(M, all_a - known_a) - apply(transposed(J), forces)
-    return all_a, np.where(given, needed, known_tau), forces
+    all_tau = np.where(given, needed, known_tau)
+    refuse_overflow(all_a, all_tau, forces, q=q, v=v, a=known_a, tau=known_tau)
+    return all_a, all_tau, forces

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.multibody.arguments import finite_together, real_array
+from dynamics_ros.multibody.arguments import finite_together, real_array, refuse_overflow
 from dynamics_ros.multibody.linear_systems import Array, apply, pseudo_inverse, transposed
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
@@ -46,13 +46,15 @@ def impact(
     J = constraint_jacobian(robot, q, contacts)
     factor = _checked_restitution(restitution, J.shape[-2])
     M = robot.mass_matrix(q)
-    return solve_constrained(
+    after, impulses = solve_constrained(
         M,
         J,
         apply(M, v),
         -factor * apply(J, v),
         'rows that depend on each other have different restitution',
     )
+    refuse_overflow(after, impulses, q=q, v=v)
+    return after, impulses
 
 
 def impact_energy_loss(
@@ -80,7 +82,9 @@ def impact_energy_loss(
     _, W = whitened(robot.mass_matrix(q), J)
     # r-dot^T Lambda r-dot = |W^+T r-dot|^2, and holds for rows that depend on each other too.
     push = apply(transposed(pseudo_inverse(W)), velocity)
-    return np.asarray(0.5 * (1.0 - factor**2) * np.square(push).sum(axis=-1))[()]
+    lost = np.asarray(0.5 * (1.0 - factor**2) * np.square(push).sum(axis=-1))
+    refuse_overflow(lost, q=q, v=v)
+    return lost[()]
 
 
 def _checked_restitution(restitution: ArrayLike, rows: int | None = None) -> Array:

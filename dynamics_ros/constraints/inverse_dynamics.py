@@ -11,7 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.multibody.arguments import boolean_mask, finite_together, finite_vectors
+from dynamics_ros.multibody.arguments import (
+    boolean_mask,
+    finite_together,
+    finite_vectors,
+    refuse_overflow,
+)
 from dynamics_ros.multibody.external_wrenches import Wrenches
 from dynamics_ros.multibody.linear_systems import (
     Array,
@@ -137,7 +142,11 @@ def consistent_acceleration(
     M = robot.mass_matrix(q)
     J = constraint_jacobian(robot, q, contacts)
     target = -constraint_bias(robot, q, v, contacts)
-    return solve_constrained(M, J, apply(M, a), target, 'no acceleration keeps all constraints')[0]
+    nearest, _ = solve_constrained(
+        M, J, apply(M, a), target, 'no acceleration keeps all constraints'
+    )
+    refuse_overflow(nearest, q=q, v=v, a=a)
+    return nearest
 
 
 def actuated_mask(

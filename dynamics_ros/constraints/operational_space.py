@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_ros.errors import InvalidArgumentError, RankDeficientError, SingularError
+from dynamics_ros.multibody.arguments import refuse_overflow
 from dynamics_ros.multibody.linear_systems import RANK_TOLERANCE, Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
@@ -40,6 +42,7 @@ def operational_space(
     kernel = robot.kernel('operational_space', frame, row_digits(rows))
     Lambda, mu, p, pivots = kernel.call(q, v)
     check_rank(frame, pivots)
+    refuse_overflow(mu, q=q, v=v)
     return Lambda, mu, p
 
 
@@ -49,7 +52,9 @@ def row_digits(rows: Sequence[int]) -> str:
     Raises:
         InvalidArgumentError: none, one that there is not, or one twice.
     """
-    chosen = list(rows)
+    chosen = list(rows) if isinstance(rows, Iterable) else []
+    if not all(isinstance(row, Integral) for row in chosen):
+        chosen = []
     if chosen == [*ALL_ROWS]:
         return EVERY_ROW
     if not chosen or len(set(chosen)) < len(chosen) or not set(chosen) <= set(ALL_ROWS):

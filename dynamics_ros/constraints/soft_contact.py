@@ -29,7 +29,8 @@ def contact_positions(robot: RigidBodySystem, q: ArrayLike, contacts: Contacts) 
         contacts: names or Contacts.
     """
     q = finite_vectors('q', q, robot.nq)
-    return np.stack([contact.position(robot, q) for contact in contact_list(contacts)], axis=-2)
+    points = [contact.position(robot, q) for contact in contact_list(contacts)]
+    return np.stack(points, axis=-2) if points else np.zeros((*q.shape[:-1], 0, 3))
 
 
 def soft_contact_forces(

@@ -27,6 +27,7 @@ from dynamics_ros.multibody.arguments import (
     finite_matrix,
     finite_vector,
     per_entry,
+    real_array,
     rigid_pose,
 )
 from dynamics_ros.multibody.linear_systems import Array
@@ -397,7 +398,7 @@ def stiffness_matrix(argument: str, value: ArrayLike) -> Array:
     Raises:
         InvalidArgumentError: not symmetric, or with a negative eigenvalue.
     """
-    array = np.asarray(value, dtype=np.float64)
+    array = real_array(argument, value, 'shape (6, 6), or (6) of its diagonal')
     matrix = np.diag(finite_vector(argument, array, 6)) if array.ndim < 2 else array
     matrix = finite_matrix(argument, matrix, 6)
     scale = max(float(np.abs(matrix).max()), 1.0)

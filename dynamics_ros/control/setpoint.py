@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.control.setpoint import RESULTS, SHAPES, setpoint_step
+from dynamics_ros.computed_once import computed_once
 from dynamics_ros.kernels import Kernel, trace
 from dynamics_ros.multibody.arguments import check_positive
 
@@ -42,7 +43,7 @@ class SetpointLimits:
         for name, value in vars(self).items():
             check_positive(name, value)
 
-    @cached_property
+    @computed_once
     def rows(self) -> Array:
         """(3, 2) all of these."""
         return np.array([getattr(self, item.name) for item in fields(self)]).reshape(3, 2)

@@ -21,12 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynamics_ros.computed_once import computed_once
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.multibody.arguments import check_not_negative, check_positive, finite_vector
 
@@ -156,11 +156,11 @@ class FootContactEstimator:
         """Whether the kernels are machine code, if they can be; before, an update takes longer."""
         return self._felt.ready and self._rest.ready
 
-    @cached_property
+    @computed_once
     def _felt(self) -> Kernel:
         return self._robot.kernel('felt_feet', *self.feet)
 
-    @cached_property
+    @computed_once
     def _rest(self) -> Kernel:
         return self._robot.kernel('resting_feet', *self.feet)
 

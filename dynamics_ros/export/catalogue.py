@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 from dynamics_ros.algorithms.jacobian import REFERENCES
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model import Model
 from dynamics_ros.multibody.definitions import DEFINITIONS, Key
-from dynamics_ros.multibody.definitions.definition import DEFAULT_REFERENCE, Options
+from dynamics_ros.multibody.definitions.definition import (
+    DEFAULT_REFERENCE,
+    Options,
+    checked_indices,
+    checked_rows,
+)
 
 CATALOGUE = {name: x for name, x in DEFINITIONS.items() if not x.internal or x.inputs is not None}
 """Definitions by name: methods of a robot and laws of control. The others serve solvers and
@@ -44,9 +47,10 @@ def key_of(text: str, model: Model) -> Key:
     if count not in (None, len(options)):
         raise InvalidArgumentError('kernels', repr(text), name + kind.value)
     if kind is Options.PRESCRIBED:
-        _check_indices(text, options, model)
+        checked_indices(options, model, 'kernels', repr(text))
     elif kind is Options.FRAME_AND_ROWS:
-        _check_rows(text, options[1:])
+        rows = options[1:] or ['0']
+        checked_rows(rows[0] if len(rows) == 1 else '', 'kernels', repr(text))
         model.frame(options[0])
     elif kind is not Options.HELD:
         for frame in options[:1] if definition.names_a_frame else options:
@@ -54,17 +58,3 @@ def key_of(text: str, model: Model) -> Key:
     if kind is Options.FRAME_AND_REFERENCE and options[1] not in REFERENCES:
         raise InvalidArgumentError('kernels', repr(text), f'a reference of {REFERENCES}')
     return name, *options
-
-
-def _check_indices(text: str, options: Iterable[str], model: Model) -> None:
-    for option in options:
-        if not (option.isdecimal() and int(option) < model.nv):
-            raise InvalidArgumentError(
-                'kernels', repr(text), f'indices of v, from 0 to {model.nv - 1}'
-            )
-
-
-def _check_rows(text: str, options: Sequence[str]) -> None:
-    rows = options[0] if options else '0'
-    if len(options) > 1 or not rows or len(set(rows)) < len(rows) or not set(rows) <= set('012345'):
-        raise InvalidArgumentError('kernels', repr(text), 'different digits from 0 to 5 as rows')

@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.inverse_kinematics.step import moving_coordinates
+from dynamics_ros.computed_once import computed_once
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.kernels import Kernel
 from dynamics_ros.model import ROOT, Joint
@@ -121,7 +121,7 @@ class Chain:
             self.searches.clear()
         self.searches[key] = search
 
-    @cached_property
+    @computed_once
     def joint_rows(self) -> Vector:
         """The ``joints`` of a step (5, n): limits, mobility, 1 / allowance, liked positions."""
         lower, upper = np.clip([self.lower, self.upper], -UNBOUNDED, UNBOUNDED)
@@ -136,7 +136,7 @@ class Chain:
         ]
         return rows
 
-    @cached_property
+    @computed_once
     def bounds(self) -> Vector:
         """The ``bounds`` of a check (3, n): limits, and which joints may turn fully."""
         lower, upper = np.clip([self.lower, self.upper], -UNBOUNDED, UNBOUNDED)
@@ -144,7 +144,7 @@ class Chain:
         turning[list(self.turning)] = 1.0
         return np.array([lower, upper, turning])
 
-    @cached_property
+    @computed_once
     def tasks(self) -> tuple[Vector, Vector]:
         """The ``tasks`` of a step (m, 2, 6): of whole poses, and of positions alone."""
         whole = np.zeros((len(self.frames) + len(self.supports), 2, 6))
@@ -163,7 +163,7 @@ class Chain:
             self._starts[random_seed] = starts
         return starts
 
-    @cached_property
+    @computed_once
     def _limits(self) -> tuple[list[float], list[float]]:
         return self.lower.tolist(), self.upper.tolist()
 

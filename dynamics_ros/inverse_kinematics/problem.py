@@ -6,16 +6,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
-from typing import NamedTuple
+from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.control.constrained import HELD_ROWS
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
-from dynamics_ros.multibody.arguments import check_positive, finite_vector, per_entry
+from dynamics_ros.multibody.arguments import check_flag, check_positive, finite_vector, per_entry
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .chain import HALF_TURN, UNBOUNDED, Chain, Supports, chain_of
@@ -111,13 +112,18 @@ class Problem:
         Raises:
             InvalidArgumentError: an argument is of the wrong shape, not finite, or out of range.
         """
-        frames = (frame,) if isinstance(frame, str) else tuple(frame)
+        frames = (frame,) if isinstance(frame, str) else _checked_names(frame)
         self.robot = robot
         feet = _checked_supports(supports) if supports else ()
         self.chain = chain = chain_of(robot, frames, feet)
         self.wishes = wishes
         position_tolerance, rotation_tolerance, position_only, slack, weights, locks, liked = wishes
+        if not (position_only is False and weights is None and type(locks) is tuple):
+            _check_kinds(position_only, weights, locks)
         plain = slack is None and liked is None and not weights and not locks
+        if type(position_tolerance) is not float or type(rotation_tolerance) is not float:
+            check_positive('position_tolerance', position_tolerance)
+            check_positive('rotation_tolerance', rotation_tolerance)
         key = (position_tolerance, rotation_tolerance, position_only)
         search = chain.searches.get(key) if plain else None
         if search is None:
@@ -254,9 +260,28 @@ class Problem:
         )
 
 
+def _checked_names(frames: Any) -> tuple[str, ...]:
+    names = tuple(frames) if isinstance(frames, Iterable) else (frames,)
+    if not all(isinstance(name, str) for name in names):
+        expected = 'the name of a frame, or a list of names'
+        raise InvalidArgumentError('frame', f'a {type(frames).__name__}', expected)
+    return names
+
+
+def _check_kinds(position_only: Any, weights: Any, locks: Any) -> None:
+    """Refuse wishes that are not even of the right kind."""
+    check_flag('position_only', position_only)
+    if not (weights is None or isinstance(weights, Mapping)):
+        expected = 'a mapping of joint names to positive numbers'
+        raise InvalidArgumentError('joint_weights', f'a {type(weights).__name__}', expected)
+    if isinstance(locks, (str, np.ndarray)) or not isinstance(locks, Collection):
+        expected = 'a list of joint names'
+        raise InvalidArgumentError('locked_joints', f'a {type(locks).__name__}', expected)
+
+
 def _checked_seed(seed: ArrayLike, size: int) -> Vector:
     if (
-        isinstance(seed, np.ndarray)
+        type(seed) is np.ndarray
         and seed.shape == (size,)
         and seed.dtype == np.float64
         # A sum of few numbers is quicker to ask than NumPy.
@@ -280,6 +305,9 @@ def _checked_targets(
 
 def _checked_supports(supports: Mapping[str, str]) -> Supports:
     """The name and the number of rows of each support, checked."""
+    if not isinstance(supports, Mapping):
+        expected = f'a mapping of frame names to one of {SUPPORTS}'
+        raise InvalidArgumentError('supports', f'a {type(supports).__name__}', expected)
     for name, kind in supports.items():
         if kind not in SUPPORTS:
             raise InvalidArgumentError('supports', f'{kind!r} of {name!r}', f'{SUPPORTS}')
@@ -305,7 +333,7 @@ def _wished_joints(
     for name, weight in weights.items():
         if name not in robot.joint_names:
             raise UnknownJointError('joint_weights', name, robot.joint_names)
-        if not weight > 0.0:
+        if not (isinstance(weight, Real) and weight > 0.0):
             raise InvalidArgumentError(
                 'joint_weights', f'{weight} of {name!r}', 'a positive number'
             )

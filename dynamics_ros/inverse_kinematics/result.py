@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.computed_once import computed_once
 from dynamics_ros.multibody.end_effector.manipulability import manipulability
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
@@ -80,13 +80,13 @@ class InverseKinematicsResult:
             _chain=chain,
         )
 
-    @cached_property
+    @computed_once
     def limit_margin(self) -> float:
         """Distance to the nearest limit of the joints that move the frame [rad or m], or inf."""
         positions, chain = self.q[self._chain.q_index], self._chain
         return float(np.minimum(positions - chain.lower, chain.upper - positions).min())
 
-    @cached_property
+    @computed_once
     def manipulability(self) -> float:
         """Yoshikawa's measure, 0 at a singularity; of several frames the least [Yoshikawa]."""
         columns = self._chain.v_index

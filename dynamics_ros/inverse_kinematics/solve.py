@@ -11,7 +11,7 @@ from typing import TypedDict
 
 from numpy.typing import ArrayLike
 
-from dynamics_ros.multibody.arguments import check_count, check_positive
+from dynamics_ros.multibody.arguments import check_count, check_flag, check_positive
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 from .analytic import closed_form_of, closed_form_solutions
@@ -142,6 +142,7 @@ def solve(
     check_positive('timeout', timeout)
     check_count('max_restarts', max_restarts, least=0)
     check_count('random_seed', random_seed, least=0)
+    check_flag('approximate', approximate)
     closed_form = closed_form_of(problem)
     began = time.perf_counter()
     hopeless = False

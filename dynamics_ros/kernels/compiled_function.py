@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels.graph.symbols import symbols
 from dynamics_ros.kernels.graph.trace import Shape
@@ -47,14 +49,25 @@ def compile(
             ragged.
         TooLargeError: the function takes more operations than a trace may have.
     """
+    if not callable(function):
+        raise InvalidArgumentError('function', f'a {type(function).__name__}', 'a function')
     own = getattr(function, '__name__', '')
     label = name or (own if own.isidentifier() else 'function')
+    shapes = list(inputs.values()) if isinstance(inputs, Mapping) else []
 
     def of_symbols(*values: Any) -> Any:
-        result = function(*map(symbols, values))
+        result = function(*map(_array, values, shapes))
+        if isinstance(result, Mapping) and not result:
+            raise InvalidArgumentError('outputs', 'none', 'at least one')
         for key in result if isinstance(result, Mapping) else ():
             if not (isinstance(key, str) and key.isidentifier()):
                 raise InvalidArgumentError('outputs', f'{key!r} given', 'Python identifiers')
         return result
 
     return Kernel(trace(of_symbols, inputs, label), backend, wait)
+
+
+def _array(values: Any, shape: int | Shape) -> Any:
+    """An input as an array, which has its shape also where it has no elements."""
+    array = symbols(values)
+    return array.reshape(shape) if isinstance(array, np.ndarray) else array

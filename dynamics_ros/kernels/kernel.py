@@ -79,8 +79,10 @@ class Kernel:
         """
         variable = self.trace.inputs[-1] if self.trace.bound else None
         if variable is None or np.shape(values) != variable.shape:
-            expected = 'no kernel without bound input' if variable is None else f'{variable.shape}'
-            raise InvalidArgumentError('values', f'shape {np.shape(values)}', expected)
+            problem, expected = f'shape {np.shape(values)}', 'a kernel with a bound input'
+            if variable is not None:
+                expected = f'shape {variable.shape}'
+            raise InvalidArgumentError('values', problem, expected)
         other: Kernel = object.__new__(type(self))
         other._use(self._compilation, _fixed(np.array(values, dtype=np.float64)))
         return other
@@ -187,6 +189,16 @@ class Kernel:
     def on_ready(self, callback: Callable[[], None]) -> None:
         """Call a function when the kernel is ready, from the thread that compiles; or now."""
         self._compilation.on_finished(callback)
+
+    def __copy__(self) -> Kernel:
+        return self  # nothing of it changes
+
+    def __deepcopy__(self, _: Any) -> Kernel:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Machine code stays in its process; a copy in another one makes its own.
+        return _remade, (type(self), self.trace, self._compilation.backend, self.bound)
 
     def __repr__(self) -> str:
         inputs = ', '.join(f'{x.name}{x.shape}' for x in self.trace.arguments)
@@ -337,6 +349,11 @@ def _refusal(compilation: Compilation, arrays: list[Array], leading: tuple[int, 
     if error is None and trace.finite_results is not None:
         error = trace.finite_results(compilation.plain.unanswered(arrays, leading))
     return error or RuntimeError(f'{trace.name} refused what it allows')
+
+
+def _remade(kind: type[Kernel], trace: Trace, backend: str, bound: Array | None) -> Kernel:
+    kernel = kind(trace, backend)
+    return kernel if bound is None else kernel.bound_to(bound)
 
 
 def _fixed(values: Array) -> Array:

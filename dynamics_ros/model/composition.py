@@ -134,7 +134,7 @@ def without(model: Model, names: Collection[str]) -> tuple[Model, dict[int, int]
     links = dict(zip((joint.name for joint in model.joints), model.body_names, strict=True))
     removed: set[str] = set()
     for name in names:
-        if name not in model.frame_indices and name not in links:
+        if not isinstance(name, str) or not (name in model.frame_indices or name in links):
             raise UnknownNameError('names', name, {**model.frame_indices, **links})
         removed.add(name if name in model.frame_indices else links[name])
     children: dict[str, list[str]] = {}

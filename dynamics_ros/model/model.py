@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any, cast
 
+from dynamics_ros.computed_once import computed_once
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.spatial import Inertia, Motion, Scalar, Transform, Vector3
 
@@ -93,7 +93,7 @@ class Joint(Stated):
             return tuple(zip(self.v_indices, columns, strict=True))
         return self._constant_subspace
 
-    @cached_property
+    @computed_once
     def _constant_subspace(self) -> tuple[tuple[int, Motion], ...]:
         columns = self.kind.motion_subspace(self.kind.neutral())
         return tuple(
@@ -180,7 +180,7 @@ class Model(Stated):
     nv: int
     with_geometry: frozenset[int] = frozenset()
 
-    @cached_property
+    @computed_once
     def massless_bodies(self) -> tuple[str, ...]:
         """Bodies whose mass the description seems to have forgotten.
 
@@ -198,7 +198,7 @@ class Model(Stated):
             if not self.inertias[body].mass and (not carried[body] or body in self.with_geometry)
         )
 
-    @cached_property
+    @computed_once
     def doubt(self) -> str:
         """A sentence about bodies without mass; '' when there are none."""
         doubts = Doubts()
@@ -206,12 +206,12 @@ class Model(Stated):
             doubts.add(NO_MASS, name)
         return ''.join(doubts.sentences(self.name))
 
-    @cached_property
+    @computed_once
     def frame_indices(self) -> dict[str, int]:
         """Index of each frame by name."""
         return {frame.name: i for i, frame in enumerate(self.frames)}
 
-    @cached_property
+    @computed_once
     def moving_frames(self) -> tuple[Frame, ...]:
         """The links that a joint moves in their parent link, in the order of the joints."""
         return tuple(self.frame(name) for name in self.body_names if self.frame(name).parent)
@@ -234,7 +234,7 @@ class Model(Stated):
         moved = frame.body != ROOT and self.body_names[frame.body] == frame.name
         return self.joints[frame.body] if moved else None
 
-    @cached_property
+    @computed_once
     def fixed_frames(self) -> tuple[Frame, ...]:
         """The links that stand still in their parent link, in the order of the description."""
         moving = {frame.name for frame in self.moving_frames}
@@ -251,17 +251,17 @@ class Model(Stated):
             raise UnknownFrameError('frame', name, self.frame_indices)
         return self.frames[index]
 
-    @cached_property
+    @computed_once
     def root_joint_nq(self) -> int:
         """Coordinates of the root joint, in front of those of the joints."""
         return 0 if self.root_joint == 'fixed' else self.joints[0].kind.nq
 
-    @cached_property
+    @computed_once
     def root_joint_nv(self) -> int:
         """Velocities of the root joint, in front of those of the joints."""
         return 0 if self.root_joint == 'fixed' else self.joints[0].kind.nv
 
-    @cached_property
+    @computed_once
     def actuated(self) -> tuple[Joint, ...]:
         """The joints with coordinates of their own after the root joint, in the order of q."""
         first = 0 if self.root_joint == 'fixed' else 1
@@ -311,7 +311,7 @@ def checked_gravity(gravity: Sequence[float]) -> Vector3:
     """
     try:
         values = [float(component) for component in gravity]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError, LookupError):
         values = []
     if len(values) != 3 or not all(math.isfinite(component) for component in values):
         raise InvalidArgumentError('gravity', repr(gravity), 'three finite numbers [m/s^2]')

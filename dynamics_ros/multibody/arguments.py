@@ -54,7 +54,7 @@ def check_positive(argument: str, value: float) -> None:
     """
     if type(value) is float and 0.0 < value < math.inf:
         return  # an isinstance check against an abstract class takes longer than all the rest
-    if not isinstance(value, Real) or not math.isfinite(value) or value <= 0.0:
+    if not _is_finite(value) or value <= 0.0:
         raise InvalidArgumentError(argument, repr(value), 'a positive finite number')
 
 
@@ -64,8 +64,26 @@ def check_not_negative(argument: str, value: float) -> None:
     Raises:
         InvalidArgumentError: naming the argument.
     """
-    if not isinstance(value, Real) or not math.isfinite(value) or value < 0.0:
+    if not _is_finite(value) or value < 0.0:
         raise InvalidArgumentError(argument, repr(value), 'a finite number, 0 or more')
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether a value is a real number that is finite as a float."""
+    try:
+        return isinstance(value, Real) and math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def check_flag(argument: str, value: bool) -> None:
+    """Refuse what is neither True nor False.
+
+    Raises:
+        InvalidArgumentError: naming the argument.
+    """
+    if not (value is True or value is False or isinstance(value, np.bool_)):
+        raise InvalidArgumentError(argument, repr(value), 'True or False')
 
 
 def check_count(argument: str, value: int, least: int) -> None:
@@ -97,6 +115,8 @@ def real_array(argument: str, value: ArrayLike, expected: str) -> NDArray[np.flo
         array = np.asarray(value)
     except (TypeError, ValueError):
         array = np.asarray(None)
+    if np.ma.is_masked(value):
+        raise InvalidArgumentError(argument, 'masked entries', expected)
     if array.dtype.kind not in 'biuf':
         problem = 'not an array of real numbers'
         if is_symbolic(value):
@@ -159,6 +179,25 @@ def _over_leading_axes(
     if array.shape[-len(shape) :] != shape:
         raise InvalidArgumentError(argument, f'shape {array.shape}', expected)
     return array
+
+
+def refuse_overflow(*results: NDArray[np.float64], **arguments: ArrayLike) -> None:
+    """Refuse arguments of which something has been computed that is not finite.
+
+    Args:
+        results: what has been computed.
+        arguments: finite ones by name; the error names the one with the largest number.
+
+    Raises:
+        InvalidArgumentError: a result is NaN or infinite.
+    """
+    # Of one state the sum is quicker to ask; it is finite when all entries are, or overflows.
+    for x in results:
+        if not (x.ndim == 1 and math.isfinite(sum(x.tolist()))) and not np.isfinite(x).all():
+            largest = {name: float(np.abs(a).max(initial=0.0)) for name, a in arguments.items()}
+            blamed = max(largest, key=largest.__getitem__)
+            problem = f'numbers up to {largest[blamed]:.3g}'
+            raise InvalidArgumentError(blamed, problem, 'smaller ones: the results overflow')
 
 
 def finite_together(**arguments: tuple[Any, ...]) -> list[NDArray[np.float64]]:
@@ -257,6 +296,8 @@ def boolean_mask(
         mask = np.asarray(value)
     except ValueError:
         mask = np.asarray(None)
+    if np.ma.is_masked(value):
+        raise InvalidArgumentError(argument, 'masked entries', f'booleans of shape ({size},)')
     if mask.size == 0:
         mask = mask.astype(np.bool_)
     if mask.shape != (size,) or mask.dtype != np.bool_:

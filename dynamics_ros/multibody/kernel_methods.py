@@ -8,12 +8,12 @@ import inspect
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import BuiltinFunctionType, MethodType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.errors import FixedAttributeError, InvalidArgumentError
 from dynamics_ros.kernels import Kernel, NamedCalls
 from dynamics_ros.kernels.cpython.entry_point import plain_signature
 from dynamics_ros.kernels.graph.symbols import is_symbolic, symbols
@@ -50,6 +50,9 @@ class KernelMethods:
         model: the Model whose kernels they are.
     """
 
+    _FIXED: ClassVar[frozenset[str]] = frozenset({'model', 'nq', 'nv'})
+    """Attributes that cannot be set once more: kernels and other attributes agree with them."""
+
     def __init__(self, model: Model, backend: str) -> None:
         """Start without kernels.
 
@@ -70,6 +73,19 @@ class KernelMethods:
         self._naming = FreshLock()
         self._twin: Any = None
         self._twin_of: Callable[[], Any] | None = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._refuse_change_of(name)
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._refuse_change_of(name)
+        super().__delattr__(name)
+
+    def _refuse_change_of(self, name: str) -> None:
+        if name in self._FIXED and name in self.__dict__:
+            makers = 'with_payload, with_gravity, with_locked, with_tool and without'
+            raise FixedAttributeError(name, f'{makers} make another robot')
 
     def _use(self, kernels: KernelSet) -> None:
         """Take another set of kernels of the same model; before the first use of any."""
@@ -117,7 +133,7 @@ class KernelMethods:
             return _of_symbols(self.model, key, arrays)
         try:
             call = self._calls.get(key) or self._kernel_set.call(key)
-        except TypeError:
+        except (TypeError, ValueError):
             # A frame or reference that cannot be a key: the definition says which.
             define(self.model, key)
             raise

@@ -197,7 +197,12 @@ class KernelSet:
 
     def kernel(self, key: Key) -> Kernel:
         """The kernel itself, compiled now if it is the first time; raises as ``call`` does."""
-        kernel = self._kernels.get(key)
+        try:
+            kernel = self._kernels.get(key)
+        except (TypeError, ValueError):
+            # A frame or reference that cannot be a key: the definition says which.
+            define(self.model, key)
+            raise
         if kernel is not None:
             return kernel  # who needs this one does not wait while another is traced
         kernel = self._compiled.kernels.get(key) or self._compiled.kernel(key)

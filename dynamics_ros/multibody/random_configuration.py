@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,9 @@ def random_configuration(
     Raises:
         InvalidArgumentError: neither a generator nor a seed.
     """
+    # NumPy takes arrays for seeds as well, and dies of a matrix.
+    if not (rng is None or isinstance(rng, (np.random.Generator, Integral))):
+        raise InvalidArgumentError('rng', f'a {type(rng).__name__}', 'a NumPy generator or a seed')
     try:
         generator = np.random.default_rng(rng)
     except (TypeError, ValueError):

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
+from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -60,6 +61,11 @@ class RigidBodySystem(Kinematics, Dynamics):
     """
 
     _own: ClassVar[frozenset[str]] = frozenset()
+    _FIXED = Kinematics._FIXED | {
+        *('name', 'root_frame', 'joint_names', 'joint_q_indices', 'joint_v_indices'),
+        *('frame_names', 'body_names', 'massless_bodies', 'total_mass'),
+        *('lower_limits', 'upper_limits', 'velocity_limits', 'effort_limits'),
+    }
 
     def __init__(self, model: Model, backend: str = 'auto') -> None:
         """Make the system of a model.
@@ -74,8 +80,8 @@ class RigidBodySystem(Kinematics, Dynamics):
         joints = model.actuated
         self.joint_names = tuple(joint.name for joint in joints)
         single = [joint for joint in joints if joint.kind.nq == 1]
-        self.joint_q_indices = {joint.name: joint.q_indices[0] for joint in single}
-        self.joint_v_indices = {joint.name: joint.v_indices[0] for joint in single}
+        self.joint_q_indices = MappingProxyType({x.name: x.q_indices[0] for x in single})
+        self.joint_v_indices = MappingProxyType({x.name: x.v_indices[0] for x in single})
         self.frame_names = tuple(frame.name for frame in model.frames)
         self.body_names = model.body_names
         self.massless_bodies = model.massless_bodies

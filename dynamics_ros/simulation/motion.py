@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.computed_once import computed_once
 from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
@@ -51,7 +51,7 @@ class SmoothMotion:
         velocity = self.amplitude * (ramp_rate * wave + ramp * self.frequency * slope)
         return position, velocity
 
-    @cached_property
+    @computed_once
     def standing(self) -> SmoothMotion:
         """The same posture without the motion."""
         return SmoothMotion(self.center, np.zeros_like(self.amplitude), self.frequency)

@@ -19,10 +19,11 @@ import time
 import numpy as np
 
 from dynamics_ros import Robot
-from dynamics_ros.kernels import Kernel, trace
+from dynamics_ros.kernels import Kernel, PlainFunction, trace
 from dynamics_ros.kernels import machine_code as llvm_backend
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.process import compile_queue as background
+from dynamics_ros.kernels.source import plain_function
 
 URDF = """<robot name="pendulum"><link name="base"/><link name="rod">
 <inertial><mass value="1"/><origin xyz="0.1 0 0"/>
@@ -166,6 +167,31 @@ def with_locks_held():
     child()
 
 
+def while_a_plain_function_is_made():
+    """Another thread prints and compiles the plain Python of a trace."""
+    inside, go_on = threading.Event(), threading.Event()
+    print_source = plain_function.python_source
+
+    def slowly(trace):
+        inside.set()
+        assert go_on.wait(LIMIT)
+        return print_source(trace)
+
+    first, second = PlainFunction(traced(3)), PlainFunction(traced(4))
+    plain_function.python_source = slowly
+    holder = threading.Thread(target=lambda: first(list(X)), daemon=True)
+    holder.start()
+    assert inside.wait(LIMIT)
+    plain_function.python_source = print_source
+
+    def child():
+        assert math.isclose(second(list(X))[0], expected(4), rel_tol=1e-12)
+
+    in_a_child(child)
+    go_on.set()
+    child()
+
+
 def in_children_of_children():
     kernel = Kernel(traced(6), 'auto', wait=False)
     in_a_child(lambda: in_a_child(lambda: check(kernel, 6)))
@@ -218,6 +244,7 @@ CASES = {
     'python': between_calls_of_llvm,
     'closing': while_code_is_thrown_away,
     'locks': with_locks_held,
+    'plain': while_a_plain_function_is_made,
     'children': in_children_of_children,
     'moments': at_every_moment,
     'fork': lambda: by_multiprocessing('fork'),

@@ -144,7 +144,8 @@ def constrained_dynamics_derivatives(
     task = TaskDynamics.of(model, q, J)
     rows = [dot(row, a) + b for row, b in zip(J, bias, strict=True)]
     id_dq, id_dv, _ = inverse_dynamics_derivatives(model, q, v, a)
-    pushed = differentiate(task.torques(forces), q)
+    # Without rows there is nothing whose columns would tell how many joints there are.
+    pushed = differentiate(task.torques(forces), q) if rows else [[0.0] * model.nv] * model.nv
     by_q = [[f - t for f, t in zip(*pair, strict=True)] for pair in zip(pushed, id_dq, strict=True)]
     by_v = [[-x for x in row] for row in id_dv]
     inverted = InvertedTask.of_task(task)

@@ -7,11 +7,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from dynamics_ros.computed_once import computed_once
 
 from .surface import Patches, Surface
 
@@ -243,7 +244,7 @@ class Posterior:
         tangential = explained.mean[best, 1:3] * explained.units[1:3]
         return point, tangents @ tangential - explained.force[best] * normal
 
-    @cached_property
+    @computed_once
     def deviation(self) -> float:
         """Standard deviation of the point [m]."""
         patches = self._link.fine.patches

@@ -13,13 +13,13 @@ of the others is a combination of them:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from dynamics_ros.algorithms.regressor import PARAMETERS
+from dynamics_ros.computed_once import computed_once
 from dynamics_ros.robot import Robot
 
 Array = NDArray[np.float64]
@@ -84,7 +84,7 @@ class BaseParameters:
     def __len__(self) -> int:
         return len(self.chosen)
 
-    @cached_property
+    @computed_once
     def expressions(self) -> tuple[str, ...]:
         """(b) each combination in words, such as ``m link_3 + 1.0 m link_4``."""
         return tuple(

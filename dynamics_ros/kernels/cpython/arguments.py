@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.kernels.graph.symbols import is_symbolic
 from dynamics_ros.kernels.graph.trace import Variable
 
 Array = NDArray[np.float64]
@@ -42,9 +43,14 @@ def as_input(variable: Variable, value: Any, dtype: np.dtype[Any] = FLOAT64) -> 
         raise InvalidArgumentError(
             variable.name, 'rows of different lengths', _expected(variable)
         ) from None
+    if np.ma.is_masked(value):
+        raise InvalidArgumentError(variable.name, 'masked entries', 'an array without a mask')
     # bool, signed, unsigned, float; not complex, text, time or object
     if array.dtype.kind not in 'biuf' and array.size:
-        raise InvalidArgumentError(variable.name, f'dtype {array.dtype}', 'real numbers')
+        problem = f'dtype {array.dtype}'
+        if is_symbolic(value):
+            problem = 'traced values (a function that is traced calls functions, not their kernels)'
+        raise InvalidArgumentError(variable.name, problem, 'real numbers')
     if array.shape[array.ndim - rank :] != variable.shape or array.ndim < rank:
         raise InvalidArgumentError(variable.name, f'shape {array.shape}', _expected(variable))
     array = array.astype(dtype, copy=False)
@@ -159,12 +165,19 @@ def as_outputs(
             or array.shape != shape
             or array.dtype != dtype
             or not array.flags.writeable
+            or isinstance(array, np.ma.MaskedArray)
         ):
             raise InvalidArgumentError(
                 'out',
                 f'{_described(array)} for {variable.name}',
                 f'a writeable {dtype} array of shape {shape}',
             )
+        if not array.flags.c_contiguous and _overlaps_itself(array):
+            problem = f'elements of {variable.name} that share memory'
+            raise InvalidArgumentError('out', problem, 'an array with room for each element')
+    for i, array in enumerate(given):
+        if any(np.shares_memory(array, x) for x in given[:i]):
+            raise InvalidArgumentError('out', 'arrays that share memory', 'one array an output')
     work = []
     for i, array in enumerate(given):
         others = [*inputs, *(x for j, x in enumerate(given) if j != i)]
@@ -172,6 +185,17 @@ def as_outputs(
         shared = any(np.may_share_memory(array, x) for x in others)
         work.append(array if direct and not shared else np.empty(array.shape, dtype))
     return list(given), work
+
+
+def _overlaps_itself(array: NDArray[Any]) -> bool:
+    """Whether elements may lie upon each other, as in a view that was broadcast."""
+    steps = sorted((abs(step), size) for step, size in zip(array.strides, array.shape) if size > 1)
+    reach = array.itemsize
+    for step, size in steps:
+        if step < reach:
+            return True
+        reach = step * (size - 1) + reach
+    return False
 
 
 def _described(value: Any) -> str:

@@ -46,10 +46,13 @@ def constant(value: Any) -> float:
     if value.__class__ is float and math.isfinite(value):
         return value
     if isinstance(value, Real):
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
         if math.isfinite(number):
             return number
-        raise ValueError(f'a trace cannot compute with the constant {value}')
+        raise ValueError(f'a trace cannot compute with the constant {number}')
     raise TypeError(f'a trace cannot compute with {type(value).__name__}: {value!r}')
 
 

@@ -10,12 +10,12 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.computed_once import computed_once
 from dynamics_ros.kernels.graph.operations import ELEMENT, INPUT, Operation
 
 Shape = tuple[int, ...]
@@ -137,7 +137,7 @@ class Trace:
         """The inputs that callers of a kernel pass."""
         return self.inputs[:-1] if self.bound else self.inputs
 
-    @cached_property
+    @computed_once
     def operation_counts(self) -> dict[str, int]:
         """Number of operations of each kind, the most frequent first; of a loop those of a turn."""
         counts = Counter(

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels.graph.expression import Expression, Operand, Scalar
 from dynamics_ros.kernels.graph.graph import Graph
@@ -70,15 +72,27 @@ def trace(
         TooLargeError: the function takes more operations than a trace may have.
         TypeError: the function branches on a traced value.
     """
-    variables = tuple(
-        Variable(key, (shape,) if isinstance(shape, int) else tuple(shape))
-        for key, shape in inputs.items()
-    )
+    if not isinstance(inputs, Mapping):
+        expected = 'a mapping of names to shapes, such as {"q": 7, "scale": ()}'
+        raise InvalidArgumentError('inputs', f'a {type(inputs).__name__}', expected)
     for identifier in (name, *inputs):
-        if not identifier.isidentifier() or keyword.iskeyword(identifier):
+        if not (
+            isinstance(identifier, str)
+            and identifier.isidentifier()
+            and not keyword.iskeyword(identifier)
+        ):
             raise InvalidArgumentError('name', f'{identifier!r} given', 'a Python identifier')
+    variables = tuple(Variable(key, _shape(key, shape)) for key, shape in inputs.items())
     with _collector_paused():
         return _traced(function, variables, name, description, requirements, finite_results, bound)
+
+
+def _shape(name: str, shape: Any) -> Shape:
+    sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if not all(isinstance(size, (int, np.integer)) and size >= 0 for size in sizes):
+        expected = 'a whole number of elements, or a tuple of these; () is a scalar'
+        raise InvalidArgumentError('inputs', f'{shape!r} as the shape of {name}', expected)
+    return tuple(map(int, sizes))
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels.graph.operations import INPUT
 from dynamics_ros.kernels.graph.schedule import cut, part_count
 from dynamics_ros.kernels.graph.trace import Trace, Variable
@@ -38,6 +39,16 @@ MEMORY = 'memory'
 """The array in which the parts of a long trace hand values on."""
 
 
+LIBRARY = frozenset(
+    """
+abort abs atexit atof atoi calloc div exit fprintf free fopen getenv labs ldiv malloc memcmp memcpy
+memmove memset printf puts qsort rand realloc remove rename scanf signal sprintf srand strlen system
+time ceil cosh erf fabsf fma fmod hypot ldexp lgamma log10 log2 modf round sinh tgamma trunc
+""".split()  # noqa: SIM905
+)
+"""Functions of the C library that programs call, which no other function can be called."""
+
+
 class CFunction(NamedTuple):
     """A trace as a C function.
 
@@ -60,6 +71,9 @@ def c_source(trace: Trace) -> str:
 
     Arrays are row-major; a scalar input is passed by value. The function keeps no state, and no
     output may overlap another array.
+
+    Raises:
+        InvalidArgumentError: the function has a name that C has given to something else.
     """
     function = c_function(trace)
     lines = [*comment(header(trace)), '#include <math.h>', '', *helpers([trace])]
@@ -78,7 +92,14 @@ def helpers(traces: Iterable[Trace]) -> list[str]:
 
 
 def c_function(trace: Trace) -> CFunction:
-    """Return the function of a trace, as `c_source` describes it."""
+    """Return the function of a trace, as `c_source` describes it.
+
+    Raises:
+        InvalidArgumentError: a name that C has given to something else.
+    """
+    if trace.name in RESERVED or trace.name in LIBRARY:
+        expected = 'a name of its own for the function, such as by compile(..., name=...)'
+        raise InvalidArgumentError('name', f'{trace.name!r} is a word of C', expected)
     text = printed(trace, lambda operation: operation.c, RESERVED, indexed=True)
     inputs = {
         name: f'const {_array(name, x)}' if x.shape else f'double {name}'

@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from types import FunctionType
 from typing import Any, cast
 
+from dynamics_ros.computed_once import computed_once
 from dynamics_ros.kernels.graph.operations import ARRAY_FUNCTIONS, SCALAR_FUNCTIONS
 from dynamics_ros.kernels.graph.trace import Trace
-from dynamics_ros.kernels.source.python import python_source
+from dynamics_ros.kernels.source.python import function_name, python_source
 
 
 class PlainFunction:
@@ -42,13 +42,13 @@ class PlainFunction:
         """
         return self._of_arrays(*arguments)
 
-    @cached_property
+    @computed_once
     def _of_floats(self) -> FunctionType:
         trace = self._trace
         namespace: dict[str, Any] = dict(SCALAR_FUNCTIONS)
         exec(compile(python_source(trace), f'<trace {trace.name}>', 'exec'), namespace)
-        return cast(FunctionType, namespace[trace.name])
+        return cast(FunctionType, namespace[function_name(trace)])
 
-    @cached_property
+    @computed_once
     def _of_arrays(self) -> FunctionType:
         return FunctionType(self._of_floats.__code__, dict(ARRAY_FUNCTIONS), self._trace.name)

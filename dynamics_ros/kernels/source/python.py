@@ -4,15 +4,21 @@
 
 from __future__ import annotations
 
+from dynamics_ros.kernels.graph.operations import SCALAR_FUNCTIONS
 from dynamics_ros.kernels.graph.trace import Trace
 from dynamics_ros.kernels.source.printing import Assignment, PrintedStep, header, printed
+
+
+def function_name(trace: Trace) -> str:
+    """Return what the printed function is called: a function `sin` would call itself."""
+    return f'{trace.name}_' if trace.name in SCALAR_FUNCTIONS else trace.name
 
 
 def python_source(trace: Trace) -> str:
     """Return a trace as the source of a plain Python function of flat lists."""
     text = printed(trace, lambda operation: operation.python, ())
     first, *rest = [line.replace('\\', '\\\\').replace('"', "'") for line in header(trace)]
-    lines = [f'def {trace.name}({", ".join(text.arguments)}):']
+    lines = [f'def {function_name(trace)}({", ".join(text.arguments)}):']
     lines += [f'    """{first}', *[f'    {line}'.rstrip() for line in rest], '    """']
 
     lines += ['    # Inputs']

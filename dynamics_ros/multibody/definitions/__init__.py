@@ -10,7 +10,9 @@ One file a topic; ``definition.py`` says what a definition is. May import ``algo
 
 from __future__ import annotations
 
-from dynamics_ros.errors import UnknownNameError
+import inspect
+
+from dynamics_ros.errors import InvalidArgumentError, UnknownNameError
 from dynamics_ros.model import Model
 
 from .contact import CONTACT
@@ -41,9 +43,17 @@ def define(model: Model, key: Key) -> Formula:
 
     Raises:
         UnknownFrameError: an option names a frame that the model does not have.
-        InvalidArgumentError: an option names an unknown reference, or there is no such quantity.
+        InvalidArgumentError: an option names an unknown reference, options are missing or too many,
+            or there is no such quantity.
     """
     name, *options = key
-    if name not in DEFINITIONS:
+    if not isinstance(name, str) or name not in DEFINITIONS:
         raise UnknownNameError('kernel', name, DEFINITIONS)
-    return DEFINITIONS[name].formula(model, *options)
+    definition = DEFINITIONS[name]
+    try:
+        inspect.signature(definition.formula).bind(model, *options)
+    except TypeError:
+        given = ':'.join(map(str, key))
+        expected = f'{name}{definition.options.value}'
+        raise InvalidArgumentError('kernel', repr(given), expected) from None
+    return definition.formula(model, *options)

@@ -29,17 +29,17 @@ from dynamics_ros.kernels.autodiff.sweeps import jacobian
 from dynamics_ros.model import Model
 
 from .definition import (
+    ALL_ROWS,
     TORQUES,
     Definition,
     Formula,
     Options,
     Shape,
     Values,
+    checked_rows,
     shaped,
     square,
 )
-
-ALL_ROWS = '012345'
 
 BY = ('q', 'v', 'tau')
 """What constrained dynamics is differentiated by."""
@@ -68,7 +68,7 @@ def _inverse_dynamics_control(model: Model) -> Formula:
 
 def _operational_space(model: Model, frame: str, rows: str = ALL_ROWS) -> Formula:
     """The options are a frame and the digits of the rows."""
-    target, chosen = model.frame(frame), [int(row) for row in rows]
+    target, chosen = model.frame(frame), checked_rows(rows, 'rows', repr(rows))
 
     def function(q: Values, v: Values) -> dict[str, Any]:
         inertia, mu, p, pivots = task_space.operational_space(model, target, chosen, q, v)
@@ -79,7 +79,7 @@ def _operational_space(model: Model, frame: str, rows: str = ALL_ROWS) -> Formul
 
 def _motion_torques(model: Model, frame: str, rows: str = ALL_ROWS) -> Formula:
     """The options are a frame and the digits of the rows."""
-    target, chosen = model.frame(frame), [int(row) for row in rows]
+    target, chosen = model.frame(frame), checked_rows(rows, 'rows', repr(rows))
 
     def function(q: Values, v: Values, acceleration: Values) -> dict[str, Any]:
         tau, pivots = task_space.motion_torques(model, target, chosen, q, v, acceleration)

@@ -27,6 +27,8 @@ Elements = NDArray[np.object_]
 DEFAULT_REFERENCE = 'local_world_aligned'
 """The reference of a Jacobian, twist or acceleration where none is given."""
 
+ALL_ROWS = '012345'
+
 INPUTS = {
     'q': 'configuration',
     'q0': 'configuration at the start, as q',
@@ -162,9 +164,41 @@ def checked_reference(reference: str) -> str:
     Raises:
         InvalidArgumentError: it is none.
     """
-    if reference not in REFERENCES:
+    if not isinstance(reference, str) or reference not in REFERENCES:
         raise InvalidArgumentError('reference', repr(reference), f'one of {REFERENCES}')
     return reference
+
+
+def checked_indices(options: Iterable[str], model: Model, argument: str, told: str) -> list[int]:
+    """Indices of velocities among the options of a key.
+
+    Args:
+        options: their digits.
+        model: whose velocities.
+        argument, told: what an error names, and what was given there.
+
+    Raises:
+        InvalidArgumentError: an option is no such index.
+    """
+    options = list(options)
+    if not all(str(x).isdecimal() and int(x) < model.nv for x in options):
+        raise InvalidArgumentError(argument, told, f'indices of v, from 0 to {model.nv - 1}')
+    return [int(x) for x in options]
+
+
+def checked_rows(digits: str, argument: str, told: str) -> list[int]:
+    """Rows of a Jacobian of an option of a key.
+
+    Args:
+        digits: as in the key.
+        argument, told: what an error names, and what was given there.
+
+    Raises:
+        InvalidArgumentError: none, one twice, or one that there is not.
+    """
+    if not digits or len(set(digits)) < len(digits) or not set(digits) <= set(ALL_ROWS):
+        raise InvalidArgumentError(argument, told, 'different digits from 0 to 5 as rows')
+    return [int(row) for row in digits]
 
 
 def of_bodies(model: Model, values: Mapping[int, Motion | Force]) -> Elements:

@@ -29,6 +29,7 @@ from .definition import (
     Formula,
     Options,
     Values,
+    checked_indices,
     of_bodies,
     over,
     result,
@@ -45,7 +46,8 @@ def _joint_wrenches(model: Model, *arguments: Any) -> Elements:
 
 
 def _hybrid_dynamics(model: Model, *prescribed: str) -> Formula:
-    indices = frozenset(int(k) for k in prescribed)
+    told = ':'.join(map(str, prescribed))
+    indices = frozenset(checked_indices(prescribed, model, 'prescribed', told))
 
     def function(q: Values, v: Values, a: Values, tau: Values) -> dict[str, list[Scalar]]:
         all_a, all_tau = hybrid_dynamics(model, q, v, a, tau, indices)
@@ -137,6 +139,7 @@ DYNAMICS = {
         over(_coriolis, 'q', 'v'),
         'Coriolis matrix C, for which dM/dt - 2 C is skew-symmetric',
         result(MATRIX),
+        may_overflow=True,
     ),
     'joint_friction': Definition(
         _joint_friction,
@@ -172,10 +175,12 @@ DYNAMICS = {
             'rows as tau; columns for each moving body m [kg], m c [kg m], '
             'Ixx Ixy Iyy Ixz Iyz Izz [kg m^2] about the origin of its frame'
         ),
+        may_overflow=True,
     ),
     'momentum_observer_terms': Definition(
         _momentum_observer_terms,
         'terms of a momentum observer: dp/dt = tau + beta + external torques',
         {'p': 'M v, torques times s', 'beta': 'C^T v - g, torques'},
+        may_overflow=True,
     ),
 }

@@ -155,6 +155,7 @@ KINEMATICS = {
         over(configuration.integrate, 'q', 'v'),
         'q after one second at the constant velocity v',
         result(CONFIGURATION),
+        may_overflow=True,
     ),
     'difference': Definition(
         over(configuration.difference, 'q0', 'q1'),
@@ -165,6 +166,7 @@ KINEMATICS = {
         over(configuration.interpolate, 'q0', 'q1', 't'),
         'a configuration between q0 and q1',
         result(CONFIGURATION),
+        may_overflow=True,
     ),
     'configuration_rate': Definition(
         over(configuration.configuration_rate, 'q', 'v'),
@@ -206,13 +208,18 @@ KINEMATICS = {
         internal=True,
     ),
     'frame_velocity': Definition(
-        _frame_velocity, 'twist of the frame', result(TWIST), Options.FRAME_AND_REFERENCE
+        _frame_velocity,
+        'twist of the frame',
+        result(TWIST),
+        Options.FRAME_AND_REFERENCE,
+        may_overflow=True,
     ),
     'frame_acceleration': Definition(
         _frame_acceleration,
         'time derivative of the twist of the frame',
         result('linear part [m/s^2], then angular part [rad/s^2], in the reference'),
         Options.FRAME_AND_REFERENCE,
+        may_overflow=True,
     ),
     'body_accelerations': Definition(
         over(_body_accelerations, 'q', 'v', 'a'),
@@ -220,6 +227,7 @@ KINEMATICS = {
         result(
             'rows of bodies: linear part [m/s^2], angular part [rad/s^2], in the frame of the body'
         ),
+        may_overflow=True,
     ),
     'jacobian': Definition(
         _jacobian,
@@ -238,6 +246,7 @@ KINEMATICS = {
         'time derivative of the Jacobian of the frame',
         result('rows of the twist, columns as v, 1/s'),
         Options.FRAME_AND_REFERENCE,
+        may_overflow=True,
     ),
     'jacobian_hessian': Definition(
         _jacobian_hessian,

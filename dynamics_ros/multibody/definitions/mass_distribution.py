@@ -29,7 +29,10 @@ def _centroidal_map(model: Model, q: Values) -> list[list[Scalar]]:
 
 MASS_DISTRIBUTION = {
     'kinetic_energy': Definition(
-        over(energy.kinetic_energy, 'q', 'v'), 'kinetic energy', result('[J]')
+        over(energy.kinetic_energy, 'q', 'v'),
+        'kinetic energy',
+        result('[J]'),
+        may_overflow=True,
     ),
     'potential_energy': Definition(
         over(energy.potential_energy, 'q'),
@@ -48,6 +51,7 @@ MASS_DISTRIBUTION = {
         over(_centroidal_momentum, 'q', 'v'),
         'momentum about the centre of mass',
         result('linear [kg m/s], angular [kg m^2/s], root axes'),
+        may_overflow=True,
     ),
     'centroidal_map': Definition(
         over(_centroidal_map, 'q'),
