@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import logging
+import subprocess
 import sys
 
 import numpy as np
@@ -44,6 +45,45 @@ def assert_plain(caplog, reason):
 def test_without_llvmlite(monkeypatch, caplog):
     monkeypatch.setitem(sys.modules, 'llvmlite', None)
     assert_plain(caplog, 'llvmlite cannot be imported')
+
+
+def test_where_memory_that_was_written_may_not_be_run(monkeypatch, caplog):
+    monkeypatch.setattr(llvm_compiler, '_why_forbidden', lambda: 'no machine code here')
+    assert_plain(caplog, 'no machine code here')
+
+
+UNDER_MEMORY_DENY_WRITE_EXECUTE = """
+import ctypes
+import logging
+import subprocess
+import sys
+
+PR_SET_MDWE, REFUSE_EXEC_GAIN = 65, 1
+if ctypes.CDLL(None).prctl(PR_SET_MDWE, REFUSE_EXEC_GAIN, 0, 0, 0):
+    sys.exit('this kernel cannot')
+import numpy as np
+from dynamics_ros.kernels import Kernel, trace
+
+logging.basicConfig()
+double = Kernel(trace(lambda x: [2.0 * v for v in x], {'x': 3}, 'double', '2 x'))
+print(double.backend, double(np.ones(3)).tolist())
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith('linux'), reason='a facility of Linux')
+def test_a_process_that_may_not_run_what_it_wrote_lives():
+    # As a service of systemd with MemoryDenyWriteExecute=yes: machine code ended it by SIGSEGV.
+    ended = subprocess.run(
+        [sys.executable, '-c', UNDER_MEMORY_DENY_WRITE_EXECUTE],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if 'this kernel cannot' in ended.stderr:
+        pytest.skip('Linux before 6.3 cannot forbid it')
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.split() == ['python', '[2.0,', '2.0,', '2.0]']
+    assert 'MemoryDenyWriteExecute=no' in ended.stderr
 
 
 def test_when_the_compiler_fails(monkeypatch, caplog):

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from importlib.metadata import entry_points
@@ -35,10 +36,11 @@ NUMBERS = {'robot_simulator': 'joint_state_rate', 'dynamics_ros_viewer': 'port'}
 BAD_URDF = '<robot name="a"><link'
 
 
-def said(name: str, *arguments: str) -> tuple[int, list[str]]:
-    """Exit code and lines of an executable that is to end by itself."""
+def said(name: str, *arguments: str, without: str = '') -> tuple[int, list[str]]:
+    """Exit code and lines of an executable that is to end by itself, without some variables."""
     done = subprocess.run(
         [executable(name), *arguments],
+        env={name: value for name, value in os.environ.items() if name not in without.split()},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -89,6 +91,16 @@ def test_what_cannot_wait_for_a_better_description_refuses_a_bad_one(name):
     code, lines = said(name, '--ros-args', '-p', f"robot_description:='{BAD_URDF}'")
     assert code == 1
     assert lines[-1].startswith('cannot start: robot description: malformed XML at line 1')
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize('name', NODES)
+def test_a_node_without_a_place_for_its_log_says_what_to_set(name):
+    code, lines = said(name, without='HOME ROS_HOME ROS_LOG_DIR')
+    assert code == 1
+    assert lines[0].startswith('cannot start: failed to initialize logging')
+    assert lines[0].endswith('; set HOME or ROS_LOG_DIR to a folder that may be written')
+    assert lines[1:] == []
 
 
 @pytest.mark.ros

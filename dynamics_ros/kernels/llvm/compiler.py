@@ -14,7 +14,7 @@ from dynamics_ros.kernels.llvm import runtime as llvm_runtime
 from dynamics_ros.kernels.llvm.dialect import DOUBLE, Dialect, Number
 from dynamics_ros.kernels.llvm.processor import Processor, of_target
 from dynamics_ros.kernels.process import compile_queue as background
-from dynamics_ros.kernels.process import disk_cache
+from dynamics_ros.kernels.process import disk_cache, executable_memory
 from dynamics_ros.kernels.process.forks import FreshLock
 from dynamics_ros.kernels.process.lifetime import token
 
@@ -58,8 +58,10 @@ def load() -> Any:
     """Return llvmlite's binding, ready for use.
 
     Raises:
-        CompilerUnavailableError: llvmlite is missing or broken.
+        CompilerUnavailableError: llvmlite is missing or broken, or machine code may not run here.
     """
+    if forbidden := _why_forbidden():
+        raise CompilerUnavailableError(forbidden)
     # A process that forks in the middle of an import would have half a module for ever.
     with background.llvm:
         try:
@@ -69,6 +71,11 @@ def load() -> Any:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
     return binding
+
+
+@lru_cache(maxsize=1)
+def _why_forbidden() -> str:
+    return executable_memory.why_forbidden()
 
 
 def platform(number: Number = DOUBLE) -> Platform:

@@ -104,7 +104,7 @@ def _until_a_signal(build: Callable[[], Application], arguments: Sequence[str] |
             fallbacks.check()
             rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
         except (DynamicsRosError, RuntimeError) as error:
-            print(f'cannot start: {error}', file=sys.stderr)
+            print(f'cannot start: {in_words(error)}', file=sys.stderr)
             return 1
         try:
             return _run(build, told)
