@@ -19,6 +19,7 @@ import dynamics_ros  # noqa: E402
 
 project = 'dynamics_ros'
 author = 'dynamics_ros developers'
+copyright = f'2026 {author}'
 version = release = dynamics_ros.__version__
 extensions = ['myst_parser', 'sphinx.ext.autodoc', 'sphinx.ext.napoleon', 'sphinx.ext.viewcode']
 # Notebooks are read as the Markdown that _markdown makes of them.
@@ -31,7 +32,10 @@ html_theme_options = (
     {}
     if _OPENED
     else {
-        'page_width': '1100px',
+        # Code of a hundred columns fits.
+        'page_width': '1240px',
+        'body_max_width': '940px',
+        'code_font_size': '0.8em',
         'sidebar_width': '230px',
         'description': release,
         'globaltoc_maxdepth': 2,

@@ -32,6 +32,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption('--quick', action='store_true', help='an answer within two minutes')
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Show dots: where rooms take turns, every test would have a line of its own."""
+    if config.getoption('--quick'):
+        config.option.verbose = config.option.verbose or -1
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Pass over files, which take long to import, of which no test would be kept."""
     if not config.getoption('--quick') or not collection_path.match('test_*.py'):

@@ -102,5 +102,6 @@ def test_quick_without_a_test_that_ran_is_no_answer(tmp_path, seconds, code):
     (tmp_path / 'pytest.ini').write_text('[pytest]\n')
     (room / 'test_it.py').write_text(PASSES)
     command = [sys.executable, '-m', 'pytest', '--quick', 'test']
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == code
+    assert 'test_it.py' not in done.stdout.partition('short test summary')[0]  # dots are enough
