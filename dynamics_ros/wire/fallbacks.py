@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from enum import Enum
+from functools import lru_cache
 
 from dynamics_ros.errors import InvalidArgumentError
 
@@ -44,12 +45,13 @@ def check() -> None:
     _wanted(os.environ.get(VARIABLE, ''))
 
 
-def _wanted(text: str) -> set[Fallback]:
+@lru_cache(maxsize=1)  # asked for every message that waits
+def _wanted(text: str) -> frozenset[Fallback]:
     names = {name.strip() for name in text.split(',')} - {''}
     if ALL in names:
-        return set(Fallback)
+        return frozenset(Fallback)
     known = {fallback.value: fallback for fallback in Fallback}
     unknown = sorted(names - known.keys())
     if unknown:
         raise InvalidArgumentError(VARIABLE, repr(unknown[0]), f'of {", ".join([*known, ALL])}')
-    return {known[name] for name in names}
+    return frozenset(known[name] for name in names)
