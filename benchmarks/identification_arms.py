@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.records import Goal, Record
 from benchmarks.robots import urdf_path
+from benchmarks.unmodelled_arms import LOCKED
 from dynamics_ros import Robot
 from dynamics_ros.identification import JointSamples
 from dynamics_ros.identification.bodies.pseudo_inertia import (
@@ -25,7 +26,6 @@ from dynamics_ros.spatial import Inertia
 
 Array = NDArray[np.float64]
 
-LOCKED = {'panda': ('panda_finger_joint1',)}
 NAMES = ('panda', 'ur5', 'xarm7')
 SUITE = 'identification'
 

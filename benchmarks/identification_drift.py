@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.identification_arms import SUITE
 from benchmarks.identification_estimates import TRAINED, Array, calibrated, felt, pipeline_of
 from benchmarks.records import Record
-from benchmarks.unmodelled_arms import STICKING, URDFS, Motion, UnmodelledArm
+from benchmarks.unmodelled_arms import STICKING, Motion, UnmodelledArm, named
 from dynamics_ros.estimation import ContactPipeline
 
 LENGTH, LENGTH_QUICKLY = 900.0, 300.0
@@ -35,10 +35,9 @@ FORCES = (1.0, 5.0, 15.0)
 
 def drift(options: argparse.Namespace) -> Iterator[Record]:
     """All rows."""
-    for name in URDFS:
-        if options.robot in name:
-            yield from _drifting(name, LENGTH_QUICKLY if options.quick else LENGTH)
-            yield from _leaning(name)
+    for name in named(options.robot):
+        yield from _drifting(name, LENGTH_QUICKLY if options.quick else LENGTH)
+        yield from _leaning(name)
 
 
 def _drifting(name: str, length: float) -> Iterator[Record]:

@@ -21,7 +21,7 @@ from benchmarks.identification_arms import SUITE
 from benchmarks.records import Goal, Record
 from benchmarks.robots import robots_folder
 from benchmarks.timing import wait_until_compiled
-from benchmarks.unmodelled_arms import STICKING, URDFS, Faults, Motion, UnmodelledArm
+from benchmarks.unmodelled_arms import OTHERS, STICKING, URDFS, Faults, Motion, UnmodelledArm, named
 from dynamics_ros import Robot
 from dynamics_ros.calibration.node_parameters import parameter_values
 from dynamics_ros.estimation import (
@@ -90,10 +90,9 @@ class Felt:
 
 def run(options: argparse.Namespace) -> Iterator[Record]:
     """All rows."""
-    for name in URDFS:
-        if options.robot in name:
-            for words, faults in FAULTS.items():
-                yield from _case(name, words, faults, options.quick)
+    for name in named(options.robot):
+        for words, faults in FAULTS.items():
+            yield from _case(name, words, faults, options.quick)
 
 
 def _case(name: str, words: str, faults: Faults, quick: bool) -> Iterator[Record]:
@@ -119,15 +118,14 @@ def stands(options: argparse.Namespace) -> Iterator[Record]:
     os.environ['AMENT_PREFIX_PATH'] = os.pathsep.join(
         filter(None, [str(robots_folder().parents[2]), os.environ.get('AMENT_PREFIX_PATH', '')])
     )
-    for name in URDFS:
-        if options.robot in name:
-            yield from _links(name, options.quick)
+    for name in named(options.robot):
+        yield from _links(name, options.quick)
 
 
 def _links(name: str, quick: bool) -> Iterator[Record]:
     arm, rng = UnmodelledArm.made(name, STICKING), np.random.default_rng(12)
     robot = arm.described
-    geometry = read_collision_geometry(URDFS[name][0])
+    geometry = read_collision_geometry((URDFS | OTHERS)[name][0])
     moved = {
         link: shape
         for link, shape in geometry.triangles.items()

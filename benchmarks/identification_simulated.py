@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.identification_arms import NAMES, RATE, SUITE, Arm, figure, simulated
 from benchmarks.records import Goal, Record
-from benchmarks.unmodelled_arms import STICKING, URDFS, Motion, UnmodelledArm
+from benchmarks.unmodelled_arms import OTHERS, STICKING, Motion, UnmodelledArm, named
 from dynamics_ros.identification import (
     Identified,
     JointSamples,
@@ -50,7 +50,7 @@ LENGTH, FAST_RATE = 60.0, 1000.0
 
 def chosen(options: argparse.Namespace) -> list[str]:
     """Names of the arms that are measured."""
-    return [name for name in NAMES if options.robot in name]
+    return named(options.robot, NAMES)
 
 
 def poor_motion(options: argparse.Namespace) -> Iterator[Record]:
@@ -119,9 +119,7 @@ def _over_stated(found: Identified, learned: Learned, samples: JointSamples) -> 
 
 def stops(options: argparse.Namespace) -> Iterator[Record]:
     """Arms that stop and stick while they are recorded, beside a recording without a rest."""
-    for name in URDFS:
-        if options.robot not in name:
-            continue
+    for name in named(options.robot):
         arm, rng = UnmodelledArm.made(name, STICKING), np.random.default_rng(13)
         duration = STOPS_QUICKLY if options.quick else STOPS
         other = arm.swinging(duration, rng)
@@ -147,6 +145,11 @@ def _torques_off(arm: UnmodelledArm, found: Identified, motion: Motion) -> float
     return 100.0 * float(np.sqrt(((own - true)[moving] ** 2).sum() / (true[moving] ** 2).sum()))
 
 
+def _frame(name: str) -> str:
+    """Where an arm carries a payload."""
+    return FRAMES[name] if name in FRAMES else OTHERS[name][1]
+
+
 def payload(options: argparse.Namespace) -> Iterator[Record]:
     """A known load, from a run with it and one without of other motion."""
     for name in chosen(options):
@@ -154,9 +157,9 @@ def payload(options: argparse.Namespace) -> Iterator[Record]:
         for seed in range(TRIED_QUICKLY if options.quick else TRIED):
             arm, rng = simulated(name, seed), np.random.default_rng([2, seed])
             t, joints = np.arange(0.0, DURATION, 1.0 / RATE), np.arange(arm.described.nv)
-            loaded = arm.loaded(FRAMES[name], MASS, CENTER, INERTIA)
+            loaded = arm.loaded(_frame(name), MASS, CENTER, INERTIA)
             runs = [one.recorded(t, one.motion(t, rng, joints, 1.0), rng) for one in (arm, loaded)]
-            _, found = identify_with_payload(arm.described, runs[:1], runs[1:], FRAMES[name])
+            _, found = identify_with_payload(arm.described, runs[:1], runs[1:], _frame(name))
             masses.append(found.mass / MASS - 1.0)
             centers.append(np.linalg.norm(found.center_of_mass - CENTER))
             stated.append((found.mass - MASS) / found.mass_deviation)

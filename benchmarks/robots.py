@@ -17,6 +17,7 @@ NAMED = {
     'kinova': 'kinova_description/robots/kinova.urdf',
     'baxter': 'baxter_description/urdf/baxter.urdf',
     'tiago': 'tiago_description/robots/tiago.urdf',
+    'z1': 'z1_description/urdf/z1.urdf',
     'pr2': 'pr2_description/urdf/pr2.urdf',
     'anymal': 'anymal_b_simple_description/robots/anymal.urdf',
     'talos_reduced': 'talos_data/robots/talos_reduced.urdf',

@@ -10,6 +10,7 @@ a part that grows with the load, and a ripple over the position, as teeth of a g
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,7 +34,19 @@ URDFS = {
 }
 """Description, and the frame that is pushed."""
 
-LOCKED = {'panda': ('panda_finger_joint1',)}
+OTHERS = {
+    'ur10': (urdf_path('ur10'), 'tool0'),
+    'kinova': (urdf_path('kinova'), 'j2s6s200_end_effector'),
+    'z1': (urdf_path('z1'), 'gripperStator'),
+}
+"""The same of arms that nothing was looked at with while it was made; measured when named."""
+
+LOCKED = {'panda': ('panda_finger_joint1',), 'z1': ('jointGripper',)}
+
+
+def named(part: str, usual: Iterable[str] = URDFS) -> list[str]:
+    """Names with a part: of the usual arms, or where none has it of the others."""
+    return [name for name in usual if part in name] or [name for name in OTHERS if part in name]
 
 
 @dataclass(frozen=True)
@@ -102,7 +115,7 @@ class UnmodelledArm:
     @classmethod
     def made(cls, name: str, faults: Faults, seed: int = 0) -> UnmodelledArm:
         """An arm; one seed makes one."""
-        path, frame = URDFS[name]
+        path, frame = (URDFS | OTHERS)[name]
         robot = Robot.from_urdf(path, locked_joints=dict.fromkeys(LOCKED.get(name, ()), 0.0))
         rng, n = np.random.default_rng([7, seed]), robot.nv
         bodies = described(robot) * faults.mass

@@ -334,7 +334,9 @@ def per_velocity(
     if len(values) == 1:
         values = values * count
     if len(values) != count:
-        raise InvalidArgumentError(name, f'{len(values)} values', f'1 or {count}, one per joint')
+        raise InvalidArgumentError(
+            name, f'{len(values)} values', '1' if count == 1 else f'1 or {count}, one per joint'
+        )
     result = np.full(robot.nv, values[0] if base is None and values else base or 0.0)
     for joint, value in zip(robot.model.actuated, values, strict=True):
         result[list(joint.v_indices)] = value

@@ -129,8 +129,7 @@ def identify(
     span = np.max([np.ptp(one.position, axis=0) for one in stretches], axis=0)
     resting(robot, span)
     constant = constant_efforts(robot, stretches, span, held)
-    if not held:
-        check_gravity(robot, stretches)
+    check_gravity(robot, stretches)
     maker = EquationMaker(robot, base, Filtering.for_motion(stretches), np.ones(robot.nv))
     parts = [maker.equations(samples) for samples in recordings]
     spikes = single_spikes(robot, recordings)

@@ -13,12 +13,14 @@ from simulated_arm import COULOMB, FILE, OFFSET, ROBOT, ROTOR, VISCOUS, motion, 
 from dynamics_ros import Robot
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros.identification import (
+    JointSamples,
     NotThisRobotError,
     UnusableRecordingError,
     for_robot,
     identify,
 )
-from dynamics_ros.identification.joint_states.plausibility import odd_velocities
+from dynamics_ros.identification.joint_states.clock import regular_stretches
+from dynamics_ros.identification.joint_states.plausibility import check_gravity, odd_velocities
 from dynamics_ros.identification.uncertainty import identify_drives
 
 ARM = truth(1)
@@ -63,6 +65,24 @@ def test_efforts_without_gravity_are_told(samples):
 def test_efforts_in_other_units_or_of_the_other_sign_are_no_other_mounting(samples, scale):
     found = identify(ROBOT, [replace(samples, effort=scale * samples.effort)])
     assert found.effort_model.scale * scale == pytest.approx(np.ones(7), abs=0.4)
+
+
+def test_the_mounting_of_an_arm_without_friction_or_with_other_masses_is_not_doubted():
+    t = np.arange(0.0, 30.0, 0.01)
+    q, v, a = motion(t)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        for factor in (1.0, 1.1, 0.5):
+            effort = factor * ROBOT.inverse_dynamics(q, v, a) + 0.05 * rng.normal(size=q.shape)
+            check_gravity(ROBOT, regular_stretches(JointSamples('free', NAMES, t, q, v, effort)))
+
+
+def test_single_joints_of_the_other_sign_are_no_other_mounting(samples):
+    for joints in ([1], [3], [1, 3], [1, 3, 5]):
+        effort = samples.effort.copy()
+        effort[:, joints] *= -1.0
+        found = identify(ROBOT, [replace(samples, effort=effort)])
+        assert np.flatnonzero(found.effort_model.scale < 0.0).tolist() == joints
 
 
 def test_angles_that_jump_by_whole_turns_are_the_same(samples, other):

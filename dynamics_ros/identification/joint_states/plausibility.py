@@ -41,6 +41,9 @@ ANOTHER_WAY, BETTER, SURE = 45.0, 2.0, 8.0
 """Degrees from the described gravity, factor on what is left over, and deviations, from which on a
 robot is mounted otherwise than described."""
 
+POOR = 0.3
+"""Share of what efforts vary by that is too much to leave over for a judgement."""
+
 WEIGHTLESS = 0.2
 """Share of the described gravity below which efforts are without what carries the weight."""
 
@@ -102,7 +105,7 @@ def check_gravity(robot: Robot, stretches: Sequence[Stretch]) -> None:
     """Whether efforts are those of a robot that stands as described.
 
     The gravity that explains them best, with masses as described and any friction, is looked for.
-    Friction takes power from motors, which tells the sign of efforts.
+    Nothing is said where it does not explain them well, or where their sign is not sure.
 
     Raises:
         NotThisRobotError: gravity acts along another direction than described.
@@ -136,11 +139,21 @@ def check_gravity(robot: Robot, stretches: Sequence[Stretch]) -> None:
     x, *_ = np.linalg.lstsq(A, y, rcond=1e-10)
     left = float(np.linalg.norm(y - A @ x))
     noise = left / np.sqrt(max(len(y) - len(x), 1))
-    deviation = noise * np.sqrt(np.abs(np.linalg.pinv(A.T @ A, rcond=1e-12).diagonal()))
+    covariance = noise**2 * np.linalg.pinv(A.T @ A, rcond=1e-12)
+    # Inertia and friction take power from motors, which tells the sign of efforts.
+    power = np.zeros(len(x))
+    power[5::3] = weight * (v**2).mean(axis=0) / np.maximum(norms[5::3], 1e-12)
+    power[6::3] = weight * (v * np.tanh(v / SLOW)).mean(axis=0) / np.maximum(norms[6::3], 1e-12)
+    evidence = (
+        x[3] / max(np.sqrt(abs(covariance[3, 3])), 1e-300),
+        power @ x / max(np.sqrt(abs(power @ covariance @ power)), 1e-300),
+    )
+    strongest = float(max(evidence, key=abs))
+    if abs(strongest) < SURE or left > POOR * np.sqrt(len(y)):
+        return
+    deviation = np.sqrt(np.abs(covariance.diagonal()))
     x, deviation = (values / np.maximum(norms, 1e-12) for values in (x, deviation))
-    friction = x[5::3] * (v**2).mean(axis=0) + x[6::3] * (v * np.tanh(v / SLOW)).mean(axis=0)
-    braking = float(np.sum((weight * friction)[np.sqrt((v**2).mean(axis=0)) > SLOW]))
-    sign = -1.0 if braking < 0.0 else 1.0
+    sign = np.sign(strongest)
     found, unsure = sign * x[:3], SURE * float(deviation[:3].max())
     length, unit = float(np.linalg.norm(found)), sign * x[3]
     if unit > SURE * deviation[3] and max(length, unsure) < WEIGHTLESS * unit * size:

@@ -70,7 +70,8 @@ def identify_drives(robot: Robot, samples: JointSamples, model: EffortModel) -> 
 
     Raises:
         UnusableRecordingError: nothing moves, a push or contact, efforts in other units.
-        NotThisRobotError: friction does not explain the efforts.
+        NotThisRobotError: friction does not explain the efforts, or gravity acts along another
+            direction.
     """
     own, _ = for_robot(samples, robot)
     wrong = odd_velocities(samples)

@@ -160,6 +160,9 @@ class ParameterSet(Generic[Settings]):
         return settings
 
     def _check(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
+        if not any(given.name in self._declared for given in parameters):
+            # Those in force may not fit the robot any more; what else is set is not about them.
+            return SetParametersResult(successful=True)
         try:
             candidate = self._candidate(parameters)
             for check in self._checks:

@@ -73,12 +73,14 @@ def actions(ros, torques):
     return found
 
 
-def moving(ros, seed=0, joints=range(7), push=0.0, effort=True):
+def moving(ros, seed=0, joints=range(7), push=0.0, effort=True, gravity=None):
     """Publishes one state after another of an arm with friction that nobody described."""
     t = PERIOD * np.arange(12_000)
     q, v, a = motion(t, seed, joints=joints, speed=2.0)
     tau = efforts(ARM, q, v, a) + NOISE * np.random.default_rng(seed).normal(size=q.shape)
     tau[(t > 4.0) & (t < 5.0)] += push
+    if gravity is not None:
+        tau += ARM.robot.with_gravity(gravity).gravity(q) - ARM.robot.gravity(q)
     for k in itertools.chain(range(len(t)), itertools.repeat(len(t) - 1)):
         told = tau[k] if effort else ()
         ros.publish_joint_state(ros.joint_state(NAMES, q[k], v[k], told, step=PERIOD))
@@ -200,6 +202,8 @@ def test_a_goal_that_cannot_be_is_aborted_at_once(ros, actions, goal, text):
         ({'effort': False}, f'no effort of {NAMES[0]}'),
         ({'joints': ()}, 'no joint moves'),
         ({'push': 12.0}, 'not those of free motion'),
+        ({'gravity': (9.81, 0.0, 0.0)}, 'mounted otherwise'),
+        ({'gravity': (0.0, 0.0, 0.0)}, 'effort.includes_gravity false'),
     ],
 )
 def test_motion_that_nothing_can_be_learned_from_is_refused(ros, actions, motion, text):
@@ -208,6 +212,32 @@ def test_motion_that_nothing_can_be_learned_from_is_refused(ros, actions, motion
     assert answer.status == GoalStatus.STATUS_ABORTED
     assert text in answer.result.result.message
     assert not ros.get_parameter(NODE, 'friction.coulomb')
+
+
+def test_calibrations_are_undone_one_by_one_with_another_robot_in_between(ros, actions):
+    found = []
+    for seed in (0, 1):
+        states = moving(ros, seed)
+        answer = result_of(ros, accepted(ros, actions, states, duration=12.0), states)
+        assert answer.status == GoalStatus.STATUS_SUCCEEDED, answer.result.result.message
+        found.append(list(answer.result.coulomb))
+    assert ros.get_parameter(NODE, 'friction.coulomb') == found[1]
+    assert ros.set_parameter(NODE, 'robot_description', pendulum('other')).successful
+    # Until the other robot is in force, values of seven joints still fit.
+    ros.wait_for(lambda: not ros.set_parameter(NODE, 'thresholds.debounce', 0.001).successful)
+    refused = ros.call(Trigger, f'/{NODE}/undo_calibration')
+    assert not refused.success and '7 values; expected 1' in refused.message
+    assert ros.get_parameter(NODE, 'friction.coulomb') == found[1]
+    back = ros.set_parameter(NODE, 'robot_description', description())
+    assert back.successful, back.reason
+    states = moving(ros)
+    for before in (found[0], []):
+        ros.wait_for(
+            lambda: ros.call(Trigger, f'/{NODE}/undo_calibration').success,
+            meanwhile=lambda: next(states),
+            patience=PATIENCE,
+        )
+        assert list(ros.get_parameter(NODE, 'friction.coulomb') or ()) == before
 
 
 def test_without_joint_states_it_ends_and_says_so(ros, actions):
