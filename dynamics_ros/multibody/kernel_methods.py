@@ -112,15 +112,19 @@ class KernelMethods:
 
         Args:
             name, options: such as 'inverse_dynamics', or 'jacobian', a frame and a reference.
-            parameters: 'inertias' for a kernel with the inertial parameters of all bodies as one
-                more input (bodies, 10) at the end, in the order of ``regressor``; masses above
-                zero. It is compiled once for all numbers; gravity is a constant of it.
+            parameters: what is one more input at the end, so that the kernel is compiled once for
+                all numbers; the rest of the robot is constant. 'inertias' are the inertial
+                parameters of all bodies (bodies, 10) in the order of ``regressor``, masses above
+                zero. 'gravity' is that (3) [m/s^2] in the root frame. 'placements' (bodies, 6) are
+                by how much each joint is elsewhere than in the description, in the axes of its
+                frame: a translation [m], then a rotation vector [rad].
         """
         if not parameters:
             return self._kernel_set.kernel((name, *options))
+        inputs = explicit(parameters)
         kernels = self._parametric.get(parameters)
         if kernels is None:
-            made = KernelSet(self.model, self._kernel_set.backend, explicit(parameters))
+            made = KernelSet(self.model, self._kernel_set.backend, inputs)
             kernels = self._parametric.setdefault(parameters, made)
         return kernels.kernel((name, *options))
 

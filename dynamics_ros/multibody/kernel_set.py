@@ -20,10 +20,16 @@ from dynamics_ros.kernels.process.forks import FreshLock
 from dynamics_ros.model import Model
 
 from .definitions import DEFINITIONS, Key, define
+from .definitions.definition import Options
 from .parameters import FOLDED, INPUT, Folded
 
 HUGE = 1e100
 """Positions [m or rad] beyond it are what overflows; a singular mass matrix needs none."""
+
+MANY = 128
+"""Kernels that are kept of those of which there may be any number: one for each set of frames with
+wrenches, of prescribed joints, or of constraints. The oldest go; who asks again has them made anew,
+mostly from the disk."""
 
 UNIT_QUATERNION_TOLERANCE = 1e-6
 """Largest error of a quaternion's squared length; beyond it the rotation would not be one."""
@@ -65,6 +71,7 @@ class CompiledKernels:
         self._model = model
         self._backend = backend
         self._parameters = parameters
+        self._many: list[Key] = []
         self._lock = FreshLock()
 
     def kernel(self, key: Key) -> Kernel:
@@ -74,6 +81,9 @@ class CompiledKernels:
             if kernel is None:
                 kernel = self.kernels[key] = self._compile(key)
                 self.names.add(_told(key))
+                for old in _beyond(self._many, key):
+                    self.kernels.pop(old, None)
+                    self.names.discard(_told(old))
             return kernel
 
     def _compile(self, key: Key) -> Kernel:
@@ -166,6 +176,7 @@ class KernelSet:
         self.parameters = parameters
         self.calls: dict[Key, Callable[..., Any]] = {}
         self._kernels: dict[Key, Kernel] = {}
+        self._many: list[Key] = []
         self._numbers = parameters.numbers(model)
         self._compiled = compiled or CompiledKernels(model, backend, parameters)
 
@@ -208,6 +219,9 @@ class KernelSet:
         kernel = self._compiled.kernels.get(key) or self._compiled.kernel(key)
         if kernel.bound is not None and self._numbers is not None:
             kernel = kernel.bound_to(self._numbers)
+        for old in _beyond(self._many, key):
+            self._kernels.pop(old, None)
+            self.calls.pop(old, None)
         return self._kernels.setdefault(key, kernel)
 
     def info(self) -> dict[str, KernelInfo]:
@@ -218,6 +232,18 @@ class KernelSet:
             _told(key): KernelInfo(kernel.backend, kernel.operation_count, kernel.compile_seconds)
             for key, kernel in kernels
         }
+
+
+def _beyond(many: list[Key], key: Key) -> list[Key]:
+    """Note a key of which there may be any number; return those for which there is no room."""
+    name, *options = key
+    kind = DEFINITIONS[name].options
+    if not options or kind in (Options.NONE, Options.FRAME, Options.FRAME_AND_REFERENCE):
+        return []
+    many.append(key)
+    old = many[:-MANY]
+    del many[: len(old)]
+    return old
 
 
 def _told(key: Key) -> str:

@@ -4,14 +4,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_ros.algorithms import configuration
 
+from .definitions import Key
 from .definitions.definition import DEFAULT_REFERENCE
 from .kernel_methods import Array, KernelMethods, kernel_method
 from .random_configuration import random_configuration
+
+Frames = str | Sequence[str]
+"""The name of a frame, or a list of names."""
 
 
 class Kinematics(KernelMethods):
@@ -81,9 +87,15 @@ class Kinematics(KernelMethods):
     # Frames.
 
     @kernel_method
-    def forward_kinematics(self, q: ArrayLike, frame: str) -> Array:
-        """Pose (..., 4, 4) of a frame in the root frame ([RD] eq. 2.138)."""
-        return self._run(('forward_kinematics', frame), q)
+    def forward_kinematics(self, q: ArrayLike, frame: Frames) -> Array:
+        """Pose (..., 4, 4) of a frame in the root frame ([RD] eq. 2.138).
+
+        Args:
+            q: configuration.
+            frame: its name; of a list of m names the result is (..., m, 4, 4), by one kernel. So it
+                is with all quantities of a frame.
+        """
+        return self._run(_key('forward_kinematics', frame), q)
 
     @kernel_method
     def all_frames(self, q: ArrayLike) -> Array:
@@ -92,17 +104,17 @@ class Kinematics(KernelMethods):
 
     @kernel_method
     def frame_velocity(
-        self, q: ArrayLike, v: ArrayLike, frame: str, reference: str = DEFAULT_REFERENCE
+        self, q: ArrayLike, v: ArrayLike, frame: Frames, reference: str = DEFAULT_REFERENCE
     ) -> Array:
         """Twist (..., 6) of a frame with respect to the root frame: linear, then angular.
 
         Args:
             q, v: configuration and velocity.
-            frame: whose twist.
+            frame: whose twist, or a list of names.
             reference: 'world' (spatial), 'local' (body), or 'local_world_aligned' (velocity of the
                 frame's origin and angular velocity, in root axes).
         """
-        return self._run(('frame_velocity', frame, reference), q, v)
+        return self._run(_key('frame_velocity', frame, reference), q, v)
 
     @kernel_method
     def frame_acceleration(
@@ -110,14 +122,14 @@ class Kinematics(KernelMethods):
         q: ArrayLike,
         v: ArrayLike,
         a: ArrayLike,
-        frame: str,
+        frame: Frames,
         reference: str = DEFAULT_REFERENCE,
     ) -> Array:
         """Time derivative (..., 6) of the twist of ``frame_velocity``: J a + J-dot v.
 
         In 'local_world_aligned' the linear part is the acceleration of the frame's origin.
         """
-        return self._run(('frame_acceleration', frame, reference), q, v, a)
+        return self._run(_key('frame_acceleration', frame, reference), q, v, a)
 
     @kernel_method
     def body_accelerations(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
@@ -129,20 +141,27 @@ class Kinematics(KernelMethods):
         return self._run(('body_accelerations',), q, v, a)
 
     @kernel_method
-    def jacobian(self, q: ArrayLike, frame: str, reference: str = DEFAULT_REFERENCE) -> Array:
+    def jacobian(self, q: ArrayLike, frame: Frames, reference: str = DEFAULT_REFERENCE) -> Array:
         """Geometric Jacobian (..., 6, nv), rows linear then angular ([RD] eq. 2.164)."""
-        return self._run(('jacobian', frame, reference), q)
+        return self._run(_key('jacobian', frame, reference), q)
 
     @kernel_method
     def jacobian_derivative(
-        self, q: ArrayLike, v: ArrayLike, frame: str, reference: str = DEFAULT_REFERENCE
+        self, q: ArrayLike, v: ArrayLike, frame: Frames, reference: str = DEFAULT_REFERENCE
     ) -> Array:
         """Time derivative (..., 6, nv) of ``jacobian`` along the velocity v."""
-        return self._run(('jacobian_derivative', frame, reference), q, v)
+        return self._run(_key('jacobian_derivative', frame, reference), q, v)
 
     @kernel_method
     def jacobian_hessian(
-        self, q: ArrayLike, frame: str, reference: str = DEFAULT_REFERENCE
+        self, q: ArrayLike, frame: Frames, reference: str = DEFAULT_REFERENCE
     ) -> Array:
         """dJ/dq (..., 6, nv, nv): entry [:, j, k] is the rate of column j along velocity k."""
-        return self._run(('jacobian_hessian', frame, reference), q)
+        return self._run(_key('jacobian_hessian', frame, reference), q)
+
+
+def _key(name: str, frame: Frames, *reference: str) -> Key:
+    """The key of a quantity of a frame, or of several."""
+    if isinstance(frame, (list, tuple)):
+        return ('of_frames', name, *(reference or ('',)), *frame)
+    return (name, frame, *reference)  # type: ignore[arg-type]

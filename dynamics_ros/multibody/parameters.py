@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model import ROOT, Model
-from dynamics_ros.spatial import Inertia, Matrix3, Scalar, Vector3
+from dynamics_ros.spatial import Inertia, Matrix3, Scalar, Transform, Vector3, exp_matrix
 
 Array = NDArray[np.float64]
 
@@ -131,7 +131,53 @@ class Inertias(Folded):
         return replace(model, inertias=(Inertia.zero(),) * len(model.inertias))
 
 
-EXPLICIT = {'inertias': Inertias()}
+@dataclass(frozen=True)
+class Gravity(Folded):
+    """Gravity (3) in the root frame as an input [m/s^2]."""
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        """Shape of the input."""
+        return (3,)
+
+    def model(self, model: Model, parameters: Sequence[Scalar]) -> Model:
+        """The model with parameters in place of its own numbers."""
+        return replace(model, gravity=Vector3(*parameters))
+
+    def rest(self, model: Model) -> Model:
+        """The model without the numbers of its own that parameters take the place of."""
+        return replace(model, gravity=Vector3.zero())
+
+
+@dataclass(frozen=True)
+class Placements(Folded):
+    """How far each joint is from where the model has it, as an input (bodies, 6).
+
+    Of the frame of the joint in its own axes a translation [m], then a rotation vector [rad]: link
+    lengths and angles between axes. Zeros are the model.
+    """
+
+    def shape(self, model: Model) -> tuple[int, ...]:
+        """Shape of the input."""
+        return (len(model.joints), 6)
+
+    def model(self, model: Model, parameters: Sequence[Sequence[Scalar]]) -> Model:
+        """The model with parameters in place of its own numbers."""
+        moves = [Transform(exp_matrix(Vector3(*x[3:])), Vector3(*x[:3])) for x in parameters]
+        joints = [
+            replace(joint, placement=joint.placement @ move)
+            for joint, move in zip(model.joints, moves, strict=True)
+        ]
+        moved = dict(zip(model.body_names, moves, strict=True))
+        frames = [
+            replace(frame, origin=frame.origin @ moved[frame.name])
+            if frame.name in moved
+            else frame
+            for frame in model.frames
+        ]
+        return replace(model, joints=tuple(joints), frames=tuple(frames))
+
+
+EXPLICIT = {'inertias': Inertias(), 'gravity': Gravity(), 'placements': Placements()}
 """What ``RigidBodySystem.kernel`` can have as an input, by name."""
 
 
@@ -141,7 +187,7 @@ def explicit(name: str) -> Folded:
     Raises:
         InvalidArgumentError: there are none.
     """
-    if name not in EXPLICIT:
+    if not isinstance(name, str) or name not in EXPLICIT:
         raise InvalidArgumentError('parameters', repr(name), f'one of {tuple(EXPLICIT)}')
     return EXPLICIT[name]
 

@@ -37,6 +37,7 @@ OPTIONS = {
 
 INTERNAL = {
     'pose': ('tool0',),
+    'of_frames': ('jacobian', 'world', 'tool0', 'base_link'),
     'link_transforms': ('',),
     'gravity_of': ('shoulder_yaw', 'shoulder_pitch'),
     'observer_step': ('momentum', 'midpoint'),

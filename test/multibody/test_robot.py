@@ -336,7 +336,7 @@ def test_matrices_of_a_robot_without_joints_have_no_rows_and_no_columns(backend)
 @pytest.mark.parametrize(
     'call',
     [
-        lambda robot, q: robot.forward_kinematics(q, ['tool0']),
+        lambda robot, q: robot.forward_kinematics(q, [['tool0']]),
         lambda robot, q: robot.jacobian(q, 'tool0', {}),
         lambda robot, q: robot.frame_velocity(q, q, None),
         lambda robot, q: robot.inverse_dynamics(q, q, q, [1.0]),

@@ -14,6 +14,7 @@ from dynamics_ros.algorithms.jacobian import (
     jacobian_hessian,
 )
 from dynamics_ros.algorithms.linear_algebra.solve import damped_inverse
+from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model import Model
 from dynamics_ros.spatial import Scalar
 
@@ -150,6 +151,15 @@ def _jacobian_hessian(model: Model, frame: str, reference: str) -> Formula:
     return Formula({'q': model.nq}, function)
 
 
+def _of_frames(model: Model, name: str, reference: str, *frames: str) -> Formula:
+    """The options are a quantity of a frame, its reference or '', and the frames."""
+    options = [reference] if reference else []
+    formulas = [KINEMATICS[name].formula(model, frame, *options) for frame in frames]
+    if not formulas:
+        raise InvalidArgumentError('frame', 'an empty list', 'the name of a frame, or a list')
+    return Formula(formulas[0].inputs, lambda *values: [x.function(*values) for x in formulas])
+
+
 KINEMATICS = {
     'integrate': Definition(
         over(configuration.integrate, 'q', 'v'),
@@ -234,6 +244,14 @@ KINEMATICS = {
         'Jacobian of the frame: its twist is J v',
         result('rows of the twist, columns as v'),
         Options.FRAME_AND_REFERENCE,
+    ),
+    'of_frames': Definition(
+        _of_frames,
+        'a quantity of several frames',
+        result('that of each frame'),
+        Options.OTHER,
+        may_overflow=True,
+        internal=True,
     ),
     'damped_inverse': Definition(
         _damped_inverse,
