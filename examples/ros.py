@@ -20,11 +20,15 @@ ASK_AGAIN = 3.0
 
 @contextmanager
 def ros_node(name: str) -> Iterator[Node]:
-    """A node, as long as the block lasts."""
+    """A node, as long as the block lasts; Ctrl-C ends the program without a traceback."""
     rclpy.init()
     node = Node(name)
     try:
         yield node
+    except BaseException:
+        if rclpy.ok():
+            raise
+        raise SystemExit(130) from None  # a signal, which rclpy tells in several ways
     finally:
         node.destroy_node()
         rclpy.try_shutdown()

@@ -71,8 +71,10 @@ def iterate(
         target: (4, 4) wanted pose in the root frame.
         frame: what is brought there.
         seed: (nq) where to start.
-        rotation: parametrization whose differences are the error ([RD] 2.8.4); None is the
-            rotation vector of what is missing, with the geometric Jacobian ([RD] eq. 2.251).
+        rotation: parametrization whose differences are the error ([RD] 2.8.4): Euler angles of
+            which one is near pi and the other near -pi are a turn apart, and the steps may lead
+            anywhere. None is the rotation vector of what is missing, with the geometric Jacobian
+            ([RD] eq. 2.251), which has no such place.
         position: parametrization of the position, where ``rotation`` is given.
         transpose: whether steps are of the transposed Jacobian.
         gain: above 0; below 1 is more careful ([RD] eq. 2.243).

@@ -130,7 +130,8 @@ def test_a_pose_that_no_branch_reaches_is_out_of_reach_at_once(ur5):
     target = ur5.forward_kinematics(q, 'tool0')
     target[:3, 3] *= 1.05
     assert len(ur5.all_inverse_kinematics(target, 'tool0', q)) == 0
-    result = ur5.inverse_kinematics(target, 'tool0', q)
+    # What a busy machine leaves of the usual time may not be enough for the closest approach.
+    result = ur5.inverse_kinematics(target, 'tool0', q, timeout=5.0)
     assert not result.success
     assert result.reason == 'unreachable'
     assert 0.0 < result.position_error < 0.1

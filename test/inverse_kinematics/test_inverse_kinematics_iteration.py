@@ -46,10 +46,19 @@ def test_steps_of_the_transpose_come_nearer_without_an_inverse(seed):
 
 @pytest.mark.parametrize('name', ['rotation_vector', 'euler_zyx', 'quaternion'])
 def test_differences_of_parameters_arrive_from_near(name):
-    target = near(3)
+    target = near(4)  # on this side of -pi and pi: see the next test
     found = iterate(ARM, target, 'tool0', HOME, rotation=ROTATIONS[name], position=SPHERICAL)
     assert found.converged
     np.testing.assert_allclose(ARM.forward_kinematics(found.q, 'tool0'), target, atol=1e-7)
+
+
+def test_angles_across_their_seam_are_a_turn_apart_for_plain_differences():
+    X_seed, X_target = (ARM.forward_kinematics(HOME, 'tool0'), near(3))
+    angles = [ROTATIONS['euler_zyx'].from_matrix(X[:3, :3]) for X in (X_seed, X_target)]
+    assert angles[0][2] > 3.0 and angles[1][2] < -3.0
+    options = {'rotation': ROTATIONS['euler_zyx'], 'position': SPHERICAL}
+    assert iterate(ARM, near(3), 'tool0', HOME, max_steps=0, **options).error > 6.0
+    assert iterate(ARM, near(3), 'tool0', HOME).converged
 
 
 def test_a_small_gain_takes_more_steps():

@@ -131,6 +131,20 @@ def terminals(tmp_path: Path) -> Iterator[Terminals]:
         some.close()
 
 
+def test_ctrl_c_ends_an_example_that_waits_without_a_traceback(terminals):
+    for program in ('push.py 0 1 0', 'stop_on_touch.py'):
+        shown = terminals.run(f"""
+            set -m
+            python3 examples/{program} > log 2>&1 &
+            until grep -q "^waiting for" log; do sleep 0.1; done
+            kill -INT $!
+            wait $! || echo $?
+            cat log
+        """)
+        assert 'Traceback' not in shown
+        assert shown.startswith('130\n'), shown
+
+
 def test_there_are_tutorials_and_what_they_cannot_run_is_named():
     assert len(PAGES) >= 10
     for page in PAGES:

@@ -112,7 +112,7 @@ def test_messages_are_those_that_rosbags_reads(folder, messages, compression, to
 
 
 def test_chunks_are_held_only_while_they_overlap(folder):
-    count, size = 400, 20_000
+    count, size = 1200, 20_000
     messages = [(k % 3, 10 * (k ^ 1), size) for k in range(count)]
     path = write(folder / 'long.bag', messages, 'lz4', chunk=100_000)
     bag = Ros1Bag(path)
