@@ -62,6 +62,7 @@ def arm_settings(
         'viscous': share * friction.viscous,
         'coulomb': share * friction.coulomb,
         'stribeck': share * friction.stribeck,
+        'load_friction': share * friction.load_friction,
         'friction_velocity': friction.friction_velocity,
         'stribeck_velocity': friction.stribeck_velocity,
     }

@@ -105,7 +105,7 @@ class ImpedanceGains:
         stiffness, damping: (6, 6).
         axes: (3, 3).
         force: (4, 6), rows as in ``FORCE_GAINS``.
-        joints: (14, nv), rows as in ``JOINT_GAINS``.
+        joints: (15, nv), rows as in ``JOINT_GAINS``.
         settings: (5), as in ``SETTINGS``.
         arrays: all of these, in the order in which the kernel takes them.
     """
@@ -141,7 +141,7 @@ class ImpedanceGains:
                 'limit_stiffness' [Nm/rad] pushes back; 'guard_rate' [1/s], 20, at which a joint
                 may approach an end; 'max_torque' [Nm], the effort of the description;
                 'max_torque_rate' [Nm/s], 1000; friction that is compensated: 'viscous', 'coulomb',
-                'stribeck', 'friction_velocity', 'stribeck_velocity' as for
+                'stribeck', 'friction_velocity', 'stribeck_velocity', 'load_friction' as for
                 ``algorithms.joint_friction``, 0 where not given. m and N of prismatic joints.
             length: at which arcs of a turn count as displacements [m].
             largest_inertia: that any direction of the tool may seem to have [kg]; beyond it, near

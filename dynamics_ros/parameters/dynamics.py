@@ -15,6 +15,7 @@ from dynamics_ros.estimation.contact_settings import (
 )
 from dynamics_ros.settings import parameter
 
+from .robot import HEAVIEST_PAYLOAD
 from .shared import AUTOSTART, PUBLISH_RATE, output_rate
 
 Array = NDArray[np.float64]
@@ -25,15 +26,28 @@ class PayloadParameters:
     """What the robot carries at start; the service set_payload changes them."""
 
     frame: str = parameter('', 'Frame of the model that the payload is fixed to')
-    mass: float = parameter(0.0, 'Mass; 0: no payload', unit='kg', minimum=0.0)
+    mass: float = parameter(
+        0.0,
+        'Mass; 0: no payload; at most largest_payload',
+        unit='kg',
+        minimum=0.0,
+        maximum=HEAVIEST_PAYLOAD,
+    )
     center_of_mass: tuple[float, ...] = parameter(
-        (0.0, 0.0, 0.0), 'Centre of mass in that frame', unit='m', sizes=(3,)
+        (0.0, 0.0, 0.0),
+        'Centre of mass in that frame',
+        unit='m',
+        sizes=(3,),
+        minimum=-10.0,
+        maximum=10.0,
     )
     inertia: tuple[float, ...] = parameter(
         (0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
         'Inertia about the centre of mass, axes of that frame: ixx ixy ixz iyy iyz izz',
         unit='kg m^2',
         sizes=(6,),
+        minimum=-1e6,
+        maximum=1e6,
     )
 
     def or_none(self) -> PayloadParameters:

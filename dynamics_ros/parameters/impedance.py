@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dynamics_ros.estimation.contact_settings import FrictionSettings
+from dynamics_ros.estimation.contact_settings import LoadedFrictionSettings
 from dynamics_ros.settings import parameter
 
 from .shared import AUTOSTART
@@ -284,7 +284,7 @@ class ImpedanceParameters:
         minimum=0.0,
         maximum=1.0,
     )
-    friction: FrictionSettings = field(default_factory=FrictionSettings)
+    friction: LoadedFrictionSettings = field(default_factory=LoadedFrictionSettings)
     robot_carries_itself: bool = parameter(
         False, 'The robot adds the torques that carry its weight, so that commands leave them out'
     )

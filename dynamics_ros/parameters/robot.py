@@ -11,6 +11,9 @@ from dynamics_ros.settings import parameter
 LARGEST_GRAVITY = 1000.0
 """m/s^2 along an axis: no centrifuge that carries a robot has more."""
 
+HEAVIEST_PAYLOAD = 1e4
+"""kg: no arm carries more."""
+
 
 @dataclass(frozen=True)
 class LockedJointParameters:
@@ -71,6 +74,14 @@ class RobotParameters:
         sizes=(3,),
         minimum=-LARGEST_GRAVITY,
         maximum=LARGEST_GRAVITY,
+    )
+    largest_payload: float = parameter(
+        0.0,
+        'Payloads of a larger mass are refused, whoever tells of them; 0: as much as the robot '
+        'without payload weighs',
+        unit='kg',
+        minimum=0.0,
+        maximum=HEAVIEST_PAYLOAD,
     )
     gravity_source: GravitySourceParameters = field(default_factory=GravitySourceParameters)
     backend: str = parameter(

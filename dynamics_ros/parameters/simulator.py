@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dynamics_ros.estimation.effort_model import MOST_LOAD_FRICTION
 from dynamics_ros.settings import parameter
 
 
@@ -57,6 +58,14 @@ class SimulatorParameters:
     )
     ground_friction: float = parameter(
         0.8, 'Coefficient of the ground', minimum=0.0, maximum=10.0, read_only=True
+    )
+    load_friction: tuple[float, ...] = parameter(
+        (0.0,),
+        'What dry friction of a joint grows by per torque that it carries, beside the friction of '
+        'the description: a share, one or one per joint',
+        minimum=0.0,
+        maximum=MOST_LOAD_FRICTION,
+        read_only=True,
     )
     frame_prefix: str = parameter(
         '',

@@ -18,6 +18,7 @@ from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.parameters.dynamics import NO_PAYLOAD, PayloadParameters
 from dynamics_ros.parameters.robot import LockedJointParameters
 from dynamics_ros.robot import Robot
+from dynamics_ros.settings import declared
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class RobotRequest:
     gravity: tuple[float, ...] = (0.0, 0.0, -9.81)
     backend: str = 'auto'
     payload: PayloadParameters = NO_PAYLOAD
+    largest_payload: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ class RobotMaker:
         payload = request.payload
         if tuple(robot.model.gravity) != request.gravity:
             robot = robot.with_gravity(request.gravity)
+        check_payload(payload, robot, request.largest_payload)
         robot = robot.with_payload(
             payload.frame if payload.mass else None,
             payload.mass,
@@ -118,7 +121,32 @@ class RobotMaker:
 
 
 def _without_load(request: RobotRequest) -> RobotRequest:
-    return replace(request, payload=NO_PAYLOAD, gravity=RobotRequest.gravity)
+    return replace(request, payload=NO_PAYLOAD, largest_payload=0.0, gravity=RobotRequest.gravity)
+
+
+def check_payload(payload: PayloadParameters, robot: Robot, largest: float) -> None:
+    """Refuse a payload that the robot cannot be meant to carry: torques would fling the arm.
+
+    Args:
+        payload: from wherever it comes.
+        robot: that is to carry it, with or without another one.
+        largest: mass [kg]; 0: that of the robot itself.
+
+    Raises:
+        InvalidArgumentError: naming what of it is beyond its range.
+    """
+    if not payload.mass:
+        return
+    for item in declared(PayloadParameters, ('payload',)):
+        item.checked(getattr(payload, item.path[-1]))
+    bound, why = largest, 'largest_payload'
+    if not bound:
+        bound = robot.with_payload(None).total_mass
+        why = 'what the robot itself weighs; the parameter largest_payload takes another bound'
+    if payload.mass > bound:
+        raise InvalidArgumentError(
+            'payload.mass', f'{payload.mass:g} kg', f'up to {bound:g} kg, {why}'
+        )
 
 
 def read_description(text: str) -> RobotDescription:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.estimation.contact_estimators import per_velocity
 from dynamics_ros.model import build_model
 from dynamics_ros.model.collision_geometry import read_collision_geometry
 from dynamics_ros.model.tool_frame import tool_frame
@@ -43,6 +44,8 @@ class Assembly:
         feet: frames that stand on the ground, of a floating base.
         foot_radius: of a sphere around each [m].
         friction: coefficient of the ground.
+        load_friction: what dry friction of the joints grows by per torque that they carry: one
+            number, or one per joint.
     """
 
     root_joint: str = 'fixed'
@@ -53,6 +56,7 @@ class Assembly:
     feet: Sequence[str] = ()
     foot_radius: float = 0.03
     friction: float = 0.8
+    load_friction: Sequence[float] = (0.0,)
 
     def of(self, urdf: str) -> tuple[SimulatedRobot, str, tuple[str, ...]]:
         """The robot, the name of its tool, and what is worth a warning.
@@ -79,8 +83,10 @@ class Assembly:
         motion = slow_motion(held, posture)
         if floating or not self.moving:
             motion = motion.standing
+        grows = per_velocity(held, tuple(self.load_friction), 'load_friction', base=0.0)
         if not by_mujoco:
-            return SimulatedRobot(robot, actuators, motion), tool, tuple(remarks)
+            simulated = SimulatedRobot(robot, actuators, motion, load_friction=grows)
+            return simulated, tool, tuple(remarks)
         around = NOTHING_AROUND
         if floating:
             around, unread = self._surroundings(urdf, robot)
@@ -89,7 +95,8 @@ class Assembly:
         if floating:
             q[2] = -lowest_point(robot, q, around)
         engine = GroundedRobot(robot, actuators, q, around)
-        return SimulatedRobot(robot, actuators, motion, engine=engine), tool, tuple(remarks)
+        simulated = SimulatedRobot(robot, actuators, motion, engine=engine, load_friction=grows)
+        return simulated, tool, tuple(remarks)
 
     def _posture(self, held: Robot, tool: str, floating: bool) -> Array:
         if len(self.posture):

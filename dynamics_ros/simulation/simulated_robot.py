@@ -71,6 +71,8 @@ class SimulatedRobot:
         motion: what the controllers follow; None: no controllers, no gravity compensation.
         q: (n) joints at the start; the beginning of the motion when None.
         engine: what moves it, and holds its state; None: `RigidBodies`.
+        load_friction: number or (n), what dry friction grows by per torque that a joint carries,
+            beside the friction of the description.
 
     Raises:
         ModelError: without an engine, a robot that `RigidBodies` do not simulate.
@@ -83,6 +85,7 @@ class SimulatedRobot:
         motion: SmoothMotion | CommandedMotion | None = None,
         q: ArrayLike | None = None,
         engine: Engine | None = None,
+        load_friction: ArrayLike = 0.0,
     ) -> None:
         self.robot = robot
         self.actuators = actuators
@@ -95,10 +98,12 @@ class SimulatedRobot:
         self._time = 0
         self._pushes: dict[str, Push] = {}
         self._of_base, self._n = robot.model.root_joint_nv, len(robot.joint_names)
-        self._declared_friction = EffortModel.from_robot(robot)
+        grows = np.zeros(robot.nv)
+        grows[self._of_base :] = load_friction
+        self._friction = EffortModel.from_robot(robot).with_values(load_friction=grows)
         # Near rest tanh is linear: f(v) / v at a speed far below where dry friction is developed.
-        slow = np.full(self._n, 1e-4 * self._declared_friction.friction_velocity)
-        self._declared_slope_at_rest = self._declared(slow) / slow
+        self._slow = 1e-4 * self._friction.friction_velocity
+        self._carried = np.zeros(self._n)
         self._drives = Drives(self._motor, self._friction_slope, actuators.effort_limits)
         self._column = {name: i for i, name in enumerate(robot.joint_names)}
         self._efforts, self._steps = np.zeros(self._n), 0
@@ -287,7 +292,8 @@ class SimulatedRobot:
         """What the sensors (n) have measured in the last step, under external torques (nv)."""
         q, v, a = self._engine.q, self._engine.v, self._engine.a
         rigid = self.robot.inverse_dynamics(q, v, a)
-        return np.asarray((rigid - external)[self._of_base :] + self._declared(v[self._of_base :]))
+        self._carried = (rigid - external)[self._of_base :]
+        return np.asarray(self._carried + self._lost(v[self._of_base :], self._carried))
 
     def energy(self) -> float:
         """Kinetic energy of links and rotors and potential energy, now [J]."""
@@ -296,16 +302,16 @@ class SimulatedRobot:
         links = self.robot.kinetic_energy(q, v) + self.robot.potential_energy(q)
         return float(links) + rotors
 
-    def _declared(self, v: Array) -> Array:
-        """Friction (n) that the description declares, at velocities (n) of the joints."""
-        whole = np.concatenate([np.zeros(self._of_base), v])
-        return self._declared_friction.friction_torque(whole)[self._of_base :]
+    def _lost(self, v: Array, carried: Array) -> Array:
+        """Friction (n) behind the sensors at velocities of the joints and torques they carry."""
+        base = np.zeros(self._of_base)
+        whole = np.concatenate([base, v]), np.concatenate([base, carried])
+        return self._friction.friction_torque(*whole)[self._of_base :]
 
     def _friction_slope(self, v: Array) -> Array:
-        """Friction (n) of gears and description as the secant through its present value."""
-        slope = self.actuators.gear_friction_slope(v)
-        declared = self._declared(v) / np.where(v == 0.0, 1.0, v)
-        return slope + np.where(v == 0.0, self._declared_slope_at_rest, declared)
+        """Friction (n) as the secant through its present value, under what was carried last."""
+        moving = np.where(v == 0.0, self._slow, v)
+        return self.actuators.gear_friction_slope(v) + self._lost(moving, self._carried) / moving
 
     def _motor(self, q_half: Array) -> tuple[Array, Array]:
         """PD with weight and friction compensated, towards the motion at the end of the step."""
@@ -313,7 +319,8 @@ class SimulatedRobot:
             return self._command, np.zeros(self._n)
         position, velocity = self.motion.at((self._time + TIME_STEP_NS) * 1e-9)
         kp, kd = self.actuators.stiffness, self.actuators.damping
-        carried = self.robot.gravity(q_half)[self._of_base :] + self._declared(velocity)
+        weight = self.robot.gravity(q_half)[self._of_base :]
+        carried = weight + self._lost(velocity, weight)
         joints = q_half[self.robot.model.root_joint_nq :]
         motor = carried + kp * (position - joints) + kd * velocity
         slope = kd + 0.5 * DT * kp

@@ -23,6 +23,7 @@ from dynamics_ros.control import (
     ImpedanceTarget,
 )
 from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.estimation import EffortModel
 
 
 @pytest.mark.parametrize('axes_of_tool', [False, True])
@@ -106,6 +107,27 @@ def test_friction_is_compensated_and_is_no_work_of_the_controller(panda, control
         for x in said
     ]
     assert left[0] == pytest.approx(left[1], abs=1e-6)
+
+
+def test_friction_that_grows_with_the_load_is_compensated_for_all_that_a_joint_carries(
+    panda, controller
+):
+    """The motor's torque leaves behind friction what the law wants: one formula is the inverse."""
+    v = np.array([0.3, -0.2, 0.1, -0.4, 0.02, -0.01, 0.0])
+    curve = {'viscous': 0.4, 'coulomb': 0.2, 'stribeck': 0.1} | {'friction_velocity': 0.02}
+    load = np.linspace(0.0, 0.3, 7)
+    state, start = ImpedanceState(HOME, v, STEP), controller.start(HOME)
+    target = controller.target_at(HOME + 0.02)
+    plain, loaded = (
+        controller.step(state, target, gains(panda, joints=FREE | joints), start).tau
+        for joints in ({}, curve | {'load_friction': load})
+    )
+    model = EffortModel.from_robot(panda, friction_velocity=0.02).with_values(
+        viscous=0.4, coulomb=0.2, stribeck=0.1, load_friction=load
+    )
+    assert np.abs(plain - panda.gravity(HOME)).max() > 1.0
+    assert_close(loaded, plain + model.friction_torque(v, plain), LAW)
+    assert_close(model.joint_torque(loaded, v), plain, LAW)
 
 
 def test_a_wall_is_pressed_as_hard_as_wanted_whatever_the_gains(panda, controller):

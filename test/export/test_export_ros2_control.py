@@ -16,7 +16,7 @@ from tolerances import LAW
 
 from dynamics_ros import Robot
 from dynamics_ros.algorithms.contact import torque_observer
-from dynamics_ros.algorithms.control.impedance import FLAGS
+from dynamics_ros.algorithms.control.impedance import FLAGS, JOINT_GAINS
 from dynamics_ros.control import (
     ImpedanceController,
     ImpedanceState,
@@ -126,7 +126,7 @@ def call(function, *arguments):
 
 def gains_of(n):
     return structure(
-        stiffness=36, damping=36, axes=9, force=24, joints=14 * n, settings=5, setpoint_limits=6
+        stiffness=36, damping=36, axes=9, force=24, joints=15 * n, settings=5, setpoint_limits=6
     )
 
 
@@ -158,6 +158,10 @@ class TestImpedance:
         c.my_arm_impedance_start(pointer(memory), pointer(gains), pointer(q), None)
         controller = ImpedanceController(robot, tool)
         wanted_gains = numbers.gains(robot, tool)
+        for name, share in (('coulomb', 0.3), ('load_friction', 0.1)):
+            row = JOINT_GAINS.index(name)
+            gains.joints[row * n : (row + 1) * n] = [share] * n
+            wanted_gains.joints[row] = share
         setpoint, before = Setpoint(robot.forward_kinematics(q, tool)), controller.start(q)
         goal = robot.forward_kinematics(robot.random_configuration(compiled.rng), tool)
         target.pose[:] = goal.ravel()

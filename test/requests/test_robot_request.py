@@ -49,6 +49,42 @@ def test_another_load_shares_what_is_compiled_and_another_description_does_not()
     assert not other.robot.shares_kernels_with(bare)
 
 
+def carrying(mass, center=(0.0, 0.0, 0.1), inertia=0.0):
+    """The request for a payload."""
+    load = PayloadParameters.of('tool0', mass, np.array(center), inertia * np.eye(3))
+    return replace(ARM, payload=load)
+
+
+@pytest.mark.parametrize(
+    ('request_', 'words'),
+    [
+        (carrying(1e6), 'payload.mass'),
+        (carrying(100.0), 'what the robot itself weighs; the parameter largest_payload'),
+        (replace(carrying(2.1), largest_payload=2.0), '2.1 kg.*up to 2 kg, largest_payload'),
+        (carrying(1.0, (0.0, 11.0, 0.0)), 'payload.center_of_mass'),
+        (carrying(1.0, inertia=1e7), 'payload.inertia'),
+    ],
+)
+def test_a_payload_that_nobody_can_mean_is_refused_and_the_one_before_stays(request_, words):
+    maker = RobotMaker()
+    before = made(maker, carrying(2.0)).robot
+    with pytest.raises(InvalidArgumentError, match=words):
+        made(maker, request_)
+    assert made(maker, carrying(2.0)).robot is before
+
+
+def test_a_bound_of_payloads_takes_the_place_of_the_weight_of_the_robot():
+    maker = RobotMaker()
+    weight = made(maker, ARM).robot.total_mass
+    # The payload that it has does not count.
+    for mass in (0.9 * weight, 0.99 * weight):
+        assert made(maker, carrying(mass)).robot.total_mass == pytest.approx(weight + mass)
+    with pytest.raises(InvalidArgumentError):
+        made(maker, carrying(1.01 * weight))
+    allowed = replace(carrying(1.5 * weight), largest_payload=2.0 * weight)
+    assert made(maker, allowed).robot.total_mass == pytest.approx(2.5 * weight)
+
+
 @pytest.mark.parametrize(
     ('text', 'words'),
     [('', 'is empty'), ('/etc/robot.urdf', 'starts with'), ('<robot', 'robot')],

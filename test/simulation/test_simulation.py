@@ -15,6 +15,7 @@ from dynamics_ros.errors import (
     UnknownFrameError,
     UnknownJointError,
 )
+from dynamics_ros.estimation import EffortModel
 from dynamics_ros.model.tool_frame import tool_frame
 from dynamics_ros.model.urdf import read_urdf
 from dynamics_ros.simulation import (
@@ -197,6 +198,27 @@ class TestMechanics:
             )
             expected = rigid - sample.external_torque + friction
             assert sample.effort == pytest.approx(expected, abs=ROUNDING)
+
+    @pytest.mark.parametrize('urdf', [WITH_FRICTION, ARM])
+    def test_friction_that_grows_with_the_load_is_in_the_efforts_and_slows_the_joints(self, urdf):
+        plain, tool = controlled(urdf)
+        robot, key, share = plain.robot, 'load_friction', 0.2
+        loaded = SimulatedRobot(robot, plain.actuators, plain.motion, **{key: share})
+        model = EffortModel.from_robot(robot).with_values(**{key: share})
+        loaded.push(tool, (5.0, -3.0, 2.0, 0.1, 0.2, 0.3), 1.0)
+        for sample in advance(loaded, 0.3)[::20]:
+            carried = robot.inverse_dynamics(sample.q, sample.v, sample.a) - sample.external_torque
+            expected = carried + model.friction_torque(sample.v, carried)
+            assert sample.effort == pytest.approx(expected, abs=ROUNDING)
+            behind = model.joint_torque(sample.effort, sample.v)
+            assert behind == pytest.approx(carried, abs=ROUNDING)
+        falls = []
+        for share in (0.0, 0.5):
+            one = SimulatedRobot(
+                robot, plain.actuators, q=0.3 * np.ones(7)[: robot.nq], **{key: share}
+            )
+            falls.append(np.abs(advance(one, 0.2)[-1].q - 0.3).max())
+        assert falls[1] < 0.999 * falls[0]
 
 
 class TestLimits:

@@ -62,7 +62,7 @@ Values = Sequence[Scalar]
 JOINT_GAINS = (
     *('posture_stiffness', 'posture_damping', 'lower', 'upper', 'margin', 'limit_stiffness'),
     *('guard_rate', 'max_torque', 'max_torque_rate', 'viscous', 'coulomb', 'stribeck'),
-    *('friction_velocity', 'stribeck_velocity'),
+    *('friction_velocity', 'stribeck_velocity', 'load_friction'),
 )
 """Rows of the gains of joints, one value a velocity each."""
 
@@ -258,7 +258,7 @@ def impedance_step(
     working = [share * x for x in working]
 
     # What is carried whatever is wanted, and what the motors have for the rest.
-    friction = _friction(joints, v)
+    friction = _friction(joints, v, _sum(gravity, working))
     friction = if_valid(bad_input + excess_of(friction), friction, [0.0] * model.nv)
     carried = [g + f for g, f in zip(gravity, friction, strict=True)]
     last = if_valid(bad_memory, before.tau, if_valid(bad_state, gravity, before.gravity))
@@ -342,13 +342,16 @@ def _force(
     return force, following, any_differs(unbounded, following)
 
 
-def _friction(joints: Mapping[str, Values], v: Values) -> list[Scalar]:
+def _friction(joints: Mapping[str, Values], v: Values, carried: Values) -> list[Scalar]:
+    """What motors lose beside the torques that the joints carry."""
     scales = [
         [at_least(x, LEAST_VELOCITY) for x in joints[name]]
         for name in ('friction_velocity', 'stribeck_velocity')
     ]
     rows = [joints[name] for name in ('viscous', 'coulomb', 'stribeck')]
-    return [friction_torque(*column) for column in zip(v, *rows, *scales, strict=True)]
+    load = [between(x, 0.0, 1.0) for x in joints['load_friction']]
+    columns = zip(v, *rows, *scales, load, carried, strict=True)
+    return [friction_torque(*column) for column in columns]
 
 
 def _is_bad(excess: Scalar) -> Scalar:

@@ -33,6 +33,7 @@ from dynamics_ros.nodes.services.serving import serve
 from dynamics_ros.parameters.dynamics import NO_PAYLOAD, DynamicsParameters, PayloadParameters
 from dynamics_ros.parameters.names import check_known, check_once
 from dynamics_ros.requests.kernel_twin import kernel
+from dynamics_ros.requests.robot_request import check_payload
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import (
     Array,
@@ -203,6 +204,7 @@ class Dynamics(Component):
         check_known(robot, values.command_joints)
         if values.payload.mass and values.payload.frame not in robot.frame_names:
             required_frame(self.context, robot, values.payload.frame, 'payload.frame')
+        check_payload(values.payload, robot, self.context.parameters.values.largest_payload)
 
     def _changed(self, names: frozenset[str]) -> None:
         self.context.begin_epoch()

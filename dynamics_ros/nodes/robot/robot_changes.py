@@ -130,7 +130,11 @@ class RobotChanges:
         values = self._parameters.values
         joints = values.locked_joints
         names = {'locked_names': joints.names, 'locked_positions': joints.positions}
-        wanted = {'root_joint': values.root_joint, 'backend': values.backend}
+        wanted = {
+            'root_joint': values.root_joint,
+            'backend': values.backend,
+            'largest_payload': values.largest_payload,
+        }
         return wanted | names if locked else wanted
 
     def _parameters_changed(self, names: frozenset[str]) -> None:

@@ -94,6 +94,7 @@ class RobotSimulator(GuardedNode):
             self._feet,
             values.foot_radius,
             values.ground_friction,
+            values.load_friction,
         )
         self._simulated, self.tool, remarks = assembly.of(urdf)
         self.robot = self._simulated.robot
