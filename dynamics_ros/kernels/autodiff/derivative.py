@@ -13,7 +13,7 @@ import numpy as np
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels.autodiff.sweeps import jacobian
-from dynamics_ros.kernels.graph.expression import Expression, select
+from dynamics_ros.kernels.graph.expression import Expression, Node, select
 from dynamics_ros.kernels.graph.operations import (
     ABSOLUTE,
     ADD,
@@ -85,23 +85,33 @@ def hessian(traced: Trace, by: str, of: str = 'result') -> Trace:
         raise InvalidArgumentError('of', f'{of!r} of shape {output.shape}', 'a scalar output')
     start = sum(x.size for x in traced.outputs[:row])
 
-    def second(first: str, mode: str) -> Trace:
-        def function(*symbols: Any) -> Any:
-            elements = [_flat(symbol) for symbol in symbols]
-            values = _replayed(traced, [x for part in elements for x in part])
-            place = traced.results[start]
-            y = values[place] if isinstance(place, int) else place
-            xs = elements[column]
-            rows = jacobian(jacobian([y], xs, first)[0], xs, mode)
-            n = range(len(xs))
-            upper = [[rows[min(i, j)][max(i, j)] for j in n] for i in n]
-            return np.array(upper, dtype=object).reshape(2 * variable.shape).tolist()
+    def function(*symbols: Any) -> Any:
+        elements = [_flat(symbol) for symbol in symbols]
+        values = _replayed(traced, [x for part in elements for x in part])
+        place = traced.results[start]
+        y = values[place] if isinstance(place, int) else place
+        xs = elements[column]
+        n = range(len(xs))
+        modes = ('forward', 'reverse')
+        slopes = [jacobian([y], xs, first)[0] for first in modes]
+        seconds = [jacobian(slope, xs, mode) for slope in slopes for mode in modes]
+        # What is not chosen stays in the graph, of which only what results need is kept.
+        upper = [[rows[min(i, j)][max(i, j)] for i in n for j in n] for rows in seconds]
+        best = min(upper, key=_operations)
+        return np.array(best, dtype=object).reshape(2 * variable.shape).tolist()
 
-        return _like(traced, function, 'hessian', f'second derivative of {of} by {by}')
+    return _like(traced, function, 'hessian', f'second derivative of {of} by {by}')
 
-    modes = ('forward', 'reverse')
-    traces = (second(first, mode) for first in modes for mode in modes)
-    return min(traces, key=lambda made: made.operation_count)
+
+def _operations(values: Sequence[Any]) -> int:
+    """Return how many operations compute some values from inputs."""
+    waiting, found = [x for x in values if isinstance(x, Node)], set()
+    while waiting:
+        node = waiting.pop()
+        if node.index not in found:
+            found.add(node.index)
+            waiting += [x for x in node.operands if isinstance(x, Node)]
+    return len(found)
 
 
 def pullback(traced: Trace) -> Trace:
