@@ -64,7 +64,7 @@ STANDING = 0.1
 LEAST = 20
 """Rows of a joint in motion from which on those at rest may count less."""
 
-FRICTION_VELOCITIES = (0.02, 0.005, 0.008, 0.0125, 0.03, 0.05)
+FRICTION_VELOCITIES = (0.02, 0.005, 0.0063, 0.008, 0.01, 0.0125, 0.016, 0.025, 0.032, 0.04, 0.05)
 """rad/s or m/s that are tried for v_f."""
 
 STRIBECK_VELOCITIES = (0.1, 0.2, 0.4, 1.0)

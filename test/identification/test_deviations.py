@@ -14,7 +14,7 @@ from simulated_arm import COULOMB, OFFSET, ROBOT, VISCOUS, motion, recording, tr
 from dynamics_ros.identification import identify
 from dynamics_ros.identification.equations import FRICTION_VELOCITIES
 
-BETWEEN = 0.0248
+BETWEEN = 0.0224
 """rad/s at which dry friction of this arm has reached 76 %: between two speeds that are tried."""
 
 

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -75,6 +77,12 @@ def test_a_file_says_the_same(tmp_path, triangles):
     (tmp_path / 'bad.npz').write_bytes(b'no file')
     with pytest.raises(UnusableRecordingError, match='no reduced recording'):
         Reduction.read(tmp_path / 'bad.npz')
+
+
+def test_those_of_another_version_are_refused(triangles):
+    old = replace(triangles[0], triangles=triangles[0].triangles[:, :, :-3, :-3])
+    with pytest.raises(UnusableRecordingError, match='version with other columns'):
+        identify_reduced(FLEET_ROBOT.robot, [old])
 
 
 def test_another_robot_is_refused(triangles):

@@ -19,7 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_ros.identification.bodies.base_parameters import BaseParameters
-from dynamics_ros.identification.equations import EquationMaker, Equations, Filtering
+from dynamics_ros.identification.equations import (
+    EquationMaker,
+    Equations,
+    Filtering,
+    friction_columns,
+)
 from dynamics_ros.identification.evaluation import Evaluation
 from dynamics_ros.identification.fit import Fit
 from dynamics_ros.identification.joint_states.clock import extremes_of, regular_stretches
@@ -221,14 +226,20 @@ def equations_of(base: BaseParameters, reductions: Sequence[Reduction]) -> Equat
     """The equations of reduced recordings, two blocks each, of many neighbours together.
 
     Raises:
-        UnusableRecordingError: a recording was reduced for another robot.
+        UnusableRecordingError: a recording was reduced for another robot, or by another version.
     """
+    columns = len(base) + friction_columns(np.zeros(1)).shape[-1] + 1
     for one in reductions:
         same = one.combination.shape == base.combination.shape
         if not same or np.abs(one.combination - base.combination).max() > SAME:
             raise UnusableRecordingError(
                 f'{one.source} was reduced for another robot, or with other joints locked: '
                 'reduce the recording anew'
+            )
+        if one.triangles.shape[-1] != columns:
+            raise UnusableRecordingError(
+                f'{one.source} was reduced by a version with other columns: reduce the recording '
+                'anew'
             )
     groups = np.array_split(np.arange(len(reductions)), min(MOST_BLOCKS, len(reductions)))
     parts = [Reduction.combined([reductions[k] for k in group]) for group in groups]
