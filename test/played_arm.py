@@ -32,6 +32,7 @@ class PlayedArm(Arm):
 
     def __init__(self, ros, node):
         self.ros, self.node = ros, node
+        self.middle, self.wraps = Q, False
         self.commands = ros.listen(Float64MultiArray, TOPIC, 5000)
         self.statuses = ros.listen(DiagnosticStatus, f'/{NODE}/status', 200)
         self.time = 0.0
@@ -40,9 +41,11 @@ class PlayedArm(Arm):
     def message(self, names=NAMES, step=0.004):
         self.time += step
         self.stamp += round(step * 1e9)
-        q = Q + 0.1 * np.sin(self.time)
+        q = self.middle + 0.1 * np.sin(self.time)
         v = np.full(7, 0.1 * np.cos(self.time))
         places = [NAMES.index(name) for name in names]
+        if self.wraps:
+            q = (q + np.pi) % (2.0 * np.pi) - np.pi
         message = self.ros.joint_state(names, q[places], v[places], np.zeros(len(names)))
         message.header.stamp = stamp_of(self.stamp)
         return message
@@ -79,9 +82,17 @@ class PlayedArm(Arm):
 
 
 @contextmanager
-def played_arm(domain, **parameters):
-    """The node with these parameters beside ``PARAMETERS``, holding the arm."""
+def played_arm(domain, *, middle=Q, wraps=False, **parameters):
+    """The node with these parameters beside ``PARAMETERS``, holding the arm.
+
+    Args:
+        domain: of ROS.
+        middle: (7) that it moves around.
+        wraps: whether angles are told from -pi to pi.
+        parameters: of the node.
+    """
     with running(NODE, domain, {**PARAMETERS, **parameters}) as node, client(domain) as ros:
         one = PlayedArm(ros, node)
+        one.middle, one.wraps = middle, wraps
         one.told('holding', one.report)
         yield one

@@ -14,6 +14,10 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.parameters.names import COMMANDED, check_known, check_once
 from dynamics_ros.robot import Robot
 
+Array = NDArray[np.float64]
+
+FULL_TURN = 2.0 * math.pi
+
 
 def moved_joints(robot: Robot, frame: str) -> NDArray[np.bool_]:
     """The velocities (nv) that move a frame.
@@ -26,6 +30,34 @@ def moved_joints(robot: Robot, frame: str) -> NDArray[np.bool_]:
     if not moving.any():
         raise InvalidArgumentError('frame', f'no joint moves {frame!r}', 'a frame that moves')
     return moving
+
+
+def turning_joints(robot: Robot) -> NDArray[np.bool_]:
+    """The positions (nq) that mean the same after a turn: of continuous joints that lead no other.
+
+    A joint that follows another turns by another angle.
+    """
+    model = robot.model
+    leaders = {joint.leader for joint in model.joints}
+    turning = np.zeros(robot.nq, dtype=np.bool_)
+    for joint in model.actuated:
+        if joint.kind.name == 'continuous' and joint.name not in leaders:
+            turning[robot.joint_q_indices[joint.name]] = True
+    return turning
+
+
+def unwound(q: Array, before: Array, turning: NDArray[np.bool_]) -> Array:
+    """Positions (n) with the whole turns that bring them nearest to those before.
+
+    Drivers tell angles of continuous joints from -pi to pi, which jump where a joint goes on.
+
+    Args:
+        q: as told.
+        before: (n) that they went on from.
+        turning: (n), as of ``turning_joints``.
+    """
+    turns = np.where(turning, np.rint((before - q) / FULL_TURN), 0.0)
+    return q + FULL_TURN * turns if turns.any() else q
 
 
 def check_effort_joints(joints: Sequence[str]) -> None:

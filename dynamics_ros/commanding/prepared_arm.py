@@ -15,7 +15,7 @@ from dynamics_ros.parameters.names import known_frames
 from dynamics_ros.robot import Robot
 
 from .arm_settings import arm_settings, check_torques_bounded, stiffness_of
-from .joints import check_effort_joints, effort_places
+from .joints import check_effort_joints, effort_places, turning_joints
 
 Places = NDArray[np.intp]
 
@@ -28,12 +28,14 @@ class PreparedArm:
         robot: that is moved.
         arm: its control.
         joints: that are commanded; places: of them among the velocities.
+        turning: as of ``turning_joints``.
     """
 
     robot: Robot
     arm: CompliantArm
     joints: tuple[str, ...]
     places: Places
+    turning: NDArray[np.bool_]
 
     @classmethod
     def of(cls, robot: Robot, values: ImpedanceParameters, default_frame: str) -> PreparedArm:
@@ -56,7 +58,7 @@ class PreparedArm:
         arm.give_way(q, v, dt, v)
         arm.reckon(dt)
         arm.forget()
-        return cls(robot, arm, values.command_joints, places)
+        return cls(robot, arm, values.command_joints, places, turning_joints(robot))
 
 
 def selected(robot: Robot, values: ImpedanceParameters, default_frame: str) -> tuple[str, Places]:

@@ -6,13 +6,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.inverse_kinematics.differential import CartesianServo, ServoSettings
 from dynamics_ros.parameters.names import check_once, known_frames
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.robot import Robot
 
-from .joints import check_speeds_bounded, servo_joints
+from .joints import check_speeds_bounded, servo_joints, turning_joints
 
 
 @dataclass(frozen=True)
@@ -23,11 +26,13 @@ class PreparedServo:
         robot: whose frame is led.
         servo: that leads it.
         joints: that are commanded.
+        turning: as of ``turning_joints``.
     """
 
     robot: Robot
     servo: CartesianServo
     joints: tuple[str, ...]
+    turning: NDArray[np.bool_]
 
     @classmethod
     def of(cls, robot: Robot, values: ServoParameters, default_frame: str) -> PreparedServo:
@@ -42,7 +47,7 @@ class PreparedServo:
         q = robot.neutral()
         servo.follow_pose(q, robot.forward_kinematics(q, frame), 1.0)
         servo.reset()
-        return cls(robot, servo, joints)
+        return cls(robot, servo, joints, turning_joints(robot))
 
 
 def led(robot: Robot, values: ServoParameters, default_frame: str) -> tuple[str, tuple[str, ...]]:

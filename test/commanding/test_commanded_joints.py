@@ -4,14 +4,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from arm import NAMES, ROBOT
 
+from dynamics_ros import Robot
 from dynamics_ros.commanding.joints import (
     check_effort_joints,
     effort_places,
     moved_joints,
     servo_joints,
+    turning_joints,
+    unwound,
 )
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError
 
@@ -47,3 +51,49 @@ def test_an_array_of_commands_needs_names():
         servo_joints(ROBOT, ELBOW, (), 'velocity')
     with pytest.raises(InvalidArgumentError, match='no joint moves'):
         moved_joints(ROBOT, ROBOT.root_frame)
+
+
+TURNING = np.array([True, False, True])
+
+
+@pytest.mark.parametrize(
+    ('told', 'before', 'expected'),
+    [
+        ([-3.1, 0.0, 0.0], [3.1, 0.0, 0.0], [2.0 * np.pi - 3.1, 0.0, 0.0]),
+        ([3.1, 0.0, 0.0], [-3.1, 0.0, 0.0], [3.1 - 2.0 * np.pi, 0.0, 0.0]),
+        ([0.1, 0.0, 0.2], [0.0, 0.0, 6.0 * np.pi], [0.1, 0.0, 0.2 + 6.0 * np.pi]),
+        # One with a range has jumped.
+        ([0.0, -3.1, 0.0], [0.0, 3.1, 0.0], [0.0, -3.1, 0.0]),
+        # So has one that is half a turn away, or nearly so.
+        ([2.9, 0.0, 0.0], [0.0, 0.0, 0.0], [2.9, 0.0, 0.0]),
+    ],
+)
+def test_angles_of_continuous_joints_go_on_where_a_driver_wraps_them(told, before, expected):
+    assert unwound(np.array(told), np.array(before), TURNING) == pytest.approx(expected)
+
+
+def test_only_continuous_joints_that_lead_no_other_may_be_told_turns_off():
+    links = ''.join(
+        f'<link name="{name}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" '
+        'ixz="0" iyz="0"/></inertial></link>'
+        for name in 'abcdef'
+    )
+
+    def joint(name, kind, parent, child, more=''):
+        return (
+            f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
+            f'<axis xyz="0 1 0"/><limit lower="-9" upper="9" effort="1" velocity="1"/>{more}'
+            '</joint>'
+        )
+
+    joints = [
+        joint('turns', 'continuous', 'a', 'b'),
+        joint('ends', 'revolute', 'b', 'c'),
+        joint('leads', 'continuous', 'c', 'd'),
+        joint('follows', 'continuous', 'd', 'e', '<mimic joint="leads" multiplier="0.5"/>'),
+        joint('slides', 'prismatic', 'e', 'f'),
+    ]
+    robot = Robot.from_urdf(f'<robot name="x">{links}{"".join(joints)}</robot>')
+    found = turning_joints(robot)
+    turning = [name for name, place in robot.joint_q_indices.items() if found[place]]
+    assert turning == ['turns']

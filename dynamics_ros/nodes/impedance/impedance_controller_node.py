@@ -21,7 +21,7 @@ from dynamics_ros.commanding.arm_settings import (
     stiffness_of,
 )
 from dynamics_ros.commanding.collisions import UNTIL, Collisions, Detector
-from dynamics_ros.commanding.joints import check_effort_joints
+from dynamics_ros.commanding.joints import check_effort_joints, unwound
 from dynamics_ros.commanding.pace import RAREST, Pace
 from dynamics_ros.commanding.prepared_arm import PreparedArm, selected
 from dynamics_ros.control import CompliantArm
@@ -267,6 +267,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
                 return None
             arm.start(state.q, state.v)
             self._pace.start(state.time)
+        state = state._replace(q=unwound(state.q, arm.q, prepared.turning))
         missing = self._pace.missing
         interval = self._pace.interval(state.time)
         doubt = self._doubt(prepared, state, missing, interval)

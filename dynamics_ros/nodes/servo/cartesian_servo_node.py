@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-from dynamics_ros.commanding.joints import check_order_is_known
+from dynamics_ros.commanding.joints import check_order_is_known, unwound
 from dynamics_ros.commanding.prepared_servo import PreparedServo, check_servo, led
 from dynamics_ros.control import JointCommand
 from dynamics_ros.errors import DynamicsRosError
@@ -167,7 +167,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
             self._begin_anew()
         if self._ending or prepared is None or state is None or self.problem:
             return ''
-        stop = self._reason_to_stop(commands, prepared.robot, state, now)
+        stop = self._reason_to_stop(commands, prepared, state, now)
         if stop:
             self._targets.drop(stop)
         target = None if self.paused else self._targets.fresh(values.command_timeout)
@@ -193,7 +193,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         return following(target.name, step)
 
     def _reason_to_stop(
-        self, commands: Commands, robot: Robot, state: RobotState, now: float
+        self, commands: Commands, prepared: PreparedServo, state: RobotState, now: float
     ) -> str:
         values, last = self.parameters.values, commands.last
         age = now - self._state_time
@@ -203,7 +203,8 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
             return f'joint states have not come for {values.joint_state_timeout:g} s'
         if last is None or commands.kind == 'velocity':
             return ''
-        off = np.abs(state.q[[robot.joint_q_indices[name] for name in last.joints]] - last.q)
+        places = [prepared.robot.joint_q_indices[name] for name in last.joints]
+        off = np.abs(unwound(state.q[places], last.q, prepared.turning[places]) - last.q)
         if off.max() > values.following_tolerance:
             index = int(off.argmax())
             return f'{last.joints[index]} is {off[index]:.3g} from where it was sent'

@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
 from impedance_harness import NAMES, NODE, TOPIC
-from played_arm import played_arm
+from played_arm import Q, played_arm
+from ros_harness import description
 from std_msgs.msg import Float64MultiArray
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
@@ -110,3 +112,21 @@ def test_a_stiffness_that_makes_no_sense_is_refused(played, numbers):
         ),
         period=0.004,
     )
+
+
+def test_an_angle_that_its_driver_wraps_is_no_jump_of_a_continuous_joint():
+    last = NAMES[-1]
+    urdf = description().replace(
+        f'<joint name="{last}" type="revolute">', f'<joint name="{last}" type="continuous">'
+    )
+    assert urdf != description()
+    middle = Q.copy()
+    middle[-1] = np.pi
+    with played_arm(DOMAIN + 2, middle=middle, wraps=True, robot_description=urdf) as one:
+        one.follow()
+        del one.statuses[:]
+        # Two turns of its motion to and fro over the end of the angles.
+        until = one.time + 4.0 * np.pi
+        one.ros.wait_for(lambda: one.time > until, meanwhile=one.lead, period=0.004)
+        assert not any('jumped' in message.message for message in one.statuses)
+        one.assert_bounded(0.05)

@@ -63,3 +63,29 @@ def test_a_joint_without_any_limit_of_speed_is_not_commanded():
     check_speeds_bounded(robot, robot.joint_names, 1.0)
     with pytest.raises(InvalidArgumentError, match=rf'speed\.joint.*{free!r}'):
         check_speeds_bounded(robot, robot.joint_names, math.inf)
+
+
+def test_an_angle_that_its_driver_wraps_is_no_deviation():
+    last = ROBOT.joint_names[-1]
+    urdf = description().replace(
+        f'<joint name="{last}" type="revolute">', f'<joint name="{last}" type="continuous">'
+    )
+    assert urdf != description()
+    with play(DOMAIN, robot_description=urdf, following_tolerance=0.1) as one:
+        one.q[-1] = math.pi - 0.05
+        one.twist, one.frame_id = [0.0, 0.0, 0.0, 0.0, 0.0, 0.3], 'tool0'
+
+        def follow():
+            """As a robot that is where it was sent, and wraps its angles."""
+            if one.commands:
+                sent = np.array(one.commands[-1].points[0].positions)
+                one.q = (sent + np.pi) % (2.0 * np.pi) - np.pi
+            one.both()
+
+        one.wait_for_status('following', follow)
+        del one.statuses[:]
+        one.ros.wait_for(
+            lambda: one.commands and abs(one.commands[-1].points[0].positions[-1]) > np.pi + 0.1,
+            meanwhile=follow,
+        )
+        assert not any('from where it was sent' in m.message for m in one.statuses)
