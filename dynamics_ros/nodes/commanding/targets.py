@@ -193,6 +193,7 @@ class PoseTarget(Target):
         pose = pose_matrix(message.pose, 'pose_command.pose')
         check_size('pose_command.pose.position', pose[:3, 3])
         self.pose = np.ascontiguousarray(frames.pose(message.header.frame_id, q) @ pose)
+        check_size('pose_command.pose in the root frame', self.pose[:3, 3])
 
 
 Kind = TypeVar('Kind', bound=Target)
