@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dynamics_ros.bindings.checked import check_kernel
 from dynamics_ros.bindings.xla_target import target
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels import Kernel
@@ -30,10 +31,11 @@ def jax_function(kernel: Kernel, mode: str = 'reverse') -> Any:
 
     Raises:
         ImportError: jax is not installed.
-        InvalidArgumentError: an unknown mode.
+        InvalidArgumentError: an unknown mode, or something else than a kernel.
     """
     import jax  # noqa: F401  before anything is made
 
+    check_kernel(kernel)
     if mode not in MODES:
         raise InvalidArgumentError('mode', repr(mode), f'one of {tuple(MODES)}')
     return MODES[mode](kernel)

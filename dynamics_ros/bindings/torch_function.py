@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from dynamics_ros.bindings.checked import check_kernel
 from dynamics_ros.kernels import Kernel
 
 
@@ -23,7 +24,9 @@ def torch_function(kernel: Kernel) -> Callable[..., Any]:
 
     Raises:
         ImportError: torch is not installed.
+        InvalidArgumentError: something else than a kernel.
     """
+    check_kernel(kernel)
     apply = _autograd_function().apply
 
     @cache

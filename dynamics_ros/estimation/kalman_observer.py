@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,7 @@ from dynamics_ros.algorithms.contact.disturbance_filter import ROWS, disturbance
 from dynamics_ros.algorithms.contact.torque_observer import KALMAN, MEMORY
 from dynamics_ros.multibody.arguments import per_entry
 
+from .effort_model import EffortModel
 from .observers import (
     GAIN,
     InverseDynamicsObserver,
@@ -26,6 +27,8 @@ from .uncertainty.noise import NoiseGains, gains_of_response
 from .uncertainty.thresholds import largest_momentum_noise
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from dynamics_ros.robot import Robot
 
 Vector = NDArray[np.float64]
@@ -46,6 +49,16 @@ SETTLING = 15.0
 """Time constants of the stated gain after which a filter is taken to have settled."""
 
 
+class ObserverOptions(TypedDict, total=False):
+    """Options of every observer, as ``TorqueObserver`` explains them."""
+
+    effort_model: EffortModel | None
+    max_gap: float
+    effort_sampling: str
+    transition_time: float
+    velocity_differenced: ArrayLike
+
+
 class KalmanObserver(TorqueObserver):
     """Momentum and external torque as the state of a Kalman filter [Hu2018].
 
@@ -63,7 +76,7 @@ class KalmanObserver(TorqueObserver):
         *,
         effort_noise: ArrayLike = 0.05,
         velocity_noise: ArrayLike = 1e-3,
-        **options: Any,
+        **options: Unpack[ObserverOptions],
     ) -> None:
         """Make an observer at its start.
 

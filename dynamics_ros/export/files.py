@@ -52,10 +52,15 @@ def export_kernels(
         UnknownFrameError: no such frame.
         SingularError: a joint moves nothing with mass, in a kernel that divides by it.
     """
+    if not isinstance(robot, Robot):
+        raise InvalidArgumentError('robot', f'a {type(robot).__name__}', 'a Robot')
     prefix = _identifier(robot.name) if prefix is None else prefix
-    if not re.fullmatch('[A-Za-z_][A-Za-z0-9_]*', prefix):
+    if not (isinstance(prefix, str) and re.fullmatch('[A-Za-z_][A-Za-z0-9_]*', prefix)):
         raise InvalidArgumentError('prefix', repr(prefix), 'an identifier of C')
-    texts = [kernels] if isinstance(kernels, str) else list(kernels)
+    texts = [kernels] if isinstance(kernels, str) or not isinstance(kernels, Iterable) else kernels
+    texts = list(texts)
+    if not all(isinstance(text, str) for text in texts):
+        raise InvalidArgumentError('kernels', repr(kernels), 'a list of names of kernels')
     if not texts:
         raise InvalidArgumentError('kernels', 'none', 'at least one')
     keys = [key_of(text, robot.model) for text in texts]

@@ -229,3 +229,9 @@ def test_where_xla_takes_no_target_it_calls_python(monkeypatch):
     function = jax.jit(jax.vmap(jax_function(robot.kernel('inverse_dynamics'))))
     wanted = robot.inverse_dynamics(*arrays)
     np.testing.assert_allclose(function(*(x[None] for x in arrays)), wanted[None], rtol=1e-12)
+
+
+def test_what_is_no_kernel_is_refused():
+    for wrong in (3, PLAIN.gravity, None):
+        with pytest.raises(InvalidArgumentError, match=r"kernel: a .*robot.kernel\('gravity'\)"):
+            jax_function(wrong)

@@ -305,3 +305,20 @@ class TestTheCommand:
         options = ['--robot', ARM, '--kernels', 'gravity', '--output', tmp_path]
         made(sys.executable, '-m', 'dynamics_ros.export', *options)
         assert (tmp_path / 'seven_joint_arm_kernels.c').exists()
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'problem'),
+    [
+        ((3, ['gravity']), 'robot: a int'),
+        (('arm', [3]), 'kernels: .*a list of names'),
+        (('arm', None), 'kernels: None; expected a list of names'),
+        (('arm', ['gravity'], 3), 'prefix: 3; expected an identifier of C'),
+    ],
+)
+def test_what_is_no_robot_kernel_or_prefix_is_refused(arm, tmp_path, arguments, problem):
+    robot, kernels, *prefix = arguments
+    robot = arm if robot == 'arm' else robot
+    with pytest.raises(InvalidArgumentError, match=problem):
+        export_kernels(robot, kernels, tmp_path, *prefix)
+    assert not list(tmp_path.iterdir())
