@@ -131,6 +131,8 @@ def _links(name: str, quick: bool) -> Iterator[Record]:
         for link, shape in geometry.triangles.items()
         if len(robot.model.ancestors(robot.model.frame(link).body)) >= LEAST_JOINTS
     }
+    if not moved:
+        return  # shapes that cannot be read: of some descriptions the meshes are not there
     surfaces = sample_surfaces(geometry.triangles)
     recording = arm.samples(arm.swinging(TRAINED, rng), rng)
     motion = arm.going((15 if quick else PUSHES) * PERIOD + SETTLED, rng)

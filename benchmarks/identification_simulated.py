@@ -181,6 +181,8 @@ def coverage(options: argparse.Namespace) -> Iterator[Record]:
                 ok = abs(parameter.value - true) < 1.96 * parameter.deviation
                 kind = parameter.kind if parameter.identifiable else f'{parameter.kind}, not told'
                 within.setdefault(kind, []).append(ok)
+                if parameter.kind == 'friction' and parameter.identifiable:
+                    within.setdefault(parameter.name.partition(' ')[0], []).append(ok)
                 if parameter.identifiable:
                     within.setdefault('identified', []).append(ok)
     for kind, those in sorted(within.items()):
