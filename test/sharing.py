@@ -1,9 +1,14 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How the processes of a run with ``-n`` share its test files, also when one of them crashes."""
+"""How the processes of a run with ``-n`` share its test files, also when one of them crashes.
+
+Tests of nodes mostly wait, for processes of their own. With ``-n 3`` two processes have those, and
+a third what needs no nodes, with what the others leave of the processors.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from functools import cache
@@ -38,20 +43,33 @@ class Turns:
         items.sort(key=lambda item: (_turn(item.path), -seconds[item.path]))
 
 
+FOREMOST = 2
+"""Processes that have tests of nodes; what runs beside them is less urgent."""
+
+
+def _number(worker: str) -> int:
+    return int(worker.removeprefix('gw'))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, 'workerinput'):
         config.pluginmanager.register(Turns())
+        if _number(config.workerinput['workerid']) >= FOREMOST:
+            os.nice(10)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Keep each file in one process, and those in which robots move in the same one.
 
-    With ``-n 2`` one process begins with these, file after file, and the other with those that need
-    no nodes: two robots that move would take each other's time on a machine of two cores. Whoever
-    has ended its file begins the next one.
+    One process begins with these, file after file: two robots that move would take each other's
+    time on a machine of two cores. With ``-n 2`` the other one begins with what needs no nodes;
+    with more, the second one with other nodes. Whoever has ended its file begins the next one.
     """
     from xdist.scheduler import LoadScopeScheduling
+
+    def starts_nodes(file: str) -> bool:
+        return file == 'moving' or _turn(config.rootpath / file) != 1
 
     class ByFile(LoadScopeScheduling):
         """xdist 3.8 waits for ever after a crash: see its issues 1323, 1327 and 1378."""
@@ -86,10 +104,27 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             and one with a single test left is waited for.
             """
             while not node.shutting_down and self._pending_of(self.assigned_work[node]) <= 2:
-                if not self.workqueue:
+                if self._next_file(node) is None:
                     node.shutdown()
                     return
                 self._assign_work_unit(node)
+
+        def _assign_work_unit(self, node: Any) -> None:
+            file = self._next_file(node)
+            if file is not None:
+                self.workqueue.move_to_end(file, last=False)
+                super()._assign_work_unit(node)
+
+        def _next_file(self, node: Any) -> str | None:
+            """The file that a process begins next, if it has to."""
+            active = [other for other in self.nodes if not other.shutting_down]
+            active.sort(key=lambda other: _number(other.gateway.id))
+            quiet = (file for file in self.workqueue if not starts_nodes(file))
+            if node in active[FOREMOST:]:
+                return next(quiet, None)
+            nodes = filter(starts_nodes, self.workqueue)
+            some = self.workqueue if len(active) <= FOREMOST else nodes
+            return next(iter(some), None) or next(quiet, None)
 
     config.option.loadscopereorder = False  # not by the number of tests
     return ByFile(config, log)

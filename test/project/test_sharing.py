@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A run in two processes ends when one of them crashes, with the crash told and all else run."""
+"""A run ends when one of its processes crashes, and all else is run; which process has what."""
 
 from __future__ import annotations
 
@@ -32,6 +32,51 @@ def test_may_crash(n):
 """
 
 
+TELLING = """
+{words}
+import os, pytest, time
+@pytest.mark.parametrize('n', range(3))
+def test_tells(n):
+    with open('told', 'a') as file:
+        print(__name__, os.environ['PYTEST_XDIST_WORKER'], os.nice(0), file=file)
+    time.sleep(0.2)
+"""
+
+
+def suite(folder: Path, processes: int) -> subprocess.CompletedProcess[str]:
+    """Run the tests of a folder."""
+    command = [sys.executable, '-m', 'pytest', '-p', 'sharing', '-p', 'no:cacheprovider']
+    return subprocess.run(
+        [*command, '-n', str(processes)],
+        cwd=folder,
+        env={**os.environ, 'PYTHONPATH': f'{TESTS}:{os.environ.get("PYTHONPATH", "")}'},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_a_third_process_has_what_needs_no_nodes_and_is_in_nobody_s_way(tmp_path):
+    kinds = {'moving': '# rclpy robot_simulator', 'nodes': '# rclpy', 'library': ''}
+    for kind, words in kinds.items():
+        for number in range(3):
+            (tmp_path / f'test_{kind}_{number}.py').write_text(TELLING.format(words=words))
+    (tmp_path / 'pytest.ini').write_text('[pytest]\nmarkers =\n    slow: slow\n')
+    assert suite(tmp_path, 3).returncode == pytest.ExitCode.OK
+    told = [line.split() for line in (tmp_path / 'told').read_text().splitlines()]
+    assert len(told) == 27
+    usual = os.nice(0)
+    by: dict[str, set[tuple[str, int]]] = {}
+    for file, worker, nice in told:
+        by.setdefault(file.split('_')[1], set()).add((worker, int(nice)))
+    foremost = {('gw0', usual), ('gw1', usual)}
+    assert len(by['moving']) == 1 and by['moving'] <= foremost
+    assert by['nodes'] <= foremost
+    assert by['library'] - foremost == {('gw2', min(usual + 10, 19))}
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(
@@ -48,14 +93,7 @@ def test_a_crash_ends_no_more_than_its_test(tmp_path, tests, crash, seconds):
     for name in 'abc':
         (tmp_path / f'test_{name}.py').write_text(PASSING.format(tests=4, seconds=seconds))
     (tmp_path / 'pytest.ini').write_text('[pytest]\nmarkers =\n    slow: slow\n')
-    run = subprocess.run(
-        [sys.executable, '-m', 'pytest', '-p', 'sharing', '-p', 'no:cacheprovider', '-n', '2'],
-        cwd=tmp_path,
-        env={**os.environ, 'PYTHONPATH': f'{TESTS}:{os.environ.get("PYTHONPATH", "")}'},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    run = suite(tmp_path, 2)
     assert run.returncode == pytest.ExitCode.TESTS_FAILED, run.stdout
     assert re.search(rf'worker .* crashed while running .*test_may_crash\[{crash}\]', run.stdout)
     assert f'1 failed, {tests - 1 + 3 * 4} passed' in run.stdout
