@@ -4,7 +4,7 @@
 
 slipcover notes a line when it is run and takes the note out of the code then, which costs little
 where tracing every line doubles the time. Preparing a file for it takes longer than importing it,
-so that nodes and tools in processes of their own count the rooms with ROS alone, and tests all.
+so that nodes and tools in processes of their own count the rooms above the library, and tests all.
 """
 
 from __future__ import annotations
@@ -18,10 +18,14 @@ from typing import Any, NoReturn
 
 PACKAGE = Path(__file__).resolve().parents[2] / 'dynamics_ros'
 
-ROS = [
-    PACKAGE / room for room in ('demo', 'doctor', 'fleet', 'launching', 'nodes', 'viewer', 'wire')
+OUTSIDE = [
+    PACKAGE / room
+    for room in (
+        *('calibration', 'commanding', 'demo', 'doctor', 'fleet', 'launching', 'nodes'),
+        *('parameters', 'recordings', 'requests', 'viewer', 'wire'),
+    )
 ]
-"""Rooms that processes of their own run."""
+"""Rooms that nodes and tools run, in processes of their own."""
 
 
 class Lines:
@@ -67,4 +71,4 @@ if 'DYNAMICS_ROS_COVERAGE' in os.environ:
     except ImportError:  # an environment that a test has made
         pass
     else:
-        lines.of(ROS)
+        lines.of(OUTSIDE)
