@@ -53,7 +53,10 @@ class Lines:
             return
         files = self._counter.get_coverage()['files']
         run = {str(Path(name).resolve()): seen['executed_lines'] for name, seen in files.items()}
-        (self._folder / f'{os.getpid()}-{time.monotonic_ns()}.json').write_text(json.dumps(run))
+        # Under its name once it is whole: the process may be killed meanwhile.
+        part = self._folder / f'{os.getpid()}-{time.monotonic_ns()}.part'
+        part.write_text(json.dumps(run))
+        part.rename(part.with_suffix('.json'))
         self._forget()
 
     def _forget(self) -> None:
