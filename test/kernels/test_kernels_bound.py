@@ -83,7 +83,7 @@ def test_another_shape_is_refused(values):
 
 def test_what_has_no_bound_input_is_not_bound():
     kernel = Kernel(trace(lambda x: x, {'x': 3}, 'same'))
-    with pytest.raises(InvalidArgumentError, match='no kernel without'):
+    with pytest.raises(InvalidArgumentError, match='a kernel with a bound input'):
         kernel.bound_to(LIGHT)
 
 
