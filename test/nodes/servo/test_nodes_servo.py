@@ -58,7 +58,7 @@ class Arm:
         self.states = ros.listen(JointState, '/joint_states', 200)
         self.statuses = ros.listen(DiagnosticStatus, f'{SERVO}/status', 100)
         ros.wait_for(lambda: self.states)
-        self.wait_for_status('waiting for a command')
+        self.wait_until_it_waits()
 
     @property
     def q(self):
@@ -80,6 +80,15 @@ class Arm:
         del self.statuses[:]
         self.ros.wait_for(lambda: self.statuses and words in self.status, **options)
 
+    def wait_until_it_waits(self):
+        """For a command; that a busy machine held it up is told until the next one."""
+
+        def settle():
+            if self.statuses and 'held up' in self.status:
+                self.send_twist([0.0] * 6)
+
+        self.wait_for_status('waiting for a command', meanwhile=settle, period=1.0)
+
     def send_twist(self, twist, frame_id=''):
         message = TwistStamped(twist=twist_message(np.array(twist)))
         message.header.frame_id = frame_id
@@ -99,7 +108,7 @@ class Arm:
         )
 
     def rest(self):
-        self.wait_for_status('waiting for a command')
+        self.wait_until_it_waits()
         # Slower than a hundredth of what any test moves at.
         self.ros.wait_for(lambda: self.speed < 2e-3)
 
