@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the lines of the package that a process runs, where `scripts/test --coverage` starts it.
 
-slipcover notes a line when it is run and takes the note out of the code then, which costs little
-where tracing every line doubles the time. Preparing a file for it takes longer than importing it,
-so that nodes and tools in processes of their own count the rooms above the library, and tests all.
+slipcover puts notes into the code, which cost less than tracing every line. Preparing a file for it
+takes longer than importing it, so that nodes and tools in processes of their own count the rooms
+above the library, and tests all.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ class Lines:
         from slipcover import Slipcover
 
         self._folder: Path | None = folder
-        self._counter = Slipcover(exclude_lines=[])
+        # Never taking notes out of the code again: that changes what other threads run, and an
+        # error in it came up wherever the thread happened to be.
+        self._counter = Slipcover(exclude_lines=[], d_miss_threshold=-1)
         self._end: Any = os._exit
         os._exit = self._write_and_end  # nodes end so
         atexit.register(self._write)
@@ -63,8 +65,10 @@ class Lines:
         self._folder = None
 
     def _write_and_end(self, code: int) -> NoReturn:
-        self._write()
-        self._end(code)
+        try:
+            self._write()
+        finally:  # whatever other threads do to what is being counted, the process ends
+            self._end(code)
 
 
 lines: Lines | None = None

@@ -6,9 +6,15 @@ from __future__ import annotations
 
 import pytest
 
-from dynamics_ros.kernels.process import disk_cache
+from dynamics_ros.kernels.process import compile_process, disk_cache
 
 
 @pytest.fixture(autouse=True)
 def _nothing_is_kept(monkeypatch):
     monkeypatch.setenv(disk_cache.VARIABLE, 'off')
+
+
+@pytest.fixture(autouse=True)
+def _compiled_in_this_process():
+    # Another file may have asked for a robot as nodes do, which has it done in a process apart.
+    compile_process.disable()
