@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
+from benchmarks.plots import draw, plottable
 from benchmarks.records import (
     Record,
     markdown,
@@ -78,6 +79,8 @@ def main(arguments: list[str] | None = None) -> int:
     unknown = set(options.suites) - set(SUITES)
     if unknown:
         parser.error(f'no suite {", ".join(sorted(unknown))}; there are {", ".join(SUITES)}')
+    if options.plots:
+        _prepare_plots(parser, options.plots)
     records: list[Record] = []
     for name in options.suites or SUITES:
         print(f'\n{name}: {SUITES[name]} ({platform.machine()}, Python {sys.version.split()[0]})')
@@ -91,6 +94,8 @@ def main(arguments: list[str] | None = None) -> int:
                 print_header()
             print_record(record)
         print_summary(found)
+        if options.plots:
+            draw(name, found, options.plots)
         records += found
     if options.json:
         write_json(options.json, records)
@@ -98,6 +103,16 @@ def main(arguments: list[str] | None = None) -> int:
         options.markdown.write_text(markdown(records))
     wrong = [x for x in records if x.suite == 'accuracy' and x.verdict == 'FAIL']
     return 1 if wrong else 0
+
+
+def _prepare_plots(parser: argparse.ArgumentParser, folder: Path) -> None:
+    """Refuse before hours of measurement what cannot be drawn."""
+    if not plottable():
+        parser.error('--plots needs matplotlib: pip install matplotlib')
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        parser.error(f'--plots {folder}: {problem.strerror}')
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -112,6 +127,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--json', type=Path, metavar='FILE', help='write the figures to this file')
     parser.add_argument(
         '--markdown', type=Path, metavar='FILE', help='write the ratios as tables to this file'
+    )
+    parser.add_argument(
+        '--plots',
+        type=Path,
+        metavar='FOLDER',
+        help='write a plot (PNG) of each suite there: ratios and goals',
     )
     parser.add_argument('--robot', default='', help='only robots whose name contains this')
     parser.add_argument('--quick', action='store_true', help='a look, not a measurement')
@@ -129,8 +150,6 @@ def _parser() -> argparse.ArgumentParser:
         metavar='NAME',
         help=f'only this part of a suite; may be given again: {", ".join(PARTS)}',
     )
-    group = parser.add_argument_group('dynamics')
-    group.add_argument('--plots', type=Path, metavar='FOLDER', help='write plots (PNG) there')
     group = parser.add_argument_group('ik')
     group.add_argument(
         '--targets', type=int, default=1000, help='of each robot; 10000 is the full protocol'

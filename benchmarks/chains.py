@@ -12,6 +12,7 @@ import pinocchio as pin
 
 from benchmarks.descriptions import generic_chain
 from benchmarks.pinocchio_peer import PinocchioPeer
+from benchmarks.plots import save
 from benchmarks.records import Record
 from benchmarks.timing import Effort, interleaved
 from dynamics_ros import Robot
@@ -56,13 +57,10 @@ def run(effort: Effort, quick: bool, plots: Path | None) -> Iterator[Record]:
 
 
 def _plot(file: Path, lengths: tuple[int, ...], ours: list[float], theirs: list[float]) -> None:
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use('Agg')
-    from matplotlib import pyplot
-
-    file.parent.mkdir(parents=True, exist_ok=True)
-    figure, axes = pyplot.subplots(figsize=(6.0, 4.0), layout='constrained')
+    figure = Figure(figsize=(6.0, 4.0), layout='constrained')
+    axes = figure.subplots()
     axes.plot(lengths, theirs, 's--', label='Pinocchio')
     axes.plot(lengths, ours, 'o-', label='dynamics_ros')
     axes.set(
@@ -74,6 +72,4 @@ def _plot(file: Path, lengths: tuple[int, ...], ours: list[float], theirs: list[
     )
     axes.grid(alpha=0.3)
     axes.legend()
-    figure.savefig(file, dpi=120)
-    pyplot.close(figure)
-    print(f'plot: {file}')
+    save(figure, file)
