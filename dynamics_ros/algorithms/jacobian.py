@@ -5,15 +5,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, get_args
 
 from dynamics_ros.model import ROOT, Frame, Model
 from dynamics_ros.spatial import Motion, Scalar, Transform, Vector3
 
 from .forward_kinematics import body_poses
 
-REFERENCES = ('world', 'local', 'local_world_aligned')
+Reference = Literal['world', 'local', 'local_world_aligned']
 """World: spatial twist at the root's origin. Local: body twist. Local world aligned: velocity of
 the frame's origin and angular velocity, both in the axes of the root frame."""
+
+REFERENCES: tuple[Reference, ...] = get_args(Reference)
+"""The names of all."""
 
 
 def jacobian_columns(

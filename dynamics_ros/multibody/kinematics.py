@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_ros.algorithms import configuration
+from dynamics_ros.algorithms.jacobian import Reference
 
 from .definitions import Key
 from .definitions.definition import DEFAULT_REFERENCE
@@ -104,7 +105,7 @@ class Kinematics(KernelMethods):
 
     @kernel_method
     def frame_velocity(
-        self, q: ArrayLike, v: ArrayLike, frame: Frames, reference: str = DEFAULT_REFERENCE
+        self, q: ArrayLike, v: ArrayLike, frame: Frames, reference: Reference = DEFAULT_REFERENCE
     ) -> Array:
         """Twist (..., 6) of a frame with respect to the root frame: linear, then angular.
 
@@ -123,7 +124,7 @@ class Kinematics(KernelMethods):
         v: ArrayLike,
         a: ArrayLike,
         frame: Frames,
-        reference: str = DEFAULT_REFERENCE,
+        reference: Reference = DEFAULT_REFERENCE,
     ) -> Array:
         """Time derivative (..., 6) of the twist of ``frame_velocity``: J a + J-dot v.
 
@@ -141,20 +142,22 @@ class Kinematics(KernelMethods):
         return self._run(('body_accelerations',), q, v, a)
 
     @kernel_method
-    def jacobian(self, q: ArrayLike, frame: Frames, reference: str = DEFAULT_REFERENCE) -> Array:
+    def jacobian(
+        self, q: ArrayLike, frame: Frames, reference: Reference = DEFAULT_REFERENCE
+    ) -> Array:
         """Geometric Jacobian (..., 6, nv), rows linear then angular ([RD] eq. 2.164)."""
         return self._run(_key('jacobian', frame, reference), q)
 
     @kernel_method
     def jacobian_derivative(
-        self, q: ArrayLike, v: ArrayLike, frame: Frames, reference: str = DEFAULT_REFERENCE
+        self, q: ArrayLike, v: ArrayLike, frame: Frames, reference: Reference = DEFAULT_REFERENCE
     ) -> Array:
         """Time derivative (..., 6, nv) of ``jacobian`` along the velocity v."""
         return self._run(_key('jacobian_derivative', frame, reference), q, v)
 
     @kernel_method
     def jacobian_hessian(
-        self, q: ArrayLike, frame: Frames, reference: str = DEFAULT_REFERENCE
+        self, q: ArrayLike, frame: Frames, reference: Reference = DEFAULT_REFERENCE
     ) -> Array:
         """dJ/dq (..., 6, nv, nv): entry [:, j, k] is the rate of column j along velocity k."""
         return self._run(_key('jacobian_hessian', frame, reference), q)

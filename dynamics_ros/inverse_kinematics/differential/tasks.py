@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynamics_ros.algorithms.jacobian import Reference
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
 from dynamics_ros.multibody.arguments import (
     check_count,
@@ -179,7 +180,7 @@ class TwistTask(VelocityTask):
         frame: str,
         twist: ArrayLike = (0.0,) * 6,
         *,
-        reference: str = 'local_world_aligned',
+        reference: Reference = 'local_world_aligned',
         weight: ArrayLike = 1.0,
         priority: int = 0,
     ) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.algorithms.jacobian import REFERENCES
+from dynamics_ros.algorithms.jacobian import REFERENCES, Reference
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.model import ROOT, Model
 from dynamics_ros.spatial import Force, Motion, Scalar
@@ -24,7 +24,7 @@ Shape = int | tuple[int, ...]
 Values = Sequence[Scalar]
 Elements = NDArray[np.object_]
 
-DEFAULT_REFERENCE = 'local_world_aligned'
+DEFAULT_REFERENCE: Reference = 'local_world_aligned'
 """The reference of a Jacobian, twist or acceleration where none is given."""
 
 ALL_ROWS = '012345'

@@ -15,6 +15,7 @@ from geometry_msgs.msg import PoseStamped, TwistStamped
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
+from dynamics_ros.algorithms.jacobian import Reference
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation.samples.state_buffer import StateBuffer
 from dynamics_ros.kernels import Kernel, Step
@@ -52,7 +53,7 @@ from .moveit_services import MoveItServices
 
 NAME = 'kinematics_node'
 
-REFERENCES = ('local_world_aligned', 'local', 'world')
+REFERENCES: tuple[Reference, ...] = ('local_world_aligned', 'local', 'world')
 
 
 @dataclass(frozen=True)
@@ -307,11 +308,11 @@ class Kinematics(Component):
         response.manipulability = manipulability(jacobian)
 
 
-def _reference(asked: str) -> str:
-    reference = asked or REFERENCES[0]
-    if reference not in REFERENCES:
-        raise InvalidArgumentError('reference', repr(asked), f'one of {REFERENCES}')
-    return reference
+def _reference(asked: str) -> Reference:
+    for reference in REFERENCES:
+        if reference == (asked or REFERENCES[0]):
+            return reference
+    raise InvalidArgumentError('reference', repr(asked), f'one of {REFERENCES}')
 
 
 def _empty_pose(frame_id: str) -> PoseStamped:
