@@ -253,7 +253,7 @@ class Kernel:
                 C-contiguous float64 array of the right shape an input (a float for a scalar one)
                 and at most ``out=``, where a number is not finite, and where the trace does not
                 allow an input or a result.
-            method: a bound method that the function is to look like; it then takes no ``out=``.
+            method: a bound method that the function is to look like.
 
         Returns:
             A builtin function without any Python between the caller and the machine code; where

@@ -206,7 +206,7 @@ class LlvmBackend:
 
         Args:
             bound: what the bound input of the trace is bound to; None where there is none.
-            method: a bound method that it is to look like; it then takes no keywords.
+            method: a bound method that it is to look like.
         """
         if not self._has_entry:
             if method is not None:

@@ -17,7 +17,7 @@ from dynamics_ros.kernels.graph.symbols import is_symbolic
 from .arguments import boolean_mask, real_vectors
 from .definitions import Key
 from .external_wrenches import Wrenches, frames_and_wrenches, with_frames
-from .kernel_methods import Array, KernelMethods, kernel_method
+from .kernel_methods import Array, Arrays, KernelMethods, kernel_method
 
 
 class HybridDerivatives(NamedTuple):
@@ -42,7 +42,13 @@ class Dynamics(KernelMethods):
 
     @kernel_method
     def inverse_dynamics(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external_wrenches: Wrenches | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        external_wrenches: Wrenches | None = None,
+        *,
+        out: Array | None = None,
     ) -> Array:
         """tau (..., nv) = M a + C v + g - J^T w, by recursive Newton-Euler ([SE3] 8).
 
@@ -55,12 +61,18 @@ class Dynamics(KernelMethods):
             InvalidArgumentError: numbers so large that the result overflows.
         """
         if external_wrenches is None:
-            return self._run(('inverse_dynamics',), q, v, a)
-        return self._under_wrenches('inverse_dynamics', external_wrenches, q, v, a)
+            return self._run(('inverse_dynamics',), q, v, a, out=out)
+        return self._under_wrenches('inverse_dynamics', external_wrenches, q, v, a, out=out)
 
     @kernel_method
     def joint_wrenches(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external_wrenches: Wrenches | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        external_wrenches: Wrenches | None = None,
+        *,
+        out: Array | None = None,
     ) -> Array:
         """F (..., bodies, 6): what each body takes from its parent through its joint.
 
@@ -76,45 +88,51 @@ class Dynamics(KernelMethods):
             InvalidArgumentError: numbers so large that the result overflows.
         """
         if external_wrenches is None:
-            return self._run(('joint_wrenches',), q, v, a)
-        return self._under_wrenches('joint_wrenches', external_wrenches, q, v, a)
+            return self._run(('joint_wrenches',), q, v, a, out=out)
+        return self._under_wrenches('joint_wrenches', external_wrenches, q, v, a, out=out)
 
     @kernel_method
-    def gravity(self, q: ArrayLike) -> Array:
+    def gravity(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """g (..., nv): the torques that hold the robot at rest against gravity."""
-        return self._run(('gravity',), q)
+        return self._run(('gravity',), q, out=out)
 
     @kernel_method
-    def nonlinear_effects(self, q: ArrayLike, v: ArrayLike) -> Array:
+    def nonlinear_effects(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
         """C v + g (..., nv), in the units of torques: N m, or N for a joint that slides.
 
         Raises:
             InvalidArgumentError: numbers so large that the result overflows.
         """
-        return self._run(('nonlinear_effects',), q, v)
+        return self._run(('nonlinear_effects',), q, v, out=out)
 
     @kernel_method
-    def coriolis(self, q: ArrayLike, v: ArrayLike) -> Array:
+    def coriolis(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
         """C (..., nv, nv) with M-dot - 2 C skew-symmetric ([Echeandia2021])."""
-        return self._run(('coriolis',), q, v)
+        return self._run(('coriolis',), q, v, out=out)
 
     @kernel_method
-    def mass_matrix(self, q: ArrayLike) -> Array:
+    def mass_matrix(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """M (..., nv, nv), symmetric ([RD] eq. 3.43)."""
-        return self._run(('mass_matrix',), q)
+        return self._run(('mass_matrix',), q, out=out)
 
     @kernel_method
-    def mass_matrix_inverse(self, q: ArrayLike) -> Array:
+    def mass_matrix_inverse(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """M^-1 (..., nv, nv).
 
         Raises:
             SingularError: a joint moves nothing that has mass or inertia.
         """
-        return self._run(('mass_matrix_inverse',), q)
+        return self._run(('mass_matrix_inverse',), q, out=out)
 
     @kernel_method
     def forward_dynamics(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external_wrenches: Wrenches | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        external_wrenches: Wrenches | None = None,
+        *,
+        out: Array | None = None,
     ) -> Array:
         """a (..., nv) = M^-1 (tau - C v - g + J^T w), by articulated bodies ([Lie] 2.2).
 
@@ -127,8 +145,8 @@ class Dynamics(KernelMethods):
             InvalidArgumentError: numbers so large that the result overflows.
         """
         if external_wrenches is None:
-            return self._run(('forward_dynamics',), q, v, tau)
-        return self._under_wrenches('forward_dynamics', external_wrenches, q, v, tau)
+            return self._run(('forward_dynamics',), q, v, tau, out=out)
+        return self._under_wrenches('forward_dynamics', external_wrenches, q, v, tau, out=out)
 
     @kernel_method
     def hybrid_dynamics(
@@ -139,6 +157,8 @@ class Dynamics(KernelMethods):
         tau: ArrayLike,
         prescribed: Sequence[bool] | NDArray[np.bool_],
         external_wrenches: Wrenches | None = None,
+        *,
+        out: Arrays | None = None,
     ) -> tuple[Array, Array]:
         """All accelerations and torques (..., nv each) from one of the two per joint ([Lie] 2.3).
 
@@ -155,16 +175,23 @@ class Dynamics(KernelMethods):
         """
         key, given, known = self._given('hybrid_dynamics', a, tau, prescribed)
         if external_wrenches is None:
-            accelerations, torques = self._run(key, q, v, given, known)
+            accelerations, torques = self._run(key, q, v, given, known, out=out)
             return accelerations, torques
         # Wrenches push as torques on all joints would: those that are asked for are the rest.
         push = self.wrench_torques(q, external_wrenches)
-        accelerations, torques = self._run(key, q, v, given, known + push)
-        return accelerations, torques - push
+        accelerations, torques = self._run(key, q, v, given, known + push, out=out)
+        torques -= push
+        return accelerations, torques
 
     @kernel_method
     def inverse_dynamics_derivatives(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external_wrenches: Wrenches | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        external_wrenches: Wrenches | None = None,
+        *,
+        out: Arrays | None = None,
     ) -> tuple[Array, Array, Array]:
         """dtau/dq, dtau/dv, dtau/da (..., nv, nv each) of ``inverse_dynamics`` ([Singh2022]).
 
@@ -179,15 +206,21 @@ class Dynamics(KernelMethods):
             InvalidArgumentError: numbers so large that the result overflows.
         """
         if external_wrenches is None:
-            dq, dv, da = self._run(('inverse_dynamics_derivatives',), q, v, a)
+            dq, dv, da = self._run(('inverse_dynamics_derivatives',), q, v, a, out=out)
             return dq, dv, da
         name = 'inverse_dynamics_derivatives'
-        dq, dv, da = self._under_wrenches(name, external_wrenches, q, v, a)
+        dq, dv, da = self._under_wrenches(name, external_wrenches, q, v, a, out=out)
         return dq, dv, da
 
     @kernel_method
     def forward_dynamics_derivatives(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external_wrenches: Wrenches | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        external_wrenches: Wrenches | None = None,
+        *,
+        out: Arrays | None = None,
     ) -> tuple[Array, Array, Array]:
         """da/dq, da/dv, da/dtau (..., nv, nv each) of ``forward_dynamics`` ([Lie] 4).
 
@@ -200,10 +233,10 @@ class Dynamics(KernelMethods):
             InvalidArgumentError: numbers so large that the result overflows.
         """
         if external_wrenches is None:
-            dq, dv, dtau = self._run(('forward_dynamics_derivatives',), q, v, tau)
+            dq, dv, dtau = self._run(('forward_dynamics_derivatives',), q, v, tau, out=out)
             return dq, dv, dtau
         name = 'forward_dynamics_derivatives'
-        dq, dv, dtau = self._under_wrenches(name, external_wrenches, q, v, tau)
+        dq, dv, dtau = self._under_wrenches(name, external_wrenches, q, v, tau, out=out)
         return dq, dv, dtau
 
     @kernel_method
@@ -215,6 +248,8 @@ class Dynamics(KernelMethods):
         tau: ArrayLike,
         prescribed: Sequence[bool] | NDArray[np.bool_],
         external_wrenches: Wrenches | None = None,
+        *,
+        out: Arrays | None = None,
     ) -> HybridDerivatives:
         """Derivatives of all accelerations and torques of ``hybrid_dynamics`` ([Lie] 4).
 
@@ -228,65 +263,69 @@ class Dynamics(KernelMethods):
         """
         key, given, known = self._given('hybrid_dynamics_derivatives', a, tau, prescribed)
         if external_wrenches is None:
-            return HybridDerivatives(*self._run(key, q, v, given, known))
+            return HybridDerivatives(*self._run(key, q, v, given, known, out=out))
         push = self.wrench_torques(q, external_wrenches)
-        found = HybridDerivatives(*self._run(key, q, v, given, known + push))
+        found = HybridDerivatives(*self._run(key, q, v, given, known + push, out=out))
         turned = self.wrench_torques_derivative(q, external_wrenches)
-        return found._replace(
-            a_dq=found.a_dq + found.a_dtau @ turned,
-            tau_dq=found.tau_dq + found.tau_dtau @ turned - turned,
-        )
+        found.a_dq[...] += found.a_dtau @ turned
+        found.tau_dq[...] += found.tau_dtau @ turned
+        found.tau_dq[...] -= turned
+        return found
 
     @kernel_method
-    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+    def regressor(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, out: Array | None = None
+    ) -> Array:
         """Y (..., nv, 10 bodies) with tau = Y pi ([Atkeson1986]).
 
         pi stacks, per body of body_names: m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the origin
         of the body frame; ``inertial_parameters`` gives it.
         """
-        return self._run(('regressor',), q, v, a)
+        return self._run(('regressor',), q, v, a, out=out)
 
     def inertial_parameters(self) -> Array:
         """pi (10 bodies) of the model, in the order of the columns of ``regressor``."""
         return np.array([inertia.parameters() for inertia in self.model.inertias]).ravel()
 
     @kernel_method
-    def momentum_observer_terms(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+    def momentum_observer_terms(
+        self, q: ArrayLike, v: ArrayLike, *, out: Arrays | None = None
+    ) -> tuple[Array, Array]:
         """p = M v and beta = C^T v - g (..., nv each): dp/dt = tau + beta + external torque."""
-        p, beta = self._run(('momentum_observer_terms',), q, v)
+        p, beta = self._run(('momentum_observer_terms',), q, v, out=out)
         return p, beta
 
     # Energies and mass distribution.
 
     @kernel_method
-    def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> Array:
+    def kinetic_energy(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
         """v^T M v / 2 (...) [J]."""
-        return self._run(('kinetic_energy',), q, v)
+        return self._run(('kinetic_energy',), q, v, out=out)
 
     @kernel_method
-    def potential_energy(self, q: ArrayLike) -> Array:
+    def potential_energy(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """Energy (...) [J] in the field of gravity, zero with all mass at the root's origin."""
-        return self._run(('potential_energy',), q)
+        return self._run(('potential_energy',), q, out=out)
 
     @kernel_method
-    def center_of_mass(self, q: ArrayLike) -> Array:
+    def center_of_mass(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """Centre of mass (..., 3) of the moving bodies in the root frame [m]."""
-        return self._run(('center_of_mass',), q)
+        return self._run(('center_of_mass',), q, out=out)
 
     @kernel_method
-    def com_jacobian(self, q: ArrayLike) -> Array:
+    def com_jacobian(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """Jacobian (..., 3, nv) of the centre of mass, in root axes."""
-        return self._run(('com_jacobian',), q)
+        return self._run(('com_jacobian',), q, out=out)
 
     @kernel_method
-    def centroidal_momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
+    def centroidal_momentum(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
         """Momentum (..., 6): linear, then angular about the centre of mass, in root axes."""
-        return self._run(('centroidal_momentum',), q, v)
+        return self._run(('centroidal_momentum',), q, v, out=out)
 
     @kernel_method
-    def centroidal_map(self, q: ArrayLike) -> Array:
+    def centroidal_map(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """A (..., 6, nv) with ``centroidal_momentum`` = A v ([Orin2013])."""
-        return self._run(('centroidal_map',), q)
+        return self._run(('centroidal_map',), q, out=out)
 
     def wrench_torques(self, q: ArrayLike, external_wrenches: Wrenches) -> Array:
         """J^T w (..., nv): the torques that push as wrenches do ([RD] eq. 3.49 to 3.51).
@@ -327,10 +366,15 @@ class Dynamics(KernelMethods):
             known = np.where(mask, 0.0, real_vectors('tau', tau, self.nv))
         return key, given, known
 
-    def _under_wrenches(self, name: str, external_wrenches: Wrenches, *arrays: ArrayLike) -> Any:
+    def _under_wrenches(
+        self, name: str, external_wrenches: Wrenches, *arrays: ArrayLike, out: Any = None
+    ) -> Any:
         frames, wrenches = frames_and_wrenches(external_wrenches)
+        key = (name, *frames)
         try:
-            return self._run((name, *frames), *arrays, *wrenches)
+            if out is None:  # a keyword after unpacked arguments costs a dict
+                return self._run(key, *arrays, *wrenches)
+            return self._run(key, *arrays, *wrenches, out=out)
         except InvalidArgumentError as error:
             raise with_frames(error, frames) from None
 

@@ -27,17 +27,25 @@ from .parameters import explicit
 
 Array = NDArray[np.float64]
 
+Arrays = Sequence[Array]
+"""Of a method with several results: one for each."""
+
 _Method = TypeVar('_Method', bound=Callable[..., Any])
 
 _METHODS: set[Callable[..., Any]] = set()
 """Every function that `kernel_method` has marked."""
 
+_OUT = """``out=`` is an array to fill and return, or a tuple of them for several results: float64,
+of the shape of the result. After an error it holds nothing to rely on."""
+
 
 def kernel_method(method: _Method) -> _Method:
     """Mark a method of `KernelMethods` as one that the kernel of its name may replace.
 
-    The builtin that takes its place has no annotations, so its signature shows none either.
+    The builtin that takes its place has no annotations, so its signature shows none either. A
+    method takes ``out``, which it hands to ``_run``; its documentation ends with what that is.
     """
+    method.__doc__ = f'{inspect.cleandoc(method.__doc__ or "")}\n\n{_OUT}'
     method.__signature__ = plain_signature(method)  # type: ignore[attr-defined]
     _METHODS.add(method)
     return method
@@ -128,12 +136,22 @@ class KernelMethods:
             kernels = self._parametric.setdefault(parameters, made)
         return kernels.kernel((name, *options))
 
-    def _run(self, key: Key, *arrays: ArrayLike) -> Any:
+    def _run(self, key: Key, *arrays: ArrayLike, out: Any = None) -> Any:
         """What the kernel of a key makes of its inputs; compiles it the first time.
 
         Symbols among the inputs make symbols, so that a function that calls methods can be traced.
+
+        Args:
+            key: of the kernel.
+            arrays: its inputs.
+            out: as for ``Kernel.__call__``.
+
+        Raises:
+            InvalidArgumentError: ``out`` for symbols, besides what the kernel refuses.
         """
         if any(map(is_symbolic, arrays)):
+            if out is not None:
+                raise InvalidArgumentError('out', 'an array for traced values', 'None')
             return _of_symbols(self.model, key, arrays)
         try:
             call = self._calls.get(key) or self._kernel_set.call(key)
@@ -141,7 +159,7 @@ class KernelMethods:
             # A frame or reference that cannot be a key: the definition says which.
             define(self.model, key)
             raise
-        result = call(*arrays)
+        result = call(*arrays) if out is None else call(*arrays, out=out)
         if key not in self._shortened:
             self._shorten(key)
         return result

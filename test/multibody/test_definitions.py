@@ -78,7 +78,7 @@ class TestMethods:
         inputs = list(define(robot.model, (name, *options)).inputs)
         assert set(inputs) <= set(INPUTS)
         _, *parameters = inspect.signature(getattr(RigidBodySystem, name)).parameters.values()
-        after = AFTER_INPUTS[METHODS[name].options]
+        after = {**AFTER_INPUTS[METHODS[name].options], 'out': None}
         assert [x.name for x in parameters] == [*inputs, *after]
         assert {x.name: x.default for x in parameters[len(inputs) :]} == after
 

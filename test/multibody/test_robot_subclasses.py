@@ -116,15 +116,35 @@ class TestHistory:
         assert inspect.isbuiltin(getattr(robot, name)), 'not the machine code that this is about'
         assert told(getattr(robot, name)) == before
 
-    def test_out_is_refused_at_every_call(self, backend):
-        robot = robot_of(Robot, backend)
+    def test_out_is_filled_at_every_call(self, backend):
+        robot, plain = robot_of(Robot, backend), robot_of(Robot, 'python')
         for name, arguments in calls(robot).items():
-            out = np.zeros(robot.nv)
-            for _ in range(2):
-                with pytest.raises(TypeError, match='out'):
-                    getattr(robot, name)(*arguments, out=out)
-                getattr(robot, name)(*arguments)
-            assert not out.any()
+            wanted = getattr(plain, name)(*arguments)
+            several = isinstance(wanted, tuple)
+            for _ in range(3):
+                out = [np.full_like(x, np.nan) for x in (wanted if several else (wanted,))]
+                answer = getattr(robot, name)(*arguments, out=tuple(out) if several else out[0])
+                assert all(x is y for x, y in zip(answer if several else (answer,), out))
+                for x, y in zip(out, wanted if several else (wanted,)):
+                    np.testing.assert_allclose(x, y, atol=1e-12)
+
+    def test_an_override_may_hand_out_on(self, backend):
+        class Filled(Robot):
+            def gravity(self, q, *, out=None):
+                answer = super().gravity(q, out=out)
+                answer *= 2.0
+                return answer
+
+        robot, base = robot_of(Filled, backend), robot_of(Robot, backend)
+        q, out = state(robot), np.empty(robot.nv)
+        for _ in range(3):
+            assert robot.gravity(q, out=out) is out
+            np.testing.assert_array_equal(out, 2.0 * base.gravity(q))
+        doubled = robot_of(Doubled, backend)
+        for _ in range(2):
+            with pytest.raises(TypeError, match='out'):
+                doubled.gravity(q, out=out)
+            doubled.gravity(q)
 
     def test_wrong_numbers_of_arguments_are_refused_at_every_call(self, backend):
         robot = robot_of(Robot, backend)

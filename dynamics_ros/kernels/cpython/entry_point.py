@@ -100,15 +100,17 @@ def like_method(
 ) -> Callable[..., Any]:
     """Return a builtin in the place of a bound method, which is its slow path.
 
-    It takes no keywords, shows the method's signature and documentation, and is pickled as it.
+    It shows the method's signature and documentation, and is pickled as it.
 
     Args:
-        address, keep, table: as for ``builtin``.
+        address, keep, table: as for ``builtin``, whose keyword is ``out``.
     """
     function, owner = method.__func__, method.__self__  # type: ignore[attr-defined]
     documentation = documentation_of(function)
     name = function.__name__
-    return builtin(address, method, name, documentation, *keep, table=table, owner=owner)
+    return builtin(
+        address, method, name, documentation, *keep, keyword=OUT, table=table, owner=owner
+    )
 
 
 def _address(text: bytes) -> int:

@@ -4,7 +4,8 @@
 
 ``forward_kinematics(q, frame)`` is another kernel for each frame. Which one is found in machine
 code: the arguments after the arrays are compared, as objects, with those of the calls that have
-been added. Whatever is not found goes, as it came, to a Python callable.
+been added. Whatever is not found goes, as it came, to a Python callable. ``out=`` goes on to the
+kernel with the arrays alone.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dynamics_ros.kernels.cpython import entry_source, layout
-from dynamics_ros.kernels.cpython.entry_point import like_method
+from dynamics_ros.kernels.cpython.entry_point import KEYWORD, like_method
 from dynamics_ros.kernels.cpython.interpreter import provide_interpreter
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.llvm.compiler import MachineCode
@@ -26,6 +27,9 @@ from dynamics_ros.kernels.process.lifetime import token
 
 CAPACITY = 32
 """Calls that are remembered; looking through so many takes a fraction of what one saves."""
+
+ARGUMENTS = 8
+"""Arguments of a kernel, ``out`` among them, that can be handed on without the names."""
 
 # Of a table: how many rows there are, the rows.
 ROWS, FIRST_ROW = 0, 1
@@ -60,7 +64,7 @@ class NamedCalls:
         )
 
     def add(self, arrays: int, names: tuple[str, ...], kernel: Callable[..., Any]) -> None:
-        """Let a call be machine code from now on, unless the table is full.
+        """Let a call be machine code from now on, unless the table is full or the call too long.
 
         Args:
             arrays: how many arguments come before the names.
@@ -68,7 +72,8 @@ class NamedCalls:
             kernel: the builtin function of the arrays alone.
         """
         row = int(self._table[ROWS])
-        if row == CAPACITY or not all(isinstance(name, str) for name in names):
+        fits = row < CAPACITY and arrays < ARGUMENTS
+        if not fits or not all(isinstance(name, str) for name in names):
             return
         code = ctypes.pythonapi.PyCFunction_GetFunction
         code.restype, code.argtypes = ctypes.c_void_p, [ctypes.py_object]
@@ -98,32 +103,100 @@ def emit(dialect: Dialect) -> str:
     objects = dialect.pointer(byte)
     others = f'{objects} %arguments, i64 %count, {byte} %names'
     types = f'{byte} ({byte}, {objects}, i64, {byte})'
+    function = dialect.pointer(types)
     return f"""{entry_source.declarations((*entry_source.SLOW_PATH_SYMBOLS, *_SYMBOLS))}
 {_same_text(dialect)}
+{_with_out(function, dialect)}
 define {byte} @named_entry({byte} %self, {others}) {{
 entry:
 {entry_source.table_pointer(dialect)}
 {_loaded('rows', '%table', ROWS, dialect)}
   %plain = icmp eq {byte} %names, null
-  br i1 %plain, label %same.head, label %slow
-{_search('same', 'entry', 'equal.head', dialect)}
+  br i1 %plain, label %search, label %keywords
+keywords:
+{_is_out(dialect)}
+  br i1 %is_out, label %search, label %slow
+search:
+  br label %same.head
+{_search('same', 'search', 'equal.head', dialect)}
 {_search('equal', 'same.head', 'slow', dialect)}
 found:
   %row = phi {number} [ %same.row, %same.found ], [ %equal.row, %equal.found ]
 {_loaded('arrays', '%row', ARRAYS, dialect)}
 {_loaded('code', '%row', CODE, dialect)}
 {_loaded('target', '%row', SELF, dialect)}
-  %run = inttoptr i64 %code to {dialect.pointer(types)}
+  %run = inttoptr i64 %code to {function}
   %its = inttoptr i64 %target to {byte}
+  br i1 %plain, label %alone, label %filling
+alone:
   %answer = tail call {byte} %run({byte} %its, {objects} %arguments, i64 %arrays, {byte} null)
   ret {byte} %answer
+filling:
+  %answer.out = call {byte} @with_out({function} %run, {byte} %its, {others}, i64 %arrays)
+  ret {byte} %answer.out
 slow:
 {entry_source.slow_path(dialect)}
 }}
 """
 
 
-_SYMBOLS = ('text_type', 'text_compare')
+_SYMBOLS = ('text_type', 'text_compare', 'tuple_size')
+
+
+def _is_out(dialect: Dialect) -> str:
+    """Return the instructions that find %is_out: whether ``out`` is the one keyword there is."""
+    byte = dialect.pointer('i8')
+    objects = dialect.pointer(byte)
+    wanted = layout.TUPLE_ITEMS + 8 * KEYWORD
+    # The tuple of keywords has an item at least, so that its first one may be read.
+    kind = dialect.pointer(f'i64 ({byte})')
+    return f"""  %sized = bitcast {byte} @{layout.symbol('tuple_size')} to {kind}
+  %size = call i64 %sized({byte} %names)
+  %one = icmp eq i64 %size, 1
+{dialect.element('%keyword.b', 'i8', '%names', layout.TUPLE_ITEMS)}
+  %keyword.p = bitcast {byte} %keyword.b to {objects}
+  %keyword = load {byte}, {objects} %keyword.p
+{dialect.element('%wanted.b', 'i8', '%self', wanted)}
+  %wanted.p = bitcast {byte} %wanted.b to {objects}
+  %wanted = load {byte}, {objects} %wanted.p
+  %same_keyword = icmp eq {byte} %keyword, %wanted
+  %is_out = and i1 %one, %same_keyword"""
+
+
+def _with_out(function: str, dialect: Dialect) -> str:
+    """Return the function that calls a kernel with the arrays and ``out``, without the names.
+
+    Args:
+        function: the type of a pointer to the kernel's machine code.
+        dialect: of LLVM.
+    """
+    byte = dialect.pointer('i8')
+    objects = dialect.pointer(byte)
+    others = f'{objects} %arguments, i64 %count, {byte} %names, i64 %arrays'
+
+    def moved(name: str, index: str, place: str) -> str:
+        return f"""{dialect.element(f'%{name}.from', byte, '%arguments', index)}
+  %{name} = load {byte}, {objects} %{name}.from
+{dialect.element(f'%{name}.to', byte, '%moved', place)}
+  store {byte} %{name}, {objects} %{name}.to"""
+
+    return f"""define internal {byte} @with_out({function} %run, {byte} %its, {others}) noinline {{
+entry:
+  %moved = alloca {byte}, i64 {ARGUMENTS}
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %next, %body ]
+  %more = icmp slt i64 %i, %arrays
+  br i1 %more, label %body, label %rest
+body:
+{moved('array', '%i', '%i')}
+  %next = add i64 %i, 1
+  br label %head
+rest:
+{moved('out', '%count', '%arrays')}
+  %answer = call {byte} %run({byte} %its, {objects} %moved, i64 %arrays, {byte} %names)
+  ret {byte} %answer
+}}"""
 
 
 def _search(how: str, before: str, otherwise: str, dialect: Dialect) -> str:

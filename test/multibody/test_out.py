@@ -1,0 +1,254 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Methods that are one kernel fill the arrays of their callers, at the first call and after it."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+
+import numpy as np
+import pytest
+from arm import ARM
+
+from dynamics_ros import Robot
+from dynamics_ros.errors import InvalidArgumentError, SingularError
+from dynamics_ros.kernels import Kernel, trace
+from dynamics_ros.kernels.cpython.named_calls import ARGUMENTS, NamedCalls
+from dynamics_ros.multibody.kernel_methods import _METHODS
+
+pytest.importorskip('llvmlite')
+
+PLAIN = Robot.from_urdf(ARM, root_joint='floating', backend='python')
+RNG = np.random.default_rng(5)
+TIP, FRAMES = PLAIN.frame_names[-1], list(PLAIN.frame_names[-2:])
+METHODS = {name: x for name, x in inspect.getmembers(Robot, inspect.isfunction) if x in _METHODS}
+CALLS_AT_ONCE = 3
+
+
+def inputs(states=()):
+    """Arguments of methods by name."""
+    q = np.array([PLAIN.random_configuration(RNG) for _ in range(int(np.prod(states)))])
+    q, q1 = (x.reshape(*states, PLAIN.nq) for x in (q, q[::-1]))
+    v, a, tau = RNG.normal(size=(3, *states, PLAIN.nv))
+    rate, t = RNG.normal(size=(*states, PLAIN.nq)), RNG.uniform(size=states)
+    prescribed = np.arange(PLAIN.nv) % 2 == 0
+    return {
+        **{'q': q, 'q0': q, 'q1': q1, 'v': v, 'a': a, 'tau': tau, 'rate': rate},
+        **{'t': t if states else float(t), 'prescribed': prescribed, 'frame': TIP},
+    }
+
+
+def arguments(name, states=()):
+    given = inputs(states)
+    wanted = inspect.signature(METHODS[name]).parameters.values()
+    return [given[x.name] for x in wanted if x.default is x.empty and x.name != 'self']
+
+
+def pieces(answer):
+    return answer if isinstance(answer, tuple) else (answer,)
+
+
+def room_for(answer):
+    made = tuple(np.full(np.shape(x), np.nan) for x in pieces(answer))
+    return made if isinstance(answer, tuple) else made[0]
+
+
+def assert_fills(robot, name, given, **named):
+    wanted = getattr(PLAIN, name)(*given, **named)
+    for _ in range(CALLS_AT_ONCE):
+        out = room_for(wanted)
+        answer = getattr(robot, name)(*given, **named, out=out)
+        assert type(answer) is type(wanted) or not np.shape(wanted)
+        assert all(x is y for x, y in zip(pieces(answer), pieces(out)))
+        for x, y in zip(pieces(out), pieces(wanted)):
+            np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9)
+
+
+@pytest.fixture(params=['llvm', 'python'], scope='module')
+def backend(request):
+    return request.param
+
+
+@pytest.fixture
+def robot(backend):
+    return Robot.from_urdf(ARM, root_joint='floating', backend=backend)
+
+
+def is_builtin(robot, name):
+    return inspect.isbuiltin(getattr(robot, name))
+
+
+@pytest.mark.parametrize('name', METHODS)
+def test_every_method_fills_single_states_and_batches(robot, name):
+    assert_fills(robot, name, arguments(name))
+    assert_fills(robot, name, arguments(name, (2, 2)))
+    assert_fills(robot, name, arguments(name))
+
+
+@pytest.mark.parametrize('name', METHODS)
+def test_every_method_says_what_out_is_before_and_after(robot, name):
+    def told():
+        method = getattr(robot, name)
+        return str(inspect.signature(method)), method.__doc__
+
+    before = told()
+    assert before[0].endswith('*, out=None)')
+    assert 'holds nothing to rely on' in before[1]
+    getattr(robot, name)(*arguments(name))
+    assert told() == before
+
+
+@pytest.mark.parametrize(
+    'name', [name for name, x in METHODS.items() if 'frame' in inspect.signature(x).parameters]
+)
+def test_frames_in_any_reference_and_several_at_once(robot, name):
+    *given, _ = arguments(name)
+    assert_fills(robot, name, [*given, FRAMES])
+    if 'reference' in inspect.signature(METHODS[name]).parameters:
+        assert_fills(robot, name, [*given, TIP, 'local'])
+        assert_fills(robot, name, [*given, TIP], reference='world')
+
+
+@pytest.mark.parametrize(
+    'name',
+    [name for name, x in METHODS.items() if 'external_wrenches' in inspect.signature(x).parameters],
+)
+def test_under_wrenches(robot, name):
+    wrenches = {FRAMES[0]: RNG.normal(size=(2, 6)), TIP: RNG.normal(size=6)}
+    assert_fills(robot, name, arguments(name, (2,)), external_wrenches=wrenches)
+
+
+def test_a_wrong_one_is_refused_by_name_at_every_call(robot):
+    n = robot.nv
+    frozen = np.empty((n, n))
+    frozen.flags.writeable = False
+    wrong = [
+        *(np.empty(n), np.empty((1, n, n)), np.empty((n, n), np.float32), frozen),
+        *([[0.0] * n] * n, (np.empty((n, n)),), 'M', np.ma.masked_array(np.empty((n, n)))),
+    ]
+    q = inputs()['q']
+    for _ in range(2):
+        for out in wrong:
+            with pytest.raises(InvalidArgumentError) as refused:
+                robot.mass_matrix(q, out=out)
+            assert refused.value.argument == 'out'
+            with pytest.raises(InvalidArgumentError) as refused:
+                robot.jacobian(q, TIP, out=np.empty((6, n + 1)))
+            assert refused.value.argument == 'out'
+        with pytest.raises(TypeError, match='positional'):
+            robot.mass_matrix(q, np.empty((n, n)))
+        robot.mass_matrix(q), robot.jacobian(q, TIP)
+
+
+def test_several_results_want_as_many_arrays_apart(robot):
+    given, n = arguments('momentum_observer_terms'), robot.nv
+    same = np.empty(n)
+    for _ in range(2):
+        for out in (np.empty((2, n)), (np.empty(n),), (same, same)):
+            with pytest.raises(InvalidArgumentError) as refused:
+                robot.momentum_observer_terms(*given, out=out)
+            assert refused.value.argument == 'out'
+        robot.momentum_observer_terms(*given)
+
+
+def test_none_is_as_without(robot):
+    given = arguments('jacobian')
+    for _ in range(CALLS_AT_ONCE):
+        np.testing.assert_array_equal(robot.jacobian(*given, out=None), robot.jacobian(*given))
+
+
+def test_an_input_may_be_filled(robot):
+    given = inputs()
+    wanted = PLAIN.integrate(given['q'], given['v'])
+    for _ in range(CALLS_AT_ONCE):
+        q = given['q'].copy()
+        assert robot.integrate(q, given['v'], out=q) is q
+        np.testing.assert_allclose(q, wanted, atol=1e-12)
+
+
+def test_a_state_that_is_refused_is_refused_with_it(backend):
+    massless = (
+        '<robot name="rod"><link name="a"/><link name="b"/><joint name="j" type="continuous">'
+        '<parent link="a"/><child link="b"/><axis xyz="0 0 1"/></joint></robot>'
+    )
+    rod, still = Robot.from_urdf(massless, backend=backend), np.zeros(1)
+    arm = Robot.from_urdf(ARM, backend=backend)
+    for _ in range(2):
+        with pytest.raises(SingularError):
+            rod.forward_dynamics(still, still, still, out=np.empty(1))
+        q = arm.neutral() + 0.1
+        with pytest.raises(InvalidArgumentError, match='overflow'):
+            arm.nonlinear_effects(q, np.full(arm.nv, 1e200), out=np.empty(arm.nv))
+        arm.nonlinear_effects(q, q)
+
+
+def test_traced_values_fill_no_array():
+    arm = Robot.from_urdf(ARM, backend='python')
+    with pytest.raises(InvalidArgumentError, match='out: an array for traced values'):
+        trace(lambda q: arm.gravity(q, out=np.empty(arm.nv)), {'q': arm.nq}, 'filled')
+
+
+def test_methods_without_a_kernel_take_none(robot):
+    q = inputs()['q']
+    for call in (robot.neutral, robot.random_configuration, robot.inertial_parameters):
+        with pytest.raises(TypeError, match='out'):
+            call(out=np.empty(robot.nq))
+    with pytest.raises(TypeError, match='out'):
+        robot.wrench_torques(q, {}, out=np.empty(robot.nv))
+
+
+class TestMachineCode:
+    """A method that its builtin calls would refuse ``out``: what is filled is by machine code."""
+
+    class Slow:
+        def method(self, *values, **named):
+            return 'slow', values, named
+
+    def made(self, arrays=1):
+        names = [f'x{i}' for i in range(arrays)]
+        kernel = Kernel(
+            trace(lambda *x: [sum(y[0] for y in x)], dict.fromkeys(names, 1), 'total'), 'llvm'
+        )
+        calls = NamedCalls(self.Slow().method)
+        calls.add(arrays, ('tool',), kernel.call)
+        calls.add(arrays, ('tool', 'world'), kernel.call)
+        return calls.function
+
+    @pytest.mark.parametrize('arrays', [1, 3, ARGUMENTS - 1])
+    def test_names_are_left_out(self, arrays):
+        call, out = self.made(arrays), np.empty(1)
+        given = [np.array([2.0**i]) for i in range(arrays)]
+        for names in (('tool',), ('tool', 'world'), (' tool'[1:], 'world '[:-1])):
+            out[0] = np.nan
+            assert call(*given, *names, out=out) is out
+            assert out == 2.0**arrays - 1.0
+
+    def test_other_calls_go_as_they_came(self):
+        call, x, out = self.made(), np.ones(1), np.empty(1)
+        for names, named in [
+            (('hand',), {'out': out}),
+            (('tool',), {'frame': 'tool'}),
+            (('tool',), {'out': out, 'reference': 'world'}),
+            ((), {'out': out}),
+        ]:
+            assert call(x, *names, **named) == ('slow', (x, *names), named)
+
+    def test_more_arguments_than_there_is_room_for_go_as_they_came(self):
+        given = [np.ones(1)] * ARGUMENTS
+        assert self.made(ARGUMENTS)(*given, 'tool')[0] == 'slow'
+
+    def test_what_the_kernel_does_not_take_is_refused_by_it(self):
+        call = self.made()
+        with pytest.raises(InvalidArgumentError, match='out'):
+            call(np.ones(1), 'tool', out=np.empty(2))
+
+    def test_no_count_changes(self):
+        arm = Robot.from_urdf(ARM, backend='llvm')
+        q, J, M = arm.neutral() + 0.1, np.empty((6, arm.nv)), np.empty((arm.nv, arm.nv))
+        arm.jacobian(q, TIP), arm.mass_matrix(q)
+        assert is_builtin(arm, 'jacobian') and is_builtin(arm, 'mass_matrix')
+        before = [sys.getrefcount(x) for x in (q, J, M)]
+        for _ in range(1000):
+            arm.jacobian(q, TIP, out=J), arm.mass_matrix(q, out=M)
+        assert [sys.getrefcount(x) for x in (q, J, M)] == before
