@@ -71,7 +71,8 @@ def test_an_angle_that_its_driver_wraps_is_no_deviation():
         f'<joint name="{last}" type="revolute">', f'<joint name="{last}" type="continuous">'
     )
     assert urdf != description()
-    with play(DOMAIN, robot_description=urdf, following_tolerance=0.1) as one:
+    # A turn is more than that, and what a busy machine is behind is less.
+    with play(DOMAIN, robot_description=urdf, following_tolerance=3.0) as one:
         one.q[-1] = math.pi - 0.05
         one.twist, one.frame_id = [0.0, 0.0, 0.0, 0.0, 0.0, 0.3], 'tool0'
 
