@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many statements of each room the processes of a test run have run, from what they wrote.
 
-report.py FOLDER    also writes FOLDER/lines, for `coverage html --data-file FOLDER/lines`
+report.py FOLDER [LEAST]    also writes FOLDER/lines, for `coverage html --data-file FOLDER/lines`;
+fails where a share of all statements smaller than LEAST [%] was run
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from coverage import Coverage, CoverageData
 PACKAGE = Path(__file__).resolve().parents[2] / 'dynamics_ros'
 
 
-def main(folder: Path) -> str | None:
+def main(folder: Path, least: float = 0.0) -> str | None:
     """Print a line for each room; what is wrong, if so."""
     written = sorted(folder.glob('*.json'))
     if not written:
@@ -43,12 +44,15 @@ def main(folder: Path) -> str | None:
             statements[name] += len(every)
             missed[name] += len(not_run)
     print(f'statements of dynamics_ros that were run, by {len(written)} processes:')
+    share = 0.0
     for name in [*sorted(room for room in statements if room != 'all'), 'all']:
         run_ones = statements[name] - missed[name]
         share = 100.0 * run_ones / max(statements[name], 1)
         print(f'  {name:<20} {share:5.1f} %  {run_ones:6} of {statements[name]}')
+    if share < least:
+        return f'{share:.1f} % of all statements were run; expected at least {least:g} %'
     return None
 
 
 if __name__ == '__main__':
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(Path(sys.argv[1]), *(float(least) for least in sys.argv[2:])))

@@ -58,6 +58,15 @@ def test_lines_that_were_run_are_counted_and_no_others(folder):
     assert report(folder)['viewer'][0] > imported['viewer'][0]
 
 
+def test_too_small_a_share_is_told_and_fails(folder):
+    run(IMPORTED, folder)
+    command = [sys.executable, COUNTED / 'report.py', folder]
+    done = subprocess.run([*command, '99'], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert re.search(r'[\d.]+ % of all statements were run; expected at least 99 %', done.stderr)
+    assert subprocess.run([*command, '0.01'], capture_output=True).returncode == 0
+
+
 def test_a_process_that_ends_at_once_is_counted_and_a_fork_of_one_is_not(folder):
     run(f'import os\n{IMPORTED}\nos.fork() or os._exit(0)\nos.wait()\nos._exit(0)', folder)
     assert len(list(folder.iterdir())) == 1
