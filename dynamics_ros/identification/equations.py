@@ -34,6 +34,7 @@ from .bodies.base_parameters import BaseParameters, with_rotors
 from .joint_states.clock import Stretch, regular_stretches
 from .joint_states.filters import LowPass
 from .joint_states.samples import JointSamples, UnusableRecordingError
+from .joint_states.velocities import with_velocities
 
 Array = NDArray[np.float64]
 
@@ -324,7 +325,8 @@ class EquationMaker:
         """A stretch behind the wide filter."""
         every = max(1, int(1.0 / (FINE_RATE * stretch.period)))
         wide = LowPass(stretch.period, self.filtering.wide, every)
-        q, v, a = (wide(stretch.position, derivative) for derivative in (0, 1, 2))
+        position = with_velocities(stretch, self.filtering.narrow)
+        q, v, a = (wide(position, derivative) for derivative in (0, 1, 2))
         time = stretch.start + stretch.period * wide.centers(len(stretch)).astype(np.float64)
         effort = wide(stretch.effort * self.scale)
         period = stretch.period * every

@@ -5,7 +5,8 @@
 Drivers sample with a regular clock, but many stamps are times of arrival: they say when a message
 came through, up to several periods late. Three readings of the stamps are tried: as they are, as
 ticks of a regular clock of which some were lost, and as such ticks of which none was; the one in
-which positions are smoothest counts.
+which positions are smoothest counts, from sample to sample and over longer times: coarse positions
+hide from sample to sample what a wrong clock makes of accelerations.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ GAP_PERIODS, GAP_TIME = 6.0, 0.1
 
 SHORTEST_PERIOD, LONGEST_PERIOD = 1e-5, 1.0
 """s: what is beyond is no time between joint states that tell of accelerations."""
+
+SCALES = (0.01, 0.02, 0.05)
+"""s over which positions are averaged to see how smooth they are."""
 
 NEIGHBOURS = 15
 """Samples on both sides that say whether a late sample is followed by later ones for good."""
@@ -96,8 +100,8 @@ def _regular(samples: JointSamples, period: float) -> Stretch:
         period = float(np.polyfit(ticks, time, 1)[0])
     clocks.append(_clock(ticks, time))
     # Where stamps jitter by a period, samples seem to be lost that are not.
-    smoothest = min(clocks[::-1], key=lambda clock: _roughness(clock, q))
-    if _roughness(smoothest, q) <= _roughness(time, q):
+    smoothest = min([*clocks[::-1], time], key=lambda clock: _roughness(clock, q))
+    if smoothest is not time:
         time = smoothest
         period = float(np.min(np.diff(time)))
     count = round((time[-1] - time[0]) / period) + 1
@@ -130,26 +134,38 @@ def _ticks(time: Array, period: float) -> NDArray[np.int64]:
 
 
 def _roughness(time: Array, q: Array) -> float:
-    """How far positions are from the parabola through their neighbours in time, relative."""
-    if len(time) < 5:
-        return 0.0
+    """How rough positions are from sample to sample and over each of ``SCALES``: the product."""
     span = np.ptp(q, axis=0)
     moving = span > 1e-4
     if not moving.any():
         return 0.0
-    t = np.stack([time[i : len(time) - 4 + i] for i in range(5)])
-    x = np.stack([q[i : len(time) - 4 + i, moving] / span[moving] for i in range(5)])
+    positions, found = q[:, moving] / span[moving], 1.0
+    for scale in (0.0, *SCALES):
+        size = max(1, round(scale * (len(time) - 1) / max(time[-1] - time[0], scale, 1e-9)))
+        whole = len(time) // size * size
+        means = (
+            values[:whole].reshape(-1, size, *values.shape[1:]) for values in (time, positions)
+        )
+        found *= _departure(*(values.mean(axis=1) for values in means))
+    return found
+
+
+def _departure(time: Array, x: Array) -> float:
+    """How far positions (n, joints) are from the cubic through their neighbours in time."""
+    if len(time) < 5:
+        return 1.0
+    t, y = (np.stack([values[i : len(time) - 4 + i] for i in range(5)]) for values in (time, x))
     if (np.diff(t, axis=0) <= 0.0).any():
         return np.inf
     others = (0, 1, 3, 4)
-    predicted = np.zeros_like(x[2])
+    predicted = np.zeros_like(y[2])
     for i in others:
         weight = np.ones(t.shape[1])
         for j in others:
             if j != i:
                 weight = weight * (t[2] - t[j]) / (t[i] - t[j])
-        predicted += weight[:, np.newaxis] * x[i]
-    return float(np.mean(np.abs(predicted - x[2]).sum(axis=1)))
+        predicted += weight[:, np.newaxis] * y[i]
+    return float(np.mean(np.abs(predicted - y[2]).sum(axis=1)))
 
 
 def _linear(grid: Array, time: Array, values: Array) -> Array:
