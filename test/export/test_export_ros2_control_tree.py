@@ -54,6 +54,14 @@ class TestTheTree:
                     places = [package.folder / 'include' / name, package.folder / 'src' / name]
                     assert any(place.is_file() for place in places), (path, name)
 
+    def test_interfaces_that_controllers_export_hold_their_values(self, package):
+        """What ros2_control from 4.44 on deprecates: lists by value, over numbers of the controller."""
+        text = ''.join(p.read_text() for p in package.files if p.suffix in ('.cpp', '.hpp'))
+        exports = re.findall(r'on_export_\w+(?=\()', text)
+        assert len(exports) == 3
+        assert all(name.endswith('_list') for name in exports)
+        assert 'InterfaceDescription(' in text
+
     def test_plugins_are_classes_that_the_sources_export(self, package):
         text = ''.join(p.read_text() for p in package.files if p.suffix == '.cpp')
         exports = set(re.findall(r'PLUGINLIB_EXPORT_CLASS\((\S+), (\S+)\)', text))
