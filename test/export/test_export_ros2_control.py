@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from few_joint_arms import ARMS, few_joint_arm
 from tolerances import LAW
 
 from dynamics_ros import Robot
@@ -44,6 +45,7 @@ ROBOTS = {
     'fingers, one a mimic': (PANDA, 'panda_hand', {}),
     'locked fingers, another tool': (PANDA, 'panda_link7', {'panda_finger_joint1': 0.02}),
     'a lift': ('lift', 'tool0', {}),
+    'four joints': ('scara', 'tool', {}),
 }
 """File of the package example-robot-data, tool and locked joints."""
 
@@ -69,13 +71,18 @@ def on_a_lift(urdf):
     return urdf.replace('</robot>', more)
 
 
+def urdf_text(file):
+    if file in ('', 'lift'):
+        return on_a_lift(ARM.read_text()) if file else ARM.read_text()
+    return (robots_folder() / file).read_text()
+
+
 def exported(name, folder):
     file, tool, locked = ROBOTS[name]
     try:
-        path = ARM if file in ('', 'lift') else robots_folder() / file
+        text = few_joint_arm(file) if file in ARMS else urdf_text(file)
     except FileNotFoundError as error:
         pytest.skip(str(error))
-    text = on_a_lift(path.read_text()) if file == 'lift' else path.read_text()
     robot = Robot.from_urdf(text, locked_joints=locked)
     files = export_ros2_control(robot, text, 'my_arm', folder, tool)
     return SimpleNamespace(robot=robot, tool=tool, folder=folder / 'my_arm', files=files)

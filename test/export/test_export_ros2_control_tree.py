@@ -55,7 +55,7 @@ class TestTheTree:
                     assert any(place.is_file() for place in places), (path, name)
 
     def test_interfaces_that_controllers_export_hold_their_values(self, package):
-        """What ros2_control from 4.44 on deprecates: lists by value, over numbers of the controller."""
+        """Lists by value, over numbers of the controller, are deprecated from 4.44 on."""
         text = ''.join(p.read_text() for p in package.files if p.suffix in ('.cpp', '.hpp'))
         exports = re.findall(r'on_export_\w+(?=\()', text)
         assert len(exports) == 3

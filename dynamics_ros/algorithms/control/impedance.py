@@ -42,7 +42,7 @@ from dynamics_ros.spatial.scalar import where_less
 
 from .energy_tank import level_after, valve
 from .joint_limits import braked, limit_torques
-from .task_inertia import BoundedInertia
+from .task_inertia import BoundedInertia, directions
 from .task_space import Rows, frame_rows, turned, turned_back
 from .torque_limits import largest_steps, largest_torques, limited_rates, share_beside, within
 from .validity import (
@@ -232,6 +232,7 @@ def impedance_step(
         M_inverse_Jt,
         at_least(values['length'], LEAST_LENGTH),
         at_least(values['largest_inertia'], LEAST_INERTIA),
+        directions(model, frame),
     )
     a_0 = [dot(column, tau_0) for column in M_inverse_Jt]
     wanted = [a - b - c for a, b, c in zip(target_acceleration, bias, a_0, strict=True)]

@@ -4,20 +4,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from dynamics_ros.algorithms.configuration import integrate, neutral
+from dynamics_ros.algorithms.linear_algebra.eigenvalues import symmetric_eigen
 from dynamics_ros.algorithms.linear_algebra.matrices import times_transposed, transposed
 from dynamics_ros.algorithms.linear_algebra.solve import (
-    Factors,
     dot,
     factorize,
     inverse_of,
     solve_factorized,
 )
+from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Scalar
 from dynamics_ros.spatial.scalar import sqrt, where_less
 
+from .task_space import frame_rows
 from .validity import at_least
 
 Values = Sequence[Scalar]
@@ -30,33 +33,60 @@ LEAST = 1e-14
 """Added where not even the mean is above zero [1/kg]."""
 
 
+MOVED = 1e-13
+"""Share of the largest eigenvalue of J J^T above which a direction can be moved."""
+
+
+def directions(model: Model, frame: Frame) -> int:
+    """In how many of six directions the joints can move a frame: the largest rank of its Jacobian.
+
+    Nearly all postures have it; it is that of three which are nothing special, and 1 at least.
+    """
+    found = 1
+    for seed in (0.37, 0.71, 1.13):
+        steps = [seed + (0.618 * i) % 1.0 for i in range(model.nv)]
+        J, _ = frame_rows(
+            model, integrate(model, neutral(model), steps), [0.0] * model.nv, frame, range(6)
+        )
+        values, _ = symmetric_eigen([[dot(a, b) for b in J] for a in J])
+        found = max(found, sum(x > MOVED * max(values) for x in values))
+    return found
+
+
 @dataclass(frozen=True)
 class BoundedInertia:
     """Lambda = (J M^-1 J^T + d 1)^-1, rotations counted as arcs on a length.
 
+    Directions that the joints cannot move at any posture, those of a gantry or a planar arm, have
+    no inertia; they are no singularity.
+
     Attributes:
-        factors: of what is inverted.
+        solve: (J M^-1 J^T + d 1)^-1 x of a scaled x (6).
         scales: (6) 1 for directions, 1/length for turns.
         damped: 1.0 where d counts, else 0.0.
     """
 
-    factors: Factors
+    solve: Callable[[Values], list[Scalar]]
     scales: list[Scalar]
     damped: Scalar
 
     @classmethod
-    def of(cls, J: Rows, M_inverse_Jt: Rows, length: Scalar, largest: Scalar) -> BoundedInertia:
+    def of(
+        cls, J: Rows, M_inverse_Jt: Rows, length: Scalar, largest: Scalar, rank: int
+    ) -> BoundedInertia:
         """Damp by as much as the smallest singular value is below that of the largest inertia.
 
         The smallest eigenvalue of A = J M^-1 J^T, the square of the smallest singular value of
         L^-1 J^T, is that of the heaviest direction, 1/m. It is known by the 8-norm of A^-1, which
-        is below it by at most a fifth, and by less the closer the singularity is.
+        is below it by at most a fifth, and by less the closer the singularity is. Where J has less
+        than six directions it is the smallest of that many eigenvalues.
 
         Args:
             J: (6, nv).
             M_inverse_Jt: columns (6) of M^-1 J^T.
             length: at which arcs of a turn count as displacements [m].
             largest: inertia that no direction shall exceed [kg].
+            rank: as of `directions`.
         """
         scales = [1.0, 1.0, 1.0, *[1.0 / length] * 3]
         lower = [
@@ -67,22 +97,36 @@ class BoundedInertia:
         for i in range(6):
             mean = mean + lower[i][i]
         regular = REGULAR / 6.0 * mean + LEAST
-        inverse = inverse_of(factorize(_with_diagonal(lower, regular)))
-        fourth = times_transposed(times_transposed(inverse))
-        squares: Scalar = 0.0
-        for row in fourth:
-            squares = squares + dot(row, row)
-        smallest = 1.0 / sqrt(sqrt(sqrt(squares))) - regular
-        added = at_least(1.0 / largest - smallest, 0.0)
-        factors = factorize(_with_diagonal(lower, regular + added))
-        return cls(factors, scales, where_less(0.0, added, 1.0, 0.0))
+        if rank < 6:
+            values, vectors = symmetric_eigen(lower)
+            added = at_least(1.0 / largest - _ascending(values)[6 - rank], 0.0)
+            weights = [
+                where_less(x, regular, 0.0, 1.0 / (at_least(x, regular) + added)) for x in values
+            ]
+
+            def solve(x: Values) -> list[Scalar]:
+                along = [w * dot(u, x) for w, u in zip(weights, transposed(vectors), strict=True)]
+                return [dot(row, along) for row in vectors]
+
+        else:
+            inverse = inverse_of(factorize(_with_diagonal(lower, regular)))
+            fourth = times_transposed(times_transposed(inverse))
+            squares: Scalar = 0.0
+            for row in fourth:
+                squares = squares + dot(row, row)
+            smallest = 1.0 / sqrt(sqrt(sqrt(squares))) - regular
+            added = at_least(1.0 / largest - smallest, 0.0)
+            factors = factorize(_with_diagonal(lower, regular + added))
+
+            def solve(x: Values) -> list[Scalar]:
+                return solve_factorized(factors, x)
+
+        return cls(solve, scales, where_less(0.0, added, 1.0, 0.0))
 
     def __matmul__(self, x: Values) -> list[Scalar]:
         """Lambda x."""
         scaled = [a * s for a, s in zip(x, self.scales, strict=True)]
-        return [
-            a * s for a, s in zip(solve_factorized(self.factors, scaled), self.scales, strict=True)
-        ]
+        return [a * s for a, s in zip(self.solve(scaled), self.scales, strict=True)]
 
     def unfelt(self, J: Rows, M_inverse_Jt: Rows, tau: Values) -> list[Scalar]:
         """N^T tau = tau - J^T Lambda J M^-1 tau: what the tool does not feel of torques (nv).
@@ -101,3 +145,13 @@ def _with_diagonal(lower: Rows, added: Scalar) -> Rows:
         [lower[max(i, j)][min(i, j)] + (added if i == j else 0.0) for j in range(n)]
         for i in range(n)
     ]
+
+
+def _ascending(values: Values) -> list[Scalar]:
+    """Sorted, by exchanges of neighbours."""
+    rising = list(values)
+    for end in range(len(rising) - 1, 0, -1):
+        for i in range(end):
+            a, b = rising[i], rising[i + 1]
+            rising[i], rising[i + 1] = where_less(a, b, a, b), where_less(a, b, b, a)
+    return rising

@@ -7,12 +7,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
-from impedance_harness import NAMES, NODE, Arm
+from diagnostic_msgs.msg import DiagnosticStatus
+from few_joint_arms import ARMS, few_joint_arm
+from impedance_harness import NAMES, NODE, TOPIC, Arm
 from ros_harness import client, description, running
+from std_msgs.msg import Float64MultiArray
 
 from dynamics_ros.algorithms.control.impedance import FLAGS
 from dynamics_ros.nodes.impedance.status import LIMITS, ImpedanceStatus
@@ -94,3 +98,29 @@ def test_every_topic_and_service_is_in_the_document():
         ros.wait_for(lambda: NODE in ros.node.get_node_names())
         ros.wait_for(lambda: told <= found())
         assert found() <= told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(('name', 'angle', 'said'), [
+    ('gantry', 0.0, 'holding'),
+    ('scara', 0.8, 'holding'),
+    ('scara', 0.0, 'holding; limited by: near a singularity'),
+])  # fmt: skip
+def test_an_arm_with_few_joints_is_quiet_where_it_loses_no_direction(name, angle, said):
+    names = [f'joint_{i}' for i in range(1, len(ARMS[name][0]) + 1)]
+    parameters = {
+        'robot_description': few_joint_arm(name),
+        'frame': 'tool',
+        'command_joints': names,
+        'joint_state_timeout': 5.0,
+    }
+    rest, held = np.zeros(len(names)), np.full(len(names), angle)
+    with running(NODE, DOMAIN + 1, parameters), client(DOMAIN + 1) as ros:
+        statuses = ros.listen(DiagnosticStatus, f'/{NODE}/status', 200)
+        ros.listen(Float64MultiArray, TOPIC, 5000)
+        status = ros.wait_for(
+            lambda: next((m for m in statuses if m.message == said), None),
+            meanwhile=lambda: ros.publish_joint_state(ros.joint_state(names, held, rest, rest)),
+            period=0.004,
+        )
+        assert (status.level == DiagnosticStatus.OK) == (said == 'holding')
