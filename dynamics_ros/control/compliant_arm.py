@@ -198,12 +198,18 @@ class CompliantArm:
         self.posture = self.q
 
     def jump(self, q: Array, dt: float) -> int | None:
-        """The joint (velocity index) that cannot have come to q (nq) within dt [s], if any."""
+        """The joint (velocity index) that cannot have come to q (nq) within dt [s], if any.
+
+        A push may drive a joint far beyond its velocity limit: as fast as it was already, it may
+        have gone on.
+        """
         robot = self.controller.robot
         limits = np.full(robot.nv, np.inf)
         limits[robot.nv - len(robot.velocity_limits) :] = robot.velocity_limits
         most = 2.0 * np.where(np.isfinite(limits), limits, FASTEST) * dt + JUMP
-        excess = np.abs(robot.difference(self.q, q)) - most
+        moved, gone_on = np.asarray(robot.difference(self.q, q)), self.v * dt
+        explained = np.clip(moved, np.minimum(gone_on, 0.0), np.maximum(gone_on, 0.0))
+        excess = np.abs(moved - explained) - most
         worst = int(excess.argmax())
         return worst if excess[worst] > 0.0 else None
 

@@ -232,6 +232,20 @@ def test_a_position_that_cannot_be_is_found():
     assert plant.arm.jump(jumped, 0.5) is None
 
 
+def test_a_joint_that_a_push_drives_beyond_its_velocity_limit_has_not_jumped():
+    plant = Plant()
+    fast = np.zeros(ROBOT.nv)
+    fast[5] = -6.0 * ROBOT.velocity_limits[5]
+    plant.arm.brake(plant.q, fast, DT)
+    step = 0.004
+    gone_on = plant.q + step * fast
+    assert plant.arm.jump(gone_on, step) is None
+    assert plant.arm.jump(plant.q, step) is None
+    # Neither beyond that, nor the other way, nor another joint.
+    for off in (1.5 * step * fast, -step * fast, step * np.roll(fast, 1)):
+        assert plant.arm.jump(plant.q + off, step) is not None
+
+
 def test_an_empty_tank_is_filled_on_request():
     plant = Plant(energy_capacity=0.05)
     plant.go_to(above(plant.pose, 0.3), 1.0)
