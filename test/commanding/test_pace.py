@@ -61,3 +61,57 @@ def test_states_are_late_once_more_are_missing_than_may_be(clock):
     clock.now += 0.001
     assert one.late
     assert one.missing == pytest.approx(0.001 * (LOST + 0.5))
+
+
+def test_states_that_waited_give_no_more_time_than_has_passed(clock):
+    """After 0.3 s in which the process stood still its states are answered at once."""
+    one = Pace()
+    one.start(0)
+    for k in range(200):
+        clock.now += 0.001
+        answer(one, clock, k * MILLISECOND)
+    before = clock.now
+    clock.now += 0.3
+    intervals = []
+    for k in range(200, 500):
+        clock.now += 2e-5
+        intervals.append(answer(one, clock, k * MILLISECOND))
+    assert min(intervals) > 0.0
+    # The first of them ends what stood for 0.3 s, but it is of one cycle.
+    assert sum(intervals) < clock.now - before - 0.3 + 0.0031
+    # Those that come in time again have all of theirs.
+    for k in range(500, 600):
+        clock.now += 0.001
+        last = answer(one, clock, k * MILLISECOND)
+    assert last == pytest.approx(0.001)
+
+
+def test_states_that_come_unevenly_have_all_of_their_time(clock):
+    one = Pace()
+    one.start(0)
+    for k in range(0, 400, 2):
+        clock.now += 0.0019
+        first = answer(one, clock, k * MILLISECOND)
+        clock.now += 0.0001
+        second = answer(one, clock, (k + 1) * MILLISECOND)
+    assert (first, second) == pytest.approx((0.001, 0.001))
+
+
+@pytest.mark.parametrize('speed', [0.1, 10.0])
+def test_simulated_time_is_that_of_the_stamps(clock, speed):
+    one = Pace()
+    one.start(0, simulated=True)
+    for k in range(100):
+        clock.now += 0.001 / speed
+        last = answer(one, clock, k * MILLISECOND)
+    assert last == pytest.approx(0.001)
+
+
+def test_what_is_reckoned_counts_the_time_that_has_passed(clock):
+    one = Pace()
+    one.start(0)
+    for k in range(200):
+        clock.now += 0.001
+        answer(one, clock, k * MILLISECOND)
+    clock.now += 0.04
+    assert one.passed(0.04) == pytest.approx(0.04)

@@ -266,7 +266,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             if self._ending:
                 return None
             arm.start(state.q, state.v)
-            self._pace.start(state.time)
+            self._pace.start(state.time, self.node.get_parameter('use_sim_time').value)
         state = state._replace(q=unwound(state.q, arm.q, prepared.turning))
         missing = self._pace.missing
         interval = self._pace.interval(state.time)
@@ -378,7 +378,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         """Send what brakes the arm, by what is known of its motion."""
         now, arm = time.monotonic(), prepared.arm
         try:
-            tau = arm.reckon(now - self._pace.sent)
+            tau = arm.reckon(self._pace.passed(now - self._pace.sent))
         except Exception as error:
             self.faults.report('braking', error)
             tau = arm.gravity

@@ -11,12 +11,15 @@ import signal
 import time
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
+from impedance_harness import TOPIC
 from played_arm import played_arm
 from servo_harness import play
+from std_msgs.msg import Float64MultiArray
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -87,3 +90,25 @@ def test_an_arm_on_springs_follows_nothing_that_was_sent_while_its_node_stood_st
         assert not followed(said(one))
         one.assert_bounded(0.05)
         one.told('following twist_command', one.lead)
+
+
+def test_torques_after_a_short_standstill_change_no_faster_than_their_rate_in_real_time():
+    """The states that waited are answered at once, and motors do not go by their stamps."""
+    rate, uneven = 20.0, 0.02
+    with played_arm(DOMAIN + 1, **{'torque.max_rate': [rate]}) as one:
+        one.follow()
+        one.hear(50, one.lead)
+        sent = []
+
+        def hear(message, info):
+            sent.append((1e-9 * info['source_timestamp'], np.array(message.data)))
+
+        one.ros.node.create_subscription(Float64MultiArray, TOPIC, hear, 5000)
+        one.ros.wait_for(lambda: len(sent) > 10, meanwhile=one.lead, period=0.004)
+        with stopped(one.node):
+            pass_seconds(one.ros, 0.6, one.lead)
+        one.ros.wait_for(lambda: sent[-1][0] > sent[0][0] + 1.0, meanwhile=one.lead, period=0.004)
+    times, torques = (np.array(column) for column in zip(*sent, strict=True))
+    for k in range(len(times)):
+        changes = np.abs(torques[k:] - torques[k]).max(axis=1)
+        assert (changes <= rate * (times[k:] - times[k] + uneven)).all()
