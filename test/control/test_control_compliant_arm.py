@@ -232,7 +232,7 @@ def test_a_position_that_cannot_be_is_found():
     assert plant.arm.jump(jumped, 0.5) is None
 
 
-def test_a_joint_that_a_push_drives_beyond_its_velocity_limit_has_not_jumped():
+def test_a_joint_that_a_push_drives_fast_has_not_jumped():
     plant = Plant()
     fast = np.zeros(ROBOT.nv)
     fast[5] = -6.0 * ROBOT.velocity_limits[5]

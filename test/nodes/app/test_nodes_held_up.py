@@ -92,7 +92,7 @@ def test_an_arm_on_springs_follows_nothing_that_was_sent_while_its_node_stood_st
         one.told('following twist_command', one.lead)
 
 
-def test_torques_after_a_short_standstill_change_no_faster_than_their_rate_in_real_time():
+def test_torques_after_a_standstill_keep_to_their_rate_in_real_time():
     """The states that waited are answered at once, and motors do not go by their stamps."""
     rate, uneven = 20.0, 0.02
     with played_arm(DOMAIN + 1, **{'torque.max_rate': [rate]}) as one:
