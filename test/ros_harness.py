@@ -35,7 +35,7 @@ from sensor_msgs.msg import JointState
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
-PATIENCE = 40.0
+PATIENCE = 100.0
 """Seconds until a wait is given up: far more than anything here takes, on a busy machine too."""
 
 

@@ -18,7 +18,7 @@ from .normal_equations import Layout
 
 Array = NDArray[np.float64]
 
-FRICTION_REACH, OFFSET_REACH, SLOW = 2.0, 0.3, 0.1
+FRICTION_REACH, OFFSET_REACH, SLOW = 2.0, 0.1, 0.1
 """Prior of friction and of offsets: deviation over the RMS of the effort; rad/s or m/s at which
 viscous friction reaches it."""
 

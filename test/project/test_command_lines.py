@@ -44,7 +44,7 @@ def said(name: str, *arguments: str, without: str = '') -> tuple[int, list[str]]
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=60,
+        timeout=200,
         check=False,
     )
     return done.returncode, done.stdout.strip().splitlines()

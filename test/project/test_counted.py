@@ -24,7 +24,7 @@ IMPORTED = 'from dynamics_ros.launching import arguments'
 def run(program: str, folder: Path, **more: str) -> None:
     path = f'{COUNTED}:{ROOT}:{os.environ.get("PYTHONPATH", "")}'
     environment = {**os.environ, 'PYTHONPATH': path, 'DYNAMICS_ROS_COVERAGE': str(folder), **more}
-    subprocess.run([sys.executable, '-c', program], env=environment, check=True, timeout=60)
+    subprocess.run([sys.executable, '-c', program], env=environment, check=True, timeout=200)
 
 
 def report(folder: Path) -> dict[str, tuple[int, int]]:

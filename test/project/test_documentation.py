@@ -30,7 +30,7 @@ def test_the_python_example_runs_and_solves():
         env={**os.environ, 'PYTHONPATH': str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith('True')

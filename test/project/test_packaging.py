@@ -134,7 +134,7 @@ def test_the_viewer_says_what_it_needs_and_ends():
         'from dynamics_ros.viewer.node import main; main([])'
     )
     done = subprocess.run(
-        [sys.executable, '-c', program], capture_output=True, text=True, timeout=60
+        [sys.executable, '-c', program], capture_output=True, text=True, timeout=200
     )
     assert done.returncode == 1
     assert 'viser is not installed; expected pip install viser' in done.stderr

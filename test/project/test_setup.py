@@ -103,7 +103,7 @@ IN_THE_REPOSITORY = pytest.mark.skipif(
 def test_setup_has_nothing_to_do_a_second_time():
     for arguments in (['--test', '--ready'], ['--test']):
         answer = subprocess.run(
-            [ROOT / 'scripts' / 'setup', *arguments], capture_output=True, text=True, timeout=60
+            [ROOT / 'scripts' / 'setup', *arguments], capture_output=True, text=True, timeout=200
         )
         assert (answer.returncode, answer.stdout, answer.stderr) == (0, '', '')
 
@@ -113,7 +113,7 @@ def test_setup_has_nothing_to_do_a_second_time():
 
 def ros(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [ROOT / 'scripts' / 'ros', *arguments], capture_output=True, text=True, timeout=60
+        [ROOT / 'scripts' / 'ros', *arguments], capture_output=True, text=True, timeout=200
     )
 
 
@@ -174,7 +174,7 @@ def test_no_test_makes_an_environment_in_the_workspace_of_a_user(
         env=os.environ | {'ROS_DISTRO': distribution},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
     )
     assert answer.returncode == 1
     assert told in answer.stderr
@@ -183,7 +183,7 @@ def test_no_test_makes_an_environment_in_the_workspace_of_a_user(
 
 def test_setup_refuses_an_unknown_argument():
     answer = subprocess.run(
-        [ROOT / 'scripts' / 'setup', '--tset'], capture_output=True, text=True, timeout=60
+        [ROOT / 'scripts' / 'setup', '--tset'], capture_output=True, text=True, timeout=200
     )
     assert answer.returncode == 1
     assert '--tset' in answer.stderr

@@ -52,7 +52,7 @@ def suite(folder: Path, processes: int) -> subprocess.CompletedProcess[str]:
         env={**os.environ, 'PYTHONPATH': f'{TESTS}:{os.environ.get("PYTHONPATH", "")}'},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
     )
 
 
