@@ -231,10 +231,12 @@ def told(sentences: list[str], identified: Identified, tested: Evaluation | None
         + f'{"viscous":>9} {"Coulomb":>9} {"offset":>9}'
     )
     model = identified.effort_model
-    for j, name in enumerate(identified.robot.joint_names):
-        line = f'{name:24} {identified.train.rms[j]:7.3f} Nm {identified.train.percent[j]:5.1f} % '
+    for j, joint in enumerate(identified.robot.model.actuated):
+        unit = 'N ' if joint.kind.slides[0] else 'Nm'
+        line = f'{joint.name:24} {identified.train.rms[j]:7.3f} {unit} '
+        line += f'{identified.train.percent[j]:5.1f} % '
         if tested is not None:
-            line += f'{tested.rms[j]:9.3f} Nm {tested.percent[j]:5.1f} % '
+            line += f'{tested.rms[j]:9.3f} {unit} {tested.percent[j]:5.1f} % '
         friction = f'{model.viscous[j]:9.3f} {model.coulomb[j]:9.3f}'
         line += friction if identified.moved[j] else f'{"unknown":>9} {"unknown":>9}'
         line += f' {model.offset[j]:9.3f}'

@@ -47,8 +47,12 @@ def _topic(path: Path, recording: Recording, wanted: str | None) -> str:
         found = [max(found, key=lambda topic: recording.count([topic]))]
     if wanted is None and found:
         return found[0]
-    there = ', '.join(found) or 'none'
-    raise RecordingError(f'{path}: no joint states on {wanted or "any topic"}; there are: {there}')
+    if found:
+        raise RecordingError(f'{path}: no joint states on {wanted}; there are: {", ".join(found)}')
+    others = ', '.join(f'{topic} ({kind})' for topic, kind in recording.kinds().items()) or 'none'
+    raise RecordingError(
+        f'{path}: no joint states ({JOINT_STATE}) on any topic; topics are: {others}'
+    )
 
 
 def _samples(source: str, messages: Sequence[tuple[int, Any]]) -> JointSamples:

@@ -50,8 +50,8 @@ def report(identified: Identified, tested: Evaluation | None, told: Sequence[str
 
 def _summary(identified: Identified, tested: Evaluation | None) -> str:
     model = identified.effort_model
-    header = ['joint', 'left over [Nm]', '[%]']
-    header += ['', ''] if tested is None else ['not used [Nm]', '[%]']
+    header = ['joint', 'left over [Nm, N]', '[%]']
+    header += ['', ''] if tested is None else ['not used [Nm, N]', '[%]']
     header += [*OF_MOTION, 'offset', 'rotor', 'scale']
     rows = []
     for j, name in enumerate(identified.robot.joint_names):

@@ -87,6 +87,10 @@ class Recording:
         """Names of the topics of a type, such as ``sensor_msgs/msg/JointState``."""
         return sorted({c.topic for c in self._reader.connections if c.msgtype == kind})
 
+    def kinds(self) -> dict[str, str]:
+        """Type of each topic, in the order of their names."""
+        return {c.topic: c.msgtype for c in sorted(self._reader.connections, key=lambda c: c.topic)}
+
     def count(self, topics: list[str]) -> int:
         """How many messages there are on some topics."""
         return sum(c.msgcount for c in self._reader.connections if c.topic in topics)

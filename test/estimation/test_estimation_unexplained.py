@@ -57,7 +57,8 @@ def run(model, velocities, load=0.0, start=0):
 class TestDeviation:
     def test_in_steady_motion_it_follows_speed_and_load(self, model):
         run(model, np.full(2000, -1.0), load=4.0)
-        expected = np.sqrt(0.1**2 + (0.2 * 1.0) ** 2 + (0.05 * 4.0) ** 2)
+        sliding = 2.0 / (1.0 + (1.0 / SLOW) ** 2)
+        expected = np.sqrt(0.1**2 + (0.2 * 1.0) ** 2 + (0.05 * 4.0) ** 2 + sliding**2)
         assert model.deviation[0] == pytest.approx(expected, rel=1e-6)
         assert model.more[0] == pytest.approx(5.0 * (expected - 0.1), rel=1e-6)
         assert model.excess()[0] == pytest.approx(np.sqrt(expected**2 - 0.01), rel=1e-6)
@@ -70,6 +71,12 @@ class TestDeviation:
         assert model.deviation[0] == pytest.approx(2.0, rel=0.01)
         run(model, np.full(round(FADING * 1e9 / PERIOD), -0.5), start=1001 * PERIOD)
         assert model.deviation[0] == pytest.approx(2.0 / np.e, rel=0.02)
+
+    def test_what_a_reversal_leaves_falls_with_the_square_of_the_speed(self, model):
+        run(model, np.full(2000, 4.0 * SLOW))
+        at_speed = model.deviation[0]
+        expected = np.sqrt(0.1**2 + (0.2 * 4.0 * SLOW) ** 2 + (2.0 / 17.0) ** 2)
+        assert at_speed == pytest.approx(expected, rel=1e-6)
 
     def test_a_joint_that_stands_is_held_by_friction_of_any_size(self, model):
         run(model, np.full(100, 1.0))

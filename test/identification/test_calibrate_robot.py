@@ -24,6 +24,7 @@ from dynamics_ros.calibration.command import main
 from dynamics_ros.calibration.reading import read_samples
 from dynamics_ros.estimation.contact_estimators import effort_model
 from dynamics_ros.parameters.contact import ContactParameters
+from dynamics_ros.recordings.bag import RecordingError
 from dynamics_ros.recordings.settings import read_parameters, settings_of
 
 ARM = truth(1)
@@ -141,6 +142,23 @@ def test_times_of_recording_count_where_messages_have_no_stamps(samples, tmp_pat
     part = samples.between(0.0, 0.1)
     read = read_samples(as_bag(part, tmp_path / 'a', 'mcap', stamped=False))
     assert np.diff(read.time) == pytest.approx(np.diff(part.time), abs=1e-6)
+
+
+def test_a_bag_without_joint_states_is_told_by_what_it_holds(tmp_path):
+    path = tmp_path / 'a'
+    store = get_typestore(Stores.ROS2_KILTED)
+    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
+        connection = bag.add_connection('/word', 'std_msgs/msg/String', typestore=store)
+        message = store.types['std_msgs/msg/String']('no joints')
+        bag.write(connection, 10**9, store.serialize_cdr(message, 'std_msgs/msg/String'))
+    with pytest.raises(RecordingError, match=r'no joint states .* topics are: /word \(std_msgs'):
+        read_samples(path)
+
+
+def test_a_bag_with_joint_states_on_another_topic_names_that(samples, tmp_path):
+    path = as_bag(samples.between(0.0, 0.1), tmp_path / 'a', 'mcap')
+    with pytest.raises(RecordingError, match='no joint states on /other; there are: /joint_states'):
+        read_samples(path, '/other')
 
 
 def test_the_json_has_what_is_promised(calibrated):

@@ -8,9 +8,10 @@ The deviation of a joint without contact is taken to be
 
 with w near 1 where the joint turns round, or has a moment ago: there friction changes its sign, at
 a time and in a way that the model does not know, and an observer shows it for as long as its filter
-lasts. A joint that has stood still for a while is held by friction of any size up to ``standing``,
-which is a bound and no deviation; it counts as a deviation of standing / sqrt(3), that of an even
-distribution.
+lasts. It falls with the square of the speed: how friction rises, and falls again, as a joint begins
+to slide is not known either. A joint that has stood still for a while is held by friction of any
+size up to ``standing``, which is a bound and no deviation; it counts as a deviation of standing /
+sqrt(3), that of an even distribution.
 """
 
 from __future__ import annotations
@@ -50,8 +51,7 @@ def turning(
         still: time below ``SLOW`` then [s].
         interval: since then [s].
     """
-    relative = v / SLOW
-    near = exp(-(relative * relative))
+    near = 1.0 / (1.0 + square(v / SLOW))
     # It may turn between two samples.
     near = where_less(v * before, 0.0, 1.0, near)
     faded = share * exp(-(interval / FADING))

@@ -46,6 +46,9 @@ MOST_OFF = 12.0
 FAR = 6.0
 """RMS over joints, in deviations, from which on a window is no free motion."""
 
+SLIGHT = 0.01
+"""Share of what torques vary by that is no contact, however exactly they come back."""
+
 HELD, EXPLAINED, SURE = 5.0, 0.75, 5.0
 """s for which a force is taken to be the same; what it leaves over of torques at most, over what is
 left without it; its least size, over its deviation."""
@@ -119,7 +122,7 @@ def _beside_others(time: Array, states: Array, torque: Array) -> Array:
     nearest = np.argsort(distance, axis=1)[:, :NEIGHBOURS]
     beyond = torque - np.median(torque[nearest], axis=1)
     usual = max(GAUSSIAN * np.median(np.abs(beyond)), np.quantile(np.abs(beyond), 0.9) / 1.645)
-    found: Array = beyond / max(usual, 1e-9)
+    found: Array = beyond / max(usual, SLIGHT * float(torque.std()), 1e-9)
     return found
 
 
