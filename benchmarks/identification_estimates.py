@@ -52,8 +52,8 @@ FAULTS = {
 TRAINED = 60.0
 """s."""
 
-LINK_PUSH, LEAST_JOINTS, SURE = 30.0, 3, 0.9
-"""N on a link that so many joints move; probability of a link that is sure."""
+LINK_PUSH, LINK_PUSHES, LEAST_JOINTS, SURE = 30.0, 150, 3, 0.9
+"""N, and how often, on a link that so many joints move; probability of a link that is sure."""
 
 FREE, FREE_QUICKLY = 600.0, 60.0
 """s of free motion in which contacts are false."""
@@ -135,7 +135,7 @@ def _links(name: str, quick: bool) -> Iterator[Record]:
         return  # shapes that cannot be read: of some descriptions the meshes are not there
     surfaces = sample_surfaces(geometry.triangles)
     recording = arm.samples(arm.swinging(TRAINED, rng), rng)
-    motion = arm.going((15 if quick else PUSHES) * PERIOD + SETTLED, rng)
+    motion = arm.going((15 if quick else LINK_PUSHES) * PERIOD + SETTLED, rng)
     count = int((motion.t[-1] - SETTLED) / PERIOD)
     external, links = np.zeros(motion.q.shape), []
     for number in range(count):
