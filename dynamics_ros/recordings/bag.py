@@ -89,7 +89,7 @@ class Recording:
 
     def kinds(self) -> dict[str, str]:
         """Type of each topic, in the order of their names."""
-        return {c.topic: c.msgtype for c in sorted(self._reader.connections, key=lambda c: c.topic)}
+        return dict(sorted((c.topic, c.msgtype) for c in self._reader.connections))
 
     def count(self, topics: list[str]) -> int:
         """How many messages there are on some topics."""
