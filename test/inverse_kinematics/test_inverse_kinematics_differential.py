@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from few_joint_arms import ARMS, few_joint_arm
 from numpy.testing import assert_allclose
 from random_robots import random_urdf
 from scipy.optimize import lsq_linear
@@ -346,3 +347,25 @@ def test_a_servo_goes_on_after_a_command_that_is_refused(arm, call, named):
 def test_a_servo_refuses_settings_that_are_not_positive(arm, name, value):
     with pytest.raises(InvalidArgumentError, match=name):
         CartesianServo(arm, TIP, ServoSettings(**{name: value}))
+
+
+@pytest.mark.parametrize('follow', ['pose', 'position'])
+@pytest.mark.parametrize('name', [name for name in ARMS if name != 'six axes'])
+def test_an_arm_with_few_joints_is_led_wherever_it_loses_no_direction(name, follow):
+    robot = Robot.from_urdf(few_joint_arm(name))
+    servo = CartesianServo(robot, 'tool', ServoSettings(follow=follow))
+    q = np.full(robot.nv, 0.8)
+    twist = robot.jacobian(q, 'tool') @ np.full(robot.nv, 0.02)
+    step = servo.follow_twist(q, twist, 0.1)
+    assert step.condition < 60.0
+    assert (step.speed, step.near_singularity) == (1.0, False)
+    rows = slice(0, 3 if follow == 'position' else 6)
+    assert_allclose((robot.jacobian(q, 'tool') @ step.v)[rows], twist[rows], atol=1e-4)
+
+
+def test_a_frame_that_no_joint_moves_as_it_is_to_be_led_is_refused():
+    robot = Robot.from_urdf(few_joint_arm('gantry'))
+    with pytest.raises(
+        InvalidArgumentError, match="no joint moves 'tool' as follow = 'orientation'"
+    ):
+        CartesianServo(robot, 'tool', ServoSettings(follow='orientation'))

@@ -57,6 +57,8 @@ class DifferentialInverseKinematics:
         robot: what moves.
         tasks: whose targets may be set between two steps.
         limits: that always hold.
+        rank: in how many directions the tasks of the first priority can be moved at nearly all
+            postures; a singularity is where one of these is lost.
     """
 
     def __init__(
@@ -123,6 +125,16 @@ class DifferentialInverseKinematics:
         self._rows = [
             None if task.weight.all() else np.flatnonzero(task.weight) for task in self.tasks
         ]
+        # So would a direction that the joints can move at no posture: nearly all have this rank.
+        self.rank = max(
+            int(np.linalg.matrix_rank(self._first_level(robot.random_configuration(seed))))
+            for seed in range(3)
+        )
+
+    def _first_level(self, q: Array) -> Array:
+        """Weighted rows of the tasks of the first priority."""
+        demands = [self._demand(i, q, 1.0) for i in range(len(self.tasks))]
+        return self._level(demands, self._levels[0])[0]
 
     def velocity(
         self, q: ArrayLike, dt: float, last: ArrayLike | None = None
@@ -143,7 +155,7 @@ class DifferentialInverseKinematics:
         demands = [self._demand(i, here, dt) for i in range(len(self.tasks))]
         levels = [self._level(demands, members) for members in self._levels]
         bounds = self.limits.bounds(here, dt, before)
-        singular_value = _least_singular_value(levels[0][0])
+        singular_value = _least_singular_value(levels[0][0], self.rank)
         damping = self._damping_at(singular_value)
         v = solve_bounded(levels, bounds.lower, bounds.upper, damping)
         scale = 1.0
@@ -203,12 +215,11 @@ class DifferentialInverseKinematics:
         return max(self._damping, self._singular_damping * math.sqrt(1.0 - share * share))
 
 
-def _least_singular_value(A: Array) -> float:
-    """Of a wide matrix from its smaller product: exact to the root of rounding, and quicker.
-
-    A matrix with more rows than columns has as many that count as it has columns.
-    """
+def _least_singular_value(A: Array, rank: int) -> float:
+    """The least of as many as count, from the smaller product: exact to the root of rounding."""
+    if not rank:
+        return 0.0
     product = A @ A.T if A.shape[0] <= A.shape[1] else A.T @ A
     # LAPACK itself: NumPy's checks take longer than the values.
     values, _, _ = dsyev(product, compute_v=0)
-    return math.sqrt(max(values.item(0), 0.0))
+    return math.sqrt(max(values.item(len(product) - rank), 0.0))

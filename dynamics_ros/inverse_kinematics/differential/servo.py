@@ -143,8 +143,9 @@ class CartesianServo:
         moving[locked] = False
         columns = np.abs(robot.jacobian(robot.random_configuration(0), frame)).max(axis=0) > 0.0
         self._columns = np.flatnonzero(moving & columns)
-        if not self._columns.size:
-            raise InvalidArgumentError('frame', f'no joint moves {frame!r}', 'one that moves')
+        if not self._solver.rank:
+            found = f'no joint moves {frame!r} as follow = {chosen.follow!r} asks'
+            raise InvalidArgumentError('frame', found, 'one that moves')
         self.v = np.zeros(robot.nv)
 
     def reset(self) -> None:
@@ -197,7 +198,7 @@ class CartesianServo:
     def _condition(self, q: Array) -> float:
         jacobian = self.robot.jacobian(q, self.frame)[self._rows][:, self._columns]
         values = np.linalg.svd(jacobian, compute_uv=False)
-        least = float(values[-1])
+        least = float(values[self._solver.rank - 1])
         return float(values[0]) / least if least > 0.0 else math.inf
 
     def _nears(self, q: Array, v: Array, condition: float) -> bool:
