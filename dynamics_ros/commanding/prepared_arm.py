@@ -52,7 +52,7 @@ class PreparedArm:
         controller.kernel.wait()
         q, v, dt = robot.neutral(), np.zeros(robot.nv), 1e-3
         arm.start(q, v)
-        arm.jump(q, dt)
+        arm.jump((q, v), (q, v), dt)
         arm.approach(q, v, dt, arm.pose)
         arm.guide(q, v, dt)
         arm.give_way(q, v, dt, v)

@@ -197,17 +197,23 @@ class CompliantArm:
         self.setpoint.place(self.pose)
         self.posture = self.q
 
-    def jump(self, q: Array, dt: float) -> int | None:
-        """The joint (velocity index) that cannot have come to q (nq) within dt [s], if any.
+    def jump(self, before: tuple[Array, Array], now: tuple[Array, Array], dt: float) -> int | None:
+        """The joint (velocity index) that cannot have moved so within dt [s], if any.
 
-        A push may drive a joint far beyond its velocity limit: as fast as it was already, it may
-        have gone on.
+        Args:
+            before, now: (nq), (nv) as they were measured.
+            dt: between the two [s].
+
+        A push may drive a joint far beyond its velocity limit. So it may have gone on at the mean
+        of the velocity that it had and has. Where velocities are differences of positions, that
+        explains half of a jump.
         """
         robot = self.controller.robot
         limits = np.full(robot.nv, np.inf)
         limits[robot.nv - len(robot.velocity_limits) :] = robot.velocity_limits
         most = 2.0 * np.where(np.isfinite(limits), limits, FASTEST) * dt + JUMP
-        moved, gone_on = np.asarray(robot.difference(self.q, q)), self.v * dt
+        moved = np.asarray(robot.difference(before[0], now[0]))
+        gone_on = 0.5 * (before[1] + now[1]) * dt
         explained = np.clip(moved, np.minimum(gone_on, 0.0), np.maximum(gone_on, 0.0))
         excess = np.abs(moved - explained) - most
         worst = int(excess.argmax())

@@ -76,6 +76,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         self._collisions = Collisions()
         self._reaction = reaction_settings(self.parameters.values.collision)
         self._pace = Pace()
+        self._measured: tuple[Array, Array]
         self._braking_since = 0.0
         self._braking = ''
         self._ending = False
@@ -266,6 +267,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             if self._ending:
                 return None
             arm.start(state.q, state.v)
+            self._measured = state.q, state.v
             self._pace.start(state.time, self.node.get_parameter('use_sim_time').value)
         state = state._replace(q=unwound(state.q, arm.q, prepared.turning))
         missing = self._pace.missing
@@ -276,6 +278,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         if state.ages is not None and doubt.startswith(NO_NEWS):
             q, v = arm.reckoned(state.q, state.v, 1e-9 * state.ages)
             state = state._replace(q=q, v=v)
+        self._measured = state.q, state.v
         watching = self._reaction if self.parameters.values.mode != 'guiding' else None
         self._collisions.notice(watching, arm, bool(begins or self._ending or self._braking))
         doing, tau = self._step(arm, state, interval)
@@ -300,7 +303,9 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             names = [name for name, i in prepared.robot.joint_v_indices.items() if old[i]]
             if names:
                 return f'{NO_NEWS} of {", ".join(names)}'
-        jumped = prepared.arm.jump(state.q, max(self._pace.gap, interval))
+        # What was reckoned since goes by the machine's time, not by that of the stamps.
+        apart = max(self._pace.gap, interval)
+        jumped = prepared.arm.jump(self._measured, (state.q, state.v), apart)
         if jumped is not None:
             names = [x for x, i in prepared.robot.joint_v_indices.items() if i == jumped]
             return f'the position of {names[0]} has jumped'
