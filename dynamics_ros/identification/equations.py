@@ -187,6 +187,7 @@ class Chunk:
         friction: (n, nv, k) columns of all friction shapes.
         effort: (n, nv) scaled [Nm or N].
         standing: (n, nv) whether joints stand still.
+        cut_off: (n, nv) whether efforts are cut off, so that the row says nothing.
     """
 
     time: Array
@@ -195,6 +196,7 @@ class Chunk:
     friction: Array
     effort: Array
     standing: NDArray[np.bool_]
+    cut_off: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,6 +247,7 @@ class Smoothed:
         q, v, a: (n, nv) positions and their derivatives.
         effort: (n, nv) scaled [Nm or N].
         standing: (n, nv) whether joints stand still.
+        cut_off: (n, nv) whether efforts within the filter's window are cut off.
     """
 
     time: Array
@@ -254,6 +257,7 @@ class Smoothed:
     a: Array
     effort: Array
     standing: NDArray[np.bool_]
+    cut_off: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,6 +270,8 @@ class EquationMaker:
         filtering: of both sides.
         scale: (nv) torque over reported effort.
         load: of the joints; None: equations have no column of it.
+        cut_off: (2, nv) lowest and highest reported efforts that are no measurements, for they are
+            cut off there; None: there are none.
     """
 
     robot: Robot
@@ -273,6 +279,7 @@ class EquationMaker:
     filtering: Filtering
     scale: Array
     load: Load | None = None
+    cut_off: Array | None = None
 
     def chunks(self, samples: JointSamples) -> Iterator[Chunk]:
         """The equations of a recording, block by block.
@@ -301,7 +308,7 @@ class EquationMaker:
             parts = [chunk.inertial, chunk.friction, chunk.effort[..., np.newaxis]]
             whole = np.concatenate(parts, axis=-1)
             for standing in (False, True):
-                own = chunk.standing == standing
+                own = (chunk.standing == standing) & ~chunk.cut_off
                 some = own.any(axis=1)
                 if not some.any():
                     continue
@@ -330,7 +337,13 @@ class EquationMaker:
         time = stretch.start + stretch.period * wide.centers(len(stretch)).astype(np.float64)
         effort = wide(stretch.effort * self.scale)
         period = stretch.period * every
-        return Smoothed(time, period, q, v, a, effort, _standing(stretch, wide, v, period))
+        standing = _standing(stretch, wide, v, period)
+        cut_off = np.zeros_like(standing)
+        if self.cut_off is not None:
+            lowest, highest = self.cut_off
+            reached = (stretch.effort <= lowest) | (stretch.effort >= highest)
+            cut_off = _within(reached, wide)[wide.centers(len(stretch))]
+        return Smoothed(time, period, q, v, a, effort, standing, cut_off)
 
     def narrow_filter(self, period: float) -> LowPass:
         """What both sides of the equations pass; one row for half a period of its cutoff."""
@@ -361,10 +374,18 @@ class EquationMaker:
                 narrow(smooth.effort[taken]),
             )
             still = np.abs(narrow(smooth.standing[taken].astype(np.float64))) > STANDING
+            cut_off = _within(smooth.cut_off, narrow)[centers][:: narrow.every]
             for begin in range(0, last - first, step):
                 own = slice(begin, begin + step)
                 time, v, inertial, friction, effort = (part[own] for part in whole)
-                yield Chunk(time, v, inertial, friction, effort, still[own])
+                yield Chunk(time, v, inertial, friction, effort, still[own], cut_off[own])
+
+
+def _within(happens: NDArray[np.bool_], window: LowPass) -> NDArray[np.bool_]:
+    """(n, nv) whether something happens within the window of a filter around each sample."""
+    size = (2 * window.half + 1, 1)
+    found: NDArray[np.bool_] = scipy.ndimage.maximum_filter(happens, size, mode='nearest')
+    return found
 
 
 def _standing(stretch: Stretch, wide: LowPass, v: Array, period: float) -> NDArray[np.bool_]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .equations import EquationMaker
 from .fit import Fit
-from .joint_states.samples import JointSamples
+from .joint_states.samples import JointSamples, UnusableRecordingError
 from .normal_equations import predictions
 
 Array = NDArray[np.float64]
@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Measured and modelled efforts, both filtered.
+    """Measured and modelled efforts, both filtered, without times at which some are cut off.
 
     Attributes:
         time: (n) since the start [s].
@@ -85,7 +85,7 @@ def evaluate(maker: EquationMaker, fit: Fit, samples: JointSamples) -> Evaluatio
     """Compare a recording with the model.
 
     Raises:
-        UnusableRecordingError: it is shorter than the filters.
+        UnusableRecordingError: it is shorter than the filters, or all efforts are cut off.
     """
     parts = []
     K = maker.base.combination
@@ -93,7 +93,14 @@ def evaluate(maker: EquationMaker, fit: Fit, samples: JointSamples) -> Evaluatio
         rows = np.concatenate([chunk.inertial, chunk.friction], axis=-1).transpose(1, 0, 2)
         modelled = predictions(fit.layout, rows, fit.x, fit.shape).T
         rigid = chunk.inertial @ (K @ fit.x[: fit.layout.inertial])
-        own = chunk.effort, modelled, chunk.effort - rigid, chunk.standing
-        parts.append(Evaluation(chunk.time, chunk.v, *own))
+        own = chunk.v, chunk.effort, modelled, chunk.effort - rigid, chunk.standing
+        told = ~chunk.cut_off.any(axis=1)
+        if told.any():
+            parts.append(Evaluation(chunk.time[told], *(values[told] for values in own)))
+    if not parts:
+        raise UnusableRecordingError(
+            f'{samples.source}: efforts are cut off at their largest value all the time; record '
+            'slower motion'
+        )
     whole = Evaluation.joined(parts)
     return replace(whole, time=np.concatenate([part.time for part in parts]))

@@ -33,7 +33,12 @@ from .findings import (
 from .fit import Fit, fit_equations
 from .joint_states.clock import extremes_of, regular_stretches
 from .joint_states.noise import noises_of
-from .joint_states.plausibility import NotThisRobotError, check_gravity, doubtful_efforts
+from .joint_states.plausibility import (
+    NotThisRobotError,
+    check_gravity,
+    cut_off_at,
+    doubtful_efforts,
+)
 from .joint_states.samples import JointSamples, UnusableRecordingError
 from .load_friction import with_load
 from .normal_equations import Layout
@@ -130,7 +135,9 @@ def identify(
     resting(robot, span)
     constant = constant_efforts(robot, stretches, span, held)
     check_gravity(robot, stretches)
-    maker = EquationMaker(robot, base, Filtering.for_motion(stretches), np.ones(robot.nv))
+    edges, cut_off = cut_off_at(stretches)
+    filtering = Filtering.for_motion(stretches)
+    maker = EquationMaker(robot, base, filtering, np.ones(robot.nv), cut_off=edges)
     parts = [maker.equations(samples) for samples in recordings]
     spikes = single_spikes(robot, recordings)
     found = identify_equations(
@@ -146,7 +153,7 @@ def identify(
         held,
         lambda maker: Equations.joined([maker.equations(samples) for samples in recordings]),
     )
-    doubts = doubtful_efforts(robot, stretches, found.maker.scale)
+    doubts = doubtful_efforts(robot, stretches, found.maker.scale, cut_off)
     doubts += brief(sum(len(one) * one.period for one in stretches))
     return replace(found, findings=(*found.findings, *doubts))
 

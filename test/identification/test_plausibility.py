@@ -131,6 +131,20 @@ def test_efforts_that_are_cut_off_are_told_and_others_are_not(samples):
     )
 
 
+def test_efforts_that_are_seldom_cut_off_are_left_out(samples, other):
+    effort = samples.effort.copy()
+    most = np.quantile(np.abs(effort[:, 1]), 0.96)
+    effort[:, 1] = np.clip(effort[:, 1], -most, most)
+    cut = replace(samples, effort=effort)
+    found = identify(ROBOT, [cut])
+    (sentence,) = [one for one in found.findings if 'cut off' in one]
+    assert NAMES[1] in sentence and 'left out' in sentence
+    # As they are, two hundredths of the efforts would be wrong, and weights with them.
+    whole = identify(ROBOT, [samples]).evaluate(other).percent_all
+    assert found.evaluate(other).percent_all < 1.2 * whole
+    assert found.effort_model.coulomb == pytest.approx(COULOMB, abs=0.1)
+
+
 def test_efforts_of_one_joint_in_other_units_are_told(samples):
     effort = samples.effort.copy()
     effort[:, 4] *= 1e3

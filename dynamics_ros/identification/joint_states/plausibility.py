@@ -51,6 +51,9 @@ CUT_OFF, IN_A_ROW, HEAPED = 0.02, 5, 3.0
 """Share of the efforts in motion that are the same largest one, samples in a row, and how many more
 than of the next value, from which on they are cut off there; coarse efforts have both."""
 
+MOSTLY_WHOLE = 0.1
+"""Share of the motion in which efforts are cut off that can be left out; filters take more."""
+
 BEYOND = 2.0
 """Times its effort limit that no motor gives."""
 
@@ -208,29 +211,54 @@ def _states(stretches: Sequence[Stretch]) -> tuple[Array, Array, Array, Array]:
     return q, v, a, effort
 
 
-def doubtful_efforts(robot: Robot, stretches: Sequence[Stretch], scale: Array) -> list[str]:
+def cut_off_at(stretches: Sequence[Stretch]) -> tuple[Array, Array]:
+    """Efforts that are no measurements, for they are cut off there.
+
+    Returns:
+        (2, nv) lowest and highest that can be left out, as reported, infinite where there are none
+        or too many; (nv) share of the motion of each joint in which they are cut off.
+    """
+    count = stretches[0].effort.shape[1]
+    edges, shares = np.array([[-np.inf], [np.inf]]) * np.ones(count), np.zeros(count)
+    for j in range(count):
+        effort = np.concatenate([one.effort[:, j] for one in stretches])
+        moves = np.concatenate([_moves(one, j) for one in stretches])
+        lowest, highest = effort.min(), effort.max()
+        found = [_at(effort, moves, edge) for edge in (lowest, highest)]
+        if sum(found) > CUT_OFF and highest > lowest:
+            shares[j] = sum(found)
+            if shares[j] <= MOSTLY_WHOLE:
+                edges[:, j] = np.where(np.array(found) > 0.0, (lowest, highest), edges[:, j])
+    return edges, shares
+
+
+def doubtful_efforts(
+    robot: Robot, stretches: Sequence[Stretch], scale: Array, cut_off: Array
+) -> list[str]:
     """Sentences on efforts that are cut off, or that motors of the robot cannot give.
 
     Args:
         robot: whose joints.
         stretches: of its recordings.
         scale: (nv) torque over reported effort.
+        cut_off: (nv) share of the motion in which efforts are cut off.
     """
-    found = []
-    cut, beyond = [], []
+    found, beyond = [], []
     for j, name in enumerate(robot.joint_names):
         effort = np.concatenate([one.effort[:, j] for one in stretches])
-        moves = np.concatenate([_moves(one, j) for one in stretches])
-        share = sum(_at(effort, moves, edge) for edge in (effort.max(), effort.min()))
-        if share > CUT_OFF and np.ptp(effort) > 0.0:
-            cut.append(f'{name} {100.0 * share:.0f} %')
         limit, largest = robot.effort_limits[j], abs(scale[j]) * np.quantile(np.abs(effort), 0.99)
         if 0.0 < limit < np.inf and largest > BEYOND * limit:
             beyond.append(f'{name} {largest:.3g} where the limit is {limit:.3g}')
-    if cut:
+    shares = dict(zip(robot.joint_names, cut_off, strict=True))
+    few = [f'{n} {100.0 * x:.0f} %' for n, x in shares.items() if 0.0 < x <= MOSTLY_WHOLE]
+    many = [f'{n} {100.0 * x:.0f} %' for n, x in shares.items() if x > MOSTLY_WHOLE]
+    words = 'efforts are cut off at their largest value for part of the motion'
+    if few:
+        found.append(f'{words} ({", ".join(few)}): these times are left out')
+    if many:
         found.append(
-            f'efforts are cut off at their largest value for part of the motion ({", ".join(cut)}'
-            '): what is found of these joints and of what they carry is wrong; record slower motion'
+            f'{words} ({", ".join(many)}): what is found of these joints and of what they carry is '
+            'wrong; record slower motion'
         )
     if beyond:
         found.append(
