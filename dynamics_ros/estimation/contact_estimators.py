@@ -28,6 +28,7 @@ from .samples.robot_state import RobotState
 from .samples.sample_filter import SampleFilter
 from .static_observer import StaticObserver
 from .uncertainty.friction_adaptation import FrictionAdaptation
+from .uncertainty.postures import KnownPostures
 from .uncertainty.thresholds import (
     by_effort_limit,
     external_torque_noise,
@@ -145,6 +146,14 @@ def unexplained(robot: Robot, values: ContactSettings) -> UnexplainedTorque | No
         for name in names
     }
     return UnexplainedTorque(robot, Unexplained(constant=np.zeros(robot.nv), **rows))
+
+
+def known_postures(robot: Robot, values: ContactSettings) -> KnownPostures | None:
+    """The postures of the calibration; None where nobody has told."""
+    given = values.unexplained
+    if not (given.lowest or given.highest):
+        return None
+    return KnownPostures(robot, given.lowest, given.highest)
 
 
 def adaptation(

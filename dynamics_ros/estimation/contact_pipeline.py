@@ -90,6 +90,7 @@ class ContactPipeline:
         self.axes = self._estimator.axes
         self.detector = estimators.detector(robot, values)
         self.unexplained = estimators.unexplained(robot, values)
+        self._postures = estimators.known_postures(robot, values)
         self.feet = estimators.feet(robot, values)
         self.effort_check = EffortCheck(
             robot, self.observer.effort_model, max_velocity=values.tare.max_velocity
@@ -445,3 +446,5 @@ class ContactPipeline:
             self.caution = 'by gravity alone, in motion not to be believed'
         elif refused := self.samples.recent(stamp):
             self.caution = f'refused: {refused}'
+        elif self._postures and self.judged and (far := self._postures.beyond(self.judged.q)):
+            self.caution = f'beyond calibrated postures, less certain than stated: {far}'

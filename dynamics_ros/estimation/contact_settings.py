@@ -160,6 +160,15 @@ class UnexplainedSettings:
         minimum=1.0,
         maximum=100.0,
     )
+    lowest: tuple[float, ...] = parameter(
+        (),
+        'Lowest position of each joint in which all this is known; where the robot is beyond, '
+        'diagnostics says so. Empty: anywhere',
+        unit='rad or m',
+    )
+    highest: tuple[float, ...] = parameter(
+        (), 'Highest position of each joint in which all this is known', unit='rad or m'
+    )
 
 
 @dataclass(frozen=True)

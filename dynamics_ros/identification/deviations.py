@@ -182,14 +182,13 @@ def _of_friction(
 
 
 def torque_deviations(
-    maker: EquationMaker, fit: Fit, equations: Equations, evaluation: Evaluation, reach: Array
+    maker: EquationMaker, fit: Fit, equations: Equations, evaluation: Evaluation, postures: Array
 ) -> tuple[Array, Array]:
     """Deviations of modelled torques at rest in other postures, by that of all parameters.
 
     Args:
         maker, fit, equations, evaluation: of the recordings.
-        reach: (2, nv) lowest and highest recorded positions; equal ones of a joint that did not
-            move. Postures are within ``WIDER`` times that, or anywhere for a joint at rest.
+        postures: (2, nv) lowest and highest positions.
 
     Returns:
         (nv) RMS over the postures; (nv) where it is largest [Nm or N].
@@ -202,10 +201,7 @@ def torque_deviations(
     scale = 1.0 / np.sqrt(np.diag(information))
     open_ = np.linalg.inv(information * np.outer(scale, scale)) * np.outer(scale, scale)
     rng, zero = np.random.default_rng(2), np.zeros((POSTURES, robot.nv))
-    q = np.array([robot.random_configuration(rng) for _ in range(POSTURES)])
-    middle, half = reach.mean(axis=0), 0.5 * WIDER * (reach[1] - reach[0])
-    near = middle + half * rng.uniform(-1.0, 1.0, q.shape)
-    q = np.where(half > 0.0, near, q)
+    q = rng.uniform(*postures, zero.shape)
     rows = np.zeros((POSTURES, robot.nv, layout.count))
     rows[..., : layout.inertial] = with_rotors(robot.regressor(q, zero, zero), zero)
     for joint in range(robot.nv):
@@ -215,7 +211,7 @@ def torque_deviations(
     return np.sqrt(squares.mean(axis=0)), np.sqrt(squares.max(axis=0))
 
 
-POSTURES, WIDER = 40, 1.3
+POSTURES = 40
 
 
 def motions_that_would_tell(

@@ -47,6 +47,11 @@ from .prior import Prior
 Array = NDArray[np.float64]
 
 
+WIDER = 1.3
+"""Of the recorded ranges: postures in which torques are said to be known."""
+
+HALF_A_TURN = np.array([[-np.pi], [np.pi]])
+
 ANOTHER_ROBOT = 40.0
 """% of the efforts that are left unexplained by a robot that is another one."""
 
@@ -72,6 +77,7 @@ class Identified:
         torque_deviation: (nv) deviation of modelled torques at rest in other postures, by that of
             the parameters; RMS over the postures [Nm or N].
         largest_torque_deviation: (nv) the same in the posture where it is largest [Nm or N].
+        postures: (2, nv) lowest and highest positions of these postures [rad or m].
     """
 
     robot: Robot
@@ -89,6 +95,7 @@ class Identified:
     model_error: Array
     torque_deviation: Array
     largest_torque_deviation: Array
+    postures: Array
 
     @property
     def bodies(self) -> Array:
@@ -216,6 +223,7 @@ def identify_equations(
             'its efforts are no torques, or its angles are in degrees (--units degrees)'
         )
     found = parameters(maker, fit, equations, train, span >= STILL)
+    postures = _postures(robot, extremes, span)
     # Base parameters come first.
     missing = [k for k, parameter in enumerate(found) if _open(parameter)]
     return Identified(
@@ -230,16 +238,23 @@ def identify_equations(
         tuple(motions_that_would_tell(maker, fit, missing, span >= STILL, train.rms)),
         *noises(scale),
         np.sqrt((train.residual**2).mean(axis=0)),
-        *torque_deviations(maker, fit, equations, train, _reach(extremes, span)),
+        *torque_deviations(maker, fit, equations, train, postures),
+        postures,
     )
 
 
-def _reach(extremes: Array, span: Array) -> Array:
-    """(2, nv) lowest and highest positions; their mean twice for a joint that does not move."""
+def _postures(robot: Robot, extremes: Array, span: Array) -> Array:
+    """(2, nv) lowest and highest positions in which torques are said to be known.
+
+    ``WIDER`` times the recorded range, within limits; of a joint that did not move all positions.
+    """
     lowest, highest = extremes
-    middle = 0.5 * (lowest + highest)
-    moved = span >= STILL
-    return np.array([np.where(moved, lowest, middle), np.where(moved, highest, middle)])
+    half = 0.5 * (WIDER - 1.0) * (highest - lowest)
+    limits = np.array([robot.lower_limits, robot.upper_limits])
+    wider = np.clip([lowest - half, highest + half], *limits)
+    reached = np.array([np.minimum(wider[0], lowest), np.maximum(wider[1], highest)])
+    anywhere = np.where(np.isfinite(limits), limits, 0.5 * (lowest + highest) + HALF_A_TURN)
+    return np.where(span >= STILL, reached, anywhere)
 
 
 def _open(parameter: Parameter) -> bool:

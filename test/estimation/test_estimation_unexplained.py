@@ -16,6 +16,7 @@ from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.estimation import ContactPipeline, ContactState, MomentumObserver
 from dynamics_ros.estimation.contact_settings import ThresholdSettings, UnexplainedSettings
 from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.estimation.uncertainty.postures import KnownPostures
 from dynamics_ros.estimation.uncertainty.thresholds import sigmas_for_rate
 from dynamics_ros.estimation.uncertainty.unexplained import Unexplained, UnexplainedTorque
 from dynamics_ros.parameters.contact import ContactParameters
@@ -25,6 +26,19 @@ PERIOD = 2_000_000
 """ns"""
 NV = 6
 HAND = 'tool0'
+NAMES = (
+    *('shoulder_pan_joint', 'shoulder_lift_joint', 'elbow_joint'),
+    *('wrist_1_joint', 'wrist_2_joint', 'wrist_3_joint'),
+)
+JOINT = """<joint name="{0}" type="revolute"><parent link="{1}"/><child link="{2}"/><axis xyz="0 1 0"/>
+<limit lower="-3" upper="3" effort="10" velocity="1"/></joint><link name="{2}"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+URDF = (
+    '<robot name="r"><link name="o"/>'
+    + JOINT.format('a', 'o', 'p')
+    + JOINT.format('b', 'p', 'q')
+    + '</robot>'
+)
 KNOWN = UnexplainedSettings(speed=(0.2,), load=(0.05,), reversal=(2.0,), standing=(1.5,))
 
 
@@ -176,6 +190,39 @@ class TestPipeline:
         sigmas = sigmas_for_rate(1.0, MomentumObserver(robot).gain)
         assert rare.detector.constants[0] == pytest.approx(usual * 1.5 * sigmas / 5.0)
         assert rare.torque_deviations == pytest.approx(self.pipeline(robot).torque_deviations)
+
+    def test_beyond_the_calibrated_postures_that_is_said_and_estimates_go_on(self, robot):
+        known = replace(KNOWN, lowest=(-2.0,) * NV, highest=(2.0,) * 4 + (0.9, 2.0))
+        pipeline, v = self.pipeline(robot, known), np.zeros(NV)
+        self.feed(pipeline, robot, v)
+        assert 'calibrated postures' not in pipeline.caution
+        v[4] = 0.3
+        pipeline = self.pipeline(robot, known)
+        state, found = self.feed(pipeline, robot, v)
+        assert found is not None
+        assert state.q[4] > 0.9
+        assert (
+            f'beyond calibrated postures, less certain than stated: {NAMES[4]}' in pipeline.caution
+        )
+
+    def test_joints_that_turn_without_end_are_beyond_nothing(self):
+        robot = Robot.from_urdf(URDF.replace('type="revolute"', 'type="continuous"'))
+        postures = KnownPostures(robot, [-0.1, -0.1], [0.1, 0.1])
+        assert postures.beyond(np.array([50.0, -50.0])) == ''
+        bounded = KnownPostures(Robot.from_urdf(URDF), [-0.1, -0.1], [0.1, 0.1])
+        assert bounded.beyond(np.array([0.05, -0.2])) == 'b'
+
+    @pytest.mark.parametrize(
+        ('lowest', 'highest', 'problem'),
+        [
+            ((-1.0,), (1.0,) * NV, r'unexplained\.lowest: 1 values'),
+            ((-1.0,) * NV, (), r'unexplained\.highest: 0 values'),
+            ((1.0,) * NV, (-1.0,) * NV, r'more than unexplained\.highest of shoulder_pan_joint'),
+        ],
+    )
+    def test_postures_that_are_none_are_refused(self, robot, lowest, highest, problem):
+        with pytest.raises(InvalidArgumentError, match=problem):
+            self.pipeline(robot, replace(KNOWN, lowest=lowest, highest=highest))
 
     @pytest.mark.parametrize('name', ['speed', 'load', 'reversal', 'standing', 'tail'])
     def test_a_wrong_number_of_values_is_refused_by_name(self, robot, name):

@@ -1,0 +1,57 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The postures in which a calibration knows a robot: stated deviations hold in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynamics_ros.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from dynamics_ros.robot import Robot
+
+
+class KnownPostures:
+    """Ranges of positions, of joints that turn without end none.
+
+    Attributes:
+        lowest, highest: (joints) of the robot, in the order of ``joint_names`` [rad or m].
+    """
+
+    def __init__(self, robot: Robot, lowest: ArrayLike, highest: ArrayLike) -> None:
+        """Keep ranges, one value a joint.
+
+        Raises:
+            InvalidArgumentError: another number of values, or a range without width.
+        """
+        names = robot.joint_names
+        for name, values in (('unexplained.lowest', lowest), ('unexplained.highest', highest)):
+            if np.shape(values) != (len(names),):
+                raise InvalidArgumentError(
+                    name, f'{np.size(values)} values', f'{len(names)}, one per joint'
+                )
+        joints = [joint for joint in robot.model.actuated if len(joint.q_indices) == 1]
+        self._names = [joint.name for joint in joints]
+        self._index = np.array([joint.q_indices[0] for joint in joints], dtype=np.intp)
+        places = [names.index(name) for name in self._names]
+        self.lowest, self.highest = np.asarray(lowest)[places], np.asarray(highest)[places]
+        if (self.lowest > self.highest).any():
+            name = self._names[int((self.lowest > self.highest).argmax())]
+            raise InvalidArgumentError(
+                'unexplained.lowest', f'more than unexplained.highest of {name}', 'less'
+            )
+        endless = ~np.isfinite(robot.upper_limits[self._index] - robot.lower_limits[self._index])
+        self.lowest = np.where(endless, -np.inf, self.lowest)
+        self.highest = np.where(endless, np.inf, self.highest)
+
+    def beyond(self, q: NDArray[np.float64]) -> str:
+        """Names of the joints that are beyond, at a configuration (nq); '' where none is."""
+        positions = q[self._index]
+        far = (positions < self.lowest) | (positions > self.highest)
+        if not far.any():
+            return ''
+        return ', '.join(name for name, is_far in zip(self._names, far, strict=True) if is_far)
