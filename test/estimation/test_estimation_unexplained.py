@@ -30,8 +30,9 @@ NAMES = (
     *('shoulder_pan_joint', 'shoulder_lift_joint', 'elbow_joint'),
     *('wrist_1_joint', 'wrist_2_joint', 'wrist_3_joint'),
 )
-JOINT = """<joint name="{0}" type="revolute"><parent link="{1}"/><child link="{2}"/><axis xyz="0 1 0"/>
-<limit lower="-3" upper="3" effort="10" velocity="1"/></joint><link name="{2}"><inertial><mass value="1"/>
+JOINT = """<joint name="{0}" type="revolute"><parent link="{1}"/><child link="{2}"/>
+<axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="10" velocity="1"/></joint>
+<link name="{2}"><inertial><mass value="1"/>
 <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
 URDF = (
     '<robot name="r"><link name="o"/>'
