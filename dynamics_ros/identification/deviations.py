@@ -201,7 +201,7 @@ def torque_deviations(
     scale = 1.0 / np.sqrt(np.diag(information))
     open_ = np.linalg.inv(information * np.outer(scale, scale)) * np.outer(scale, scale)
     rng, zero = np.random.default_rng(2), np.zeros((POSTURES, robot.nv))
-    q = rng.uniform(*postures, zero.shape)
+    q = rng.uniform(postures[0], postures[1], zero.shape)
     rows = np.zeros((POSTURES, robot.nv, layout.count))
     rows[..., : layout.inertial] = with_rotors(robot.regressor(q, zero, zero), zero)
     for joint in range(robot.nv):

@@ -93,10 +93,11 @@ def evaluate(maker: EquationMaker, fit: Fit, samples: JointSamples) -> Evaluatio
         rows = np.concatenate([chunk.inertial, chunk.friction], axis=-1).transpose(1, 0, 2)
         modelled = predictions(fit.layout, rows, fit.x, fit.shape).T
         rigid = chunk.inertial @ (K @ fit.x[: fit.layout.inertial])
-        own = chunk.v, chunk.effort, modelled, chunk.effort - rigid, chunk.standing
+        own = chunk.time, chunk.v, chunk.effort, modelled, chunk.effort - rigid
         told = ~chunk.cut_off.any(axis=1)
         if told.any():
-            parts.append(Evaluation(chunk.time[told], *(values[told] for values in own)))
+            numbers = (values[told] for values in own)
+            parts.append(Evaluation(*numbers, standing=chunk.standing[told]))
     if not parts:
         raise UnusableRecordingError(
             f'{samples.source}: efforts are cut off at their largest value all the time; record '
