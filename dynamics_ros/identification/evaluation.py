@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,11 @@ class Evaluation:
             np.concatenate([part.standing for part in parts]),
         )
 
+    def rows(self, chosen: NDArray[np.bool_]) -> Evaluation:
+        """Of some times (n) alone."""
+        values = {field.name: getattr(self, field.name)[chosen] for field in fields(self)}
+        return Evaluation(**values)
+
     @property
     def residual(self) -> Array:
         """(n, nv) measured without modelled."""
@@ -93,15 +98,15 @@ def evaluate(maker: EquationMaker, fit: Fit, samples: JointSamples) -> Evaluatio
         rows = np.concatenate([chunk.inertial, chunk.friction], axis=-1).transpose(1, 0, 2)
         modelled = predictions(fit.layout, rows, fit.x, fit.shape).T
         rigid = chunk.inertial @ (K @ fit.x[: fit.layout.inertial])
-        own = chunk.time, chunk.v, chunk.effort, modelled, chunk.effort - rigid
+        own = chunk.effort, modelled, chunk.effort - rigid, chunk.standing
+        whole = Evaluation(chunk.time, chunk.v, *own)
         told = ~chunk.cut_off.any(axis=1)
         if told.any():
-            numbers = (values[told] for values in own)
-            parts.append(Evaluation(*numbers, standing=chunk.standing[told]))
+            parts.append(whole.rows(told))
     if not parts:
         raise UnusableRecordingError(
             f'{samples.source}: efforts are cut off at their largest value all the time; record '
             'slower motion'
         )
-    whole = Evaluation.joined(parts)
-    return replace(whole, time=np.concatenate([part.time for part in parts]))
+    joined = Evaluation.joined(parts)
+    return replace(joined, time=np.concatenate([part.time for part in parts]))
