@@ -100,7 +100,7 @@ def evaluate(maker: EquationMaker, fit: Fit, samples: JointSamples) -> Evaluatio
         rigid = chunk.inertial @ (K @ fit.x[: fit.layout.inertial])
         own = chunk.effort, modelled, chunk.effort - rigid, chunk.standing
         whole = Evaluation(chunk.time, chunk.v, *own)
-        told = ~chunk.cut_off.any(axis=1)
+        told: NDArray[np.bool_] = np.asarray(~chunk.cut_off.any(axis=1))
         if told.any():
             parts.append(whole.rows(told))
     if not parts:
