@@ -301,3 +301,5 @@ def _records(name: str, words: str, found: Felt, caught: int) -> Iterator[Record
     yield record('false alarms', found.alarms, '', Goal(1, of='value'))
     yield record('time in false contact', share, '%', None)
     yield record('normalised error', normalised, '', Goal(2.0, of='value'))
+    least = Goal(0.5, of='value', at_least=True)
+    yield record('normalised error, not less than', normalised, '', least)
