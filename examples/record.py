@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from math import nan
 
 import rclpy
 from rclpy.qos import qos_profile_sensor_data
@@ -26,7 +27,8 @@ def main(path: str, seconds: float) -> None:
         order = [state.name.index(name) for name in names]
         row = [state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec]
         for values in (state.position, state.velocity, state.effort):
-            row += [values[k] for k in order]
+            # What a driver does not measure is empty.
+            row += [values[k] for k in order] if values else [nan] * len(order)
         rows.append(row)
 
     with ros_node('record') as node:
