@@ -19,6 +19,9 @@ Stamps = NDArray[np.int64]
 FEWEST_SAMPLES = 10
 """An average of fewer says too little about noise."""
 
+STEADY = 100_000_000
+"""ns over which velocities are averaged: those of an encoder that dithers are no motion."""
+
 FULL_WINDOW = 0.9
 """Share of the window that samples have to span: a few late or dropped ones do not matter."""
 
@@ -29,11 +32,12 @@ class TareResult:
 
     Attributes:
         success: whether the offset was replaced.
-        reason: '', or 'too_few_samples', 'moving', 'noisy'.
+        reason: '', or 'too_few_samples', 'moving', 'noisy', 'touched'.
         message: the reason with its numbers, for a person.
         offset: (nv) in force afterwards [Nm or N].
         samples: how many were averaged.
         duration: s that they span.
+        joint: index in v of the joint that the reason is about; None where it is about none.
     """
 
     success: bool
@@ -42,6 +46,7 @@ class TareResult:
     offset: Vector
     samples: int
     duration: float
+    joint: int | None = None
 
 
 class Tare:
@@ -118,8 +123,14 @@ class Tare:
         while last - samples[0][0] > self._window:
             samples.popleft()
 
-    def take(self) -> TareResult:
-        """Make the mean of the last window the offset, unless the robot moved or it was noisy."""
+    def take(self, explained: Vector | None = None) -> TareResult:
+        """Make the mean of the last window the offset, unless the robot moved or it was noisy.
+
+        Args:
+            explained: (nv) largest torques at rest that the model leaves unexplained where nothing
+                touches the robot, as a calibration tells them; what is larger is a touch, and
+                refused. None: not known [Nm or N].
+        """
         stamps, torques, velocities = self._window_samples()
         count = len(stamps)
         duration = float(stamps[-1] - stamps[0]) * 1e-9 if count else 0.0
@@ -130,18 +141,30 @@ class Tare:
                 f'at least {FEWEST_SAMPLES} over {self._window * 1e-9:.2f} s are needed',
                 duration,
             )
-        fastest = float(np.abs(velocities).max())
-        if fastest > self._max_velocity:
-            limit = f'at most {self._max_velocity:g}'
-            return self._refused('moving', f'moved at {fastest:.3g} rad/s; {limit}', duration)
-        deviation = float(torques.std(axis=0).max())
-        if deviation > self._max_deviation:
+        fastest = np.abs(_steady(stamps, velocities)).max(axis=0)
+        joint = int(fastest.argmax())
+        if fastest[joint] > self._max_velocity:
+            message = f'moved at {fastest[joint]:.3g} rad/s; at most {self._max_velocity:g}'
+            return self._refused('moving', message, duration, joint)
+        deviation = torques.std(axis=0)
+        joint = int(deviation.argmax())
+        if deviation[joint] > self._max_deviation:
             limit = f'at most {self._max_deviation:g}'
-            return self._refused(
-                'noisy', f'standard deviation of {deviation:.3g} Nm; {limit}', duration
-            )
+            message = f'standard deviation of {deviation[joint]:.3g} Nm; {limit}'
+            return self._refused('noisy', message, duration, joint)
+        mean = torques.mean(axis=0)
+        if explained is not None:
+            excess = np.abs(mean) - explained
+            joint = int(excess.argmax())
+            if excess[joint] > 0.0:
+                message = (
+                    f'{mean[joint]:.3g} Nm or N are felt, where the calibrated model leaves '
+                    f'at most {explained[joint]:.3g} unexplained: something touches the robot, or '
+                    'it carries what it is not told of'
+                )
+                return self._refused('touched', message, duration, joint)
         self._history.append(self._offset)
-        self._offset = _unchanging(torques.mean(axis=0))
+        self._offset = _unchanging(mean)
         message = f'averaged {count} samples over {duration:.2f} s'
         return TareResult(True, '', message, self.offset, count, duration)
 
@@ -161,9 +184,11 @@ class Tare:
         """Forget the samples, e.g. after a start of the observer or another payload."""
         self._samples.clear()
 
-    def _refused(self, reason: str, message: str, duration: float) -> TareResult:
+    def _refused(
+        self, reason: str, message: str, duration: float, joint: int | None = None
+    ) -> TareResult:
         count = len(self._window_samples()[0])
-        return TareResult(False, reason, message, self.offset, count, duration)
+        return TareResult(False, reason, message, self.offset, count, duration, joint)
 
     def _window_samples(self) -> tuple[Stamps, Vector, Vector]:
         """Stamps (n), torques and velocities (n, nv) of the last window."""
@@ -175,6 +200,14 @@ class Tare:
             torques, velocities = (np.vstack(x) for x in parts[1:])
         inside = stamps >= stamps[-1:] - self._window
         return stamps[inside], torques[inside], velocities[inside]
+
+
+def _steady(stamps: Stamps, velocities: Vector) -> Vector:
+    """(m, nv) means of velocities (n, nv) over each ``STEADY``."""
+    part = (stamps - stamps[0]) // STEADY
+    _, first, counts = np.unique(part, return_index=True, return_counts=True)
+    found: Vector = np.add.reduceat(velocities, first, axis=0) / counts[:, np.newaxis]
+    return found
 
 
 def _unchanging(vector: Vector) -> Vector:

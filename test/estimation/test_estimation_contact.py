@@ -215,9 +215,26 @@ class TestTare:
     def test_one_fast_moment_in_the_window_is_moving(self):
         tare = Tare(3)
         last = fill(tare, [1.0, 1.0, 1.0], seconds=0.5)
-        tare.add(last + MILLISECOND, np.ones(3), np.array([0.0, -0.5, 0.0]))
-        fill(tare, [1.0, 1.0, 1.0], seconds=0.6, start=last + 2 * MILLISECOND)
-        assert tare.take().reason == 'moving'
+        last = fill(tare, [1.0, 1.0, 1.0], seconds=0.02, speed=-0.5, start=last + MILLISECOND)
+        fill(tare, [1.0, 1.0, 1.0], seconds=0.6, start=last + MILLISECOND)
+        result = tare.take()
+        assert result.reason == 'moving' and result.joint == 0
+
+    def test_an_encoder_that_dithers_does_not_move(self):
+        tare = Tare(3)
+        for step in range(1200):
+            v = np.array([0.0, 0.1 * (-1.0) ** step, 0.1 * (step % 7 == 0) - 0.1 * (step % 7 == 3)])
+            tare.add(step * MILLISECOND, np.ones(3), v)
+        assert tare.take().success
+
+    def test_what_a_calibrated_model_does_not_leave_unexplained_is_a_touch(self):
+        tare, explained = Tare(3), np.array([1.0, 2.0, np.inf])
+        fill(tare, [0.5, -3.0, 9.0], noise=0.1)
+        result = tare.take(explained)
+        assert result.reason == 'touched' and result.joint == 1
+        assert '-3 Nm' in result.message and 'at most 2 unexplained' in result.message
+        assert not tare.offset.any()
+        assert tare.take(np.array([1.0, 4.0, np.inf])).success
 
     def test_a_push_that_comes_or_goes_in_the_window_is_noise(self):
         tare = Tare(3)

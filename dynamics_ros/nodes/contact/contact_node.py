@@ -344,9 +344,11 @@ class Contact(Component):
         return response
 
     def _tare(self, pipeline: ContactPipeline) -> str:
-        result = pipeline.tare.take()
+        calibrated = pipeline.unexplained is not None
+        result = pipeline.tare.take(pipeline.detector.contact_thresholds if calibrated else None)
         if not result.success:
-            raise DynamicsRosError(result.message)
+            joints = {i: f'{name}: ' for name, i in pipeline.robot.joint_v_indices.items()}
+            raise DynamicsRosError(joints.get(result.joint, '') + result.message)
         offset = ', '.join(
             f'{name} {pipeline.tare.offset[i]:.3f}'
             for name, i in pipeline.robot.joint_v_indices.items()
