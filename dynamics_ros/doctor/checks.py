@@ -20,6 +20,10 @@ EARLY = -0.05
 """s; stamps of the future are of another clock."""
 
 
+REFUSED = 'refused: '
+"""How keys of a status begin that count what was refused."""
+
+
 class Finding(NamedTuple):
     """Something that is wrong.
 
@@ -64,7 +68,18 @@ CURES = (
         r'no mass is given',
         'add <inertial> to these links: `ros2 run dynamics_ros inspect` lists them',
     ),
-    (r'were refused', 'the values of the status tell what and why: `ros2 topic echo /diagnostics`'),
+    (
+        r'were refused',
+        'the log of the node names the first ones; all reasons: `ros2 topic echo /diagnostics`',
+    ),
+    (
+        r'no news for longer than joint_timeout',
+        'whoever tells these joints has fallen silent: look at that driver; or raise joint_timeout',
+    ),
+    (
+        r'beyond calibrated postures',
+        'record these postures as well and calibrate again (docs/calibration.md)',
+    ),
     (
         r'clock of joint_states',
         'a bag was played anew or a simulator was reset; else look at the clock of the driver',
@@ -103,7 +118,8 @@ def _emptiness(graph: Graph) -> Iterator[Finding]:
     elif not graph.statuses:
         yield Finding(
             'no node of dynamics_ros tells anything on /diagnostics',
-            'start them: ros2 launch dynamics_ros dynamics.launch.py',
+            'start them: ros2 launch dynamics_ros dynamics.launch.py; if they run, compare their '
+            f'ROS_DOMAIN_ID with this one, {graph.domain}',
         )
 
 
@@ -146,11 +162,25 @@ def _silences(graph: Graph) -> Iterator[Finding]:
         if status.level != DiagnosticStatus.OK and name in graph.nodes:
             # Namesakes have a finding of their own.
             message = re.sub(r'; \d+ nodes are named \S+$', '', status.message)
+            message += _most_refused(status)
             told.setdefault(message, []).append(name)
     for message, names in told.items():
         if message.startswith('publishing to whoever listens'):
             continue
         yield Finding(f'{", ".join(names)}: {message}', _cure(message, graph))
+
+
+def _most_refused(status: DiagnosticStatus) -> str:
+    """What was refused most often, where the status is about that; else ''."""
+    counts = {
+        value.key.removeprefix(REFUSED): int(value.value)
+        for value in status.values
+        if value.key.startswith(REFUSED) and value.value.isdigit()
+    }
+    if 'were refused' not in status.message or not any(counts.values()):
+        return ''
+    reason = max(counts, key=lambda name: counts[name])
+    return f', mostly: {reason} ({counts[reason]})'
 
 
 def _cure(message: str, graph: Graph) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from diagnostic_msgs.msg import DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
 
 from dynamics_ros.doctor.checks import findings
@@ -72,6 +72,18 @@ def test_two_nodes_of_one_name():
     ((problem, advice),) = told(graph(nodes=(NODE, NODE)))
     assert problem.startswith(f'2 nodes are named {NODE}')
     assert 'namespaces' in advice
+
+
+def test_what_was_refused_most_is_named():
+    one = graph(message='publishing; some messages were refused')
+    one.statuses[NODE].values = [
+        KeyValue(key='refused: malformed bytes', value='2'),
+        KeyValue(key='refused: names without positions', value='30'),
+        KeyValue(key='refused change', value='none'),
+    ]
+    ((problem, advice),) = told(one)
+    assert problem.endswith('were refused, mostly: names without positions (30)')
+    assert 'log of the node' in advice
 
 
 def test_quality_of_service_that_does_not_match_names_both_nodes():
