@@ -25,8 +25,8 @@ def ros_node(name: str) -> Iterator[Node]:
     node = Node(name)
     try:
         yield node
-    except BaseException:
-        if rclpy.ok():
+    except BaseException as error:
+        if rclpy.ok() and not isinstance(error, KeyboardInterrupt):
             raise
         raise SystemExit(130) from None  # a signal, which rclpy tells in several ways
     finally:

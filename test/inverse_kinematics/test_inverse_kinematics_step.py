@@ -170,7 +170,9 @@ def test_a_search_ends_where_progress_ends_or_after_enough_steps(ur5):
     assert not end.arrived and 3 <= end.steps < SEARCH_STEPS
     q, target = case(ur5, 3, 0.2)
     impossible = search_of(ur5, tolerance=1e-30).run(q, target[None], None)
-    assert not impossible.arrived and impossible.steps <= SEARCH_STEPS
+    # Rounding may leave nothing at all.
+    assert not impossible.arrived or impossible.cost == 0.0
+    assert impossible.steps <= SEARCH_STEPS
 
 
 @pytest.mark.parametrize('backend', ['llvm', 'python'])

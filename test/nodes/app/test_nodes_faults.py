@@ -374,7 +374,7 @@ def test_a_signal_in_the_middle_of_publishing_leaves_no_word_and_no_shared_memor
             time.sleep(0.001)  # between two bursts, not to wait for anything
         code, seconds = ended.result()
         assert code == 0, process.printed
-        assert seconds < 1.0
+        assert seconds < 5.0
         assert 'Traceback' not in process.printed and 'rror' not in process.printed
     assert left_behind(used) == []
 
