@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 
 import numpy as np
@@ -26,6 +27,9 @@ RATE, SPEED = 250.0, 0.25
 """Joint states a simulated second, and how slowly that goes: torques that come late on a busy
 machine are another arm's."""
 
+AT_REST = 0.01
+"""rad/s."""
+
 TRIES = 5
 """Times that something is tried before a machine that disturbs it fails the test."""
 
@@ -40,7 +44,13 @@ class Arm:
         self.start = 0.8
         self.commands = ros.listen(Float64MultiArray, TOPIC, 5000)
         self.statuses = ros.listen(DiagnosticStatus, f'/{NODE}/status', 200)
-        self.states = ros.listen(JointState, '/joint_states', 5000)
+        self.states = []
+        self.published = 0
+        ros.node.create_subscription(JointState, '/joint_states', self._hear_state, 5000)
+
+    def _hear_state(self, message, info):
+        self.states.append(message)
+        self.published = info['source_timestamp']
 
     @property
     def q(self):
@@ -74,8 +84,25 @@ class Arm:
 
     def pass_time(self, seconds, meanwhile=None):
         """Until the arm has lived so long; what it said before that is forgotten."""
-        del self.states[:]
+        self.catch_up(meanwhile)
         self.ros.wait_for(lambda: len(self.states) > seconds * RATE, meanwhile=meanwhile)
+
+    def catch_up(self, meanwhile=None):
+        """Forget all states that the arm had published by now, be they read or still waiting."""
+        now = time.time_ns()
+        self.ros.wait_for(lambda: self.published > now, meanwhile=meanwhile)
+        del self.states[:-1]
+
+    def come_to_rest(self):
+        """Until the arm has stood for 0.1 of its seconds."""
+        count = int(0.1 * RATE)
+        self.catch_up()
+        self.ros.wait_for(
+            lambda: (
+                len(self.states) > count
+                and np.abs([state.velocity for state in self.states[-count:]]).max() < AT_REST
+            )
+        )
 
     def undisturbed(self, act, status='holding'):
         """What is done, and what comes of it, while the node is answering all the time.

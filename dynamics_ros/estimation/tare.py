@@ -203,8 +203,9 @@ class Tare:
 
 
 def _steady(stamps: Stamps, velocities: Vector) -> Vector:
-    """(m, nv) means of velocities (n, nv) over each ``STEADY``."""
-    part = (stamps - stamps[0]) // STEADY
+    """(m, nv) means of velocities (n, nv) over each ``STEADY``; the last is never shorter."""
+    since = stamps - stamps[0]
+    part = np.minimum(since // STEADY, max(int(since[-1]) // STEADY - 1, 0))
     _, first, counts = np.unique(part, return_index=True, return_counts=True)
     found: Vector = np.add.reduceat(velocities, first, axis=0) / counts[:, np.newaxis]
     return found

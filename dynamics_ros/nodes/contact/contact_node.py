@@ -347,8 +347,8 @@ class Contact(Component):
         calibrated = pipeline.unexplained is not None
         result = pipeline.tare.take(pipeline.detector.contact_thresholds if calibrated else None)
         if not result.success:
-            joints = {i: f'{name}: ' for name, i in pipeline.robot.joint_v_indices.items()}
-            raise DynamicsRosError(joints.get(result.joint, '') + result.message)
+            of = [name for name, i in pipeline.robot.joint_v_indices.items() if i == result.joint]
+            raise DynamicsRosError(': '.join([*of, result.message]))
         offset = ', '.join(
             f'{name} {pipeline.tare.offset[i]:.3f}'
             for name, i in pipeline.robot.joint_v_indices.items()

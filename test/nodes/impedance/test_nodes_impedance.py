@@ -55,7 +55,7 @@ def test_a_push_moves_the_tool_which_comes_back(held):
     def there_and_back():
         before = held.pose[:3, 3]
         push(held, [15.0, 0.0, 0.0], 1.0)
-        held.pass_time(0.9)
+        held.pass_time(0.7)
         moved = held.pose[:3, 3] - before
         held.pass_time(1.5)
         return moved, held.pose[:3, 3] - before
@@ -103,7 +103,7 @@ def test_nonsense_has_the_tool_held_with_the_reason(held):
     assert "'nowhere'" in status.message
 
     def rest():
-        held.ros.wait_for(lambda: np.abs(held.v).max() < 0.01)
+        held.come_to_rest()
         before = held.pose[:3, 3]
         held.pass_time(0.2)
         return np.linalg.norm(held.pose[:3, 3] - before)

@@ -115,7 +115,7 @@ def test_a_collision_is_reacted_to_until_it_is_acknowledged(watched, strategy):
     assert not any('jumped' in m.message for m in watched.statuses)
 
     def command():
-        watched.ros.wait_for(lambda: np.abs(watched.v).max() < 0.03)
+        watched.come_to_rest()
         before = watched.pose[:3, 3]
         watched.pass_time(0.2, lambda: watched.lead_along([0, 0, 0.1, 0, 0, 0]))
         return np.linalg.norm(watched.pose[:3, 3] - before)
