@@ -11,7 +11,7 @@ from typing import NamedTuple
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.qos import QoSCompatibility, qos_check_compatible
 
-from .graph import JOINT_STATE, Graph, Topic
+from .graph import CLOCK, JOINT_STATE, Graph, Topic
 
 LATE = 0.5
 """s; what is computed from states that old is of the past."""
@@ -19,6 +19,11 @@ LATE = 0.5
 EARLY = -0.05
 """s; stamps of the future are of another clock."""
 
+COMMANDS = re.compile(r'(command|commands|cmds?|cmd_vel|joint_trajectory)$')
+"""Names of topics that move a robot."""
+
+STILL = re.compile(r'unconfigured|inactive|paused|finalized')
+"""Words of the status of a node that commands nothing at the moment."""
 
 REFUSED = 'refused: '
 """How keys of a status begin that count what was refused."""
@@ -96,11 +101,14 @@ def findings(graph: Graph) -> list[Finding]:
     """All that is wrong, the most fundamental first."""
     return [
         *_emptiness(graph),
+        *_vanished(graph),
         *_namesakes(graph),
-        *(finding for topic in _sorted(graph) for finding in _mismatches(topic)),
+        *(finding for topic in _sorted(graph) for finding in _mismatches(topic, graph)),
         *_silences(graph),
+        *_simulated_time(graph),
         *_clocks(graph),
         *_twice(graph),
+        *_commanded_twice(graph),
     ]
 
 
@@ -123,6 +131,14 @@ def _emptiness(graph: Graph) -> Iterator[Finding]:
         )
 
 
+def _vanished(graph: Graph) -> Iterator[Finding]:
+    for name in sorted(set(graph.statuses) - set(graph.nodes)):
+        yield Finding(
+            f'{name} has ended while it was looked at',
+            'the terminal of its launch says why; respawn=True of its launch file starts it again',
+        )
+
+
 def _namesakes(graph: Graph) -> Iterator[Finding]:
     for name, count in sorted(graph.nodes.items()):
         if count > 1:
@@ -132,7 +148,7 @@ def _namesakes(graph: Graph) -> Iterator[Finding]:
             )
 
 
-def _mismatches(topic: Topic) -> Iterator[Finding]:
+def _mismatches(topic: Topic, graph: Graph) -> Iterator[Finding]:
     if len(topic.types) > 1:
         pairs = sorted(
             {f'{one.node}: {one.type}' for one in (*topic.publishers, *topic.subscriptions)}
@@ -152,8 +168,26 @@ def _mismatches(topic: Topic) -> Iterator[Finding]:
     for (sender, listener), why in told.items():
         yield Finding(
             f'{listener} cannot hear {sender} on {topic.name}: {why}',
-            f'have {listener} ask for less, or {sender} offer more',
+            _match(topic.name, sender, listener, why, graph),
         )
+
+
+def _match(topic: str, sender: str, listener: str, why: str, graph: Graph) -> str:
+    """What helps where qualities of service do not match."""
+    advice = f'have {listener} ask for less, or {sender} offer more'
+    policies = (
+        ('reliability', 'best_effort', 'reliable'),
+        ('durability', 'volatile', 'transient_local'),
+    )
+    for policy, less, more in policies:
+        # Told as "Best effort publisher and reliable subscription", and so on.
+        if not re.search(f'{less}|{more}'.replace('_', ' '), why, re.IGNORECASE):
+            continue
+        if listener in graph.statuses:
+            return f'{advice}: qos_overrides.{topic}.subscription.{policy} {less} of {listener}'
+        if sender in graph.statuses:
+            return f'{advice}: qos_overrides.{topic}.publisher.{policy} {more} of {sender}'
+    return advice
 
 
 def _silences(graph: Graph) -> Iterator[Finding]:
@@ -195,6 +229,27 @@ def _cure(message: str, graph: Graph) -> str:
     return next((cure for words, cure in CURES if re.search(words, message)), '')
 
 
+def _simulated_time(graph: Graph) -> Iterator[Finding]:
+    topic = graph.topics.get(CLOCK, Topic(CLOCK))
+    # Only nodes with use_sim_time subscribe.
+    followers = {one.node for one in topic.subscriptions} & set(graph.nodes)
+    sources = {one.node for one in topic.publishers}
+    if followers and not sources:
+        yield Finding(
+            f'{", ".join(sorted(followers))} with use_sim_time: nobody publishes {CLOCK}, so that '
+            'time stands still',
+            'start the simulator, or play the bag with --clock; on a robot set use_sim_time to '
+            'false',
+        )
+    others = set(graph.statuses) & set(graph.nodes) - followers - sources
+    if followers and sources and others:
+        yield Finding(
+            f'{", ".join(sorted(others))} without use_sim_time, which others have: '
+            f'{", ".join(sorted(followers))}',
+            'set use_sim_time on all nodes or none',
+        )
+
+
 def _clocks(graph: Graph) -> Iterator[Finding]:
     clock = '/clock' if graph.simulated else 'the clock of this machine'
     for topic in _sorted(graph):
@@ -231,3 +286,19 @@ def _twice(graph: Graph) -> Iterator[Finding]:
                 f'{", ".join(name for name in senders if name not in made_up)}',
                 'end it: the states of the robot and its own alternate',
             )
+
+
+def _commanded_twice(graph: Graph) -> Iterator[Finding]:
+    for topic in _sorted(graph):
+        senders = sorted({one.node for one in topic.publishers if not _is_still(one.node, graph)})
+        if len(senders) < 2 or not topic.subscriptions or not COMMANDS.search(topic.name):
+            continue
+        yield Finding(
+            f'{len(senders)} nodes can command {topic.name}: {", ".join(senders)}',
+            'commands of several alternate, and the robot jerks: end or deactivate all but one',
+        )
+
+
+def _is_still(node: str, graph: Graph) -> bool:
+    status = graph.statuses.get(node)
+    return status is not None and bool(STILL.search(status.message))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.qos import QoSProfile
 
+CLOCK = '/clock'
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 OUTPUTS = ': outputs'
 """End of the name of a status that a node of this package publishes."""

@@ -24,7 +24,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 from rosgraph_msgs.msg import Clock
 
-from .graph import JOINT_STATE, OUTPUTS, Endpoint, Graph, Topic
+from .graph import CLOCK, JOINT_STATE, OUTPUTS, Endpoint, Graph, Topic
 
 LOOK_PERIOD = 0.25
 """Seconds between two looks at who is there."""
@@ -75,7 +75,7 @@ class _Observer:
         self._clock: float | None = None
         node.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, DEPTH)
         best_effort = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-        node.create_subscription(Clock, '/clock', self._on_clock, best_effort)
+        node.create_subscription(Clock, CLOCK, self._on_clock, best_effort)
 
     def look(self) -> None:
         """See who is there, and listen to what is new."""
@@ -96,7 +96,7 @@ class _Observer:
                 self._listen(topic, types)
 
     def _is_of_interest(self, topic: Topic) -> bool:
-        if not topic.publishers or len(topic.types) > 1 or topic.name == '/clock':
+        if not topic.publishers or len(topic.types) > 1 or topic.name == CLOCK:
             return False
         if JOINT_STATE in topic.types and not topic.is_private:
             return True

@@ -73,7 +73,7 @@ def test_of_nodes_that_work_it_tells_rates_and_that_nothing_is_wrong():
 def test_of_nodes_in_trouble_it_names_each_trouble_and_its_cure():
     swing = JointState(name=['swing'], position=[0.1])
     swing.header.stamp.sec = 1000
-    robot = {'robot_description': pendulum('arm')}
+    robot = {'robot_description': pendulum('arm'), 'use_sim_time': True}
     with (
         client(DOMAIN) as user,
         client(DOMAIN, 'listener') as listener,
@@ -90,6 +90,7 @@ def test_of_nodes_in_trouble_it_names_each_trouble_and_its_cure():
     assert '! 2 nodes are named /kinematics_node: ' in out
     assert '! /listener cannot hear /test_client on /arm/states: ' in out
     assert '! /dynamics_node: silent: waiting for swing: /joint_states has no publisher' in out
+    assert '! /dynamics_node with use_sim_time: nobody publishes /clock' in out
     assert 'joint states are on /arm/states: -r joint_states:=/arm/states' in out
     assert '! /kinematics_node: silent: waiting for robot_description' in out
     assert 'start robot_state_publisher' in out

@@ -95,6 +95,19 @@ def test_quality_of_service_that_does_not_match_names_both_nodes():
     assert '/driver' in advice
 
 
+def test_quality_of_service_of_our_nodes_is_matched_by_a_parameter_that_is_named():
+    one = topic('/arm/joint_states')
+    one.subscriptions = (Endpoint(NODE, JOINT_STATE, RELIABLE),)
+    ((_, advice),) = told(graph(one))
+    parameter = 'qos_overrides./arm/joint_states.subscription.reliability best_effort'
+    assert advice.endswith(f': {parameter} of {NODE}')
+    late = QoSProfile(depth=1, durability=DurabilityPolicy.VOLATILE)
+    one = topic('/pose', (NODE,), qos=late)
+    one.subscriptions = (Endpoint('/late', JOINT_STATE, LATCHED),)
+    ((_, advice),) = told(graph(one))
+    assert advice.endswith(f': qos_overrides./pose.publisher.durability transient_local of {NODE}')
+
+
 def test_types_that_differ_name_the_nodes():
     one = topic()
     one.publishers = (Endpoint('/other', 'std_msgs/msg/String', RELIABLE),)
@@ -143,6 +156,39 @@ def test_a_clock_that_is_off(age, side):
     ((problem, advice),) = told(graph(topic(listened=True, count=9, rate=9.0, age=age)))
     assert f'stamps of /joint_states are {side} the clock of this machine' in problem
     assert 'use_sim_time' in advice
+
+
+def test_a_node_that_ended_is_told():
+    ((problem, advice),) = told(graph(nodes=('/driver',)))
+    assert problem == f'{NODE} has ended while it was looked at'
+    assert 'respawn' in advice
+
+
+def clock(senders, listeners):
+    return topic('/clock', senders, listeners, type='rosgraph_msgs/msg/Clock')
+
+
+def test_a_clock_that_nobody_publishes_is_told():
+    ((problem, advice),) = told(graph(clock((), (NODE,))))
+    assert problem.startswith(f'{NODE} with use_sim_time: nobody publishes /clock')
+    assert '--clock' in advice
+    assert told(graph(clock(('/simulator',), (NODE,)))) == []
+
+
+def test_use_sim_time_on_some_nodes_only_is_told():
+    ((problem, _),) = told(graph(clock(('/driver',), ('/rviz',)), nodes=(NODE, '/driver', '/rviz')))
+    assert problem == f'{NODE} without use_sim_time, which others have: /rviz'
+
+
+def test_two_nodes_that_command_one_robot_are_told():
+    kind = 'std_msgs/msg/Float64MultiArray'
+    name = '/forward_effort_controller/commands'
+    one = graph(topic(name, (NODE, '/other'), ('/manager',), type=kind, qos=RELIABLE))
+    ((problem, advice),) = told(one)
+    assert problem == f'2 nodes can command {name}: {NODE}, /other'
+    assert 'deactivate' in advice
+    one.statuses[NODE].message = 'inactive'
+    assert told(one) == []
 
 
 def test_two_sources_of_one_thing():
