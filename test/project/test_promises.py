@@ -366,7 +366,7 @@ INTERFACES = {
         'test_a_robot_that_it_cannot_use_is_met_by_a_stop_and_named',
     ),
     '`~/status` names other publishers on the topic of its commands': (
-        'test_nodes_impedance_hostile.py::test_who_else_commands_the_arm_is_told',
+        'test_nodes_impedance_hostile.py::test_who_else_commands_or_leads_the_arm_is_told',
     ),
     'With `collision.reaction` other than none at start': (
         'test_nodes_impedance_collisions.py::'

@@ -75,7 +75,6 @@ class Commander(Component, Generic[Settings, Sent, State]):
         paused: whether ~/pause has it follow nothing.
         commands: where they go; None while the node is not configured.
         status: the topic ~/status.
-        rivals: who else commands the robot.
     """
 
     def __init__(
@@ -92,7 +91,8 @@ class Commander(Component, Generic[Settings, Sent, State]):
         self.paused = False
         self.commands: Sent | None = None
         self.status = status
-        self.rivals = Rivals(node)
+        self._rivals = Rivals(node)
+        self._target_topics: list[str] = []
         self._managed = node
         self._tick_time = 0.0
 
@@ -101,7 +101,9 @@ class Commander(Component, Generic[Settings, Sent, State]):
         node = self._managed
         for kind in kinds:
             taken = partial(self._on_target, kind)
-            node.create_subscription(kind.message, f'~/{kind.name}', taken, COMMAND_QOS, raw=True)
+            topic = f'~/{kind.name}'
+            heard = node.create_subscription(kind.message, topic, taken, COMMAND_QOS, raw=True)
+            self._target_topics.append(heard.topic_name)
         node.create_service(SetBool, '~/pause', self._on_pause)
         # Steady: a simulated clock that stands still must not leave the robot moving.
         self._timer = steady_timer(node, self.period, self._on_timer)
@@ -119,6 +121,13 @@ class Commander(Component, Generic[Settings, Sent, State]):
     def active(self) -> bool:
         """Whether commands may be sent."""
         return self._managed.active
+
+    @property
+    def rivals(self) -> str:
+        """Who else commands or leads the robot that this node moves; '' for nobody."""
+        if self.commands is None or not self.active:
+            return ''
+        return self._rivals.told(self.commands.output.topic, self._target_topics)
 
     @property
     def lifecycle(self) -> str:

@@ -426,5 +426,4 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
     def _tell(self, doing: str) -> None:
         prepared = self._prepared
         robot, arm = (prepared.robot.name, prepared.arm) if prepared else ('', None)
-        rivals = self.rivals.told(self.commands.output.topic) if self.commands else ''
-        self.status.tell_doing(doing, robot, self.lifecycle, arm, rivals if self.active else '')
+        self.status.tell_doing(doing, robot, self.lifecycle, arm, self.rivals)

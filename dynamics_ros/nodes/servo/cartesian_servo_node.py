@@ -239,6 +239,5 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
     def _tell(self, text: str) -> None:
         moves = self.commands is not None and self.commands.last is not None
         robot = self._prepared.robot.name if self._prepared else ''
-        if self.commands is not None and self.active:
-            text = '; '.join(filter(None, (text, self.rivals.told(self.commands.output.topic))))
+        text = '; '.join(filter(None, (text, self.rivals)))
         self.status.tell_step(text, robot, self.lifecycle, self._last if moves else None)

@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from geometry_msgs.msg import PoseStamped
 from impedance_harness import NAMES, NODE, TOPIC
 from played_arm import Q, played_arm
 from ros_harness import description
@@ -68,11 +69,17 @@ def test_two_publishers_of_one_joint_a_delay_apart_brake_or_go_on_within_bounds(
     played.assert_bounded(0.05)
 
 
-def test_who_else_commands_the_arm_is_told(played):
-    rival = played.ros.node.create_publisher(Float64MultiArray, TOPIC, 10)
-    status = played.told(f'another publisher on {TOPIC}', played.report)
+@pytest.mark.parametrize(
+    ('topic', 'kind', 'already'),
+    [(TOPIC, Float64MultiArray, 1), (f'/{NODE}/pose_command', PoseStamped, 0)],
+)
+def test_who_else_commands_or_leads_the_arm_is_told(played, topic, kind, already):
+    publisher = played.ros.node.create_publisher
+    rivals = [publisher(kind, topic, 10) for _ in range(2 - already)]
+    status = played.told(f'another publisher on {topic}', played.report)
     assert status.level != b'\0'
-    played.ros.node.destroy_publisher(rival)
+    for rival in rivals:
+        played.ros.node.destroy_publisher(rival)
     del played.statuses[:]
     played.ros.wait_for(
         lambda: played.statuses and 'another' not in played.status,
