@@ -27,6 +27,15 @@ def chain(joints):
     return f'<robot name="chain"><link name="base"/>{"".join(links)}</robot>'
 
 
+@pytest.fixture(autouse=True)
+def alone():
+    """What other tests have left in this process is not searched again and again."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 def collect():
     while gc.collect():
         pass
