@@ -83,6 +83,11 @@ REFUSED = {
         "link 'rod' inertial mass",
         'is negative',
     ),
+    'a name that is there twice': (
+        urdf(more='<link name="rod"/>'),
+        "link 'rod'",
+        'a second link of this name',
+    ),
     'a mimic of nobody': (
         urdf(f'{LIMIT}<mimic joint="swin"/>'),
         "joint 'swing' mimic",
@@ -196,6 +201,11 @@ CALLS = {
         'q: quaternion of length 0',
         '(x, y, z, w)',
     ),
+    'a seed of another library': (
+        lambda arm, q: arm.inverse_kinematics(np.eye(4), 'tool0', q0=q),
+        'q0: no such option',
+        'seed',
+    ),
     'a kernel that there is not': (
         lambda arm, q: arm.kernel('mass_matrx'),
         "unknown name 'mass_matrx'",
@@ -267,6 +277,56 @@ def test_what_a_silent_node_says_comes_with_its_cure(mistake):
     assert cure in finding.advice
 
 
+GRAPHS = {
+    'nothing can be heard': ((), {}, 'ROS_DOMAIN_ID=0', 'RMW_IMPLEMENTATION'),
+    'two nodes of one name': ((NODE, NODE), {}, NODE, 'namespaces'),
+    'reliable wanted, best effort offered': (
+        (NODE, '/driver', '/rviz'),
+        {'/joint_states': ('/driver', '/rviz')},
+        '/rviz cannot hear /driver on /joint_states',
+        'ask for less',
+    ),
+    'a bag played without its clock': (
+        (NODE,),
+        {'/clock': (None, NODE)},
+        'nobody publishes /clock',
+        '--clock',
+    ),
+    'two nodes that move one robot': (
+        (NODE, '/teleop', '/planner', '/arm'),
+        {'/arm/joint_trajectory': ('/teleop /planner', '/arm')},
+        '2 nodes can command /arm/joint_trajectory: /planner, /teleop',
+        'deactivate',
+    ),
+}
+"""Nodes; topics with who publishes best effort and who wants more; what `doctor` has of them."""
+
+
+@pytest.mark.parametrize('mistake', GRAPHS)
+def test_what_is_wrong_between_nodes(mistake):
+    pytest.importorskip('rclpy')
+    from diagnostic_msgs.msg import DiagnosticStatus
+    from rclpy.qos import QoSProfile, qos_profile_sensor_data
+
+    from dynamics_ros.doctor.checks import findings
+    from dynamics_ros.doctor.graph import Endpoint, Graph, Topic
+
+    def endpoints(nodes, qos):
+        return tuple(Endpoint(node, 'one/msg/Kind', qos) for node in (nodes or '').split())
+
+    nodes, topics, problem, cure = GRAPHS[mistake]
+    graph = Graph(domain=0, seconds=5.0)
+    graph.nodes.update(nodes)
+    graph.statuses = {node: DiagnosticStatus() for node in nodes if node == NODE}
+    for name, (senders, listeners) in topics.items():
+        wanted = QoSProfile(depth=1) if listeners == '/rviz' else qos_profile_sensor_data
+        sent = endpoints(senders, qos_profile_sensor_data)
+        graph.topics[name] = Topic(name, sent, endpoints(listeners, wanted))
+    (finding,) = findings(graph)
+    assert problem in finding.problem
+    assert cure in finding.advice
+
+
 ARGUMENTS = {
     'an argument that is not for ROS': (['--robot', 'arm.urdf'], '--robot', '--ros-args'),
     'a parameter without a value': (['--ros-args', '-p', 'frames'], 'frames', 'NAME:=VALUE'),
@@ -290,5 +350,5 @@ def test_arguments_of_a_node(mistake):
 
 
 def test_there_are_thirty_of_them():
-    tables = (REFUSED, ODD, CALLS, STATUSES, ARGUMENTS)
+    tables = (REFUSED, ODD, CALLS, STATUSES, GRAPHS, ARGUMENTS)
     assert sum(map(len, tables)) >= 30
