@@ -42,11 +42,11 @@ class InverseKinematicsResults:
     elapsed: float
 
 
-def _axes(argument: str, value: ArrayLike) -> int:
+def _axes(argument: str, value: ArrayLike, expected: str) -> int:
     """The number of axes of an argument, faster than NumPy tells it."""
     if isinstance(value, np.ndarray):
         return value.ndim
-    return real_array(argument, value, 'an array of one shape').ndim
+    return real_array(argument, value, expected).ndim
 
 
 def solve_each(
@@ -71,7 +71,9 @@ def solve_each(
     """
     check_options(solve, options)
     own = 2 if isinstance(frame, str) else 3
-    if _axes('target', target) <= own and (seed is None or _axes('seed', seed) <= 1):
+    poses = 'poses of shape (..., 4, 4)'
+    single = _axes('target', target, poses) <= own
+    if single and (seed is None or _axes('seed', seed, 'configurations of shape (..., nq)') <= 1):
         return solve(robot, target, frame, seed, **options)
     targets = np.asarray(target)
     seeds = robot.neutral()[:0] if seed is None else np.asarray(seed)

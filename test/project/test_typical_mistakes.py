@@ -166,6 +166,11 @@ CALLS = {
         'target: shape (7,)',
         '(4, 4)',
     ),
+    'a position and a quaternion': (
+        lambda arm, q: arm.inverse_kinematics(([0, 0, 1], [0, 0, 0, 1]), 'tool0'),
+        'target: not an array',
+        '(..., 4, 4)',
+    ),
     'a pose that is none': (
         lambda arm, q: arm.inverse_kinematics(1.1 * np.eye(4), 'tool0'),
         'target: not a rigid pose',
