@@ -52,6 +52,9 @@ def data_files():
             yield f'share/{NAME}/{folder}', files
 
 
+# The oldest that the tests of the library have passed with.
+NEEDED = ['numpy>=1.23', 'scipy>=1.9', 'PyYAML']
+
 left_out = [f'{NAME}.{room}{below}' for room in WITH_ROS for below in ('', '.*')]
 programs = LIBRARY if IN_WHEEL else {**LIBRARY, **ROS}
 
@@ -68,7 +71,7 @@ setup(
     package_data={NAME: ['py.typed', 'export/ros2_control/templates/*']},
     data_files=[] if IN_WHEEL else list(data_files()),
     python_requires='>=3.10',
-    install_requires=['numpy', 'scipy', 'PyYAML', *([] if IN_WHEEL else ['setuptools'])],
+    install_requires=[*NEEDED, *([] if IN_WHEEL else ['setuptools'])],
     extras_require={
         'calibration': ['clarabel', 'matplotlib', 'pyarrow', 'rosbags'],
         'control': ['daqp'],

@@ -17,6 +17,8 @@ from operator import add
 from dynamics_ros.errors import InvalidArgumentError, UnknownJointError, UnknownNameError
 from dynamics_ros.spatial import Inertia, Transform
 
+from .doubts import LOG
+from .hardened_xml import quoted
 from .joints import OneCoordinate
 from .model import ROOT, Frame, Joint, Model
 
@@ -292,5 +294,8 @@ def _checked_positions(model: Model, positions: Mapping[str, float]) -> dict[str
         if not math.isfinite(value):
             problem = f'{name!r} at {position!r}'
             raise InvalidArgumentError('locked_joints', problem, 'a finite position')
+        (unit,) = joint.kind.units
+        if beyond := joint.limits.far_beyond(value, unit):
+            LOG.warning('locked_joints: %s is %s, far beyond its limits', quoted(name), beyond)
         checked[name] = value
     return checked

@@ -17,6 +17,12 @@ Matrix3 = tuple[Triple, Triple, Triple]
 ZERO: Triple = (0.0, 0.0, 0.0)
 IDENTITY: Matrix3 = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
+FAR = 0.5
+"""Of the range of a joint: what is beyond its limits by more is no matter of tolerances."""
+
+LEAST = {'m': 0.1, 'rad': 0.5}
+"""By its unit, by how much a position is beyond at least."""
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -43,6 +49,22 @@ class Limits:
     upper: float = math.inf
     velocity: float = math.inf
     effort: float = math.inf
+
+    def far_beyond(self, position: float, unit: str) -> str:
+        """In words, that a position is beyond by more than tolerances explain; '' where it is not.
+
+        Args:
+            position: of the joint.
+            unit: 'rad' or 'm'; without limits, or in another one, it cannot be judged.
+        """
+        span = self.upper - self.lower if math.isfinite(self.upper - self.lower) else 0.0
+        excess = max(position - self.upper, self.lower - position)
+        if excess <= max(FAR * span, LEAST.get(unit, math.inf)):
+            return ''
+        metres = unit == 'm'
+        slip = 'millimetres' if metres else 'degrees'
+        guess = f'; {slip}?' if abs(position) > (1.0 if metres else 2.0 * math.pi) else ''
+        return f'at {position:.4g} (limits {self.lower:.4g} to {self.upper:.4g} {unit}{guess})'
 
 
 @dataclass(frozen=True)

@@ -234,6 +234,13 @@ def test_degrees_for_radians_in_joint_states(arm):
     assert 'degrees?' in line
 
 
+def test_degrees_for_radians_in_a_joint_that_is_locked(caplog):
+    Robot.from_urdf(ARM, locked_joints={'elbow_pitch': 90.0}, backend='python')
+    (line,) = caplog.messages
+    assert line.startswith("locked_joints: 'elbow_pitch' is at 90 (limits ")
+    assert 'degrees?' in line
+
+
 # --- nodes --------------------------------------------------------------------------------------
 
 STATUSES = {
