@@ -203,6 +203,8 @@ def as_json(
         | {
             'friction_velocity': model.friction_velocity,
             'stribeck_velocity': model.stribeck_velocity,
+            'lag': identified.lag.seconds,
+            'lag_deviation': identified.lag.deviation,
             'noise': identified.effort_noise.tolist(),
             'velocity_noise': identified.velocity_noise.tolist(),
             'velocity_differenced': identified.velocity_differenced.tolist(),

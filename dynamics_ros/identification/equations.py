@@ -185,7 +185,7 @@ class Chunk:
         v: (n, nv) velocity, which friction is drawn over.
         inertial: (n, nv, b) columns of base parameters.
         friction: (n, nv, k) columns of all friction shapes.
-        effort: (n, nv) scaled [Nm or N].
+        effort, slope: (n, nv) scaled, and its derivative [Nm or N; per s].
         standing: (n, nv) whether joints stand still.
         cut_off: (n, nv) whether efforts are cut off, so that the row says nothing.
     """
@@ -195,6 +195,7 @@ class Chunk:
     inertial: Array
     friction: Array
     effort: Array
+    slope: Array
     standing: NDArray[np.bool_]
     cut_off: NDArray[np.bool_]
 
@@ -205,6 +206,7 @@ class Equations:
 
     Attributes:
         rows: (nv, r, b + k + 1) base parameters, friction shapes, effort.
+        slope: (nv, r) derivative of the effort, per s; 0 where it is not known.
         block: (r) number of the block that a row belongs to.
         begins: (blocks) time at which each begins [s]; of the recording it is of.
         counts: (nv, blocks) rows of each joint that went in.
@@ -213,6 +215,7 @@ class Equations:
     """
 
     rows: Array
+    slope: Array
     block: NDArray[np.int64]
     begins: Array
     counts: NDArray[np.int64]
@@ -222,7 +225,7 @@ class Equations:
         """With efforts times a scale (nv)."""
         rows = self.rows.copy()
         rows[..., -1] *= scale[:, np.newaxis]
-        return replace(self, rows=rows)
+        return replace(self, rows=rows, slope=self.slope * scale[:, np.newaxis])
 
     @classmethod
     def joined(cls, parts: Sequence[Equations]) -> Equations:
@@ -230,6 +233,7 @@ class Equations:
         shifts = np.cumsum([0] + [len(part.begins) for part in parts[:-1]])
         return cls(
             np.concatenate([part.rows for part in parts], axis=1),
+            np.concatenate([part.slope for part in parts], axis=1),
             np.concatenate([p.block + shift for p, shift in zip(parts, shifts, strict=True)]),
             np.concatenate([part.begins for part in parts]),
             np.concatenate([part.counts for part in parts], axis=1),
@@ -272,6 +276,7 @@ class EquationMaker:
         load: of the joints; None: equations have no column of it.
         cut_off: (2, nv) lowest and highest reported efforts that are no measurements, for they are
             cut off there; None: there are none.
+        lag: of efforts behind positions, which is taken out [s].
     """
 
     robot: Robot
@@ -280,6 +285,7 @@ class EquationMaker:
     scale: Array
     load: Load | None = None
     cut_off: Array | None = None
+    lag: float = 0.0
 
     def chunks(self, samples: JointSamples) -> Iterator[Chunk]:
         """The equations of a recording, block by block.
@@ -305,8 +311,8 @@ class EquationMaker:
         begins: list[float] = []
         blocks, numbers, counts, still = [], [], [], []
         for chunk in self.chunks(samples):
-            parts = [chunk.inertial, chunk.friction, chunk.effort[..., np.newaxis]]
-            whole = np.concatenate(parts, axis=-1)
+            efforts = np.stack([chunk.slope, chunk.effort], axis=-1)
+            whole = np.concatenate([chunk.inertial, chunk.friction, efforts], axis=-1)
             for standing in (False, True):
                 own = (chunk.standing == standing) & ~chunk.cut_off
                 some = own.any(axis=1)
@@ -320,8 +326,10 @@ class EquationMaker:
                 begins.append(chunk.time[0])
                 counts.append(own.sum(axis=0))
                 still.append(standing)
+        rows = np.concatenate(blocks, axis=1)
         return Equations(
-            np.concatenate(blocks, axis=1),
+            np.delete(rows, -2, axis=-1),
+            rows[..., -2],
             np.array(numbers, dtype=np.int64),
             np.array(begins),
             np.array(counts, dtype=np.int64).T,
@@ -329,7 +337,8 @@ class EquationMaker:
         )
 
     def smoothed(self, stretch: Stretch) -> Smoothed:
-        """A stretch behind the wide filter."""
+        """A stretch behind the wide filter, with efforts and positions of the same time."""
+        stretch = stretch.with_efforts_later(-self.lag)
         every = max(1, int(1.0 / (FINE_RATE * stretch.period)))
         wide = LowPass(stretch.period, self.filtering.wide, every)
         position = with_velocities(stretch, self.filtering.narrow)
@@ -372,13 +381,14 @@ class EquationMaker:
                 narrow(Y),
                 narrow(columns),
                 narrow(smooth.effort[taken]),
+                narrow(smooth.effort[taken], 1),
             )
             still = np.abs(narrow(smooth.standing[taken].astype(np.float64))) > STANDING
             cut_off = _within(smooth.cut_off, narrow)[centers][:: narrow.every]
             for begin in range(0, last - first, step):
                 own = slice(begin, begin + step)
-                time, v, inertial, friction, effort = (part[own] for part in whole)
-                yield Chunk(time, v, inertial, friction, effort, still[own], cut_off[own])
+                parts = (part[own] for part in (*whole, still, cut_off))
+                yield Chunk(*parts)
 
 
 def _within(happens: NDArray[np.bool_], window: LowPass) -> NDArray[np.bool_]:

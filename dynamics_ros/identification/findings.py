@@ -139,22 +139,16 @@ def mostly_standing(robot: Robot, equations: Equations, moved: NDArray[np.bool_]
     ]
 
 
-def unexplained_times(
-    robot: Robot, recordings: Sequence[JointSamples], parts: Sequence[Equations], fit: Fit
-) -> list[str]:
+def unexplained_times(robot: Robot, equations: Equations, fit: Fit) -> list[str]:
     """Sentences on times that no model explains."""
-    found, first = [], 0
-    for samples, part in zip(recordings, parts, strict=True):
-        own = fit.departures[:, first : first + len(part.begins)]
-        first += len(part.begins)
-        for block in np.flatnonzero((own > UNEXPLAINED).any(axis=0)):
-            names = [
-                n for n, d in zip(robot.joint_names, own[:, block], strict=True) if d > UNEXPLAINED
-            ]
-            found.append((samples.source, part.begins[block], names))
+    found = []
+    for block in np.flatnonzero((fit.departures > UNEXPLAINED).any(axis=0)):
+        own = fit.departures[:, block]
+        names = [n for n, d in zip(robot.joint_names, own, strict=True) if d > UNEXPLAINED]
+        found.append(f'{equations.begins[block]:.1f} s ({", ".join(names)})')
     if not found:
         return []
-    times = ', '.join(f'{time:.1f} s ({", ".join(names)})' for _, time, names in found[:5])
+    times = ', '.join(found[:5])
     more = f' and {len(found) - 5} more' if len(found) > 5 else ''
     return [
         f'efforts at {times}{more} are not those of free motion, such as a push or a contact: '

@@ -17,6 +17,7 @@ from .bodies import pseudo_inertia
 from .bodies.base_parameters import BaseParameters
 from .deviations import Parameter, motions_that_would_tell, parameters, torque_deviations
 from .drives import effort_model_of, friction_at_rest
+from .effort_lag import EffortLag, late_efforts, without_lag
 from .effort_scale import effort_scale
 from .equations import EquationMaker, Equations, Filtering
 from .evaluation import Evaluation, evaluate
@@ -65,6 +66,7 @@ class Identified:
         maker: of equations, with filters and effort scale.
         fit: the unknowns.
         effort_model: what reported efforts mean, with friction and rotors.
+        lag: of efforts behind positions, which is taken out.
         train: how well the recordings are explained.
         parameters: all numbers with their deviations.
         moved: (nv) whether the joints moved.
@@ -84,6 +86,7 @@ class Identified:
     maker: EquationMaker
     fit: Fit
     effort_model: EffortModel
+    lag: EffortLag
     train: Evaluation
     parameters: tuple[Parameter, ...]
     moved: NDArray[np.bool_]
@@ -145,20 +148,23 @@ def identify(
     edges, cut_off = cut_off_at(stretches)
     filtering = Filtering.for_motion(stretches)
     maker = EquationMaker(robot, base, filtering, np.ones(robot.nv), cut_off=edges)
-    parts = [maker.equations(samples) for samples in recordings]
     spikes = single_spikes(robot, recordings)
+
+    def equations_by(maker: EquationMaker) -> Equations:
+        return Equations.joined([maker.equations(samples) for samples in recordings])
+
     found = identify_equations(
         maker,
-        Equations.joined(parts),
+        equations_by(maker),
         span,
         extremes_of(stretches),
         solver,
         scale,
         lambda maker, fit: Evaluation.joined([evaluate(maker, fit, one) for one in recordings]),
-        lambda fit: constant + spikes + unexplained_times(robot, recordings, parts, fit),
+        lambda equations, fit: constant + spikes + unexplained_times(robot, equations, fit),
         lambda scale: noises_of(stretches, scale),
         held,
-        lambda maker: Equations.joined([maker.equations(samples) for samples in recordings]),
+        equations_by,
     )
     doubts = doubtful_efforts(robot, stretches, found.maker.scale, cut_off)
     doubts += brief(sum(len(one) * one.period for one in stretches))
@@ -173,7 +179,7 @@ def identify_equations(
     solver: str,
     scale: Array | None,
     evaluated: Callable[[EquationMaker, Fit], Evaluation],
-    pushes: Callable[[Fit], list[str]],
+    pushes: Callable[[Equations, Fit], list[str]],
     noises: Callable[[Array], tuple[Array, Array, Array]],
     held: bool = False,
     made: Callable[[EquationMaker], Equations] | None = None,
@@ -191,7 +197,7 @@ def identify_equations(
         noises: deviations of single efforts, for a scale, and of single velocities; share of the
             latter that differences of positions make.
         made: the equations by another maker; None: there is no other, and friction is taken not to
-            grow with the load.
+            grow with the load, and efforts not to lag behind positions.
 
     Raises:
         UnusableRecordingError: no joint moves.
@@ -206,13 +212,19 @@ def identify_equations(
         scale = judged.scale
     if (scale != 1.0).any():
         maker, equations = replace(maker, scale=scale), equations.scaled(scale)
-    fit = fit_equations(maker, equations, span >= STILL, solver, held)
+
+    def fitted(maker: EquationMaker, equations: Equations) -> Fit:
+        return fit_equations(maker, equations, span >= STILL, solver, held)
+
+    fit, lag = fitted(maker, equations), EffortLag(0.0, np.inf)
     if made is not None:
+        maker, equations, fit, lag = without_lag(maker, equations, fit, made, fitted)
+        findings += late_efforts(robot, equations, lag)
         maker, equations, fit = with_load(maker, equations, fit, made, span >= STILL, solver)
     fit, guessed = friction_at_rest(robot, fit, span >= STILL)
     findings += guessed
     findings += mostly_standing(robot, equations, span >= STILL)
-    findings += pushes(fit)
+    findings += pushes(equations, fit)
     findings += much_left_over(fit, equations)
     train = evaluated(maker, fit)
     if train.percent_all > ANOTHER_ROBOT:
@@ -231,6 +243,7 @@ def identify_equations(
         maker,
         fit,
         effort_model_of(robot, fit, scale),
+        lag,
         train,
         tuple(found),
         span >= STILL,

@@ -12,7 +12,7 @@ hide from sample to sample what a wrong clock makes of accelerations.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -54,6 +54,22 @@ class Stretch:
 
     def __len__(self) -> int:
         return len(self.position)
+
+    def with_efforts_later(self, lag: float) -> Stretch:
+        """The same with efforts that come later by a time [s], without ends that have none."""
+        if lag == 0.0:
+            return self
+        shift = -lag / self.period
+        whole = np.arange(len(self), dtype=np.float64) + shift
+        there = np.flatnonzero((whole >= 0.0) & (whole <= len(self) - 1.0))
+        own = slice(there[0], there[-1] + 1) if len(there) else slice(0, 0)
+        return replace(
+            self,
+            start=self.start + self.period * own.start,
+            position=self.position[own],
+            velocity=None if self.velocity is None else self.velocity[own],
+            effort=_linear(whole[own], np.arange(len(self)), self.effort),
+        )
 
 
 def regular_stretches(samples: JointSamples) -> list[Stretch]:

@@ -50,7 +50,7 @@ def identify_reduced(
         solver,
         scale,
         lambda maker, fit: evaluation_of(layout, equations.scaled(maker.scale), fit),
-        lambda fit: [],
+        lambda equations, fit: [],
         lambda scale: (
             longest.effort_noise * np.abs(scale),
             longest.velocity_noise,

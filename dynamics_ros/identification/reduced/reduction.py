@@ -247,6 +247,7 @@ def equations_of(base: BaseParameters, reductions: Sequence[Reduction]) -> Equat
     nv, blocks, c = triangles.shape[:3]
     return Equations(
         triangles.reshape(nv, blocks * c, c),
+        np.zeros((nv, blocks * c)),
         np.repeat(np.arange(blocks), c),
         np.zeros(blocks),
         np.concatenate([part.counts for part in parts], axis=1),

@@ -1,0 +1,94 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Efforts that come later than the positions that they belong to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from simulated_arm import ROBOT, recording, truth
+
+from dynamics_ros.identification import identify
+from dynamics_ros.identification.joint_states.clock import Stretch
+from dynamics_ros.identification.uncertainty.learn import calibrated_robot
+
+
+def late(samples, seconds):
+    """The same with efforts that come later by so many seconds."""
+    effort = [np.interp(samples.time - seconds, samples.time, e) for e in samples.effort.T]
+    return replace(samples, effort=np.stack(effort, axis=1))
+
+
+@pytest.fixture(scope='module')
+def arm():
+    return truth()
+
+
+@pytest.fixture(scope='module')
+def samples(arm):
+    return recording(arm)
+
+
+@pytest.fixture(scope='module')
+def in_time(samples):
+    return identify(ROBOT, [samples])
+
+
+def told(found):
+    return [sentence for sentence in found.findings if 'positions that they belong to' in sentence]
+
+
+@pytest.mark.parametrize('seconds', [0.1, 0.03, 0.012, -0.04])
+def test_it_is_found_and_taken_out(samples, in_time, seconds):
+    found = identify(ROBOT, [late(samples, seconds)])
+    assert found.lag.seconds == pytest.approx(seconds, abs=max(1e-3, 3.0 * found.lag.deviation))
+    assert found.lag.deviation < 2e-3
+    assert found.train.percent_all < 1.2 * in_time.train.percent_all
+    posture = [0.3, 0.5, -0.2, 1.1, 0.1, 0.7, 0.0]
+    gravity, right = (calibrated_robot(one).gravity(posture) for one in (found, in_time))
+    np.testing.assert_allclose(gravity, right, atol=0.3)
+    (sentence,) = told(found)
+    assert f'efforts come {abs(1e3 * found.lag.seconds):.0f} ms' in sentence
+    assert (' after ' if seconds > 0.0 else ' before ') in sentence
+    assert 'Nm from outside at shoulder_pitch' in sentence
+
+
+def test_without_one_none_is_found(in_time):
+    assert in_time.lag.seconds == 0.0
+    assert in_time.lag.deviation < 1e-3
+    assert told(in_time) == []
+
+
+def test_friction_alone_is_no_lag(arm):
+    """One joint that turns back and forth, so that its friction is most of its effort."""
+    found = identify(ROBOT, [recording(arm, joints=[0, 6])])
+    assert abs(found.lag.seconds) < 2e-3
+    assert told(found) == []
+
+
+def test_another_recording_is_explained_with_the_same_lag(arm, samples):
+    found = identify(ROBOT, [late(samples, 0.05)])
+    other = recording(arm, seed=3)
+    assert found.evaluate(late(other, 0.05)).percent_all < 0.5 * found.evaluate(other).percent_all
+
+
+def stretch(count):
+    t = 0.01 * np.arange(count)[:, np.newaxis]
+    return Stretch(5.0, 0.01, t, t, np.sin(t))
+
+
+@pytest.mark.parametrize('lag', [0.025, -0.025, 0.03, 0.0])
+def test_efforts_of_a_stretch_are_moved(lag):
+    moved = stretch(50).with_efforts_later(lag)
+    time = moved.start - 5.0 + 0.01 * np.arange(len(moved))[:, np.newaxis]
+    np.testing.assert_allclose(moved.position, time, atol=1e-12)
+    assert moved.velocity is not None
+    np.testing.assert_allclose(moved.velocity, time, atol=1e-12)
+    np.testing.assert_allclose(moved.effort, np.sin(time - lag), atol=2e-5)
+    assert len(moved) == 50 - np.ceil(abs(lag) / 0.01 - 1e-9)
+
+
+def test_nothing_is_left_of_a_stretch_that_is_shorter_than_the_lag():
+    assert len(stretch(10).with_efforts_later(0.5)) == 0
