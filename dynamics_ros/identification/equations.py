@@ -387,8 +387,9 @@ class EquationMaker:
             cut_off = _within(smooth.cut_off, narrow)[centers][:: narrow.every]
             for begin in range(0, last - first, step):
                 own = slice(begin, begin + step)
-                parts = (part[own] for part in (*whole, still, cut_off))
-                yield Chunk(*parts)
+                time, v, inertial, friction, effort, slope = (part[own] for part in whole)
+                parts = (time, v, inertial, friction, effort, slope)
+                yield Chunk(*parts, still[own], cut_off[own])
 
 
 def _within(happens: NDArray[np.bool_], window: LowPass) -> NDArray[np.bool_]:

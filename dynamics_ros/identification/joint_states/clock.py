@@ -60,7 +60,8 @@ class Stretch:
         if lag == 0.0:
             return self
         shift = -lag / self.period
-        whole = np.arange(len(self), dtype=np.float64) + shift
+        samples = np.arange(len(self), dtype=np.float64)
+        whole = samples + shift
         there = np.flatnonzero((whole >= 0.0) & (whole <= len(self) - 1.0))
         own = slice(there[0], there[-1] + 1) if len(there) else slice(0, 0)
         return replace(
@@ -68,7 +69,7 @@ class Stretch:
             start=self.start + self.period * own.start,
             position=self.position[own],
             velocity=None if self.velocity is None else self.velocity[own],
-            effort=_linear(whole[own], np.arange(len(self)), self.effort),
+            effort=_linear(whole[own], samples, self.effort),
         )
 
 
