@@ -42,7 +42,8 @@ html_theme_options = (
     }
 )
 toc_object_entries = False
-html_static_path: list[str] = []
+html_static_path = [str(ROOT / 'docs' / '_static')] if _OPENED else []
+html_css_files = ['tables.css'] if _OPENED else []
 
 myst_heading_anchors = 3
 # The pages begin at their own title, and name languages that have no highlighter.
