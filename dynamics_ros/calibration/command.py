@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -204,7 +205,7 @@ def as_json(
             'friction_velocity': model.friction_velocity,
             'stribeck_velocity': model.stribeck_velocity,
             'lag': identified.lag.seconds,
-            'lag_deviation': identified.lag.deviation,
+            'lag_deviation': _or_none(identified.lag.deviation),
             'noise': identified.effort_noise.tolist(),
             'velocity_noise': identified.velocity_noise.tolist(),
             'velocity_differenced': identified.velocity_differenced.tolist(),
@@ -256,6 +257,10 @@ def told(sentences: list[str], identified: Identified, tested: Evaluation | None
         f'{known} of {len(base)} combinations of masses and inertias are told by the motion'
     )
     return '\n'.join(lines)
+
+
+def _or_none(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _errors(evaluation: Evaluation) -> dict[str, Any]:

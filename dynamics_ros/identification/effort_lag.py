@@ -37,6 +37,9 @@ LEAST = 1e-3
 MUCH = 5e-3
 """s: a longer one is told."""
 
+LONGEST = 0.25
+"""s: no driver is as late; what is beyond is explained by something else, or by nothing."""
+
 ROUNDS = 4
 """First-order steps at most; a tenth of a second takes two or three."""
 
@@ -47,7 +50,7 @@ class EffortLag:
 
     Attributes:
         seconds: after positions; negative where efforts are earlier.
-        deviation: of that [s].
+        deviation: of that [s]; infinite where nothing is known.
     """
 
     seconds: float
@@ -97,6 +100,8 @@ def without_lag(
 ) -> tuple[EquationMaker, Equations, Fit, EffortLag]:
     """Equations in which efforts and motion are of the same time, and the fit of them.
 
+    Where no such lag is found they stay as they are.
+
     Args:
         maker, equations, fit: as found, with efforts as stamped.
         made, fitted: equations of another maker, and the fit of equations.
@@ -104,20 +109,20 @@ def without_lag(
     left = effort_lag(equations, fit)
     if not left.sure:
         return maker, equations, fit, EffortLag(0.0, left.deviation)
+    seconds = 0.0
     for _ in range(ROUNDS):
-        maker = replace(maker, lag=maker.lag + left.seconds)
-        equations = made(maker)
-        fit = fitted(maker, equations)
-        left = effort_lag(equations, fit)
-        if abs(left.seconds) < max(LEAST, left.deviation):
+        seconds += left.seconds
+        if abs(seconds) > LONGEST:
             break
-    # What is left is too little for another round, and is known no better.
-    return (
-        maker,
-        equations,
-        fit,
-        EffortLag(maker.lag, float(np.hypot(left.seconds, left.deviation))),
-    )
+        aligned = replace(maker, lag=seconds)
+        changed = made(aligned)
+        other = fitted(aligned, changed)
+        left = effort_lag(changed, other)
+        if abs(left.seconds) < max(LEAST, left.deviation):
+            # Too little for another round, and known no better.
+            deviation = float(np.hypot(left.seconds, left.deviation))
+            return aligned, changed, other, EffortLag(seconds, deviation)
+    return maker, equations, fit, EffortLag(0.0, np.inf)
 
 
 def late_efforts(robot: Robot, equations: Equations, lag: EffortLag) -> list[str]:

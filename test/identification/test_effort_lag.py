@@ -61,6 +61,14 @@ def test_without_one_none_is_found(in_time):
     assert told(in_time) == []
 
 
+@pytest.mark.parametrize('seconds', [0.4, 3.0])
+def test_what_is_longer_than_that_of_any_driver_is_not_taken_out(samples, seconds):
+    found = identify(ROBOT, [late(samples, seconds)])
+    assert found.lag.seconds == 0.0
+    assert told(found) == []
+    assert any('jitter or lag' in sentence for sentence in found.findings)
+
+
 def test_friction_alone_is_no_lag(arm):
     """One joint that turns back and forth, so that its friction is most of its effort."""
     found = identify(ROBOT, [recording(arm, joints=[0, 6])])
