@@ -388,8 +388,7 @@ class EquationMaker:
             for begin in range(0, last - first, step):
                 own = slice(begin, begin + step)
                 time, v, inertial, friction, effort, slope = (part[own] for part in whole)
-                parts = (time, v, inertial, friction, effort, slope)
-                yield Chunk(*parts, still[own], cut_off[own])
+                yield Chunk(time, v, inertial, friction, effort, slope, still[own], cut_off[own])
 
 
 def _within(happens: NDArray[np.bool_], window: LowPass) -> NDArray[np.bool_]:

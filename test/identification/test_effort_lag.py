@@ -70,7 +70,7 @@ def test_what_is_longer_than_that_of_any_driver_is_not_taken_out(samples, second
 
 
 def test_friction_alone_is_no_lag(arm):
-    """One joint that turns back and forth, so that its friction is most of its effort."""
+    """Two joints that carry next to nothing, so that friction is most of their effort."""
     found = identify(ROBOT, [recording(arm, joints=[0, 6])])
     assert abs(found.lag.seconds) < 2e-3
     assert told(found) == []
@@ -80,6 +80,13 @@ def test_another_recording_is_explained_with_the_same_lag(arm, samples):
     found = identify(ROBOT, [late(samples, 0.05)])
     other = recording(arm, seed=3)
     assert found.evaluate(late(other, 0.05)).percent_all < 0.5 * found.evaluate(other).percent_all
+
+
+def test_pieces_between_gaps_that_are_shorter_than_the_lag_do_not_matter(samples):
+    kept = np.ones(len(samples), dtype=bool)
+    kept[3000:3100] = kept[3115:3200] = False  # 15 samples, 75 ms, between
+    found = identify(ROBOT, [late(samples, 0.1).rows(kept)])
+    assert found.lag.seconds == pytest.approx(0.1, abs=1e-3)
 
 
 def stretch(count):

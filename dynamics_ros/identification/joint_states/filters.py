@@ -55,9 +55,9 @@ class LowPass:
         """
         window = self._windows[derivative]
         count, length = self.count(len(values)), len(window)
-        flat = np.ascontiguousarray(values).reshape(len(values), -1)
         if not count:
             return np.zeros((0, *values.shape[1:]))
+        flat = np.ascontiguousarray(values).reshape(len(values), -1)
         views = np.lib.stride_tricks.sliding_window_view(flat, length, axis=0)[:: self.every]
         filtered = np.einsum('tcw,w->tc', views[:count], window, optimize=False)
         return filtered.reshape(count, *values.shape[1:])
