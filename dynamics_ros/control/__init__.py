@@ -4,7 +4,7 @@
 
 from dynamics_ros.multibody.end_effector.pose_error import pose_error
 
-from .compliant_arm import ArmSettings, Compliance, CompliantArm, Guiding
+from .compliant_arm import ArmSettings, Compliance, CompliantArm
 from .feed_forward import FeedForward, JointMotion, LimitViolation
 from .hierarchy import HierarchySolution, Level, solve_hierarchy
 from .impedance import (
@@ -23,7 +23,7 @@ from .joint_stop import JointCommand, JointStop
 from .kinematic import support_consistent_velocity, tracking_twist, trajectory_velocity
 from .least_squares import constrained_least_squares
 from .reactions import STRATEGIES, Reaction, ReactionSettings, Trail
-from .setpoint import Setpoint, SetpointLimits
+from .setpoint import Guiding, Setpoint, SetpointLimits
 from .standing_robot import StandingMotion, StandingRobot, StandingSettings
 from .task_space import (
     motion_torques,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dynamics_ros.algorithms.control.impedance import BRAKING, MAX_INTERVAL
 from dynamics_ros.multibody.linear_systems import Array
@@ -25,7 +25,7 @@ from .impedance import (
     bounded_task_inertia,
     damping_of_ratio,
 )
-from .setpoint import Setpoint, SetpointLimits
+from .setpoint import Guiding, HeldPose, Setpoint, SetpointLimits
 
 REFRESH = 0.1
 """Seconds between two looks at the inertia that the damping follows."""
@@ -63,26 +63,6 @@ class Compliance:
     least_damping: Array = field(default_factory=lambda: np.zeros(6))
     axes: Array = field(default_factory=lambda: np.eye(3))
     axes_of_tool: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Guiding:
-    """What a hand that leads the tool feels.
-
-    Attributes:
-        locked: (6) along and around x y z of the root frame.
-        lower, upper: (3) walls that the tool's origin stays between [m].
-        stiffness: (6) of locked directions and walls [N/m, Nm/rad].
-        damping: (6) of free directions [Ns/m, Nms/rad].
-
-    Without arguments nothing is locked and nothing is felt.
-    """
-
-    locked: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(6, dtype=np.bool_))
-    lower: Array = field(default_factory=lambda: np.full(3, -np.inf))
-    upper: Array = field(default_factory=lambda: np.full(3, np.inf))
-    stiffness: Array = field(default_factory=lambda: np.zeros(6))
-    damping: Array = field(default_factory=lambda: np.zeros(6))
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +159,7 @@ class CompliantArm:
         self.posture = q
         self._wrench = np.zeros(6)
         self._compliance: Compliance | None = None
+        self._held: HeldPose | None = None
         self._since_refresh = 0.0
         self._refresh(self.settings.compliance, 0.0)
         self._gains, self._blending = self._wanted, 0.0
@@ -196,6 +177,7 @@ class CompliantArm:
         """Have the setpoint where the tool is, at rest."""
         self.setpoint.place(self.pose)
         self.posture = self.q
+        self._held = None
 
     def jump(self, before: tuple[Array, Array], now: tuple[Array, Array], dt: float) -> int | None:
         """The joint (velocity index) that cannot have moved so within dt [s], if any.
@@ -254,21 +236,21 @@ class CompliantArm:
         """Give way to a hand, but for locked directions and walls; the rest as of `approach`."""
         guiding = self.settings.guiding
         self.q, self.v = q, v
-        pose, lock = self.pose, self.setpoint.pose
-        target = lock.copy()
-        free = np.clip(pose[:3, 3], guiding.lower, guiding.upper)
-        target[:3, 3] = np.where(guiding.locked[:3], lock[:3, 3], free)
-        bound = guiding.locked.copy()
-        bound[:3] |= free != pose[:3, 3]
+        tool = self.pose
+        if self._held is None:
+            self._held = HeldPose(tool)
+        bound = self._held.follow(tool, guiding, self.settings.setpoint.linear, dt)
         stiffness = np.where(bound, guiding.stiffness, 0.0)
         compliance = self._compliance
         if compliance is None or not np.array_equal(np.diag(compliance.stiffness), stiffness):
             damping = np.where(bound, 0.0, guiding.damping)
             compliance = Compliance(np.diag(stiffness), 0.9, damping)
-        self.setpoint.place(lock)
+        # Where it goes on from once no hand leads it.
+        self.setpoint.place(tool)
+        self.posture = q
         self._refresh(compliance, dt, posture=False)
         self._gains, self._blending = self._wanted, 0.0
-        return self._step(q, v, dt, ImpedanceTarget.unchecked(target, q, REST, REST))
+        return self._step(q, v, dt, ImpedanceTarget.unchecked(self._held.pose, q, REST, REST))
 
     def give_way(self, q: Array, v: Array, dt: float, torque: Array) -> Array:
         """Give way to everything, with joint torques beside those that carry the arm.
@@ -296,7 +278,7 @@ class CompliantArm:
                 )
             )
             self._free = self.settings, pulled, loose
-        self._wrench = np.zeros(6)
+        self._wrench, self._held = np.zeros(6), None
         target = ImpedanceTarget.unchecked(self.pose, posture, REST, REST, acceleration)
         self._gains = self._free[1]
         tau = self._step(q, v, dt, target)
@@ -340,6 +322,7 @@ class CompliantArm:
         return np.asarray(self.controller.robot.integrate(q, moved)), decay * v
 
     def _pull(self, dt: float, wrench: Array) -> Array:
+        self._held = None
         self._refresh(self.settings.compliance, dt)
         share = min(1.0, dt / self.settings.blending_time)
         if self._blending > 0.0:
