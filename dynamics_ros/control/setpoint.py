@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.algorithms.control.impedance import MAX_INTERVAL
 from dynamics_ros.algorithms.control.setpoint import RESULTS, SHAPES, setpoint_step
 from dynamics_ros.computed_once import computed_once
 from dynamics_ros.kernels import Kernel, trace
@@ -139,7 +140,7 @@ class HeldPose:
             tool: (4, 4) in the root frame.
             guiding: what binds it.
             speed: at which a wall that the tool is beyond pulls it in [m/s].
-            dt: since the last call [s].
+            dt: since the last call [s]; no more than ``MAX_INTERVAL`` is believed.
 
         Returns:
             (6) the directions that are bound.
@@ -150,7 +151,9 @@ class HeldPose:
         held = tool.copy()
         if bound[:3].any():
             off = self.pose[:3, 3] - tool[:3, 3]
-            drawn = off + np.clip(into_walls - off, -speed * dt, speed * dt)
+            # `max` has 0.0 first: it takes that for a dt that is no number.
+            step = speed * min(max(0.0, dt), MAX_INTERVAL)
+            drawn = off + np.clip(into_walls - off, -step, step)
             held[:3, 3] += np.where(guiding.locked[:3], off, np.where(bound[:3], drawn, 0.0))
         if bound[3:].any():
             # Turned about free axes alone: nothing else would leave the locked ones where they are.
