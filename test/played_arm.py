@@ -32,14 +32,14 @@ class PlayedArm(Arm):
 
     def __init__(self, ros, node):
         self.ros, self.node = ros, node
-        self.middle, self.wraps = Q, False
+        self.middle, self.wraps, self.stands = Q, False, False
         self.commands = ros.listen(Float64MultiArray, TOPIC, 5000)
         self.statuses = ros.listen(DiagnosticStatus, f'/{NODE}/status', 200)
         self.time = 0.0
         self.stamp = 10**12
 
     def message(self, names=NAMES, step=0.004):
-        self.time += step
+        self.time += 0.0 if self.stands else step
         self.stamp += round(step * 1e9)
         q = self.middle + 0.1 * np.sin(self.time)
         v = np.full(7, 0.1 * np.cos(self.time))

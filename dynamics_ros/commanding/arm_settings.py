@@ -125,7 +125,15 @@ def guiding(values: GuidingParameters) -> Guiding:
     if (lower > upper).any():
         raise InvalidArgumentError('guiding.lower', 'above guiding.upper', 'lower <= upper')
     locked = np.array([name in values.locked for name in DIRECTIONS])
-    return Guiding(locked, lower, upper, np.array(values.stiffness), np.array(values.damping))
+    return Guiding(
+        locked,
+        lower,
+        upper,
+        np.array(values.stiffness),
+        np.array(values.damping),
+        values.speed,
+        values.angular_speed,
+    )
 
 
 def reaction_settings(values: CollisionParameters) -> ReactionSettings | None:

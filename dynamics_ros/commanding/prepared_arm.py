@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_ros.control import CompliantArm, ImpedanceController
+from dynamics_ros.control import CompliantArm, ImpedanceController, MotionCheck
 from dynamics_ros.parameters.impedance import ImpedanceParameters
 from dynamics_ros.parameters.names import known_frames
 from dynamics_ros.robot import Robot
@@ -26,13 +26,14 @@ class PreparedArm:
 
     Attributes:
         robot: that is moved.
-        arm: its control.
+        arm: its control; check: of what is measured of it.
         joints: that are commanded; places: of them among the velocities.
         turning: as of ``turning_joints``.
     """
 
     robot: Robot
     arm: CompliantArm
+    check: MotionCheck
     joints: tuple[str, ...]
     places: Places
     turning: NDArray[np.bool_]
@@ -51,14 +52,16 @@ class PreparedArm:
         # The trace is too slow for joint states that come a thousand times a second.
         controller.kernel.wait()
         q, v, dt = robot.neutral(), np.zeros(robot.nv), 1e-3
+        check = MotionCheck(robot)
+        check.judge(q, v, dt)
         arm.start(q, v)
-        arm.jump((q, v), (q, v), dt)
         arm.approach(q, v, dt, arm.pose)
         arm.guide(q, v, dt)
         arm.give_way(q, v, dt, v)
+        arm.brake(q, v, dt)
         arm.reckon(dt)
         arm.forget()
-        return cls(robot, arm, values.command_joints, places, turning_joints(robot))
+        return cls(robot, arm, check, values.command_joints, places, turning_joints(robot))
 
 
 def selected(robot: Robot, values: ImpedanceParameters, default_frame: str) -> tuple[str, Places]:

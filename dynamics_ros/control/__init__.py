@@ -4,26 +4,27 @@
 
 from dynamics_ros.multibody.end_effector.pose_error import pose_error
 
-from .compliant_arm import ArmSettings, Compliance, CompliantArm
-from .feed_forward import FeedForward, JointMotion, LimitViolation
-from .hierarchy import HierarchySolution, Level, solve_hierarchy
-from .impedance import (
+from .compliance.compliant_arm import CompliantArm
+from .compliance.gains import ImpedanceGains, joint_ranges, stiffness_matrix
+from .compliance.guiding import Guiding
+from .compliance.impedance import (
     ImpedanceController,
-    ImpedanceGains,
     ImpedanceState,
     ImpedanceStep,
     ImpedanceTarget,
     bounded_task_inertia,
     damping_of_ratio,
-    joint_ranges,
-    stiffness_matrix,
 )
+from .compliance.motion_check import MotionCheck
+from .compliance.reactions import STRATEGIES, Reaction, ReactionSettings, Trail
+from .compliance.setpoint import Setpoint, SetpointLimits
+from .compliance.settings import ArmSettings, Compliance
+from .feed_forward import FeedForward, JointMotion, LimitViolation
+from .hierarchy import HierarchySolution, Level, solve_hierarchy
 from .joint_space import inverse_dynamics_control, joint_impedance, oscillator_gains
 from .joint_stop import JointCommand, JointStop
 from .kinematic import support_consistent_velocity, tracking_twist, trajectory_velocity
 from .least_squares import constrained_least_squares
-from .reactions import STRATEGIES, Reaction, ReactionSettings, Trail
-from .setpoint import Guiding, Setpoint, SetpointLimits
 from .standing_robot import StandingMotion, StandingRobot, StandingSettings
 from .task_space import (
     motion_torques,
@@ -61,6 +62,7 @@ __all__ = [
     'JointStop',
     'Level',
     'LimitViolation',
+    'MotionCheck',
     'Reaction',
     'ReactionSettings',
     'Setpoint',

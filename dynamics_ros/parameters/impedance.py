@@ -191,6 +191,22 @@ class GuidingParameters:
         minimum=0.0,
         maximum=1e4,
     )
+    speed: float = parameter(
+        0.25,
+        'Of the tool, beyond which it is held back; inf: as fast as the hand',
+        unit='m/s',
+        minimum=0.01,
+        maximum=10.0,
+        may_be_infinite=True,
+    )
+    angular_speed: float = parameter(
+        1.0,
+        'The same of its turning',
+        unit='rad/s',
+        minimum=0.01,
+        maximum=100.0,
+        may_be_infinite=True,
+    )
 
 
 @dataclass(frozen=True)

@@ -223,33 +223,6 @@ def test_a_hand_that_lets_go_leaves_the_tool_where_it_is():
     assert np.abs(plant.v).max() < 0.05
 
 
-def test_a_position_that_cannot_be_is_found():
-    plant = Plant()
-    here, jumped = (plant.q, plant.v), plant.q.copy()
-    jumped[3] += 0.1
-    assert plant.arm.jump(here, here, DT) is None
-    assert plant.arm.jump(here, (jumped, plant.v), DT) == 3
-    assert plant.arm.jump(here, (jumped, plant.v), 0.5) is None
-
-
-def test_a_joint_that_a_push_drives_fast_has_not_jumped():
-    arm, rest = Plant().arm, np.zeros(ROBOT.nv)
-    fast, step = rest.copy(), 0.004
-    fast[5] = -6.0 * ROBOT.velocity_limits[5]
-    # It goes on, is stopped, and is driven even faster.
-    for v in (fast, rest, 3.0 * fast):
-        gone_on = 0.5 * step * (fast + v)
-        for moved in (rest, gone_on):
-            assert arm.jump((HOME, fast), (HOME + moved, v), step) is None
-        # Neither beyond that, nor the other way, nor another joint.
-        for moved in (gone_on + 1.5 * step * fast, -step * fast, step * np.roll(fast, 1)):
-            assert arm.jump((HOME, fast), (HOME + moved, v), step) is not None
-    # Half of a jump is explained by a velocity that is the difference of positions.
-    for size, expected in ((0.1, 5), (0.05, None)):
-        moved = np.where(fast != 0.0, size, 0.0)
-        assert arm.jump((HOME, rest), (HOME + moved, moved / step), step) == expected
-
-
 def test_an_empty_tank_is_filled_on_request():
     plant = Plant(energy_capacity=0.05)
     plant.go_to(above(plant.pose, 0.3), 1.0)

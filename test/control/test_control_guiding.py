@@ -11,7 +11,7 @@ import pytest
 from test_control_compliant_arm import EVERYWHERE, ROBOT, TOOL, Plant, settings
 
 from dynamics_ros.control import Guiding, pose_error
-from dynamics_ros.control.setpoint import HeldPose
+from dynamics_ros.control.compliance.guiding import HeldPose
 from dynamics_ros.spatial import Vector3, exp_matrix
 
 LOCKED = np.array([False, True, False, True, True, True])

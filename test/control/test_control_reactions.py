@@ -30,7 +30,9 @@ from dynamics_ros.estimation.contact_settings import ContactSettings, ThresholdS
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.simulation import Actuators, SimulatedRobot, comfortable_posture
 
-ROBOT = Robot.from_urdf(re.sub(r'<dynamics[^>]*/>', '', description()))
+TEXT = re.sub(r'<dynamics[^>]*/>', '', description())
+ROBOT = Robot.from_urdf(re.sub(r'velocity="[^"]*"', 'velocity="100"', TEXT))
+"""Without friction, and with joints that may be so fast that only a reaction ends a collision."""
 TOOL = 'tool0'
 HOME = comfortable_posture(ROBOT, TOOL)
 CONTROLLER = ImpedanceController(ROBOT, TOOL)

@@ -348,7 +348,7 @@ INTERFACES = {
         'test_nodes_impedance_hostile.py::'
         'test_an_angle_that_its_driver_wraps_is_no_jump_of_a_continuous_joint',
         'test_nodes_servo_bounds.py::test_an_angle_that_its_driver_wraps_is_no_deviation',
-        'test_control_compliant_arm.py::test_a_joint_that_a_push_drives_fast_has_not_jumped',
+        'test_control_motion_check.py::test_a_joint_that_a_push_drives_fast_has_not_jumped',
         'test_nodes_impedance_endings.py::test_each_fault_ends_in_its_state_with_bounded_torques',
         'test_nodes_impedance_endings.py::test_an_error_in_a_step_is_an_end_and_told_once',
         'test_nodes_impedance.py::test_a_pause_has_it_follow_nothing',

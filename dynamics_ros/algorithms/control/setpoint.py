@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dynamics_ros.spatial import Matrix3, Scalar, Vector3, exp_matrix, log_matrix, transform_of_rows
 from dynamics_ros.spatial.scalar import sqrt, where_less
 
-from .validity import at_most
+from .validity import at_least, at_most
 
 Values = Sequence[Scalar]
 
@@ -17,7 +17,7 @@ APPROACH = 10.0
 """1/s at which what is left of the way decays at its end."""
 
 TINY = 1e-18
-"""Square of a length that is none [m^2, rad^2]."""
+"""Square of a length that is none [m^2, rad^2], and a time [s]."""
 
 
 SHAPES = {
@@ -77,7 +77,8 @@ def setpoint_step(
         moved.append(before + change)
     p = X_0S.translation + moved[0] * dt
     R = exp_matrix(moved[1] * dt) @ X_0S.rotation
-    # The lead over the tool.
+    # The lead over the tool. What is kept from going on has the twist that it goes on with: dampers
+    # would press beside the springs on what the tool stands against.
     ahead = [p - X_0T.translation, log_matrix(R @ X_0T.rotation.T)]
     near = [_within(x, lead) for x, lead in zip(ahead, leads, strict=True)]
     far: Scalar = 0.0
@@ -88,8 +89,17 @@ def setpoint_step(
         [where_less(0.5, far, x, y) for x, y in zip(*rows, strict=True)]
         for rows in zip(exp_matrix(near[1]) @ X_0T.rotation, R, strict=True)
     )
+    gone = [p - X_0S.translation, log_matrix(R @ X_0S.rotation.T)]
+    real = [
+        _within(way * (1.0 / at_least(dt, TINY)), _length(wish))
+        for way, wish in zip(gone, moved, strict=True)
+    ]
+    rates = [
+        [where_less(0.5, far, x, y) for x, y in zip(*pair, strict=True)]
+        for pair in zip(real, moved, strict=True)
+    ]
     rows = [[*row, x] for row, x in zip(R, p, strict=True)]
-    return [*rows, [0.0, 0.0, 0.0, 1.0]], [*moved[0], *moved[1]], where_less(0.5, far, 1.0, 0.0)
+    return [*rows, [0.0, 0.0, 0.0, 1.0]], [*rates[0], *rates[1]], where_less(0.5, far, 1.0, 0.0)
 
 
 def _length(x: Vector3) -> Scalar:

@@ -9,6 +9,7 @@ by ``tick`` where these fail to come, in ``_bring_to_rest`` before the node or t
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,9 @@ from dynamics_ros.commanding.arm_settings import (
     stiffness_of,
 )
 from dynamics_ros.commanding.collisions import UNTIL, Collisions, Detector
+from dynamics_ros.commanding.doubts import NO_NEWS, doubt_of
 from dynamics_ros.commanding.joints import check_effort_joints, unwound
-from dynamics_ros.commanding.pace import RAREST, Pace
+from dynamics_ros.commanding.pace import Pace
 from dynamics_ros.commanding.prepared_arm import PreparedArm, selected
 from dynamics_ros.control import CompliantArm
 from dynamics_ros.errors import InvalidArgumentError
@@ -45,14 +47,20 @@ NAME = 'impedance_controller_node'
 NEW_ROBOT = frozenset({'frame', 'command_joints'})
 """Parameters that the kernels depend on; what else there is counts from the next step on."""
 
-LONGEST_BRAKING = 1.0
+LONGEST_BRAKING = 0.5
 """Seconds after which an arm that does not come to rest is held where it is."""
 
 REST = 0.05
 """Seconds at rest after which an arm has stopped."""
 
+LETTING_GO, LEFT = 0.3, 0.01
+"""Longest time [s] in which what held the arm beside its weight is taken away within the rates of
+its torques, and the share of the largest torques that may be left of it."""
 
-BRAKING, NO_NEWS = 'braking', 'no news'
+
+BRAKING = 'braking'
+
+RUNNING = 'a joint was far beyond its velocity limit'
 
 MODE, ROBOT = 'another mode', 'another robot or parameter is taken over'
 REFLEX, ACKNOWLEDGED = 'the reflex is over', 'a collision is acknowledged'
@@ -76,10 +84,9 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         self._collisions = Collisions()
         self._reaction = reaction_settings(self.parameters.values.collision)
         self._pace = Pace()
-        self._measured: tuple[Array, Array]
         self._braking_since = 0.0
         self._braking = ''
-        self._ending = False
+        self._ending = self._letting_go = False
         node.create_service(Trigger, '~/acknowledge', self._acknowledge)
         self.listen(Orders.kinds)
 
@@ -148,6 +155,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         if before is not None and before.arm.started:
             arm = before.arm
             prepared.arm.start(arm.q, arm.v, arm.tau)
+            prepared.check.begin(arm.q, arm.v)
             self._brake(ROBOT)
         self._prepared, self.state = prepared, None
         self._apply(self.parameters.values)
@@ -267,58 +275,34 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             if self._ending:
                 return None
             arm.start(state.q, state.v)
-            self._measured = state.q, state.v
+            prepared.check.begin(state.q, state.v)
             self._pace.start(state.time, self.node.get_parameter('use_sim_time').value)
         state = state._replace(q=unwound(state.q, arm.q, prepared.turning))
         missing = self._pace.missing
         interval = self._pace.interval(state.time)
-        doubt = self._doubt(prepared, state, missing, interval)
+        timeout = self.parameters.values.joint_state_timeout
+        doubt = doubt_of(prepared, state, self._pace, missing, interval, timeout)
         if doubt:
             self._brake(doubt)
         if state.ages is not None and doubt.startswith(NO_NEWS):
             q, v = arm.reckoned(state.q, state.v, 1e-9 * state.ages)
             state = state._replace(q=q, v=v)
-        self._measured = state.q, state.v
+            prepared.check.begin(q, v)
         watching = self._reaction if self.parameters.values.mode != 'guiding' else None
         self._collisions.notice(watching, arm, bool(begins or self._ending or self._braking))
         doing, tau = self._step(arm, state, interval)
+        if 'speed' in arm.acting and not self._braking:
+            self._brake(RUNNING)
         self._pace.answered = self._pace.sent = time.monotonic()
         self.status.note(() if doing.startswith(BRAKING) else arm.acting, arm.setpoint.waits)
         self._tell(self._collisions.told(doing, watching is not None))
         return commands.filled(self._efforts(prepared, tau))
 
-    def _doubt(
-        self, prepared: PreparedArm, state: RobotState, missing: float, interval: float
-    ) -> str:
-        """Why the arm cannot be where, or be moved as, the state says; '' when it can.
-
-        Args:
-            prepared, state: as they are.
-            missing: s for which no state was answered.
-            interval: s since the last step.
-        """
-        timeout = self.parameters.values.joint_state_timeout
-        if state.ages is not None:
-            old = state.ages > 1e9 * timeout
-            names = [name for name, i in prepared.robot.joint_v_indices.items() if old[i]]
-            if names:
-                return f'{NO_NEWS} of {", ".join(names)}'
-        # What was reckoned since goes by the machine's time, not by that of the stamps.
-        apart = max(self._pace.gap, interval)
-        jumped = prepared.arm.jump(self._measured, (state.q, state.v), apart)
-        if jumped is not None:
-            names = [x for x, i in prepared.robot.joint_v_indices.items() if i == jumped]
-            return f'the position of {names[0]} has jumped'
-        if missing > timeout:
-            # Or this process was held up: the target is of long ago in any case.
-            return f'joint states failed to come for {missing:.1f} s'
-        if self._pace.rare:
-            return f'fewer than {1.0 / RAREST:.0f} joint states a second'
-        return ''
-
     def _step(self, arm: CompliantArm, state: RobotState, dt: float) -> tuple[str, Array]:
         """What is done, and its torques (nv)."""
         q, v, values = state.q, state.v, self.parameters.values
+        if self._letting_go:
+            return f'{BRAKING}: deactivated', arm.give_way(q, v, dt, np.zeros(len(v)))
         if self._ending or self._braking:
             tau, why = arm.brake(q, v, dt), self._braking or 'deactivated'
             if arm.at_rest or time.monotonic() - self._braking_since > LONGEST_BRAKING:
@@ -396,23 +380,41 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         if commands is None or not arm.started:
             return
         self._ending, self.silence = True, ''
-        begun = moving = time.monotonic()
+        moving = time.monotonic()
+
+        def rests() -> bool:
+            nonlocal moving
+            if not arm.at_rest:
+                moving = time.monotonic()
+            return time.monotonic() - moving >= REST
+
         try:
-            while time.monotonic() - moving < REST and time.monotonic() - begun < values.stop_time:
-                self.context.inputs.incoming.take_waiting()
-                if self._pace.late:
-                    self._reckon(prepared, commands)
-                if not arm.at_rest:
-                    moving = time.monotonic()
-                time.sleep(0.5 * self._pace.cycle)
+            self._send_until(rests, values.stop_time, prepared, commands)
+            self._letting_go = True
+            self._send_until(lambda: arm.held_beside_weight < LEFT, LETTING_GO, prepared, commands)
         finally:
-            self._ending = False
+            self._ending = self._letting_go = False
             last = self._efforts(prepared, arm.gravity)
             commands.finish(np.zeros(len(last)) if values.commands_at_end == 'zero' else last)
             arm.forget()
         if not arm.at_rest:
             text = f'the arm was not at rest after stop_time, {values.stop_time:g} s'
             self.node.get_logger().warning(text)
+
+    def _send_until(
+        self,
+        done: Callable[[], bool],
+        longest: float,
+        prepared: PreparedArm,
+        commands: EffortCommands,
+    ) -> None:
+        """Answer joint states, those that fail to come too, until it is done or so long [s]."""
+        begun = time.monotonic()
+        while not done() and time.monotonic() - begun < longest:
+            self.context.inputs.incoming.take_waiting()
+            if self._pace.late:
+                self._reckon(prepared, commands)
+            time.sleep(0.5 * self._pace.cycle)
 
     # --- status ---------------------------------------------------------------------------------
 

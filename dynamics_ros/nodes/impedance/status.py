@@ -26,6 +26,8 @@ LIMITS = {
     'torque_rate': 'largest torque rate',
     'force_integral': 'largest integral of a force',
     'lead': 'the tool does not follow',
+    'speed': 'a joint far beyond its velocity limit',
+    'range': 'a joint far beyond its range',
 }
 """What the flags of the law mean in words."""
 

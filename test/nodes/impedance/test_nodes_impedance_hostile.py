@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from geometry_msgs.msg import PoseStamped
-from impedance_harness import NAMES, NODE, TOPIC
+from impedance_harness import NAMES, NODE, ROBOT, TOPIC
 from played_arm import Q, played_arm
 from ros_harness import description
 from std_msgs.msg import Float64MultiArray
@@ -41,6 +41,33 @@ def test_a_joint_that_is_told_of_no_more_brakes_the_arm(played):
     # However long it lasts, by what is reckoned of the joint.
     played.hear(200, lambda: played.lead(names=others))
     played.assert_bounded(0.05)
+    played.told('following twist_command', played.lead)
+
+
+def test_positions_that_stand_still_while_velocities_go_on_brake_the_arm(played):
+    played.follow()
+    played.time, played.stands = 0.0, True
+    try:
+        played.told(f'braking: positions and velocities of {NAMES[0]} contradict', played.lead)
+        played.hear(100, played.lead)
+        played.assert_bounded(0.05)
+    finally:
+        played.stands = False
+    played.told('following twist_command', played.lead)
+
+
+def test_a_joint_that_is_told_beyond_its_range_brakes_the_arm_and_is_named(played):
+    played.follow()
+    before, efforts = played.middle, []
+    played.middle = before + 2.0 * np.pi * (np.arange(7) == 3)
+    try:
+        played.told(f'braking: {NAMES[3]} is', played.lead)
+        # The jump is over; where the joint seems to be it is not drawn in from.
+        played.hear(200, played.lead)
+        efforts = played.efforts[-50:]
+        assert (np.abs(efforts) < 0.9 * ROBOT.effort_limits).all()
+    finally:
+        played.middle = before
     played.told('following twist_command', played.lead)
 
 

@@ -1,0 +1,446 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""An arm under impedance control, sample after sample: setpoint, gradual gains, guiding, stop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynamics_ros.algorithms.control.impedance import MAX_INTERVAL, NOMINAL_INTERVAL
+from dynamics_ros.multibody.linear_systems import Array
+
+from .gains import TORQUE_LIMITS, ImpedanceGains
+from .guiding import HeldPose
+from .impedance import (
+    REST,
+    ImpedanceController,
+    ImpedanceState,
+    ImpedanceTarget,
+    bounded_task_inertia,
+    damping_of_ratio,
+)
+from .motion_check import BEYOND, JointRanges, velocity_limits
+from .setpoint import Setpoint
+from .settings import ArmSettings, Compliance
+from .stop import Stop, decayed
+
+Mask = NDArray[np.bool_]
+
+REFRESH = 0.1
+"""Seconds between two looks at the inertia that the damping follows."""
+
+MOVED = 0.02
+"""rad or m that a joint has to move for that inertia to be another one."""
+
+STANDS_FOR_TORQUE = 1e4
+"""Nm/rad or N/m of springs that stand for a torque: stiff, so that no joint turns far for it."""
+
+AT_REST = 0.02
+"""rad/s or m/s below which a joint is at rest."""
+
+RUNNING_AWAY, CAUGHT = 1.5, 0.1
+"""Share of its velocity limit beyond which a joint is not led any more: torques whose rates are
+limited are late, and springs then drive an oscillation. All are braked until they are below the
+other share."""
+
+HOLDING_BACK, STABLE = 100.0, 0.1
+"""1/s at which what the tool has beyond its speed decays, and the most of it within one sample."""
+
+BELIEVABLE = 1e6
+"""rad, m, their rates, N and Nm: what is larger is no measurement, and nobody can mean it."""
+
+TINY = 1e-9
+"""m/s or rad/s: below it there is nothing to divide by."""
+
+
+class CompliantArm:
+    """Runs an ``ImpedanceController`` through the life of an arm.
+
+    Attributes:
+        controller: the law.
+        settings: assign others at any time; gains follow gradually, limits of torques at once.
+        setpoint: where the springs pull to.
+        posture: (nq) for the freedom that the tool leaves.
+        q, v: the last sample, or what is reckoned since.
+        tau: (nv) last torques; gravity: (nv) the part that carries the weight.
+        acting: names of the flags of the last step; beside those of the law 'speed' while motion
+            that ran away is braked, 'range' while a joint is far beyond its range: it is braked
+            and not drawn in.
+    """
+
+    def __init__(self, controller: ImpedanceController, settings: ArmSettings) -> None:
+        self.controller = controller
+        self.acting: tuple[str, ...] = ()
+        self._velocity_limits = velocity_limits(controller.robot)
+        self._ranges = JointRanges(controller.robot)
+        self._gains: ImpedanceGains
+        self._wanted: ImpedanceGains
+        self._refreshed_at: Array
+        self._memory: Array | None = None
+        self.settings = settings
+        self._free: tuple[ArmSettings, ImpedanceGains, ImpedanceGains] | None = None
+
+    @property
+    def settings(self) -> ArmSettings:
+        """How the arm behaves."""
+        return self._settings
+
+    @settings.setter
+    def settings(self, settings: ArmSettings) -> None:
+        # Checked before they are taken.
+        gains = self._gains_with(settings, settings.compliance.stiffness, np.zeros(6), {})
+        self._settings = settings
+        if self.started:
+            self._gains = self._gains.limited_as(gains)
+
+    @property
+    def started(self) -> bool:
+        """Whether torques have been given out since `forget`."""
+        return self._memory is not None
+
+    @property
+    def energy(self) -> float:
+        """In the tank [J]."""
+        return math.inf if self._memory is None else self.controller.energy(self._memory)
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no joint moves, as far as is known."""
+        return bool(np.abs(self.v).max(initial=0.0) < AT_REST)
+
+    @property
+    def held_beside_weight(self) -> float:
+        """The largest share of a joint's largest torque that acts beside gravity's."""
+        beside = np.abs(self.tau - self.gravity) / self._gains.joints[TORQUE_LIMITS[0]]
+        return float(beside.max(initial=0.0))
+
+    @property
+    def pose(self) -> Array:
+        """(4, 4) of the tool."""
+        return np.asarray(self.controller.robot.forward_kinematics(self.q, self.controller.frame))
+
+    def start(self, q: Array, v: Array, tau: Array | None = None) -> None:
+        """Begin where the arm is.
+
+        Args:
+            q, v: (nq), (nv).
+            tau: (nv) torques that act now; None is gravity's.
+        """
+        self._memory = self.controller.start(q, tau, self.settings.energy_capacity)
+        self.q, self.v = q, v
+        self.tau = self.gravity = self.controller.robot.gravity(q)
+        if tau is not None:
+            self.tau = tau
+        self.setpoint = Setpoint(self.pose)
+        self.posture = q
+        self._wrench = np.zeros(6)
+        self._compliance: Compliance | None = None
+        self._held: HeldPose | None = None
+        self._bound: Mask | None = None
+        self._stop: Stop | None = None
+        self._running_away = False
+        self._since_refresh = 0.0
+        self._refresh(self.settings.compliance, 0.0)
+        self._gains, self._blending = self._wanted, 0.0
+
+    def forget(self) -> None:
+        """Begin anew at the next `start`."""
+        self._memory = None
+
+    def refill(self) -> None:
+        """Fill the energy tank."""
+        if self._memory is not None:
+            self._memory = self.controller.start(self.q, self.tau, self.settings.energy_capacity)
+
+    def stay(self) -> None:
+        """Have the setpoint where the tool is, at rest."""
+        self.setpoint.place(self.pose)
+        self.posture = self.q
+        self._held = None
+
+    # --- steps, each one sample -----------------------------------------------------------------
+
+    def approach(
+        self, q: Array, v: Array, dt: float, goal: Array | None, wrench: Array = REST
+    ) -> Array:
+        """Go on towards a pose.
+
+        Args:
+            q, v: the sample (nq), (nv).
+            dt: since the one before [s].
+            goal: (4, 4) in the root frame; None is to come to rest and stay.
+            wrench: (6) that the environment shall exert on the tool, in root axes; another one is
+                taken over gradually.
+
+        Returns:
+            Torques (nv). A sample or a target that nobody can mean is answered by those of
+            `brake`, and so is motion that runs away; ``acting`` tells.
+        """
+        if goal is None:
+            return self.drive(q, v, dt, REST, wrench)
+        refused = self._take_in(q, v, dt, goal, wrench)
+        if refused:
+            return self._brake(q, v, dt, refused)
+        self.setpoint.approach(goal, self.pose, self.settings.setpoint, dt)
+        return self._pull(dt, wrench)
+
+    def drive(self, q: Array, v: Array, dt: float, twist: Array, wrench: Array = REST) -> Array:
+        """Go on with a twist (6) in root axes; the rest as of `approach`."""
+        refused = self._take_in(q, v, dt, twist, wrench)
+        if refused:
+            return self._brake(q, v, dt, refused)
+        self.setpoint.drive(twist, self.pose, self.settings.setpoint, dt)
+        return self._pull(dt, wrench)
+
+    def guide(self, q: Array, v: Array, dt: float) -> Array:
+        """Give way to a hand, but for locked directions and walls; the rest as of `approach`."""
+        refused = self._take_in(q, v, dt)
+        if refused:
+            return self._brake(q, v, dt, refused)
+        guiding = self.settings.guiding
+        tool = self.pose
+        if self._held is None:
+            self._held = HeldPose(tool)
+        bound = self._held.follow(tool, guiding, self.settings.setpoint.linear, dt)
+        stiffness = np.where(bound, guiding.stiffness, 0.0)
+        compliance = self._compliance
+        if compliance is None or not np.array_equal(np.diag(compliance.stiffness), stiffness):
+            damping = np.where(bound, 0.0, guiding.damping)
+            compliance = Compliance(np.diag(stiffness), 0.9, damping)
+        # Where it goes on from once no hand leads it.
+        self.setpoint.place(tool)
+        self.posture, self._wrench = q, np.zeros(6)
+        self._refresh(compliance, dt, posture=False)
+        if self._bound is not None and np.array_equal(bound, self._bound):
+            self._blend(dt)
+        else:
+            # What begins to be held is where it is held.
+            self._gains, self._blending = self._wanted, 0.0
+        self._bound = bound
+        wrench = self._held_back(guiding.speed, guiding.angular_speed, dt)
+        target = ImpedanceTarget.unchecked(self._held.pose, q, REST, wrench)
+        return self._step(q, v, dt, target, self._gains)
+
+    def give_way(self, q: Array, v: Array, dt: float, torque: Array) -> Array:
+        """Give way to everything, with joint torques beside those that carry the arm.
+
+        Args:
+            q, v, dt: as of `approach`.
+            torque: (nv) [Nm, N if prismatic].
+
+        Returns:
+            Torques (nv).
+        """
+        if not (believable(q, v) and believable(dt, torque)):
+            return self._brake(q, v, dt, 'input')
+        self._stop = None
+        tau = self._push(q, v, dt, torque)
+        # From which other gains follow gradually.
+        self._compliance, self._gains, self._blending = None, self._free_gains()[1], 0.0
+        return tau
+
+    def brake(self, q: Array, v: Array, dt: float) -> Array:
+        """Carry the weight, let all motion decay and hold it where it ends; else as of `approach`.
+
+        The setpoint is left where it is: `stay` brings it to the tool.
+        """
+        return self._brake(q, v, dt, '')
+
+    def reckon(self, dt: float) -> Array:
+        """Brake without a sample: motion is reckoned to decay as braking has it.
+
+        Args:
+            dt: since the last step [s].
+        """
+        dt = _interval(dt)
+        # Anew with the next sample: what was reckoned is not to be held to.
+        stop, self._stop = self._stopping(self.q, self.v), None
+        q, v, torque = stop.blind_torques(dt)
+        return self._push(q, v, dt, torque)
+
+    def reckoned(self, q: Array, v: Array, ages: ArrayLike) -> tuple[Array, Array]:
+        """Where joints are by now that brake; arguments and results as of ``stop.decayed``."""
+        return decayed(self.controller.robot, q, v, ages)
+
+    def _take_in(self, q: Array, v: Array, dt: float, *targets: Array) -> str:
+        """Take a sample; a flag that tells why it is to be answered by braking, '' if it is not."""
+        assert self._memory is not None, 'start() comes first'
+        if not believable(q, v):
+            return 'state'
+        self.q, self.v = q, v
+        fastest = float((np.abs(v) / self._velocity_limits).max(initial=0.0))
+        if fastest > RUNNING_AWAY:
+            self._running_away = True
+        elif self._running_away and fastest < CAUGHT:
+            self._running_away = False
+            self.stay()
+        if self._running_away:
+            return 'speed'
+        if self._ranges.beyond(q).max() > BEYOND:
+            return 'range'
+        if not believable(dt, *targets):
+            return 'input'
+        self._stop = None
+        return ''
+
+    def _brake(self, q: Array, v: Array, dt: float, why: str) -> Array:
+        """As `brake`, with a flag that tells why."""
+        dt = _interval(dt)
+        if believable(q, v):
+            stop = self._stopping(q, v)
+            tau = self._push(q, v, dt, stop.torques(q, v, dt))
+        else:
+            tau = self.reckon(dt)
+        if why:
+            self.acting = (*self.acting, why)
+        return tau
+
+    def _stopping(self, q: Array, v: Array) -> Stop:
+        """The stop that goes on, or one from here."""
+        if self._stop is None:
+            largest, rates = self._gains.joints[TORQUE_LIMITS]
+            self._stop = Stop(self.controller.robot, q, v, largest, rates)
+        return self._stop
+
+    def _pull(self, dt: float, wrench: Array) -> Array:
+        self._held = self._bound = None
+        self._refresh(self.settings.compliance, dt)
+        self._blend(dt)
+        share = min(1.0, dt / self.settings.blending_time)
+        self._wrench = self._wrench + share * (wrench - self._wrench)
+        pressed = self._wrench
+        if pressed.any():
+            # There may be nothing to press on.
+            limits = self.settings.setpoint
+            pressed = pressed + self._held_back(limits.linear, limits.angular, dt)
+        setpoint = self.setpoint
+        target = ImpedanceTarget.unchecked(setpoint.pose, self.posture, setpoint.twist, pressed)
+        return self._step(self.q, self.v, dt, target, self._gains)
+
+    def _held_back(self, linear: float, angular: float, dt: float) -> Array:
+        """The wrench (6) in root axes that the tool gives way to beyond its speeds [m/s, rad/s]."""
+        robot, frame = self.controller.robot, self.controller.frame
+        twist = robot.jacobian(self.q, frame) @ self.v
+        speeds = np.linalg.norm(twist.reshape(2, 3), axis=1)
+        excess = np.maximum(1.0 - (linear, angular) / np.maximum(speeds, TINY), 0.0)
+        if not excess.any():
+            return REST
+        inertia = bounded_task_inertia(robot, self.q, frame, self.settings.largest_inertia)
+        rate = min(HOLDING_BACK, STABLE / max(dt, NOMINAL_INTERVAL))
+        return np.asarray(rate * inertia @ (np.repeat(excess, 3) * twist))
+
+    def _push(self, q: Array, v: Array, dt: float, torque: Array) -> Array:
+        """Torques (nv) that carry the arm, and these beside them, within all bounds of the law."""
+        self.q, self.v = q, v
+        robot, frame = self.controller.robot, self.controller.frame
+        # Springs of the posture pull with these torques. The law takes from them what accelerates
+        # the tool, and the acceleration that is wanted of the tool puts it back.
+        a = np.linalg.solve(robot.mass_matrix(q), torque)
+        posture = np.asarray(robot.integrate(q, torque / STANDS_FOR_TORQUE))
+        acceleration = robot.frame_acceleration(q, v, a, frame)
+        self._wrench, self._held, self._bound = np.zeros(6), None, None
+        target = ImpedanceTarget.unchecked(self.pose, posture, REST, REST, acceleration)
+        gains, beyond = self._free_gains()[0], self._ranges.beyond(q) > BEYOND
+        if beyond.any():
+            gains = gains.without_ranges_of(beyond)
+        return self._step(q, v, dt, target, gains)
+
+    def _step(
+        self, q: Array, v: Array, dt: float, target: ImpedanceTarget, gains: ImpedanceGains
+    ) -> Array:
+        assert self._memory is not None, 'start() comes first'
+        step = self.controller.step(ImpedanceState(q, v, dt), target, gains, self._memory)
+        self._memory, self.tau, self.acting = step.memory, step.tau, step.acting
+        robot = self.controller.robot
+        start = robot.nq + 2 * robot.nv
+        self.gravity = step.memory[start : start + robot.nv]
+        return step.tau
+
+    # --- gains ----------------------------------------------------------------------------------
+
+    def _refresh(self, compliance: Compliance, dt: float, posture: bool = True) -> None:
+        """Have the gains that are wanted, with damping for the inertia here."""
+        self._since_refresh += dt
+        if compliance is self._compliance and (
+            self._since_refresh < REFRESH or np.abs(self.q - self._refreshed_at).max() < MOVED
+        ):
+            return
+        self._compliance, self._since_refresh, self._refreshed_at = compliance, 0.0, self.q
+        self._wanted = self._gains_of(compliance, posture)
+        self._blending = self.settings.blending_time
+
+    def _blend(self, dt: float) -> None:
+        """Go on for dt [s] towards the gains that are wanted."""
+        if self._blending > 0.0:
+            left, self._blending = self._blending, self._blending - dt
+            mine = self._gains.in_axes_of(self._wanted, self.pose[:3, :3])
+            blended = mine.towards(self._wanted, min(1.0, dt / left))
+            self._gains = blended if self._blending > 0.0 else self._wanted
+
+    def _gains_of(self, compliance: Compliance, posture: bool) -> ImpedanceGains:
+        settings, controller = self.settings, self.controller
+        robot, frame = controller.robot, controller.frame
+        inertia = bounded_task_inertia(robot, self.q, frame, settings.largest_inertia)
+        R = compliance.axes
+        if compliance.axes_of_tool:
+            R = self.pose[:3, :3] @ R
+        turn = np.kron(np.eye(2), R)
+        damping = damping_of_ratio(
+            turn.T @ inertia @ turn, compliance.stiffness, compliance.damping_ratio
+        )
+        return self._gains_with(
+            settings,
+            compliance.stiffness,
+            damping + np.diag(compliance.least_damping),
+            {} if posture else {'posture_stiffness': 0.0},
+            axes=compliance.axes,
+            axes_of_tool=compliance.axes_of_tool,
+        )
+
+    def _free_gains(self) -> tuple[ImpedanceGains, ImpedanceGains]:
+        """Gains without springs of the tool: with those that stand for torques, and with none."""
+        if self._free is None or self._free[0] is not self.settings:
+            pulled, loose = (
+                self._gains_with(
+                    self.settings,
+                    np.zeros(6),
+                    np.zeros(6),
+                    {'posture_stiffness': stiffness, 'posture_damping': 0.0},
+                )
+                for stiffness in (STANDS_FOR_TORQUE, 0.0)
+            )
+            self._free = self.settings, pulled, loose
+        return self._free[1:]
+
+    def _gains_with(
+        self,
+        settings: ArmSettings,
+        stiffness: Array,
+        damping: Array,
+        joints: Mapping[str, ArrayLike],
+        **axes: Any,
+    ) -> ImpedanceGains:
+        return ImpedanceGains(
+            self.controller.robot,
+            stiffness,
+            damping,
+            joints={**settings.joints, **joints},
+            largest_inertia=settings.largest_inertia,
+            energy_capacity=settings.energy_capacity,
+            **axes,
+        )
+
+
+def believable(*values: ArrayLike) -> bool:
+    """Whether all are numbers that somebody can have measured or can mean."""
+    return all(np.abs(x).max(initial=0.0) <= BELIEVABLE for x in values)
+
+
+def _interval(dt: float) -> float:
+    """The time [s] of a step that brakes, whatever is told."""
+    return min(dt, 0.5 * MAX_INTERVAL) if believable(dt) and dt > 0.0 else NOMINAL_INTERVAL

@@ -1,0 +1,236 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Cartesian impedance control: targets, and the step from a state to torques."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics_ros.algorithms.control.impedance import FLAGS
+from dynamics_ros.errors import InvalidArgumentError
+from dynamics_ros.multibody.arguments import (
+    check_not_negative,
+    finite_vector,
+    rigid_pose,
+)
+from dynamics_ros.multibody.linear_systems import Array
+from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
+
+from .gains import NO_LIMIT, ImpedanceGains, stiffness_matrix
+
+NOT_A_NUMBER = 1e300
+"""In place of NaN and infinity for a kernel, which refuses those: beyond all that it believes."""
+
+REST = np.zeros(6)
+REST.setflags(write=False)
+
+
+class ImpedanceState(NamedTuple):
+    """What is measured.
+
+    Attributes:
+        q, v: (nq), (nv).
+        interval: since the state before [s].
+        wrench: (6) of the environment on the tool, at its origin in root axes [N, Nm].
+    """
+
+    q: Array
+    v: Array
+    interval: float
+    wrench: Array = REST
+
+
+@dataclass(frozen=True, eq=False)
+class ImpedanceTarget:
+    """What is wanted of the tool.
+
+    Attributes:
+        pose: (4, 4) in the root frame.
+        posture: (nq) for the freedom that the tool leaves.
+        twist: (6) of the pose, in root axes [m/s, rad/s].
+        acceleration: (6) likewise [m/s^2, rad/s^2].
+        wrench: (6) that the environment shall exert on the tool, at its origin in root axes: fed
+            forward, and in the selected directions of the gains followed [N, Nm].
+    """
+
+    pose: Array
+    posture: Array
+    twist: Array = field(default_factory=lambda: REST)
+    acceleration: Array = field(default_factory=lambda: REST)
+    wrench: Array = field(default_factory=lambda: REST)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, 'pose', np.ascontiguousarray(rigid_pose('pose', self.pose)))
+        posture = np.asarray(self.posture, dtype=np.float64)
+        object.__setattr__(self, 'posture', finite_vector('posture', posture, posture.size))
+        for name in ('twist', 'acceleration', 'wrench'):
+            object.__setattr__(self, name, finite_vector(name, getattr(self, name), 6))
+
+    @classmethod
+    def unchecked(
+        cls, pose: Array, posture: Array, twist: Array, wrench: Array, acceleration: Array = REST
+    ) -> ImpedanceTarget:
+        """A target of arrays that are left to the kernel to check, in each of a thousand steps."""
+        target = cls.__new__(cls)
+        target.__dict__.update(pose=pose, posture=posture, twist=twist, wrench=wrench)
+        target.__dict__['acceleration'] = acceleration
+        return target
+
+
+class ImpedanceStep(NamedTuple):
+    """What a step answers.
+
+    Attributes:
+        tau: torques (nv), within their limits and rates whatever the state and the target are.
+        memory: for the next step.
+        flags: of ``FLAGS`` 1.0 for each that acts, else 0.0.
+    """
+
+    tau: Array
+    memory: Array
+    flags: Array
+
+    @property
+    def acting(self) -> tuple[str, ...]:
+        """The names of the flags that are set."""
+        return tuple(name for name, flag in zip(FLAGS, self.flags, strict=True) if flag)
+
+
+class ImpedanceController:
+    """A Cartesian impedance controller of an arm: one kernel, whose state is the caller's.
+
+    docs/control.md has the equations.
+
+    Attributes:
+        robot, frame: what is controlled, its payload included.
+    """
+
+    def __init__(self, robot: RigidBodySystem, frame: str) -> None:
+        """Make the kernel.
+
+        Raises:
+            InvalidArgumentError: the base of the robot moves.
+            UnknownFrameError: no such frame.
+        """
+        self.robot = robot
+        self.frame = frame
+        self.kernel = robot.kernel('impedance_step', frame)
+        nothing = np.full((4, 4), NOT_A_NUMBER)
+        self._no_target = ImpedanceTarget.unchecked(nothing, np.zeros(robot.nq), REST, REST)
+
+    def target_at(self, q: ArrayLike) -> ImpedanceTarget:
+        """To stay at a configuration (nq)."""
+        at = finite_vector('q', q, self.robot.nq).copy()
+        return ImpedanceTarget(self.robot.forward_kinematics(at, self.frame), at)
+
+    def start(self, q: ArrayLike, tau: ArrayLike | None = None, energy: float = math.inf) -> Array:
+        """The memory before the first step.
+
+        Args:
+            q: (nq) configuration now.
+            tau: (nv) torques that act now, from which they go on; None is gravity's.
+            energy: in the tank [J], inf for no bound.
+        """
+        robot = self.robot
+        q = finite_vector('q', q, robot.nq)
+        gravity = robot.gravity(q)
+        before = gravity if tau is None else finite_vector('tau', tau, robot.nv)
+        if not energy >= 0.0:
+            raise InvalidArgumentError('energy', f'{energy}', '0 or more')
+        parts = (q, before, np.zeros(robot.nv), gravity, [min(energy, NO_LIMIT)], REST)
+        return np.concatenate(parts)
+
+    def step(
+        self,
+        state: ImpedanceState,
+        target: ImpedanceTarget,
+        gains: ImpedanceGains,
+        memory: Array,
+    ) -> ImpedanceStep:
+        """Torques for a state; numbers in it that are none are answered as the flags tell.
+
+        Args:
+            state: measured.
+            target, gains: wanted.
+            memory: of `start` or of the step before.
+
+        Raises:
+            InvalidArgumentError: an array of another shape.
+        """
+        arrays = (
+            *(state.q, state.v, state.wrench, target.pose, target.twist, target.acceleration),
+            *(target.wrench, target.posture, *gains.arrays, memory, state.interval),
+        )
+        try:
+            return ImpedanceStep(*self.kernel.call(*arrays))
+        except InvalidArgumentError:
+            told = [np.asarray(x, dtype=np.float64) for x in arrays]
+            if all(np.isfinite(x).all() for x in told):
+                raise
+            told = [np.where(np.isfinite(x), x, NOT_A_NUMBER) for x in told]
+            return ImpedanceStep(*self.kernel.call(*told))
+
+    def brake(self, state: ImpedanceState, gains: ImpedanceGains, memory: Array) -> ImpedanceStep:
+        """Torques that carry the weight and let all motion decay with 10 1/s.
+
+        Those of a step without a valid target: the flag ``input`` is set.
+
+        Args:
+            state, gains, memory: as for `step`.
+        """
+        return self.step(state, self._no_target, gains, memory)
+
+    def energy(self, memory: Array) -> float:
+        """What is in the tank [J]."""
+        return float(memory[-7])
+
+
+def bounded_task_inertia(
+    robot: RigidBodySystem, q: ArrayLike, frame: str, largest: float, length: float = 0.2
+) -> Array:
+    """Inertia (6, 6) of a frame in root axes, at most about ``largest`` in each direction.
+
+    Unlike ``Robot.operational_space`` it is regular wherever the robot is.
+
+    Args:
+        robot: whose.
+        q: (nq) configuration.
+        frame: its frame.
+        largest: [kg]; of turns, at the length.
+        length: at which arcs of a turn count as displacements [m].
+    """
+    J = robot.jacobian(q, frame)
+    least = np.repeat([1.0 / largest, 1.0 / (largest * length**2)], 3)
+    mobility = J @ np.linalg.solve(robot.mass_matrix(q), J.T) + np.diag(least)
+    inertia = np.linalg.inv(mobility)
+    return np.asarray(0.5 * (inertia + inertia.T))
+
+
+def damping_of_ratio(inertia: ArrayLike, stiffness: ArrayLike, ratio: float = 1.0) -> Array:
+    """The damping (6, 6) with which every direction of a tool decays alike ([AlbuSchaeffer2003]).
+
+    With Lambda = Q Q^T and K = Q diag(k) Q^T it is D = 2 ratio Q diag(sqrt(k)) Q^T.
+
+    Args:
+        inertia: Lambda (6, 6) of the tool, as of ``Robot.operational_space``, in the axes of K.
+        stiffness: K (6, 6), or its diagonal (6).
+        ratio: 1 is critical.
+
+    Raises:
+        InvalidArgumentError: no symmetric matrices, a negative ratio, or a Lambda that is singular.
+    """
+    check_not_negative('ratio', ratio)
+    K, Lambda = stiffness_matrix('stiffness', stiffness), stiffness_matrix('inertia', inertia)
+    try:
+        L = np.linalg.cholesky(Lambda)
+    except np.linalg.LinAlgError:
+        raise InvalidArgumentError('inertia', 'a singular matrix', 'a regular one') from None
+    inverse = np.linalg.inv(L)
+    values, vectors = np.linalg.eigh(inverse @ K @ inverse.T)
+    Q = L @ vectors
+    return np.asarray(2.0 * ratio * (Q * np.sqrt(np.maximum(values, 0.0))) @ Q.T)

@@ -1,0 +1,261 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Motion that nobody asked for: what runs away, what cannot be meant, what pulls at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import test_control_compliant_arm as arms
+from test_control_compliant_arm import CONTROLLER, DT, EVERYWHERE, HOME, ROBOT, TOOL, settings
+from test_control_guiding import fastest_of, speed
+
+from dynamics_ros.control import CompliantArm, SetpointLimits
+from dynamics_ros.errors import InvalidArgumentError
+
+HELD = replace(EVERYWHERE, locked=np.array([True, True, True, False, False, False]))
+REST = np.zeros(6)
+
+
+def plant_of(rate=500.0, **options):
+    """The simulated arm with another largest torque rate [Nm/s]."""
+    plant = arms.Plant(**options)
+    joints = plant.arm.settings.joints | {'max_torque_rate': rate}
+    plant.arm.settings = replace(plant.arm.settings, joints=joints)
+    return plant
+
+
+def stay(plant):
+    return lambda *sample: plant.arm.approach(*sample, None)
+
+
+# --- motion that runs away ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('direction', range(3))
+def test_springs_do_not_go_on_with_what_a_hard_push_began(direction):
+    plant = plant_of(1000.0, guiding=HELD)
+    force = np.zeros(3)
+    force[direction] = 100.0
+    plant.push(force, 1.0)
+    acted = set()
+
+    def step(*sample):
+        tau = plant.arm.guide(*sample)
+        acted.update(plant.arm.acting)
+        return tau
+
+    plant.live(1.1, step)
+    assert 'speed' in acted
+    # Its springs drove it at 16 m/s for as long as one cared to look.
+    assert fastest_of(plant, 2.0, plant.arm.guide) < 1.0
+    assert speed(plant) < 0.05
+
+
+@pytest.mark.parametrize('rate', [500.0, 1000.0])
+@pytest.mark.parametrize('force', [60.0, 100.0])
+def test_an_arm_on_soft_springs_rests_soon_after_a_hard_push(force, rate):
+    plant = plant_of(rate, stiffness=(200.0,) * 3 + (5.0,) * 3)
+    plant.push([force, 0.0, 0.0], 0.5)
+    plant.live(0.6, stay(plant))
+    assert fastest_of(plant, 2.0, stay(plant)) < 1.5
+    assert speed(plant) < 0.05
+
+
+def test_an_arm_within_its_limits_is_led_on():
+    plant = plant_of()
+    goal = arms.above(plant.pose, -0.15)
+    acted = set()
+
+    def step(*sample):
+        tau = plant.arm.approach(*sample, goal)
+        acted.update(plant.arm.acting)
+        return tau
+
+    plant.live(2.5, step)
+    assert 'speed' not in acted
+    assert np.linalg.norm(plant.pose[:3, 3] - goal[:3, 3]) < 2e-3
+
+
+@pytest.mark.parametrize('direction', [[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0]])
+def test_a_tool_that_is_led_is_held_back_beyond_its_speed(direction):
+    free = replace(EVERYWHERE, damping=np.array([10.0] * 3 + [0.5] * 3))
+    fastest, resting = [], []
+    for guiding in (free, replace(free, speed=0.25, angular_speed=1.0)):
+        plant = plant_of(1000.0, guiding=guiding)
+        plant.push(12.0 * np.array(direction), 0.5)
+        fastest.append(fastest_of(plant, 0.5, plant.arm.guide))
+        plant.live(0.3, plant.arm.guide)
+        resting.append(speed(plant))
+    assert fastest[1] < 0.75 * fastest[0]
+    assert resting[1] < 0.3
+
+
+def test_a_wrench_with_nothing_to_press_on_moves_the_tool_little_faster_than_targets():
+    stiffness = (400.0, 400.0, 0.0, 10.0, 10.0, 10.0)
+    plant = plant_of(1000.0, stiffness=stiffness)
+    wrench = np.array([0.0, 0.0, -50.0, 0.0, 0.0, 0.0])
+    limit = plant.arm.settings.setpoint.linear
+    step = lambda *sample: plant.arm.approach(*sample, None, wrench)  # noqa: E731
+    # Without being held back it was 2.6 m/s.
+    assert limit < fastest_of(plant, 1.0, step) < 3.0 * limit
+
+
+# --- what cannot be meant -----------------------------------------------------------------------
+
+NONE = {
+    'q': (lambda q: np.full_like(q, np.nan), 'state'),
+    'v': (lambda v: np.full_like(v, np.inf), 'state'),
+    'far': (lambda q: q + 1e9, 'state'),
+    'dt': (lambda dt: np.nan, 'input'),
+    'goal': (lambda goal: np.full((4, 4), np.nan), 'input'),
+    'far goal': (lambda goal: np.where(np.arange(4) == 3, 1e200, goal), 'input'),
+    'wrench': (lambda wrench: wrench + np.nan, 'input'),
+    'absurd wrench': (lambda wrench: wrench + 1e200, 'input'),
+}
+
+
+@pytest.mark.parametrize('what', NONE)
+def test_what_is_no_number_brakes_and_is_forgotten(what):
+    wrong, flag = NONE[what]
+    plant = plant_of()
+    goal = arms.above(plant.pose, -0.1)
+    plant.go_to(goal, 0.5)
+    fastest = []
+    for _ in range(50):
+
+        def step(q, v, dt):
+            given = {'q': q, 'v': v, 'dt': dt, 'goal': goal, 'wrench': REST}
+            name = what.split()[-1] if what != 'far' else 'q'
+            given[name] = wrong(given[name])
+            tau = plant.arm.approach(*(given[x] for x in ('q', 'v', 'dt', 'goal', 'wrench')))
+            assert np.isfinite(tau).all()
+            return tau
+
+        plant.live(DT, step)
+        assert flag in plant.arm.acting
+        fastest.append(speed(plant))
+    assert fastest[-1] < 0.75 * fastest[0]
+    plant.go_to(goal, 2.5)
+    assert np.linalg.norm(plant.pose[:3, 3] - goal[:3, 3]) < 2e-3
+    assert plant.steepest < 500.0 * (1.0 + 1e-9)
+
+
+def test_a_twist_that_is_no_number_brakes_and_is_forgotten():
+    plant = plant_of()
+    plant.live(0.1, lambda *sample: plant.arm.drive(*sample, np.full(6, np.nan)))
+    assert 'input' in plant.arm.acting
+    twist = np.array([0.0, 0.1, 0.0, 0.0, 0.0, 0.0])
+    before = plant.pose
+    plant.live(1.0, lambda *sample: plant.arm.drive(*sample, twist))
+    assert plant.pose[1, 3] - before[1, 3] > 0.05
+
+
+def test_settings_that_are_refused_are_not_taken():
+    arm = CompliantArm(CONTROLLER, settings())
+    before = arm.settings
+    with pytest.raises(InvalidArgumentError, match='largest_inertia'):
+        arm.settings = replace(before, largest_inertia=-1.0)
+    assert arm.settings is before
+
+
+def test_a_wrench_of_before_a_hand_leads_the_tool_does_not_come_back():
+    plant = plant_of(guiding=replace(EVERYWHERE, damping=np.array([40.0] * 3 + [1.0] * 3)))
+    wrench = np.array([0.0, 0.0, 20.0, 0.0, 0.0, 0.0])
+    plant.live(1.0, lambda *sample: plant.arm.approach(*sample, None, wrench))
+    plant.live(3.0, plant.arm.guide)
+    before = plant.pose
+    plant.stay(0.3)
+    assert np.abs(plant.pose - before).max() < 5e-3
+
+
+# --- what pulls at once -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('off', [1.0, 2.0 * np.pi])
+def test_a_joint_that_is_told_far_beyond_its_range_is_not_drawn_in(off):
+    plant = plant_of()
+
+    def told(q):
+        q = q.copy()
+        q[1] += off
+        return q
+
+    plant.arm.start(told(plant.q), plant.v)
+    step = lambda q, v, dt: plant.arm.approach(told(q), v, dt, None)  # noqa: E731
+    # It was thrown at 15 m/s. Off by less than a turn, the weight is not what is told either.
+    assert fastest_of(plant, 1.0, step) < (1e-3 if off > 6.0 else 1.0)
+    assert 'range' in plant.arm.acting
+
+
+def test_a_tool_that_stands_against_something_is_not_pressed_by_dampers_too():
+    plant = plant_of()
+    twist = np.array([0.0, 0.2, 0.0, 0.0, 0.0, 0.0])
+    plant.push([0.0, -25.0, 0.0], 2.0)
+    plant.live(1.5, lambda *sample: plant.arm.drive(*sample, twist))
+    assert plant.arm.setpoint.waits
+    assert np.abs(plant.arm.setpoint.twist).max() < 0.01
+
+
+def test_a_setpoint_at_its_lead_goes_on_with_its_tool():
+    plant = plant_of(stiffness=(50.0,) * 3 + (10.0,) * 3)
+    twist = np.array([0.0, 0.2, 0.0, 0.0, 0.0, 0.0])
+    limits = SetpointLimits(linear_lead=0.005)
+    plant.arm.settings = replace(plant.arm.settings, setpoint=limits)
+    before = plant.pose
+    plant.live(2.0, lambda *sample: plant.arm.drive(*sample, twist))
+    assert plant.pose[1, 3] - before[1, 3] > 0.02
+    assert speed(plant) < 0.25
+
+
+@pytest.mark.parametrize('axis', range(3))
+def test_other_axes_of_springs_pull_gradually(axis):
+    plant = plant_of(stiffness=(1000.0, 50.0, 400.0, 10.0, 10.0, 10.0))
+    plant.push([15.0, 0.0, 15.0], 4.0)
+    plant.stay(2.0)
+    compliance = plant.arm.settings.compliance
+    turned = np.eye(3)[:, np.roll(range(3), axis)]
+    wanted = replace(compliance, axes=turned, axes_of_tool=True)
+    plant.arm.settings = replace(plant.arm.settings, compliance=wanted)
+    assert fastest_of(plant, 1.0, stay(plant)) < 0.4
+
+
+# --- how it comes to rest -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('load', [0.5, 1.0])
+def test_a_load_that_the_model_does_not_know_does_not_fall_while_the_arm_brakes(load):
+    plant = plant_of()
+    plant.push([0.0, 0.0, -9.81 * load], 3.0)
+    # It fell at 1.8 m/s with half a kilogram, on and on.
+    assert fastest_of(plant, 1.0, plant.arm.brake) < 1.0
+    assert speed(plant) < 0.02
+
+
+def test_a_person_can_push_an_arm_away_that_brakes():
+    plant = plant_of()
+    before = plant.pose
+    plant.push([0.0, 30.0, 0.0], 3.0)
+    plant.live(2.0, plant.arm.brake)
+    assert plant.pose[1, 3] - before[1, 3] > 0.1
+
+
+@pytest.mark.parametrize('dt', [0.001, 0.01, 0.05])
+def test_braking_ends_a_motion_however_rare_samples_are(dt):
+    arm = CompliantArm(CONTROLLER, settings())
+    q, v = HOME, np.linspace(-0.8, 0.8, ROBOT.nv)
+    arm.start(q, v)
+    way = 0.0
+    for _ in range(round(2.0 / dt)):
+        tau = arm.brake(q, v, dt)
+        for _ in range(round(dt / 0.001)):
+            a = ROBOT.forward_dynamics(q, v, tau)
+            v = v + 0.001 * a
+            q = ROBOT.integrate(q, 0.001 * v)
+        way = max(way, np.abs(q - HOME).max())
+    assert arm.at_rest
+    assert way < 0.2
+    pose = ROBOT.forward_kinematics(q, TOOL)
+    assert np.isfinite(pose).all()
