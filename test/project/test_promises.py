@@ -13,116 +13,10 @@ import re
 from pathlib import Path
 
 import pytest
+from security_promises import NO_PROMISE, SECURITY
 
 TESTS = Path(__file__).parents[1]
 DOCUMENTS = TESTS.parent / 'docs'
-
-NO_PROMISE = ()
-"""In place of tests: a heading of what follows, or how to use it."""
-
-SECURITY = {
-    'Two things protect the nodes': NO_PROMISE,
-    'XML without document types or entities, at most 50 MB': (
-        'test_urdf_refusals.py::test_name_the_element_and_the_reason',
-        'test_urdf_refusals.py::test_beyond_the_bounds_is_refused_at_once',
-        'test_urdf_refusals.py::test_elements_are_counted_while_they_are_read',
-        'test_nodes_composed.py::'
-        'test_a_bad_description_is_refused_with_its_reason_and_the_old_one_kept',
-    ),
-    "squares of the joints' depths in the": (
-        'test_large_robots.py::test_what_is_large_is_a_long_chain',
-        'test_nodes_large_robots.py::'
-        'test_gravity_goes_on_and_what_is_too_large_is_refused_with_a_reason',
-    ),
-    'bytes that are no message, wrong lengths, repeated names': (
-        'test_nodes_malformed_bytes.py::'
-        'test_malformed_bytes_on_any_topic_are_counted_and_the_node_goes_on',
-        'test_nodes_state.py::test_a_message_that_cannot_be_right_is_refused_whole_and_counted',
-        'test_nodes_dynamics.py::'
-        'test_joint_states_that_cannot_be_right_are_counted_and_change_nothing',
-    ),
-    'of more than 1 MiB, and requests about parameters': (
-        'test_nodes_serving.py::'
-        'test_a_request_larger_than_any_robot_is_refused_before_anything_is_computed',
-        'test_nodes_outsiders.py::test_a_hundred_thousand_entries_are_refused_and_outputs_go_on',
-        'test_nodes_outsiders.py::test_values_of_no_type_are_refused_with_a_reason_however_many',
-    ),
-    'may name a file that the node writes': (
-        'test_free_motion.py::test_parameters_are_written_only_where_they_overwrite_nothing_else',
-        'test_nodes_calibrate.py::test_a_goal_that_cannot_be_is_aborted_at_once',
-    ),
-    'with negative seconds, or a second or more in nanoseconds, is ignored': (
-        'test_nodes_outsiders.py::test_a_clock_that_is_no_time_is_ignored_and_counted',
-    ),
-    'no callback of a node raises, whatever is sent': (
-        'test_fuzz_messages.py::test_nodes_outlive_whatever_is_sent_and_are_right_again',
-        'test_nodes_storms.py::test_a_thousand_bad_calls_get_a_thousand_reasons',
-    ),
-    'from outside, such as names of joints, frames and parameters, become printable': (
-        'test_nodes_log.py::test_what_comes_from_outside_becomes_one_printable_line',
-        'test_nodes_log.py::test_no_text_from_outside_forges_a_line_of_a_log',
-        'test_nodes_log.py::test_odometry_in_a_frame_of_a_megabyte_is_refused',
-    ),
-    'tests replace the robot of running nodes and send them nonsense': (
-        'test_nodes_perturbed.py::test_robots_are_replaced_while_all_outputs_are_computed',
-        'test_nodes_perturbed.py::test_nonsense_in_odometry_and_the_clock_is_refused',
-        'test_nodes_perturbed.py::test_nonsense_about_parameters_is_answered',
-    ),
-    'They are only taken from a folder and a file that belong to this user': (
-        'test_disk_cache.py::test_a_folder_that_others_can_write',
-        'test_disk_cache.py::test_a_file_that_others_can_write',
-        'test_disk_cache.py::test_what_belongs_to_another_user',
-        'test_disk_cache.py::test_a_link_in_the_place_of_the_file',
-        'test_disk_cache.py::test_a_damaged_file',
-        'test_disk_cache.py::test_only_the_owner_may_look',
-        'test_disk_cache.py::test_off',
-    ),
-    'is served on this machine only': (
-        'test_viewer_host.py::test_by_default_only_this_machine_reaches_the_page',
-        'test_viewer_host.py::test_a_page_for_all_networks_is_warned_of',
-        'test_viewer_markers.py::test_only_this_machine_may_record_and_call_services',
-        'test_viewer_tape.py::test_a_recording_ends_by_itself_before_it_fills_the_disk',
-    ),
-    'Every one is refused with a reason within a second': (
-        'test_fuzz_descriptions.py::test_a_description_is_refused_with_a_reason_or_understood',
-        'test_fuzz_messages.py::test_messages_are_refused_or_taken_as_they_are',
-        'test_fuzz_messages.py::test_bytes_are_refused_or_read_as_the_middleware_reads_them',
-    ),
-    'allows what is needed and nothing else': (
-        'test_security.py::test_all_that_nodes_do_is_allowed',
-        'test_security.py::test_only_the_leader_leads',
-    ),
-    'in the environment does the same': (
-        'test_security_enclave.py::test_the_simulator_and_the_viewer_run_in_their_enclaves',
-    ),
-    'The policy is about names.': (
-        'test_security_enclave.py::test_a_node_that_is_not_allowed_to_be_says_so_and_ends',
-        'test_security_enclave.py::test_an_output_that_is_not_allowed_is_named_and_the_others_come',
-    ),
-    'Of running nodes, everything that they publish': (
-        'test_security.py::test_all_that_nodes_do_is_allowed',
-        'test_security.py::test_only_the_robot_says_where_its_joints_are',
-    ),
-    'With security in force': NO_PROMISE,
-    'Who has no keys, or keys of another authority': (
-        'test_security_enclave.py::test_who_does_not_have_the_keys_gets_nowhere',
-    ),
-    'The operator hears the outputs': (
-        'test_security_enclave.py::test_the_operator_may_not_move_the_robot_nor_say_where_it_is',
-        'test_security_enclave.py::test_the_operator_sets_parameters_and_reaches_the_action',
-    ),
-    'and can neither command the robot nor set parameters': (
-        'test_security_enclave.py::test_the_leader_leads_and_may_do_nothing_else',
-    ),
-    'The robot calls no service.': (
-        'test_security_enclave.py::test_the_robot_may_not_call',
-        'test_security_enclave.py::test_permissions_that_somebody_edited_are_worth_nothing',
-    ),
-    'After each of these the nodes are alive': (
-        'test_security_enclave.py::test_who_does_not_have_the_keys_gets_nowhere',
-    ),
-    'For these the middleware has to be built with security.': NO_PROMISE,
-}
 
 INTERFACES = {
     'joint states come from the topic of that name in place of': (
@@ -337,6 +231,11 @@ INTERFACES = {
         'test_control_compliant_arm.py::'
         'test_what_is_in_the_way_feels_no_more_than_the_lead_of_the_springs',
     ),
+    'A tool that a hand leads is held back beyond `guiding.speed`': (
+        'test_control_stop.py::test_a_tool_that_is_led_is_held_back_beyond_its_speed',
+        'test_control_stop.py::'
+        'test_a_wrench_with_nothing_to_press_on_moves_the_tool_little_faster_than_targets',
+    ),
     'A target that is older than `command_timeout` by its arrival': (
         'test_nodes_held_up.py::test_an_arm_on_springs_follows_nothing_that_was_sent_while_its_node_'
         'stood_still',
@@ -348,6 +247,11 @@ INTERFACES = {
         'test_nodes_impedance_hostile.py::'
         'test_an_angle_that_its_driver_wraps_is_no_jump_of_a_continuous_joint',
         'test_nodes_servo_bounds.py::test_an_angle_that_its_driver_wraps_is_no_deviation',
+        'test_nodes_impedance_hostile.py::'
+        'test_positions_that_stand_still_while_velocities_go_on_brake_the_arm',
+        'test_nodes_impedance_hostile.py::'
+        'test_a_joint_that_is_told_beyond_its_range_brakes_the_arm_and_is_named',
+        'test_control_stop.py::test_springs_do_not_go_on_with_what_a_hard_push_began',
         'test_control_motion_check.py::test_a_joint_that_a_push_drives_fast_has_not_jumped',
         'test_nodes_impedance_endings.py::test_each_fault_ends_in_its_state_with_bounded_torques',
         'test_nodes_impedance_endings.py::test_an_error_in_a_step_is_an_end_and_told_once',
