@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,15 +87,17 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
         ) -> Record:
             return Record('control', case, name, value, unit, goal=goal)
 
-        without = _collide(plant, '')
+        without = _collide(plant, '', unbound=True)
         yield record('collision: peak force without reaction', without.peak, 'N')
+        caught = _collide(plant, '').peak
+        yield record('collision: peak force, running away is braked', caught, 'N')
         yield record('collision: detected after', _milliseconds(without), 'ms')
         for case, after in (
             ('at that detection', without.detected - without.touched),
             ('with exact external torques', without.exact - without.touched),
             ('at the touch', 0.0),
         ):
-            least = _collide(plant, '', after).peak
+            least = _collide(plant, '', after, unbound=True).peak
             lower = 100.0 * (1.0 - least / without.peak)
             yield record(f'collision: at most lower by, torques changed {case}', lower, '%')
         for strategy in STRATEGIES:
@@ -116,7 +118,9 @@ def run(options: argparse.Namespace) -> Iterator[Record]:
             yield record(f'{strategy}: torque rate over limit', found.steepest / RATE, '', most)
 
 
-def _collide(plant: Plant, strategy: str, unloads: float = math.inf) -> Collision:
+def _collide(
+    plant: Plant, strategy: str, unloads: float = math.inf, unbound: bool = False
+) -> Collision:
     """Run into the wall.
 
     Args:
@@ -124,10 +128,14 @@ def _collide(plant: Plant, strategy: str, unloads: float = math.inf) -> Collisio
         strategy: of the reaction; '' for none.
         unloads: cycles after the touch from which torques are those of ``_unloading`` instead,
             until the tool leaves the wall, which ends the run.
+        unbound: whether the arm goes on however fast it is.
     """
     robot, frame, home = plant.robot, plant.frame, plant.home
     plant.place(home)
-    arm = CompliantArm(plant.controller, _settings())
+    settings = _settings()
+    if unbound:
+        settings = replace(settings, largest_speed=math.inf)
+    arm = CompliantArm(plant.controller, settings)
     arm.start(home, np.zeros(robot.nv))
     thresholds = ThresholdSettings(collision=(THRESHOLD,), velocity=(0.0,))
     pipeline = ContactPipeline(robot, ContactSettings((frame,), thresholds=thresholds), frame)

@@ -30,9 +30,7 @@ from dynamics_ros.estimation.contact_settings import ContactSettings, ThresholdS
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.simulation import Actuators, SimulatedRobot, comfortable_posture
 
-TEXT = re.sub(r'<dynamics[^>]*/>', '', description())
-ROBOT = Robot.from_urdf(re.sub(r'velocity="[^"]*"', 'velocity="100"', TEXT))
-"""Without friction, and with joints that may be so fast that only a reaction ends a collision."""
+ROBOT = Robot.from_urdf(re.sub(r'<dynamics[^>]*/>', '', description()))
 TOOL = 'tool0'
 HOME = comfortable_posture(ROBOT, TOOL)
 CONTROLLER = ImpedanceController(ROBOT, TOOL)
@@ -45,6 +43,8 @@ SETTINGS = ArmSettings(
     Guiding(np.zeros(6, bool), np.full(3, -1e9), np.full(3, 1e9), np.ones(6), np.ones(6)),
     SetpointLimits(SPEED, 1.0, 4.0, 4.0, 0.1, 0.3),
     {'posture_stiffness': 5.0, 'posture_damping': 2.0, 'max_torque_rate': RATE},
+    # Nothing but a reaction ends a collision.
+    largest_speed=np.inf,
 )
 CONTACT = ContactSettings(
     frames=(TOOL,), thresholds=ThresholdSettings(collision=(5.0,), velocity=(0.0,))

@@ -43,10 +43,9 @@ STANDS_FOR_TORQUE = 1e4
 AT_REST = 0.02
 """rad/s or m/s below which a joint is at rest."""
 
-RUNNING_AWAY, CAUGHT = 1.5, 0.1
-"""Share of its velocity limit beyond which a joint is not led any more: torques whose rates are
-limited are late, and springs then drive an oscillation. All are braked until they are below the
-other share."""
+CAUGHT = 0.1
+"""Share of its velocity limit below which every joint is before an arm is led again that was too
+fast."""
 
 HOLDING_BACK, STABLE = 100.0, 0.1
 """1/s at which what the tool has beyond its speed decays, and the most of it within one sample."""
@@ -274,7 +273,7 @@ class CompliantArm:
             return 'state'
         self.q, self.v = q, v
         fastest = float((np.abs(v) / self._velocity_limits).max(initial=0.0))
-        if fastest > RUNNING_AWAY:
+        if fastest > self.settings.largest_speed:
             self._running_away = True
         elif self._running_away and fastest < CAUGHT:
             self._running_away = False

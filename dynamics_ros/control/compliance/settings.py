@@ -48,6 +48,8 @@ class ArmSettings:
         largest_inertia: likewise [kg].
         energy_capacity: likewise [J].
         blending_time: in which other gains are taken over [s].
+        largest_speed: share of its velocity limit beyond which a joint is not led any more: torques
+            whose rates are limited are late, and springs then drive an oscillation. inf for none.
     """
 
     compliance: Compliance
@@ -57,3 +59,4 @@ class ArmSettings:
     largest_inertia: float = 100.0
     energy_capacity: float = math.inf
     blending_time: float = 0.3
+    largest_speed: float = 1.5

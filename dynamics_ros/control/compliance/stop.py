@@ -79,8 +79,12 @@ class Stop:
         robot = self._robot
         M = robot.mass_matrix(q)
         rate = min(self._rate(M, v), 0.5 * STABLE / dt)
+        # What holds a joint up, as an obstacle does, is not pressed against.
+        forwards = np.sign(self._v)
+        self._v = forwards * np.clip(forwards * v, 0.0, np.abs(self._v))
         self._q, self._v = decayed(robot, self._q, self._v, dt, rate)
         off = np.clip(robot.difference(q, self._q), -LEASH, LEASH)
+        off = np.where(off * forwards > 0.0, 0.0, off)
         self._q = np.asarray(robot.integrate(q, off))
         drawn = rate * rate * off + 2.0 * rate * (self._v - v)
         # A joint that moves next to no inertia would be held by next to no torque.
