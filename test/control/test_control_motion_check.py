@@ -107,6 +107,16 @@ def test_coarse_and_noisy_measurements_contradict_nothing():
     assert told == ''
 
 
+def test_what_is_no_number_is_told_and_forgotten():
+    check = MotionCheck(ROBOT)
+    check.begin(HOME, REST)
+    for wrong in (np.nan, np.inf):
+        assert 'no numbers' in check.judge(HOME + wrong, REST, DT)
+        assert 'no numbers' in check.judge(HOME, REST + wrong, DT)
+    assert check.judge(HOME, REST, DT) == ''
+    assert through(check, 1.0, lambda t: 0.0, lambda t: 1.0)[0] == CONTRADICT.format(NAMES[2])
+
+
 def test_samples_far_apart_are_not_compared():
     check = MotionCheck(ROBOT)
     check.begin(HOME, REST)

@@ -110,6 +110,8 @@ NONE = {
     'v': (lambda v: np.full_like(v, np.inf), 'state'),
     'far': (lambda q: q + 1e9, 'state'),
     'dt': (lambda dt: np.nan, 'input'),
+    'backward dt': (lambda dt: -dt, 'input'),
+    'long dt': (lambda dt: 60.0, 'input'),
     'goal': (lambda goal: np.full((4, 4), np.nan), 'input'),
     'far goal': (lambda goal: np.where(np.arange(4) == 3, 1e200, goal), 'input'),
     'wrench': (lambda wrench: wrench + np.nan, 'input'),

@@ -282,7 +282,7 @@ class CompliantArm:
             return 'speed'
         if self._ranges.beyond(q).max() > BEYOND:
             return 'range'
-        if not believable(dt, *targets):
+        if not (0.0 < dt < MAX_INTERVAL and believable(*targets)):
             return 'input'
         self._stop = None
         return ''
@@ -442,4 +442,4 @@ def believable(*values: ArrayLike) -> bool:
 
 def _interval(dt: float) -> float:
     """The time [s] of a step that brakes, whatever is told."""
-    return min(dt, 0.5 * MAX_INTERVAL) if believable(dt) and dt > 0.0 else NOMINAL_INTERVAL
+    return min(dt, 0.5 * MAX_INTERVAL) if 0.0 < dt < MAX_INTERVAL else NOMINAL_INTERVAL

@@ -72,6 +72,8 @@ class MotionCheck:
             q, v: (nq), (nv) of the sample.
             dt: since the one before [s].
         """
+        if not (np.isfinite(q).all() and np.isfinite(v).all()):
+            return 'positions or velocities are no numbers'
         moved = np.asarray(self._robot.difference(self._q, q))
         jumped = self._jumped(moved, v, dt)
         apart = self._disagreement(moved, v, dt)

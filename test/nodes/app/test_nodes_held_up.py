@@ -84,7 +84,7 @@ def test_an_arm_on_springs_follows_nothing_that_was_sent_while_its_node_stood_st
         with stopped(one.node):
             pass_seconds(one.ros, HELD_UP + 1.0, one.lead)
         del one.statuses[:], one.commands[:]
-        # It brakes for a second at most, as this arm never comes to rest.
+        # It brakes for half a second at most, as this arm never comes to rest.
         pass_seconds(one.ros, 1.5, one.report)
         assert is_told(one)
         assert not followed(said(one))
