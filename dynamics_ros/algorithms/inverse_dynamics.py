@@ -46,6 +46,7 @@ def joint_wrenches(
     v: Sequence[Scalar],
     a: Sequence[Scalar],
     external: Mapping[int, Force] | None = None,
+    upward: Motion | None = None,
 ) -> dict[int, Force]:
     """F_i: what each body takes from its parent through its joint ([Lie] table 2, [RD] 3.3.2).
 
@@ -54,13 +55,15 @@ def joint_wrenches(
 
     Args:
         model, q, v, a, external: as for `inverse_dynamics`.
+        upward: acceleration of the root frame; None is that which stands for gravity.
     """
     external = external or {}
+    upward = upward_acceleration(model) if upward is None else upward
 
     # 8.1, 8.2: outward, motions of the bodies; gravity enters as the acceleration -g of the root.
     # The force that each body needs, less what the environment gives.
     motions, needed = BodyMotions({}, {ROOT: Motion.zero()}), []
-    for i, v_B, a_B in moving_bodies(model, motions, q, v, a, upward_acceleration(model)):
+    for i, v_B, a_B in moving_bodies(model, motions, q, v, a, upward):
         f_B = model.inertias[i] @ a_B + model.inertias[i].bias_force(v_B)
         needed.append(f_B - external[i] if i in external else f_B)
 
@@ -79,3 +82,9 @@ def body_accelerations(
 def nonlinear_effects(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
     """C(q, v) v + g(q): the torques without acceleration."""
     return inverse_dynamics(model, q, v, [0.0] * model.nv)
+
+
+def coriolis_torques(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+    """C(q, v) v: the torques without acceleration and gravity."""
+    wrenches = joint_wrenches(model, q, v, [0.0] * model.nv, upward=Motion.zero())
+    return along_joints(model, q, wrenches)

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from dynamics_ros.algorithms.configuration import difference, neutral
 from dynamics_ros.algorithms.forward_kinematics import frame_pose
 from dynamics_ros.algorithms.gravity import gravity_torques
-from dynamics_ros.algorithms.inverse_dynamics import nonlinear_effects
+from dynamics_ros.algorithms.inverse_dynamics import coriolis_torques
 from dynamics_ros.algorithms.joint_friction import friction_torque
 from dynamics_ros.algorithms.linear_algebra.matrices import transposed
 from dynamics_ros.algorithms.linear_algebra.solve import (
@@ -195,7 +195,7 @@ def impedance_step(
     v = if_valid(bad_state, v, [0.0] * model.nv)
 
     gravity = gravity_torques(model, q)
-    coriolis = _less(nonlinear_effects(model, q, v), gravity)
+    coriolis = coriolis_torques(model, q, v)
     M = mass_matrix(model, q)
     factors = factorize(M)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from dynamics_ros.algorithms.forward_kinematics import frame_acceleration
 from dynamics_ros.algorithms.gravity import gravity_torques
-from dynamics_ros.algorithms.inverse_dynamics import nonlinear_effects
+from dynamics_ros.algorithms.inverse_dynamics import coriolis_torques, nonlinear_effects
 from dynamics_ros.algorithms.jacobian import jacobian_columns
 from dynamics_ros.algorithms.linear_algebra.matrices import transposed
 from dynamics_ros.algorithms.linear_algebra.orthogonal import TINY, orthogonalize
@@ -176,10 +176,9 @@ def operational_space(
     """Lambda, mu and p of Lambda w-dot + mu + p = F ([RD] eq. 3.86 to 3.89), and the pivots."""
     J, bias = frame_rows(model, q, v, frame, rows)
     task = TaskDynamics.of(model, q, J)
-    g, total = gravity_torques(model, q), nonlinear_effects(model, q, v)
-    mu = task.felt([x - y for x, y in zip(total, g, strict=True)])
+    mu = task.felt(coriolis_torques(model, q, v))
     mu = [x - y for x, y in zip(mu, task.times_inertia(bias), strict=True)]
-    return task.inertia(), mu, task.felt(g), task.pivots
+    return task.inertia(), mu, task.felt(gravity_torques(model, q)), task.pivots
 
 
 def motion_torques(
