@@ -66,7 +66,8 @@ def test_a_servo_follows_nothing_that_was_sent_while_it_stood_still(kind):
         one.wait_for_status('following twist_command', one.both)
         with stopped(one.servo):
             pass_seconds(one.ros, HELD_UP, one.both)
-        del one.statuses[:], one.commands[:]
+            # Before it goes on: all that it has to say may come before this process is next.
+            del one.statuses[:], one.commands[:]
         one.ros.wait_for(lambda: one.commands, meanwhile=one.report)
         one.ros.wait_for(lambda: is_told(one), meanwhile=one.report)
         pass_seconds(one.ros, 0.3, one.report)
@@ -83,7 +84,7 @@ def test_an_arm_on_springs_follows_nothing_that_was_sent_while_its_node_stood_st
         one.hear(50, one.lead)
         with stopped(one.node):
             pass_seconds(one.ros, HELD_UP + 1.0, one.lead)
-        del one.statuses[:], one.commands[:]
+            del one.statuses[:], one.commands[:]
         # It brakes for half a second at most, as this arm never comes to rest.
         pass_seconds(one.ros, 1.5, one.report)
         assert is_told(one)
