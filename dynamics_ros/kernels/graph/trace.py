@@ -111,7 +111,8 @@ class Trace:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: the steps as bytes, which few who take a trace ever look at."""
-        state = {**vars(self), 'operation_counts': self.operation_counts}
+        counts = {'operation_counts': self.operation_counts, 'written_count': self.written_count}
+        state = {**vars(self), **counts}
         if STEPS not in state:
             steps = pickle.dumps((self.nodes, self.results), pickle.HIGHEST_PROTOCOL)
             state[STEPS] = zlib.compress(steps, 1)
