@@ -1,11 +1,18 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How cost grows with the number of joints: RNEA on chains without any special geometry."""
+"""How cost grows with the number of joints, on chains without any special geometry.
+
+RNEA is linear in the joints; its derivatives are a matter of all pairs, a million operations
+for 100 joints.
+"""
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pinocchio as pin
@@ -13,11 +20,13 @@ import pinocchio as pin
 from benchmarks.descriptions import generic_chain
 from benchmarks.pinocchio_peer import PinocchioPeer
 from benchmarks.plots import save
-from benchmarks.records import Record
+from benchmarks.records import Goal, Record
 from benchmarks.timing import Effort, interleaved
 from dynamics_ros import Robot
 
 LENGTHS = (5, 10, 20, 35, 50, 75, 100)
+AGREEMENT = 1e-8
+FIRST_DERIVATIVES = Goal(5.0, of='value')
 
 
 def run(effort: Effort, quick: bool, plots: Path | None) -> Iterator[Record]:
@@ -52,8 +61,40 @@ def run(effort: Effort, quick: bool, plots: Path | None) -> Iterator[Record]:
     for case, per_joint in (('RNEA', ours), ('compile RNEA', compiling)):
         exponent = 1.0 + float(np.polyfit(np.log(lengths), np.log(per_joint), 1)[0])
         yield Record('dynamics', f'growth exponent: {case}', span, exponent, '1')
+    for n in lengths[1:]:
+        yield from _derivatives(n, effort)
     if plots is not None:
         _plot(plots / 'rnea_per_joint.png', lengths, ours, theirs)
+
+
+def _derivatives(n: int, effort: Effort) -> Iterator[Record]:
+    """Time of the derivatives of RNEA, and the processor's from the call to the first of them."""
+    text, name = generic_chain(n), f'chain of {n}'
+    robot = Robot.from_urdf(text, backend='llvm')
+    rng = np.random.default_rng(n)
+    q = robot.random_configuration(rng)
+    v, a = rng.normal(size=(2, n))
+    with patch.dict(os.environ, {'DYNAMICS_ROS_CACHE': 'off'}):
+        start = time.process_time()
+        dq, _, _ = robot.inverse_dynamics_derivatives(q, v, a)
+        first = time.process_time() - start
+    peer = PinocchioPeer(text, robot)
+    expected, _, _ = pin.computeRNEADerivatives(peer.model, peer.data, q, v, a)
+    assert np.abs(dq - expected).max() <= AGREEMENT * np.abs(expected).max()
+    names = {'robot': robot, 'q': q, 'v': v, 'a': a, 'pin': pin}
+    names |= {'model': peer.model, 'data': peer.data}
+    seconds = interleaved(
+        {
+            'ours': 'robot.inverse_dynamics_derivatives(q, v, a)',
+            'pin': 'pin.computeRNEADerivatives(model, data, q, v, a)',
+        },
+        names,
+        effort,
+    )
+    ours, theirs = (1e6 * seconds[x] for x in ('ours', 'pin'))
+    yield Record('dynamics', 'derivatives of RNEA', name, ours, 'us', 'pin', theirs)
+    case = 'derivatives of RNEA, first call'
+    yield Record('dynamics', case, name, first, 's', goal=FIRST_DERIVATIVES)
 
 
 def _plot(file: Path, lengths: tuple[int, ...], ours: list[float], theirs: list[float]) -> None:

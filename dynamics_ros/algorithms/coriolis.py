@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from dynamics_ros.model import Model
 from dynamics_ros.spatial import Force, Inertia, Matrix3, Motion, Scalar, Transform, Vector3
+from dynamics_ros.spatial.scalar import call
 
 from .recursion import BodyMotions, carried_by_bodies, felt_towards_root, motion_of_bodies
 
@@ -75,7 +76,10 @@ class CompositeBodies:
 def composite_bodies(model: Model, q: Sequence[Scalar], v: Sequence[Scalar]) -> CompositeBodies:
     """Velocities outwards, composite inertias and B inwards."""
     motions = motion_of_bodies(model, q, v)
-    own = [BodyCoriolis.of(Y, motions.velocities[i]) for i, Y in enumerate(model.inertias)]
+    count = len(model.joints)
+    own = [
+        call(BodyCoriolis.of, count, Y, motions.velocities[i]) for i, Y in enumerate(model.inertias)
+    ]
     of_root = BodyCoriolis(Matrix3.zero(), Matrix3.zero())
     return CompositeBodies(
         motions,

@@ -21,9 +21,10 @@ from dynamics_ros.algorithms.linear_algebra.solve import (
 from dynamics_ros.model import Joint, Model
 from dynamics_ros.model.model import combined
 from dynamics_ros.model.varying_joint import VaryingJoint
-from dynamics_ros.spatial import Force, Motion, Scalar
+from dynamics_ros.spatial import Force, Inertia, Motion, Scalar
+from dynamics_ros.spatial.scalar import call
 
-from .coriolis import composite_bodies
+from .coriolis import BodyCoriolis, composite_bodies
 from .forward_dynamics import hybrid_dynamics
 from .inverse_dynamics import inverse_dynamics
 from .mass_matrix import mass_matrix
@@ -86,9 +87,8 @@ def inverse_dynamics_derivatives(
         Y, B = tree.inertias[i], tree.coriolis[i]
         for c in columns[i]:
             k = c.index
-            for_dq = (B @ c.psi_rate) * 2.0 + Y @ c.psi_acceleration
-            for_dv = (B @ c.S) * 2.0 + Y @ c.by_velocity
-            momentum = Y @ c.S
+            moves = c.S, c.psi_rate, c.psi_acceleration, c.by_velocity
+            for_dq, for_dv, momentum, by_row = call(_taken, model.nv, Y, B, *moves)
             for m, slope in c.slopes:
                 dq[m][k] = dq[m][k] + slope.dot(forces[i])
             for own in columns[i]:
@@ -96,24 +96,60 @@ def inverse_dynamics_derivatives(
                 dq[m][k] = dq[m][k] + own.S.dot(for_dq)
                 dv[m][k] = dv[m][k] + own.S.dot(for_dv)
                 da[m][k] = da[m][k] + own.S.dot(momentum)
-            by_row = B.transpose_apply(c.S) * 2.0
             taken = for_dq + c.S.cross(forces[i]), for_dv, momentum, by_row
             for j, felt in felt_towards_root(model, transforms, i, *taken):
-                for_dq, for_dv, momentum, by_row = felt
                 if j == i:
                     continue
                 for below in columns[j]:
                     m = below.index
-                    dq[m][k] = dq[m][k] + below.S.dot(for_dq)
-                    dv[m][k] = dv[m][k] + below.S.dot(for_dv)
-                    dq[k][m] = (
-                        dq[k][m] + below.psi_rate.dot(by_row) + below.psi_acceleration.dot(momentum)
-                    )
-                    dv[k][m] = dv[k][m] + below.S.dot(by_row) + below.by_velocity.dot(momentum)
-                    share = below.S.dot(momentum)
-                    da[m][k] = da[m][k] + share
-                    da[k][m] = da[k][m] + share
+                    moves = below.S, below.psi_rate, below.psi_acceleration, below.by_velocity
+                    shares = call(_shares, model.pairs_of_joints, *moves, *felt)
+                    dq[m][k] = dq[m][k] + shares[0]
+                    dv[m][k] = dv[m][k] + shares[1]
+                    dq[k][m] = dq[k][m] + shares[2]
+                    dv[k][m] = dv[k][m] + shares[3]
+                    da[m][k] = da[m][k] + shares[4]
+                    da[k][m] = da[k][m] + shares[4]
     return dq, dv, da
+
+
+def _taken(
+    Y: Inertia,
+    B: BodyCoriolis,
+    S: Motion,
+    psi_rate: Motion,
+    psi_acceleration: Motion,
+    by_velocity: Motion,
+) -> tuple[Force, Force, Force, Force]:
+    """The forces that a composite body takes for a column: by q, by v, by a, and by row."""
+    for_dq = (B @ psi_rate) * 2.0 + Y @ psi_acceleration
+    for_dv = (B @ S) * 2.0 + Y @ by_velocity
+    return for_dq, for_dv, Y @ S, B.transpose_apply(S) * 2.0
+
+
+def _shares(
+    S: Motion,
+    psi_rate: Motion,
+    psi_acceleration: Motion,
+    by_velocity: Motion,
+    for_dq: Force,
+    for_dv: Force,
+    momentum: Force,
+    by_row: Force,
+) -> tuple[Scalar, Scalar, Scalar, Scalar, Scalar]:
+    """What a column below j adds to one above i: dq_ji, dv_ji, dq_ij, dv_ij, and M_ji.
+
+    Args:
+        S, psi_rate, psi_acceleration, by_velocity: of the column below.
+        for_dq, for_dv, momentum, by_row: the forces of the other one, as felt there.
+    """
+    return (
+        S.dot(for_dq),
+        S.dot(for_dv),
+        psi_rate.dot(by_row) + psi_acceleration.dot(momentum),
+        S.dot(by_row) + by_velocity.dot(momentum),
+        S.dot(momentum),
+    )
 
 
 def forward_dynamics_derivatives(
@@ -201,19 +237,27 @@ def _columns_and_forces(
     needed: list[Force] = []
     for i, joint in enumerate(model.joints):
         Y, v_B = model.inertias[i], motions.velocities[i]
-        f_B = Y @ accelerations[i] + Y.bias_force(v_B)
+        f_B = call(_force, len(model.joints), Y, v_B, accelerations[i])
         needed.append(f_B - external[i] if i in external else f_B)
         v_P = motions.transforms[i].inverse_act(motions.velocities[joint.parent])
         a_P = motions.transforms[i].inverse_act(accelerations[joint.parent])
         columns.append([])
         for k, S in joint.subspace(q):
-            psi_rate = v_P.cross(S)
-            psi_acceleration = a_P.cross(S) + v_P.cross(psi_rate)
-            by_velocity = psi_rate + v_B.cross(S)
+            psi_rate, psi_acceleration, by_velocity = call(_moves, model.nv, S, v_P, a_P, v_B)
             columns[i].append(_Column(k, S, psi_rate, psi_acceleration, by_velocity, ()))
         if isinstance(joint.kind, VaryingJoint):
             columns[i] = _varying(joint, columns[i], q, v, a, v_P + v_B)
     return columns, carried_by_bodies(model, motions.transforms, needed, Force.zero())
+
+
+def _force(Y: Inertia, v_B: Motion, a_B: Motion) -> Force:
+    return Y @ a_B + Y.bias_force(v_B)
+
+
+def _moves(S: Motion, v_P: Motion, a_P: Motion, v_B: Motion) -> tuple[Motion, Motion, Motion]:
+    """psi_rate, psi_acceleration and by_velocity of a column (see `_Column`)."""
+    psi_rate = v_P.cross(S)
+    return psi_rate, a_P.cross(S) + v_P.cross(psi_rate), psi_rate + v_B.cross(S)
 
 
 def _varying(

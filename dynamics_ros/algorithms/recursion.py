@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from dynamics_ros.model import ROOT, Joint, Model
 from dynamics_ros.spatial import Force, Motion, Scalar, Transform, Vector3
+from dynamics_ros.spatial.scalar import call
 
 Transforms = Mapping[int, Transform]
 Carried = TypeVar('Carried', bound=Any)
@@ -153,8 +154,13 @@ def carried_by_bodies(
     total[ROOT] = of_root
     for i in reversed(range(len(model.joints))):
         parent = model.joints[i].parent
-        total[parent] = total[parent] + transforms[i].act(total[i])
+        own = total[parent]
+        total[parent] = call(_carried, len(model.joints), own, transforms[i], total[i])
     return total
+
+
+def _carried(own: Carried, X_PB: Transform, of_child: Carried) -> Carried:
+    return cast(Carried, own + X_PB.act(of_child))
 
 
 def felt_towards_root(
@@ -167,9 +173,13 @@ def felt_towards_root(
     """
     yield body, forces
     while (parent := model.joints[body].parent) != ROOT:
-        forces = tuple(transforms[body].act(force) for force in forces)
+        forces = call(_in_parent, model.pairs_of_joints, transforms[body], *forces)
         body = parent
         yield body, forces
+
+
+def _in_parent(X_PB: Transform, *forces: Force) -> tuple[Force, ...]:
+    return tuple(X_PB.act(force) for force in forces)
 
 
 def along_joints(model: Model, q: Sequence[Scalar], forces: Mapping[int, Force]) -> list[Scalar]:

@@ -15,6 +15,7 @@ import numpy as np
 from dynamics_ros.kernels import self_test
 from dynamics_ros.kernels.cpython.arguments import address
 from dynamics_ros.kernels.graph.trace import Trace
+from dynamics_ros.kernels.graph.tracing import collector_paused
 from dynamics_ros.kernels.llvm import batch as llvm_batch
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.llvm.compiler import Platform
@@ -102,12 +103,13 @@ class BatchCode:
         if self._function is not None:
             return
         dialect, processor = self._platform
-        ir = llvm_batch.emit(self._trace, dialect, processor)
         self._scratch_size = processor.lanes * llvm_batch.scratch_size(self._trace)
         prototype = ctypes.CFUNCTYPE(
             ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
         )
         try:
+            with collector_paused():
+                ir = llvm_batch.emit(self._trace, dialect, processor)
             self._code = llvm_compiler.compile_module(ir, ['batch'])
             function = prototype(self._code.address('batch'))
             self._self_test(function)

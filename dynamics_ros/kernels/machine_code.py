@@ -23,6 +23,7 @@ from dynamics_ros.kernels.cpython.entry_point import OUT, builtin, like_method
 from dynamics_ros.kernels.cpython.interpreter import provide_interpreter
 from dynamics_ros.kernels.cpython.layout import UnknownLayoutError
 from dynamics_ros.kernels.graph.trace import Trace
+from dynamics_ros.kernels.graph.tracing import collector_paused
 from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.llvm.compiler import CompilerUnavailableError
 from dynamics_ros.kernels.llvm.dialect import SINGLE
@@ -30,8 +31,8 @@ from dynamics_ros.kernels.llvm.source import emit as trace_module
 from dynamics_ros.kernels.process import compile_process
 
 QUICK_OPERATIONS = 300_000
-"""Traces of more operations are compiled without optimization, which would take half a minute and
-more on a busy machine. What is optimized takes some 0.7 of the time."""
+"""Traces of more operations, of a routine once, are compiled without optimization, which would take
+half a minute and more on a busy machine. What is optimized takes some 0.7 of the time."""
 
 _log = logging.getLogger('dynamics_ros.kernels')
 
@@ -47,12 +48,17 @@ def assemble(trace: Trace) -> tuple[bytes, list[str]]:
     functions = _functions(trace)
 
     def ir() -> str:
-        text = trace_module(trace, dialect, processor)
-        return text + entry_source.emit(trace, dialect) if 'entry' in functions else text
+        with collector_paused():
+            text = trace_module(trace, dialect, processor)
+            return text + entry_source.emit(trace, dialect) if 'entry' in functions else text
 
     # The same trace is the same module, which then need not be printed to be found.
-    origin = _origin(trace, functions) if trace.origin else ir()
-    return llvm_compiler.object_code(ir, origin, _quickly(trace)), functions
+    if trace.origin:
+        code = llvm_compiler.object_code(ir, _origin(trace, functions), _quickly(trace))
+    else:
+        text = ir()
+        code = llvm_compiler.object_code(lambda: text, text, _quickly(trace))
+    return code, functions
 
 
 def is_kept(trace: Trace) -> bool:
@@ -79,7 +85,7 @@ def _origin(trace: Trace, functions: list[str]) -> str:
 
 
 def _quickly(trace: Trace) -> bool:
-    return trace.operation_count > QUICK_OPERATIONS
+    return trace.written_count > QUICK_OPERATIONS
 
 
 class LlvmBackend:

@@ -273,6 +273,11 @@ class Model(Stated):
         """Whether joints share coordinates."""
         return any(joint.leader is not None for joint in self.joints)
 
+    @computed_once
+    def pairs_of_joints(self) -> int:
+        """Number of pairs of a joint and one that carries it."""
+        return sum(len(self.ancestors(i)) - 1 for i in range(len(self.joints)))
+
     def ancestors(self, body: int) -> list[int]:
         """The joints that move a body, from the root to the body itself."""
         chain: list[int] = []

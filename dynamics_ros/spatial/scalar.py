@@ -9,8 +9,10 @@ all three, so that each formula stands in the package once.
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from numbers import Real
 from typing import Any
 
@@ -110,6 +112,67 @@ def repeat(
         if not np.any(going):
             break
     return state
+
+
+def call(function: Callable[..., Any], times: int, *arguments: Any) -> Any:
+    """What a function returns, which an algorithm calls again and again with like arguments.
+
+    With symbols of a trace in which this is too often to be written out, the function runs once for
+    each kind of arguments, and is a routine of the trace. Otherwise this is an ordinary call.
+
+    Args:
+        function: of a module; reads no symbols but its arguments.
+        times: how often it is called, about.
+        arguments: scalars, and lists and objects of them; what an object is made of are the
+            parameters of its class. What the function returns consists of the same.
+    """
+    symbol = _symbol_in(arguments)
+    if symbol is None:
+        return function(*arguments)
+    return symbol.call(function, times, arguments, _taken_apart, _put_together)
+
+
+@cache
+def _parameters(kind: type) -> tuple[str, ...] | None:
+    """Return the parameters of a class of objects that consist of scalars; None for scalars."""
+    if issubclass(kind, Real) or hasattr(kind, 'where_less'):
+        return None
+    return tuple(inspect.signature(kind).parameters)
+
+
+def _symbol_in(value: Any) -> Any:
+    """Return a symbol that a value consists of; None where there is none."""
+    kind = value.__class__
+    if kind is tuple or kind is list:
+        parts: Iterable[Any] = value
+    elif hasattr(kind, 'where_less'):
+        return value
+    elif kind is np.ndarray or (names := _parameters(kind)) is None:
+        return None
+    else:
+        parts = [getattr(value, name) for name in names]
+    return next((x for x in map(_symbol_in, parts) if x is not None), None)
+
+
+def _taken_apart(value: Any, scalars: list[Scalar]) -> Any:
+    """Append the scalars of a value, and return how they are arranged; None is a scalar."""
+    kind = value.__class__
+    if kind is tuple or kind is list:
+        return kind, tuple([_taken_apart(part, scalars) for part in value])
+    names = _parameters(kind)
+    if names is None:
+        scalars.append(value)
+        return None
+    return kind, tuple([_taken_apart(getattr(value, name), scalars) for name in names])
+
+
+def _put_together(arrangement: Any, scalars: Iterator[Scalar]) -> Any:
+    """Return a value from its scalars."""
+    if arrangement is None:
+        return next(scalars)
+    kind, parts = arrangement
+    values = [_put_together(part, scalars) for part in parts]
+    return kind(values) if kind in (list, tuple) else kind(*values)
 
 
 def _first_symbol(values: Any) -> Any:

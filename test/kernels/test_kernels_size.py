@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynamics_ros import Robot
+from dynamics_ros import Robot, kernels
 from dynamics_ros.errors import DynamicsRosError, TooLargeError
 from dynamics_ros.kernels import machine_code as llvm_backend
 from dynamics_ros.kernels.graph import normal_form
@@ -73,6 +73,21 @@ class TestTooLarge:
         plain = Robot.from_urdf(chain(12), backend='python')
         np.testing.assert_allclose(fast.mass_matrix(q), plain.mass_matrix(q), rtol=1e-12)
         assert fast.kernel('mass_matrix').backend == 'llvm'
+
+
+def test_a_trace_that_is_not_kept_is_printed_once(monkeypatch):
+    pytest.importorskip('llvmlite')
+    printed = []
+    emit = llvm_backend.trace_module
+
+    def noted(trace, *arguments):
+        printed.append(trace.name)
+        return emit(trace, *arguments)
+
+    monkeypatch.setattr(llvm_backend, 'trace_module', noted)
+    double = kernels.compile(lambda x: x + x, {'x': 3}, name='double', backend='llvm')
+    assert double(np.ones(3)).tolist() == [2.0, 2.0, 2.0]
+    assert printed == ['double']
 
 
 def counts():

@@ -137,6 +137,13 @@ def test_what_cannot_be_pickled_is_traced_each_time(folder):
     assert trace_cache.kept(lambda: None, lambda: made).origin == ''
 
 
+def test_a_kernel_from_the_disk_does_not_look_at_its_steps(folder):
+    for _ in range(2):
+        kernel = arm(backend='llvm').kernel('gravity')
+        assert np.isfinite(kernel(Q)).all()
+    assert 'nodes' not in vars(kernel.trace)
+
+
 def test_the_steps_of_a_pickled_trace_are_unpacked_when_they_are_looked_at():
     trace = arm().kernel('gravity').trace
     copy = pickle.loads(pickle.dumps(trace))

@@ -25,7 +25,7 @@ from dynamics_ros.kernels.graph.operations import (
     SUBTRACT,
     Operation,
 )
-from dynamics_ros.kernels.graph.trace import Trace, Variable
+from dynamics_ros.kernels.graph.trace import Routine, Trace, Variable
 from dynamics_ros.kernels.graph.tracing import Requirement, trace
 
 
@@ -218,6 +218,9 @@ def _replayed(traced: Trace, symbols: Sequence[Any]) -> list[Any]:
 
 def _of_expressions(operation: Operation) -> Callable[..., Any]:
     """Return an operation as a function of expressions."""
+    if isinstance(operation, Routine):
+        body = operation.body
+        return lambda *operands: replay(body, operands)
     function = _OPERATORS.get(operation) or getattr(Expression, operation.name, None)
     if function is None:
         raise InvalidArgumentError(

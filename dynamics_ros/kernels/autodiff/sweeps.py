@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels.graph.expression import Condition, Expression, Node, Scalar, select
+from dynamics_ros.kernels.graph.graph import RoutinesUnwantedError
 from dynamics_ros.kernels.graph.operations import (
     ABSOLUTE,
     ACOS,
@@ -40,6 +41,7 @@ from dynamics_ros.kernels.graph.operations import (
     TANH,
     Operation,
 )
+from dynamics_ros.kernels.graph.trace import Routine
 
 MODES = ('auto', 'forward', 'reverse')
 
@@ -250,6 +252,9 @@ def _slopes(node: Node) -> tuple[Scalar, ...]:
     """Return the derivative of a node by each of its operands."""
     slopes = _SLOPES.get(node.operation)
     if slopes is None:
+        origin = cast(Node, node.operands[0]) if node.operation is ELEMENT else node
+        if isinstance(origin.operation, Routine):
+            raise RoutinesUnwantedError
         name = 'loop' if node.operation is ELEMENT else node.operation.name
         raise InvalidArgumentError('ys', f'computed by a {name}', 'what has a derivative')
     return slopes(node, *node.operands)

@@ -10,7 +10,7 @@ a plain Python float again.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral, Real
 from typing import Any, NoReturn, Protocol, Union
 
@@ -110,6 +110,16 @@ class Arithmetic(Protocol):
         captured: Sequence[Any],
     ) -> list[Scalar]:
         """Return the state after some turns of a loop."""
+
+    def call(
+        self,
+        function: Callable[..., Any],
+        times: int,
+        arguments: Sequence[Any],
+        take_apart: Callable[[Any, list[Scalar]], Any],
+        put_together: Callable[[Any, Iterator[Scalar]], Any],
+    ) -> Any:
+        """Return what a function returns, or what a routine does that is the same."""
 
 
 class Node(Traced):
@@ -335,6 +345,17 @@ class Expression(Node):
     ) -> list[Scalar]:
         """Return the state after some turns of a loop in this trace: `Graph.repeat`."""
         return self.graph.repeat(body, initial, limit, captured)
+
+    def call(
+        self,
+        function: Callable[..., Any],
+        times: int,
+        arguments: Sequence[Any],
+        take_apart: Callable[[Any, list[Scalar]], Any],
+        put_together: Callable[[Any, Iterator[Scalar]], Any],
+    ) -> Any:
+        """Return what a function returns, maybe by a routine of this trace: `Graph.call`."""
+        return self.graph.call(function, times, arguments, take_apart, put_together)
 
 
 def select(condition: Condition | bool, a: Scalar, b: Scalar) -> Scalar:

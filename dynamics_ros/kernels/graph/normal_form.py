@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 from dynamics_ros.errors import InvalidArgumentError, TooLargeError
@@ -297,7 +297,18 @@ class NormalForm(ABC):
         key = (operation, a.index, b.index if isinstance(b, Expression) else repr(b))
         return cast(Condition, self.stored(key, operation, (a, b), Condition))
 
-    # Loops
+    # Loops and routines
+
+    @abstractmethod
+    def call(
+        self,
+        function: Callable[..., Any],
+        times: int,
+        arguments: Sequence[Any],
+        take_apart: Callable[[Any, list[Scalar]], Any],
+        put_together: Callable[[Any, Iterator[Scalar]], Any],
+    ) -> Any:
+        """Return what a function returns, or what a routine does that is the same."""
 
     @abstractmethod
     def repeat(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copyreg
 import math
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -93,11 +94,11 @@ def _extremum(name: str, predicate: str, value: Callable[..., float]) -> Operati
 
 
 INPUT = Operation('input', 0, lambda: math.nan, '', '', ())
-ADD = _arithmetic('add', '+', 'fadd', SUM, lambda a, b: a + b)
-SUBTRACT = _arithmetic('subtract', '-', 'fsub', SUM, lambda a, b: a - b)
-MULTIPLY = _arithmetic('multiply', '*', 'fmul', PRODUCT, lambda a, b: a * b)
-DIVIDE = _arithmetic('divide', '/', 'fdiv', PRODUCT, lambda a, b: a / b)
-NEGATE = Operation('negate', 1, lambda a: -a, '-{0}', '-{0}', ('{result} = fneg {type} {0}',), SIGN)
+ADD = _arithmetic('add', '+', 'fadd', SUM, operator.add)
+SUBTRACT = _arithmetic('subtract', '-', 'fsub', SUM, operator.sub)
+MULTIPLY = _arithmetic('multiply', '*', 'fmul', PRODUCT, operator.mul)
+DIVIDE = _arithmetic('divide', '/', 'fdiv', PRODUCT, operator.truediv)
+NEGATE = Operation('negate', 1, operator.neg, '-{0}', '-{0}', ('{result} = fneg {type} {0}',), SIGN)
 RECIPROCAL = Operation(
     'reciprocal',
     1,
@@ -121,8 +122,8 @@ TANH = _function('tanh', math.tanh, 'tanh', 'tanh{lanes}')
 ATAN2 = _function('atan2', math.atan2, 'atan2', 'atan2{lanes}')
 MINIMUM = _extremum('minimum', 'olt', min)
 MAXIMUM = _extremum('maximum', 'ogt', max)
-LESS = _comparison('less', '<', 'olt', lambda a, b: a < b)
-LESS_EQUAL = _comparison('less_equal', '<=', 'ole', lambda a, b: a <= b)
+LESS = _comparison('less', '<', 'olt', operator.lt)
+LESS_EQUAL = _comparison('less_equal', '<=', 'ole', operator.le)
 SELECT = Operation(
     'select',
     3,

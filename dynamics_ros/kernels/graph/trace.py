@@ -8,8 +8,8 @@ import math
 import pickle
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -111,11 +111,12 @@ class Trace:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: the steps as bytes, which few who take a trace ever look at."""
-        state = {**vars(self), 'operation_counts': self.operation_counts}
+        counts = {'operation_counts': self.operation_counts, 'written_count': self.written_count}
+        state = {**vars(self), **counts}
         if STEPS not in state:
             steps = pickle.dumps((self.nodes, self.results), pickle.HIGHEST_PROTOCOL)
             state[STEPS] = zlib.compress(steps, 1)
-        for name in UNPACKED:
+        for name in (*UNPACKED, 'routines'):  # routines are told apart by identity
             state.pop(name, None)
         return state
 
@@ -140,11 +141,13 @@ class Trace:
     @computed_once
     def operation_counts(self) -> dict[str, int]:
         """Number of operations of each kind, the most frequent first; of a loop those of a turn."""
-        counts = Counter(
-            x.operation.name for x in self.nodes if x.operation not in (INPUT, ELEMENT)
-        )
-        for loop in self.loops:
-            counts.update(loop.body.operation_counts)
+        counts: Counter[str] = Counter()
+        for operation, times in Counter(x.operation for x in self.nodes).items():
+            if isinstance(operation, (Loop, Routine)):
+                for name, count in operation.body.operation_counts.items():
+                    counts[name] += times * count
+            if operation not in (INPUT, ELEMENT) and not isinstance(operation, Routine):
+                counts[operation.name] += times
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
     @property
@@ -152,10 +155,50 @@ class Trace:
         """Number of operations."""
         return sum(self.operation_counts.values())
 
+    @computed_once
+    def written_count(self) -> int:
+        """Number of operations that code is written for: of a routine once, not for each call."""
+        own = sum(x.operation not in (INPUT, ELEMENT) for x in self.nodes)
+        inside = sum(x.body.written_count for x in self.routines)
+        return own + sum(x.body.written_count for x in self.loops) + inside
+
     @property
     def loops(self) -> list[Loop]:
         """The loops, without those inside others."""
-        return [x.operation for x in self.nodes if isinstance(x.operation, Loop)]
+        own = [x.operation for x in self.nodes if isinstance(x.operation, Loop)]
+        return [*own, *(loop for routine in self.routines for loop in routine.body.loops)]
+
+    @computed_once
+    def routines(self) -> list[Routine]:
+        """The routines, each once, without those inside others."""
+        found = (x.operation for x in self.nodes if isinstance(x.operation, Routine))
+        return list(dict.fromkeys(found))
+
+    def inlined(self) -> Trace:
+        """Return the trace without routines: what they compute stands where they are called."""
+        if not self.routines:
+            return self
+        nodes: list[Instruction] = []
+        place: list[Any] = []
+
+        def moved(operands: Iterable[int | float], places: Sequence[Any]) -> tuple[Any, ...]:
+            return tuple([places[x] if isinstance(x, int) else x for x in operands])
+
+        for operation, operands in self.nodes:
+            if isinstance(operation, Routine):
+                body = operation.body.inlined()
+                inner: list[Any] = list(moved(operands, place))
+                for step in body.nodes[len(inner) :]:
+                    inner.append(len(nodes))
+                    nodes.append(Instruction(step.operation, moved(step.operands, inner)))
+                place.append(moved(body.results, inner))
+            elif operation is ELEMENT and isinstance(place[int(operands[0])], tuple):
+                place.append(place[int(operands[0])][int(operands[1])])
+            else:
+                place.append(len(nodes))
+                taken = operands if operation is INPUT else moved(operands, place)
+                nodes.append(Instruction(operation, taken))
+        return replace(self, nodes=tuple(nodes), results=moved(self.results, place))
 
     def interpret(self, elements: Sequence[float]) -> list[float]:
         """Return all output elements, one after the other, without compiling anything.
@@ -185,3 +228,16 @@ class Loop(Operation):
 
     body: Trace
     limit: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Routine(Operation):
+    """An operation of several results that a trace of its own computes, the same in many places.
+
+    `ELEMENT` reads a result. The operands are what the body takes in its one input.
+
+    Attributes:
+        body: takes ``operands``, returns ``results``.
+    """
+
+    body: Trace

@@ -14,7 +14,7 @@ import numpy as np
 
 from dynamics_ros.errors import InvalidArgumentError
 from dynamics_ros.kernels.graph.expression import Expression, Operand, Scalar
-from dynamics_ros.kernels.graph.graph import Graph
+from dynamics_ros.kernels.graph.graph import Graph, RoutinesUnwantedError, RoutinesWantedError
 from dynamics_ros.kernels.graph.lowering import depends, lower
 from dynamics_ros.kernels.graph.operations import INPUT
 from dynamics_ros.kernels.graph.trace import (
@@ -83,8 +83,18 @@ def trace(
         ):
             raise InvalidArgumentError('name', f'{identifier!r} given', 'a Python identifier')
     variables = tuple(Variable(key, _shape(key, shape)) for key, shape in inputs.items())
-    with _collector_paused():
-        return _traced(function, variables, name, description, requirements, finite_results, bound)
+    rest = function, variables, name, description, requirements, finite_results, bound
+    with collector_paused():
+        for called in (None, True):
+            graph = Graph(description or name, called)
+            try:
+                return _traced(graph, *rest)
+            except RoutinesWantedError:
+                graph.forget()
+            except RoutinesUnwantedError:
+                graph.forget()
+                break
+        return _traced(Graph(description or name), *rest)
 
 
 def _shape(name: str, shape: Any) -> Shape:
@@ -96,7 +106,7 @@ def _shape(name: str, shape: Any) -> Shape:
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
+def collector_paused() -> Iterator[None]:
     """Keep the garbage collector from walking a growing graph, which takes half of the time."""
     running = gc.isenabled()
     gc.disable()
@@ -108,6 +118,7 @@ def _collector_paused() -> Iterator[None]:
 
 
 def _traced(
+    graph: Graph,
     function: Callable[..., Any],
     variables: tuple[Variable, ...],
     name: str,
@@ -116,7 +127,6 @@ def _traced(
     finite_results: Callable[[Unanswered], Exception] | None,
     bound: bool,
 ) -> Trace:
-    graph = Graph(description or name)
     origins: list[Instruction] = []
     symbols = []
     for argument, variable in enumerate(variables):

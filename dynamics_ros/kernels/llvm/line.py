@@ -9,6 +9,8 @@ array.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dynamics_ros.kernels.graph.operations import (
     COS,
     ELEMENT,
@@ -19,17 +21,24 @@ from dynamics_ros.kernels.graph.schedule import (
     BATCH_PART_STEPS,
     PART_STEPS,
     Angles,
+    Calls,
+    Step,
     cut,
     part_count,
+    parts,
     steps,
 )
 from dynamics_ros.kernels.graph.trace import Loop, Trace
 from dynamics_ros.kernels.llvm import loop as llvm_loop
+from dynamics_ros.kernels.llvm import routines as llvm_routines
 from dynamics_ros.kernels.llvm import sincos as llvm_sincos
 from dynamics_ros.kernels.llvm.dialect import Dialect, constant, splat, suffix, vector
 from dynamics_ros.kernels.llvm.external_calls import lane_tag
 from dynamics_ros.kernels.llvm.processor import Processor
 from dynamics_ros.kernels.llvm.slots import Slots, padded
+
+MOST_MEMORY = 4 * 2**20
+"""Bytes of a call, on a stack that mostly has 8 MB."""
 
 
 def parameters(trace: Trace, dialect: Dialect, attributes: str = '') -> list[str]:
@@ -47,13 +56,23 @@ def emit(trace: Trace, name: str, dialect: Dialect, processor: Processor, lanes:
 class _Line:
     """Writes the functions of one trace.
 
+    Those of a routine take the memory of who calls it, ``%numbers``, and a pointer to the slots of
+    operands and results there, ``%places``.
+
     What `Slots` has a slot for lies in a memory of the whole call.
     """
 
     def __init__(
-        self, trace: Trace, name: str, dialect: Dialect, processor: Processor, lanes: int
+        self,
+        trace: Trace,
+        name: str,
+        dialect: Dialect,
+        processor: Processor,
+        lanes: int,
+        as_routine: bool = False,
     ) -> None:
         self.trace = trace
+        self.as_routine = as_routine
         self.name = name
         self.dialect = dialect
         self.processor = processor
@@ -81,18 +100,25 @@ class _Line:
                 self.stores.setdefault(result, []).append(place)
             else:
                 ready.append((result, place))
+        if as_routine:
+            ready = []  # who calls it knows them
         # They are most of a sparse matrix, so that all parts have to share them.
         size = PART_STEPS if lanes == 1 else BATCH_PART_STEPS
         count = part_count(len(ordered) + len(ready), size)
-        self.parts = cut(ordered, count)
-        self.ready = cut(ready, count)
-        self.slots = Slots(trace.nodes, self.parts)
+        self.parts = parts(trace.nodes, ordered, count, size)
+        self.ready = cut(ready, len(self.parts))
+        self.slots = Slots(trace.nodes, self.parts, trace.results)
+        self.routines = trace.routines
+        names = [f'{name}.routine{i}' for i in range(len(self.routines))]
+        self.calls = llvm_routines.Calling(trace, name, names, self.slots, self.kind, dialect)
         self.turned_results: dict[int, list[int]] = {}
         for position in self.stores:
             operation, operands = trace.nodes[position]
             if operation in (SIN, COS):
                 self.turned_results.setdefault(int(operands[0]), []).append(position)
-        numbers = (x for node in trace.nodes for x in node.operands if type(x) is float)
+        # What an element reads and a routine takes is in memory.
+        nodes = [x for x in trace.nodes if x.operation is not ELEMENT and x.operation.llvm]
+        numbers = (x for node in nodes for x in node.operands if type(x) is float)
         found = [constant(x, self.number) for x in numbers]
         self.constants = {text: place for place, text in enumerate(dict.fromkeys(found))}
         self.lines: list[str] = []
@@ -100,13 +126,20 @@ class _Line:
 
     # Instructions
 
-    def load(self, name: str, array: str, index: int) -> None:
+    def load(self, name: str, array: str, index: int | str) -> None:
         self.lines += [
             self.dialect.element(f'{name}.p', self.kind, array, index),
             f'  {name} = load {self.kind}, {self.pointer} {name}.p, align {self.number.size}',
         ]
 
-    def store(self, value: str, array: str, index: int, name: str) -> None:
+    def load_input(self, name: str, argument: int, element: int) -> None:
+        if self.as_routine:
+            self.lines += llvm_routines.place(f'{name}.s', element, self.dialect)
+            self.load(name, '%numbers', f'{name}.s')
+        else:
+            self.load(name, f'%i{argument}', element)
+
+    def store(self, value: str, array: str, index: int | str, name: str) -> None:
         # volatile: LLVM would look for stores to merge, which takes longer than all the rest.
         self.lines += [
             self.dialect.element(name, self.kind, array, index),
@@ -125,7 +158,7 @@ class _Line:
         if (half, source) not in self.known:
             self.known.add((half, source))
             if operation is INPUT:
-                self.load(name, f'%i{int(operands[0])}', int(operands[1]))
+                self.load_input(name, int(operands[0]), int(operands[1]))
             elif operation.condition:
                 self.compute(reference)
             else:
@@ -188,8 +221,13 @@ class _Line:
     def give(self, position: int) -> None:
         """Store a value where it is a result."""
         for output, element in self.stores.pop(position, ()):
-            value = self.value(position)
-            self.store(value, f'%o{output}', element, f'%r{output}.{element}')
+            value, name = self.value(position), f'%r{output}.{element}'
+            if self.as_routine:
+                place = self.trace.inputs[0].size + element
+                self.lines += llvm_routines.place(f'{name}.s', place, self.dialect)
+                self.store(value, '%numbers', f'{name}.s', name)
+            else:
+                self.store(value, f'%o{output}', element, name)
 
     def compute_angles(self, step: Angles) -> None:
         """Call the function of all angles at once, the lanes that are left over repeating one."""
@@ -218,7 +256,8 @@ class _Line:
         nodes = [self.trace.nodes[x] for x in step.positions]
         argument, start = nodes[0].operands[:2] if nodes[0].operation is INPUT else (0, 0)
         row = [(argument, int(start) + i) for i in range(count)]
-        if all(x.operation is INPUT and x.operands == y for x, y in zip(nodes, row)):
+        in_row = all(x.operation is INPUT and x.operands == y for x, y in zip(nodes, row))
+        if in_row and not self.as_routine:
             several = f'<{count} x {self.number.type}>'
             kind = self.dialect.pointer(several)
             mask = ', '.join(f'i32 {min(i, count - 1)}' for i in range(size))
@@ -242,14 +281,22 @@ class _Line:
             packed = text
         return packed
 
+    def compute_part(self, part: Sequence[Step]) -> None:
+        for step in part:
+            if isinstance(step, Angles):
+                self.compute_angles(step)
+                self.turned(step)
+            else:
+                self.compute(step)
+
     # Functions
 
     def text(self) -> str:
         """Return all functions."""
-        several = len(self.parts) > 1
-        typed = parameters(self.trace, self.dialect, 'noalias')
+        several = len(self.parts) > 1 or bool(self.routines)
+        typed = self.parameters('noalias')
         memory = f'{self.pointer} noalias %memory'
-        texts = self.table() + self.loop_functions()
+        texts = self.table() + self.loop_functions() + self.routine_functions()
         for number, part in enumerate(self.parts):
             self.lines = []
             self.known = set()
@@ -259,23 +306,31 @@ class _Line:
             self.find_constants()
             for result, (output, element) in self.ready[number]:
                 self.store(self.value(result), f'%o{output}', element, f'%r{output}.{element}')
-            for step in part:
-                if isinstance(step, Angles):
-                    self.compute_angles(step)
-                    self.turned(step)
-                else:
-                    self.compute(step)
+            if isinstance(part, Calls):
+                lines, tables = self.calls.lines(number, part, self.stores)
+                self.lines += lines
+                texts += tables
+            else:
+                self.compute_part(part)
             arguments = ', '.join([*typed, memory] if several else typed)
             name = f'{self.name}.{number}' if several else self.name
             texts.append(self.function(name, arguments))
         if several:
             self.lines = []
             self.allocate(least=1)  # parts are handed one, also where nothing crosses
-            plain = ', '.join([*parameters(self.trace, self.dialect), f'{self.pointer} %memory'])
+            self.typed_arrays()
+            self.give_to_routines()
+            plain = ', '.join([*self.parameters(), f'{self.pointer} %memory'])
             for number in range(len(self.parts)):
                 self.lines.append(f'  call void @{self.name}.{number}({plain})')
             texts.append(self.function(self.name, ', '.join(typed)))
         return '\n'.join(texts)
+
+    def parameters(self, attributes: str = '') -> list[str]:
+        if not self.as_routine:
+            return parameters(self.trace, self.dialect, attributes)
+        kinds = self.pointer, self.dialect.pointer('i32')
+        return [f'{x} {attributes} %{name}' for x, name in zip(kinds, ('numbers', 'places'))]
 
     def loop_functions(self) -> list[str]:
         texts = []
@@ -289,12 +344,38 @@ class _Line:
                 ]
         return texts
 
+    def routine_functions(self) -> list[str]:
+        texts = []
+        for routine, name in zip(self.routines, self.calls.names):
+            line = _Line(
+                routine.body, name, self.dialect, self.processor, self.lanes, as_routine=True
+            )
+            texts.append(line.text())
+        return texts
+
+    def give_to_routines(self) -> None:
+        """Store constants and inputs where routines find them."""
+        number, slots = self.number, self.slots
+        for place, (text, slot) in enumerate(slots.constants.items()):
+            value = splat(constant(float(text), number), self.lanes, number.type)
+            self.store(value, '%memory', slot, f'%c{place}')
+        self.known = set()
+        for position in slots.given:
+            operands = self.trace.nodes[position].operands
+            name = f'%v{position}'
+            self.load_input(name, int(operands[0]), int(operands[1]))
+            self.store(name, '%memory', slots.of['v', position], f'{name}.m')
+
     def function(self, name: str, arguments: str) -> str:
         body = '\n'.join([*self.lines, '  ret void', '}'])
         return f'define internal void @{name}({arguments}) noinline nounwind {{\n{body}'
 
     def allocate(self, least: int = 0) -> None:
         size = max(self.slots.count, least)
+        if size * self.lanes * self.number.size > MOST_MEMORY:
+            raise RuntimeError(
+                f'{self.trace.name} hands on more values than the stack has room for'
+            )
         if size:
             self.lines.append(f'  %memory = alloca {self.kind}, i64 {size}, align 64')
 
@@ -325,6 +406,8 @@ class _Line:
 
     def typed_arrays(self) -> None:
         """Name the arrays as arrays of this kind of number."""
+        if self.as_routine:
+            return
         for count, short, long in (
             (len(self.trace.inputs), 'i', 'in'),
             (len(self.trace.outputs), 'o', 'out'),

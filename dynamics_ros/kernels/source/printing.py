@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from dynamics_ros.kernels.graph.operations import CALL, ELEMENT, SCALAR_FUNCTIONS, Operation
-from dynamics_ros.kernels.graph.trace import Loop, Trace, Variable
+from dynamics_ros.kernels.graph.trace import Loop, Routine, Trace, Variable
 
 INLINE_LENGTH = 40
 """A value that is used once is written where it is used, if its text is no longer than this."""
@@ -49,13 +49,44 @@ class Turns(NamedTuple):
     turn: str
 
 
-PrintedStep = Assignment | Turns
+class PrintedCall(NamedTuple):
+    """A call of a routine.
+
+    Attributes:
+        results: names for these.
+        routine: what the routine is called.
+        operands: their texts.
+    """
+
+    results: list[str]
+    routine: str
+    operands: list[str]
+
+
+class PrintedRoutine(NamedTuple):
+    """A routine.
+
+    Attributes:
+        name: what it is called.
+        operands: names of these.
+        steps: the intermediates.
+        results: the texts of the results.
+    """
+
+    name: str
+    operands: list[str]
+    steps: list[PrintedStep]
+    results: list[str]
+
+
+PrintedStep = Assignment | Turns | PrintedCall
 
 
 class Printed(NamedTuple):
     """The text of a trace, ready to be laid out in a language.
 
     Attributes:
+        routines: what the steps call; each calls none but those before it.
         arguments: a free name for each input.
         elements: for each input the names of its elements.
         steps: the intermediates.
@@ -63,6 +94,7 @@ class Printed(NamedTuple):
         output_names: a free name for each output.
     """
 
+    routines: list[PrintedRoutine]
     arguments: list[str]
     elements: list[list[str]]
     steps: list[PrintedStep]
@@ -115,7 +147,7 @@ def printed(
     steps, flat = printer.line(trace, [name for names in elements for name in names])
     values = iter(flat)
     results = [[next(values) for _ in range(x.size)] for x in trace.outputs]
-    return Printed(arguments, elements, steps, results, output_names)
+    return Printed(printer.routines, arguments, elements, steps, results, output_names)
 
 
 class _Printer:
@@ -125,6 +157,8 @@ class _Printer:
         self.text_of = text_of
         self.taken = taken
         self.count = 0
+        self.routines: list[PrintedRoutine] = []
+        self.routine_names: dict[Routine, str] = {}
 
     def free(self, name: str) -> str:
         while name in self.taken:
@@ -139,7 +173,8 @@ class _Printer:
             inputs: the names of all input elements.
         """
         uses = _uses(trace)
-        # Of each node: its name or its text, and how tightly that binds; of a loop its state.
+        # Of each node: its name or its text, and how tightly that binds; of a loop its state, of a
+        # routine its results.
         texts = list(inputs)
         tightness = [CALL] * len(texts)
         states: dict[int, list[str]] = {}
@@ -159,6 +194,11 @@ class _Printer:
                 steps.append(turns)
                 states[position] = turns.state
                 text, named = '', False
+            elif isinstance(operation, Routine):
+                names = [self.name() for _ in operation.body.results]
+                steps.append(PrintedCall(names, self.routine(operation), parts))
+                states[position] = names
+                text, named = '', False
             elif operation is ELEMENT:
                 text, named = states[int(operands[0])][int(operands[1])], False
             else:
@@ -175,6 +215,14 @@ class _Printer:
     def name(self) -> str:
         self.count += 1
         return self.free(f't{self.count - 1}')
+
+    def routine(self, routine: Routine) -> str:
+        if routine not in self.routine_names:
+            name = self.free(f'routine{len(self.routine_names)}')
+            self.routine_names[routine] = name
+            operands = [self.name() for _ in range(routine.arity)]
+            self.routines.append(PrintedRoutine(name, operands, *self.line(routine.body, operands)))
+        return self.routine_names[routine]
 
     def turns(self, loop: Loop, operands: list[str]) -> Turns:
         size = loop.body.outputs[0].size

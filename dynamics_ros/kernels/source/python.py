@@ -6,7 +6,13 @@ from __future__ import annotations
 
 from dynamics_ros.kernels.graph.operations import SCALAR_FUNCTIONS
 from dynamics_ros.kernels.graph.trace import Trace
-from dynamics_ros.kernels.source.printing import Assignment, PrintedStep, header, printed
+from dynamics_ros.kernels.source.printing import (
+    Assignment,
+    PrintedCall,
+    PrintedStep,
+    header,
+    printed,
+)
 
 
 def function_name(trace: Trace) -> str:
@@ -21,6 +27,10 @@ def python_source(trace: Trace) -> str:
     lines = [f'def {function_name(trace)}({", ".join(text.arguments)}):']
     lines += [f'    """{first}', *[f'    {line}'.rstrip() for line in rest], '    """']
 
+    for routine in text.routines:
+        lines.append(f'    def {routine.name}({", ".join(routine.operands)}):')
+        lines += [f'        {line}' for step in routine.steps for line in _step(step)]
+        lines.append(f'        return ({", ".join(routine.results)},)')
     lines += ['    # Inputs']
     for variable, argument, names in zip(trace.inputs, text.arguments, text.elements):
         if variable.shape and names:
@@ -39,6 +49,8 @@ def _step(step: PrintedStep) -> list[str]:
     """Return the lines of an intermediate; many states go on until all of them have ended."""
     if isinstance(step, Assignment):
         return [f'{step.name} = {step.text}']
+    if isinstance(step, PrintedCall):
+        return [f'({", ".join(step.results)},) = {step.routine}({", ".join(step.operands)})']
     going = step.going
     kept = [f'select({going}, {x}, {y})' for x, y in zip(step.following, step.state)]
     return [
