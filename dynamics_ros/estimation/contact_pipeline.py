@@ -17,14 +17,15 @@ from .effort_check import EffortCheck
 from .effort_watch import EffortWatch
 from .external_torques import Estimates, ExternalTorques, Felt, index_of
 from .legged import FootContacts
-from .observer_events import IGNORED, RESTARTS
+from .observer_events import IGNORED, RESTARTS, UPDATED
 from .observers import TorqueObserver
+from .samples.cadence import MeasuredInterval
 from .samples.lateness import Lateness
 from .samples.robot_state import RobotState, RobotStates
 from .samples.sparse import wanted
 from .static_observer import StaticFallback, StaticObserver
 from .tare import Tare
-from .uncertainty.residual_watch import ResidualWatch
+from .uncertainty.residual_watch import JUDGED_EVERY, ResidualWatch
 from .wrench import WrenchEstimate, moving
 
 if TYPE_CHECKING:
@@ -32,12 +33,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Stamps = NDArray[np.int64]
-
-FIRST_INTERVAL = 1e-3
-"""Time between samples that noise is reckoned with until it has been measured [s]."""
-
-SAME_INTERVAL = 0.2
-"""Relative change of it that makes no difference to noise."""
 
 WAITING = 'the first joint state waits for the next one'
 NO_KERNEL = '{} follow as soon as their kernel is compiled'
@@ -48,8 +43,8 @@ class ContactPipeline:
 
     Attributes:
         frames: contact frames.
-        axes: the frame that the wrench at each of them is expressed in.
         joint_names: joints of one coordinate; joint_indices: of them in v.
+        estimator: of wrenches.
         observer, tare, detector: with their state, which survives a change that does not concern
             them.
         feet: contacts of feet; None where none are named.
@@ -71,8 +66,7 @@ class ContactPipeline:
         Raises:
             InvalidArgumentError, UnknownFrameError: a parameter does not fit the robot.
         """
-        self.robot = robot
-        self.values = values
+        self.robot, self.values = robot, values
         self.frames = values.frames or (default_frame,)
         self.joint_names = tuple(robot.joint_v_indices)
         self.joint_indices = index_of([*robot.joint_v_indices.values()])
@@ -86,8 +80,7 @@ class ContactPipeline:
             lambda: estimators.observer(robot, values, StaticObserver.kind)
         )
         self.adaptation = estimators.adaptation(robot, values, lambda: self.observer)
-        self._estimator = estimators.wrench_estimator(robot, values, self.frames)
-        self.axes = self._estimator.axes
+        self.estimator = estimators.wrench_estimator(robot, values, self.frames)
         self.detector = estimators.detector(robot, values)
         self.unexplained = estimators.unexplained(robot, values)
         self._postures = estimators.known_postures(robot, values)
@@ -107,8 +100,7 @@ class ContactPipeline:
         )
         self._lateness = Lateness(robot.nv, robot.joint_v_indices)
         self._thresholds: estimators.Thresholds | None = None
-        self._interval, self._stated = FIRST_INTERVAL, np.full(robot.nv, np.inf)
-        self._started = (0, 0)
+        self._interval, self._stated = MeasuredInterval(), np.full(robot.nv, np.inf)
         self._external: ExternalTorques | None = None
 
     def inherit(self, other: ContactPipeline) -> None:
@@ -116,7 +108,7 @@ class ContactPipeline:
         if other.robot.model.joints and other.robot.joint_v_indices != self.robot.joint_v_indices:
             return
         ours, theirs = self.values, other.values
-        self._interval = other._interval
+        self._interval.seconds = other._interval.seconds
         if self.samples.inherit(other.samples):
             self.judged, self._external = other.judged, other._external
         # Of the same tree only: the detector remembers which link lies behind which joint.
@@ -202,7 +194,8 @@ class ContactPipeline:
         self.silence = ''
         observer, v = self._fallback.take(self.observer, state)
         self.caution = self._fallback.caution
-        self.effort_check.add(state.time, state.q, v, state.effort)
+        if self.effort_check.wants(state.time):
+            self.effort_check.add(state.time, state.q, v, state.effort)
         if self.effort_watch.contradicts(state.q, v, state.effort, runs):
             self._disbelieve()
             return None
@@ -270,27 +263,26 @@ class ContactPipeline:
         self, observer: TorqueObserver, raw: Array, states: RobotState | RobotStates, v: Array
     ) -> Felt | None:
         """What is felt at a state, or at consecutive ones, by what an observer says: ``raw``."""
-        times, effort = states.time, states.effort
-        event = observer.event
-        first, count = (times, 1) if isinstance(times, int) else (int(times[0]), len(times))
+        times, event = states.time, observer.event
         if event in RESTARTS and isinstance(states, RobotState):
             self.tare.restart()
             self.samples.restart(states)
-            self._started = first, 0
+            self._interval.begin(states.time)
         if not observer.settled:
-            self._started = self._started[0], self._started[1] + count
+            self._interval.count += 1 if isinstance(times, int) else len(times)
             self.silence = f'the observer has not settled since: {observer.restart}'
             return None
-        if event not in IGNORED:
-            if self._started[1]:
-                self._measure_interval(first)
+        if event is UPDATED or event not in IGNORED:
+            first = times if isinstance(times, int) else int(times[0])
+            if self._interval.count and self._interval.end(first):
+                self._reckon_with_noise()
             self.tare.add_finite(times, raw, v)
         values = raw - self.tare.offset
         more = deviation = None
         if self.unexplained is not None:
             model = observer.effort_model
             # What the model carries: a push is no load of it.
-            load = model.scale * effort + model.offset + raw
+            load = model.scale * states.effort + model.offset + raw
             deviation, more = self.unexplained.update(times, v, load)
         ignored = states.stale_mask if states.stale else None
         return Felt(values, deviation, self.detector.compare(times, values, ignored, v, more))
@@ -304,7 +296,7 @@ class ContactPipeline:
         """How many of consecutive states can be estimated from together, at least one."""
         if states.size == 1 or states.velocity_missing:
             return 1
-        if self._started[1] and self.observer.settles(int(states.time[0])):
+        if self._interval.count and self.observer.settles(int(states.time[0])):
             return 1  # noise is reckoned with as it is then
         count = self.detector.alike(self.observer.alike(states.time))
         if self.unexplained is not None:
@@ -323,13 +315,15 @@ class ContactPipeline:
         reports: Sequence[ContactReport],
     ) -> None:
         """Compare what is felt with what is stated, as if at rest; let friction follow it."""
+        residuals, times = self.residuals, states.time
+        if self.adaptation is None and isinstance(times, int) and not residuals.wants(times):
+            return
         usable = observer.event not in IGNORED and not states.stale
         if self.adaptation is not None and observer is self.observer:
             raw = felt.values + self.tare.offset
-            self.adaptation.add(states.time, v, raw, felt.suspected(reports), usable)
+            self.adaptation.add(times, v, raw, felt.suspected(reports), usable)
         if not usable or observer.kind == StaticObserver.kind:
             return
-        residuals = self.residuals
         if isinstance(states, RobotStates):
             for i in wanted(states.time, residuals):
                 raw = felt.part(i).as_at_rest(self._stated) + self.tare.offset
@@ -356,17 +350,31 @@ class ContactPipeline:
             external: (nv) external torques.
             deviation: (nv) of these without contact; None takes that of the last state.
         """
-        if not self._estimator.ready:
-            self.caution = self.caution or NO_KERNEL.format('wrenches')
+        if not self.wrenches_ready():
             return ()
-        ignored = state.stale_mask if state.stale else None
+        return self.estimator.estimate(state.q, external, *self._counted(state, deviation))
+
+    def wrenches_ready(self) -> bool:
+        """Whether the kernel of wrenches is compiled; else ``caution`` tells."""
+        if not self.estimator.ready:
+            self.caution = self.caution or NO_KERNEL.format('wrenches')
+        return self.estimator.ready
+
+    def reckon_with(self, state: RobotState) -> None:
+        """Have the estimator of wrenches count what is not felt, or less certain, at a state."""
+        self.estimator.reckon_with(*self._counted(state, None))
+
+    def _counted(
+        self, state: RobotState, deviation: Array | None
+    ) -> tuple[NDArray[np.bool_] | None, Array | None]:
+        """Joints that are not to be believed, and deviation beyond what is stated at rest."""
         excess = None
         if self.unexplained is not None:
             excess = self.unexplained.excess(deviation)
         if self.adaptation is not None:
             more = self.adaptation.uncertainty(state.v)
             excess = more if excess is None else np.hypot(excess, more)
-        return self._estimator.estimate(state.q, external, ignored, excess)
+        return state.stale_mask if state.stale else None, excess
 
     def foot_contacts(self, state: RobotState, external: Array) -> FootContacts | None:
         """What the feet are on; there are some. None until the kernels are compiled."""
@@ -392,7 +400,7 @@ class ContactPipeline:
         robot.kernel('observer_step', self.observer.kind, self.values.effort.sampling)
         robot.kernel('sample_departure')
         robot.kernel('gravity')
-        self._estimator.compile(wait=wait)
+        self.estimator.compile(wait=wait)
         if self.feet is not None:
             self.feet.compile(wait=wait)
             robot.kernel('torque_on_bodies')
@@ -405,21 +413,12 @@ class ContactPipeline:
         found: Array = self.detector.constants[0] / sigmas
         return found
 
-    def _measure_interval(self, stamp: int) -> None:
-        """Reckon with the noise of the true time between samples, once per start."""
-        begin, count = self._started
-        self._started = stamp, 0
-        interval = (stamp - begin) * 1e-9 / count
-        if interval > 0.0 and abs(interval / self._interval - 1.0) > SAME_INTERVAL:
-            self._interval = interval
-            self._reckon_with_noise()
-
     def _reckon_with_noise(self) -> None:
         if self._thresholds is None:
             self._thresholds = estimators.thresholds(self.robot, self.values)
-        told = self.observer, self._estimator, self.detector, self.feet
+        told = self.observer, self.estimator, self.detector, self.feet
         excess = self.residuals.excess
-        self._stated = self._thresholds.apply(self._interval, *told, excess)
+        self._stated = self._thresholds.apply(self._interval.seconds, *told, excess)
         if self.unexplained is not None:
             self.unexplained.change(
                 self._stated, estimators.contact_sigmas(self.robot, self.values)
@@ -429,12 +428,13 @@ class ContactPipeline:
         )
 
     def _say_what_to_know(self, stamp: int) -> None:
-        judged = self.residuals.judge(self.tare.offset, self._stated)
-        if self.observer.noise_has_changed or judged:
+        residuals = self.residuals
+        judged = residuals.fresh >= JUDGED_EVERY and residuals.judge(self.tare.offset, self._stated)
+        if judged or self.observer.noise_has_changed:
             self._reckon_with_noise()
         self._say_what_is_odd(stamp)
-        if self.residuals.advice:
-            self.caution = '; '.join(filter(None, (self.caution, self.residuals.advice)))
+        if residuals.advice:
+            self.caution = '; '.join(filter(None, (self.caution, residuals.advice)))
 
     def _say_what_is_odd(self, stamp: int) -> None:
         if self.caution:

@@ -156,7 +156,7 @@ class TorqueObserver:
     @property
     def settled(self) -> bool:
         """Whether the slowest joint has had three time constants since the last start."""
-        return self._stamp is not None and self.settles(self._stamp)
+        return self._stamp is not None and self._stamp - self._started >= self._settling
 
     def settles(self, stamp: int) -> bool:
         """Whether it has settled with the next sample, if that has this stamp [ns]."""
@@ -168,8 +168,7 @@ class TorqueObserver:
         self._estimate = self._zero
         self._restart = ObserverEvent.STARTED.value
         self._stamp: int | None = None
-        self._started = 0
-        self._event = ObserverEvent.STARTED
+        self._started, self._event = 0, ObserverEvent.STARTED
 
     def change_robot(self, robot: Robot) -> None:
         """Go on with another payload or gravity, without a step of the estimate.
@@ -225,15 +224,8 @@ class TorqueObserver:
         except TypeError:
             raise InvalidArgumentError('stamp', repr(stamp), 'whole nanoseconds') from None
         before = self._stamp
-        if before is None:
-            return self._start(ObserverEvent.STARTED, time, q, v, effort)
-        interval = time - before
-        if not 0 < interval <= self._longest:
-            if -JUMP_NS <= interval <= 0:
-                self._note(ObserverEvent.LATE if interval else ObserverEvent.DUPLICATE)
-                return self._estimate.copy()
-            reason = ObserverEvent.GAP if interval > 0 else ObserverEvent.CLOCK_JUMP
-            return self._start(reason, time, q, v, effort)
+        if before is None or not 0 < (interval := time - before) <= self._longest:
+            return self._out_of_order(time, q, v, effort)
         if self._cadence.uneven(time):
             return self._pass_over(time, q, v, effort)
         if len(self._models) > 1:
@@ -244,11 +236,21 @@ class TorqueObserver:
                 q, v, effort, model.memory, interval * 1e-9, self._settings
             )
             self._estimate = model.memory[0]
-        self._stamp = time
+        self._stamp, self._event = time, UPDATED
         self._cadence.take(time)
-        self._event = UPDATED
         self._updated += 1
         return estimate
+
+    def _out_of_order(self, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
+        """Take a sample in that is not the next one within ``max_gap``."""
+        if self._stamp is None:
+            return self._start(ObserverEvent.STARTED, time, q, v, effort)
+        interval = time - self._stamp
+        if -JUMP_NS <= interval <= 0:
+            self._note(ObserverEvent.LATE if interval else ObserverEvent.DUPLICATE)
+            return self._estimate.copy()
+        reason = ObserverEvent.GAP if interval > 0 else ObserverEvent.CLOCK_JUMP
+        return self._start(reason, time, q, v, effort)
 
     def alike(self, stamps: Stamps) -> int:
         """How many of consecutive samples ``update`` can take together, at least one.
@@ -319,8 +321,7 @@ class TorqueObserver:
         model = self._models[-1]
         model.begin(q, v, effort, self._settings, self._zero, self._beginning)
         self._models = [model]
-        self._estimate = self._zero
-        self._restart = event.value
+        self._estimate, self._restart = self._zero, event.value
         if event is not ObserverEvent.STARTED and self._stamp is not None:
             self._restart += f' ({(time - self._stamp) * 1e-9:+.3f} s)'
         self._started = self._stamp = time

@@ -42,7 +42,8 @@ class StaticFallback:
         """Which observer is to take a state, and the velocities: reported, or of positions."""
         self.caution = ''
         if not state.velocity_missing:
-            self.reset()
+            if self._before is not None:
+                self.reset()
             return observer, state.v
         before, self._before = self._before, state
         v = state.v

@@ -80,10 +80,12 @@ class Tare:
         check_positive('max_deviation', max_deviation)
         self._size = size
         self._window = round(window * 1e9)
+        self._tidy_after = self._window // 8
         self._max_velocity = max_velocity
         self._max_deviation = max_deviation
         # The last stamp of what came together, all stamps of that, torques and velocities.
         self._samples: deque[tuple[int, Any, Vector, Vector]] = deque()
+        self._last = self._tidied = 0
         self._offset = _unchanging(np.zeros(size))
         self._history: list[Vector] = []
 
@@ -112,16 +114,18 @@ class Tare:
 
         With a leading axis of several samples, or without one.
         """
-        samples = self._samples
         if isinstance(stamp, int):
             first = last = stamp
         else:
             first, last = int(stamp[0]), int(stamp[-1])
-        if samples and first < samples[-1][0]:
+        if first < self._last:
             self.restart()
+        samples, self._last = self._samples, last
         samples.append((last, stamp, torque, velocity))
-        while last - samples[0][0] > self._window:
-            samples.popleft()
+        if last - self._tidied > self._tidy_after:
+            self._tidied = last
+            while last - samples[0][0] > self._window:
+                samples.popleft()
 
     def take(self, explained: Vector | None = None) -> TareResult:
         """Make the mean of the last window the offset, unless the robot moved or it was noisy.
@@ -183,6 +187,7 @@ class Tare:
     def restart(self) -> None:
         """Forget the samples, e.g. after a start of the observer or another payload."""
         self._samples.clear()
+        self._last = self._tidied = 0
 
     def _refused(
         self, reason: str, message: str, duration: float, joint: int | None = None

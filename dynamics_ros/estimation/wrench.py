@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.algorithms.contact.wrench import NOISE_ROWS
 from dynamics_ros.errors import InvalidArgumentError, UnknownFrameError
+from dynamics_ros.kernels import Step
 from dynamics_ros.multibody.arguments import check_positive, per_entry
 
 if TYPE_CHECKING:
@@ -200,6 +201,9 @@ class WrenchEstimator:
         names = [('' if a == robot.root_frame else a) for a in self._axes]
         self._options = [x for pair in zip(self._frames, names, strict=True) for x in pair]
         self._kernel: Kernel | None = None
+        self._rows_of_noise, self._felt = np.zeros((NOISE_ROWS, robot.nv)), 0
+        self._results: tuple[Array, ...] = ()
+        self._reckoned: Array | None = None
 
     def compile(self, *, wait: bool = False) -> None:
         """Have the kernel made, which is done at the first estimate else.
@@ -261,7 +265,38 @@ class WrenchEstimator:
         if self._kernel is None:
             self.compile()
         assert self._kernel is not None
-        *each, singular = self._kernel.call(q, external_torque, self._points, noise, self._settings)
+        results = self._kernel.call(q, external_torque, self._points, noise, self._settings)
+        return self._told(results, felt)
+
+    def step(self, q: Array, external_torque: Array) -> Step:
+        """The same as part of a program, by ``reckon_with``; ``latest`` is what has come out.
+
+        Args:
+            q, external_torque: (nq), (nv) arrays that stay.
+        """
+        assert self._kernel is not None, 'it is ready'
+        self._results = tuple(np.zeros(x.shape) for x in self._kernel.trace.outputs)
+        inputs = q, external_torque, self._points, self._rows_of_noise, self._settings
+        return Step(self._kernel, inputs, self._results)
+
+    def reckon_with(self, ignored: NDArray[np.bool_] | None, excess: Array | None) -> None:
+        """What the next run of ``step`` reckons with; arguments as of ``estimate``."""
+        noise, self._felt = self._noise.of(ignored, excess)
+        if noise is not self._reckoned:
+            self._rows_of_noise[:] = self._reckoned = noise
+
+    @property
+    def latest(self) -> tuple[WrenchEstimate, ...]:
+        """What ``step`` has computed, in arrays that it will write to again."""
+        return self._told(self._results, self._felt)
+
+    @property
+    def seen(self) -> tuple[bytes, int]:
+        """All flags that ``step`` has computed, and how many joints there were to feel."""
+        return self._results[3].tobytes(), self._felt
+
+    def _told(self, results: Sequence[Array], felt: int) -> tuple[WrenchEstimate, ...]:
+        *each, singular = results
         values = singular[:felt]
         return tuple(
             WrenchEstimate(frame, axes, wrench, point, covariance, flags, values)

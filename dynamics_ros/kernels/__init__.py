@@ -18,7 +18,7 @@ from dynamics_ros.kernels.graph.tracing import Requirement, trace
 from dynamics_ros.kernels.in_turn import InTurn
 from dynamics_ros.kernels.kernel import Kernel
 from dynamics_ros.kernels.llvm.source import llvm_ir
-from dynamics_ros.kernels.program import Program, Step
+from dynamics_ros.kernels.program import Copy, Program, Step
 from dynamics_ros.kernels.source.c import c_source
 from dynamics_ros.kernels.source.plain_function import PlainFunction
 from dynamics_ros.kernels.source.python import python_source
@@ -26,6 +26,7 @@ from dynamics_ros.kernels.threads import set_thread_count, thread_count
 
 __all__ = [
     'Condition',
+    'Copy',
     'Expression',
     'InTurn',
     'Kernel',

@@ -48,11 +48,22 @@ class Step(NamedTuple):
     outputs: tuple[Array, ...]
 
 
-class Program:
-    """Several kernels that run one after the other, on arrays that stay.
+class Copy(NamedTuple):
+    """Numbers that are copied as they are, such as those that stand in two messages.
 
     Attributes:
-        steps: the kernels.
+        source, target: C-contiguous float64 of as many numbers, which share no memory.
+    """
+
+    source: Array
+    target: Array
+
+
+class Program:
+    """Several kernels and copies that run one after the other, on arrays that stay.
+
+    Attributes:
+        steps: the kernels and copies.
         run: computes; returns whether all inputs and results were as the kernels want them. Where
             they were not, what comes after is as it was before.
         final: whether it will run no faster if it is made anew, as it might once a kernel that is
@@ -61,16 +72,19 @@ class Program:
 
     run: Callable[[], bool]
 
-    def __init__(self, steps: Sequence[Step]) -> None:
+    def __init__(self, steps: Sequence[Step | Copy]) -> None:
         """Make a program.
 
         Raises:
             InvalidArgumentError: an array does not fit.
         """
         for step in steps:
-            _check(step)
+            if isinstance(step, Copy):
+                _check_copy(step)
+            else:
+                _check(step)
         self.steps = tuple(steps)
-        self.final = all(step.kernel.ready for step in steps)
+        self.final = all(isinstance(step, Copy) or step.kernel.ready for step in steps)
         self.run = self._machine_code() or self._run_one_by_one
 
     def explain(self) -> None:
@@ -79,7 +93,11 @@ class Program:
         Raises:
             Exception: as the first kernel that refuses its inputs or results raises it.
         """
-        for kernel, inputs, outputs in self.steps:
+        for step in self.steps:
+            if isinstance(step, Copy):
+                step.target[...] = step.source.reshape(step.target.shape)
+                continue
+            kernel, inputs, outputs = step
             shaped = [
                 x.reshape(variable.shape) if variable.shape else float(x.ravel()[0])
                 for x, variable in zip(inputs, kernel.trace.arguments)
@@ -97,26 +115,32 @@ class Program:
 
     def _machine_code(self) -> Callable[[], bool] | None:
         """A builtin that goes through the steps; None where one of them has no machine code."""
-        codes = [step.kernel.machine_code for step in self.steps]
-        if not codes or None in codes:
+        kernels = [step.kernel for step in self.steps if isinstance(step, Step)]
+        if not self.steps or any(kernel.machine_code is None for kernel in kernels):
             return None
         try:
             shared = _compiled()
         except (CompilerUnavailableError, UnknownLayoutError):
             return None
-        table = np.zeros(FIRST_STEP + STEP * len(codes), np.int64)
+        table = np.zeros(FIRST_STEP + STEP * len(self.steps), np.int64)
         keep: list[Any] = [shared.token]
-        table[STEPS] = len(codes)
-        for i, (step, code) in enumerate(zip(self.steps, codes, strict=True)):
-            assert code is not None, 'seen above'
-            bound = step.kernel.bound
-            arrays = [*step.inputs, *([] if bound is None else [bound]), *step.outputs]
+        table[STEPS] = len(self.steps)
+        for i, step in enumerate(self.steps):
+            if isinstance(step, Copy):
+                code, arrays = shared.address('copy'), list(step)
+                strides = np.array([step.source.size], dtype=np.int64)
+            else:
+                machine, bound = step.kernel.machine_code, step.kernel.bound
+                assert machine is not None, 'seen above'
+                code = machine.address('batch')
+                arrays = [*step.inputs, *([] if bound is None else [bound]), *step.outputs]
+                strides = np.zeros(len(arrays), dtype=np.int64)
+                keep.append(machine.token)
             pointers = np.array([arguments.address(x) for x in arrays], dtype=np.int64)
-            strides = np.zeros(len(arrays), dtype=np.int64)
-            keep += [code.token, pointers, strides, *arrays]
+            keep += [pointers, strides, *arrays]
             start = FIRST_STEP + STEP * i
             table[start : start + STEP] = (
-                code.address('batch'),
+                code,
                 arguments.address(pointers),
                 arguments.address(strides),
             )
@@ -147,6 +171,16 @@ def _check(step: Step) -> None:
             raise InvalidArgumentError(trace.outputs[i].name, problem, 'an array of its own')
 
 
+def _check_copy(copy: Copy) -> None:
+    variable = Variable('copy', (copy.source.size,))
+    for array in copy:
+        _check_array(array, variable)
+    if not copy.target.flags.writeable:
+        raise InvalidArgumentError('copy', 'read-only target', 'a writeable array')
+    if np.may_share_memory(*copy):
+        raise InvalidArgumentError('copy', 'source and target share memory', 'two arrays')
+
+
 def _check_array(array: Array, variable: Variable) -> None:
     flags = array.flags
     if (
@@ -168,11 +202,15 @@ _SYMBOLS = ('incref', 'true_object', 'false_object', *entry_source.SLOW_PATH_SYM
 def _compiled() -> MachineCode:
     provide_interpreter()
     dialect = llvm_compiler.platform().dialect
-    return llvm_compiler.compile_module(emit(dialect), ['program'])
+    return llvm_compiler.compile_module(emit(dialect), ['program', 'copy'])
 
 
 def emit(dialect: Dialect) -> str:
-    """Return the function that all programs share, of METH_FASTCALL | METH_KEYWORDS."""
+    """Return the functions that all programs share.
+
+    ``program`` is of METH_FASTCALL | METH_KEYWORDS; ``copy`` is called as kernels are, with the
+    addresses of source and target and, in the place of the first stride, the count of numbers.
+    """
     byte, number = dialect.pointer('i8'), dialect.pointer('i64')
     code = dialect.pointer(f'i64 (i64, {number}, {number})')
     reference = dialect.pointer(f'void ({byte})')
@@ -230,4 +268,33 @@ refused:
 slow:
 {entry_source.slow_path(dialect)}
 }}
+{_copy(dialect)}
 """
+
+
+def _copy(dialect: Dialect) -> str:
+    number, double = dialect.pointer('i64'), dialect.pointer('double')
+    return f"""
+define i64 @copy(i64 %lanes, {number} %pointers, {number} %strides) {{
+entry:
+  %count = load i64, {number} %strides
+  %source.address = load i64, {number} %pointers
+{dialect.element('%second', 'i64', '%pointers', 1)}
+  %target.address = load i64, {number} %second
+  %source = inttoptr i64 %source.address to {double}
+  %target = inttoptr i64 %target.address to {double}
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %next, %body ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %body, label %all
+body:
+{dialect.element('%from', 'double', '%source', '%i')}
+{dialect.element('%to', 'double', '%target', '%i')}
+  %value = load double, {double} %from
+  store double %value, {double} %to
+  %next = add i64 %i, 1
+  br label %head
+all:
+  ret i64 1
+}}"""

@@ -21,12 +21,13 @@ from dynamics_ros.estimation.external_torques import ExternalTorques
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.wire.cdr import packed_stamp
 from dynamics_ros.wire.contact_messages import (
-    StateTemplates,
-    filled_efforts,
-    filled_estimate,
-    filled_wrench,
+    sourced_efforts,
+    sourced_estimate,
+    sourced_state,
+    sourced_wrench,
 )
-from dynamics_ros.wire.templates import MessageTemplate, message_template
+from dynamics_ros.wire.message_template import MessageTemplate
+from dynamics_ros.wire.templates import message_template
 from dynamics_ros.wire.topic_names import topic_names
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench, Payload
@@ -131,7 +132,6 @@ class EstimateWriter:
         self._next_place = 0
         self._first: int | None = None
         self._templates: dict[tuple[str, Hashable], MessageTemplate] = {}
-        self._state_templates = StateTemplates()
         self._summary = Summary(pipeline.joint_names)
         self._curve = ThinnedCurve(2 + len(pipeline.joint_names) + 3 * len(pipeline.frames))
 
@@ -152,35 +152,37 @@ class EstimateWriter:
         pipeline = estimators.pipeline
         out = _Outlet(self._writer, time, stamp, self._templates)
         templates = partial(out.template, 'external_torques')
-        out.send(
-            JointState, 'external_torques', filled_efforts(templates, pipeline, external.values)
-        )
+        efforts = sourced_efforts(templates, pipeline, external.values)
+        out.send(JointState, 'external_torques', efforts.filled())
         place = self._placed(estimators, state, external)
         known = place is not None and place.known(estimators.location.max_deviation)
         link = place.link if place else external.report.link
         templates = partial(out.template, 'contact_state')
-        template = self._state_templates.filled(
+        told = sourced_state(
             templates,
             pipeline,
-            external,
+            external.report,
+            external.values,
+            pipeline.detector.thresholds,
             place,
             known,
             self._root_frame,
             place.point_frame if place else '',
         )
-        out.send(ContactStateMessage, 'contact_state', template)
+        out.send(ContactStateMessage, 'contact_state', told.filled())
         row = [0.0, *external.values[pipeline.joint_indices]]
         for wrench in pipeline.wrenches(state, external.values):
             root = wrench.expressed_in == pipeline.robot.root_frame
             frame_id = self._root_frame if root else wrench.expressed_in
             name = f'{self._topics[wrench.frame]}/wrench'
-            template = filled_wrench(partial(out.template, name), wrench, frame_id)
-            out.send(WrenchStamped, name, template)
+            force = sourced_wrench(partial(out.template, name), wrench, frame_id)
+            out.send(WrenchStamped, name, force.filled())
             name = f'{self._topics[wrench.frame]}/estimate'
-            template = filled_estimate(
-                partial(out.template, name), pipeline, state, wrench, frame_id
+            offset = pipeline.tare.offset
+            whole = sourced_estimate(
+                partial(out.template, name), pipeline, state.stale, offset, wrench, frame_id
             )
-            out.send(ExternalWrench, name, template)
+            out.send(ExternalWrench, name, whole.filled())
             row += list(wrench.wrench[:3])
         if self._first is None:
             self._first = stamp

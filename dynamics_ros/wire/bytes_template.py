@@ -16,19 +16,18 @@ from dynamics_ros.errors import DynamicsRosError
 
 from .cdr import ENCAPSULATION, SIZES, STAMP
 from .fallbacks import Fallback, forced
+from .message_template import MessageTemplate
 
 
 class LayoutError(DynamicsRosError):
     """The middleware lays this message out in another way than is known here."""
 
 
-class BytesTemplate:
+class BytesTemplate(MessageTemplate):
     """A message in bytes, of which only the stamps and some numbers change.
 
     Attributes:
         paths: the fields that change, each a float64, several in a row, or all in a message.
-        numbers: for each of the paths its numbers (n); what is written there is in the next
-            message.
     """
 
     def __init__(self, prototype: Any, paths: Sequence[str]) -> None:
@@ -50,23 +49,14 @@ class BytesTemplate:
         # The body, not the encapsulation, begins where a float64 may: arrays are aligned.
         self._buffer = bytearray(ENCAPSULATION) + bytearray(data)
         self._message = memoryview(self._buffer)[ENCAPSULATION:]
-        self._stamps = [slice(at, at + STAMP.size) for _, kind, at in found if kind == 'stamp']
+        whole = memoryview(self._buffer)
+        self.stamps = [whole[at : at + STAMP.size] for _, kind, at in found if kind == 'stamp']
         self._doubles = np.frombuffer(self._buffer, np.float64, (len(data) + 4) // 8)
         places = [_places(found, path) for path in paths]
         self.paths = tuple(paths)
         self._check(type(prototype), data, places)
+        self.packed = self._message.tobytes
         self.numbers = tuple(self._doubles[place] for place in places)
-
-    def message(self, stamp: bytes) -> bytes:
-        """The message.
-
-        Args:
-            stamp: of every header in it, packed as ``STAMP``.
-        """
-        buffer = self._buffer
-        for at in self._stamps:
-            buffer[at] = stamp
-        return self._message.tobytes()
 
     def _check(self, kind: Any, data: bytes, places: Sequence[slice]) -> None:
         """Have the middleware read what is written here."""

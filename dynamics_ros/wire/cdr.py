@@ -96,42 +96,34 @@ class Layout:
         self._head, _, _, *self._same = fields.unpack_from(data)
         self._order = order
         self._native = np.dtype(f'{order}f8').isnative
-        self._stamp = struct.Struct(f'{order}iI')
         self._arrays = arrays
         self._number = np.dtype(f'{order}f8')
         # Which bytes are no numbers: before, between and behind the arrays.
         ends = [begin + 8 * count for begin, count in arrays]
         begins = [begin for begin, _ in arrays]
-        self._between = [
-            slice(*pair) for pair in zip([STAMP_END, *ends], [*begins, len(data)], strict=True)
-        ]
+        sizes = [count for _, count in arrays]
+        format_ = f'{order}{ENCAPSULATION}siI'
+        for begin, end, count in zip([STAMP_END, *ends], [*begins, len(data)], [*sizes, 0]):
+            format_ += f'{end - begin}s{8 * count}x'
+        self._whole = struct.Struct(format_)
         self._remember(data)
         self._meaning = _compared(fields.format)
-        sizes = [count for _, count in arrays]
         # Between them is the length of the next, as long as one number with what fills up.
         each = len(names)
         block = each and sizes == [each] * 3 and self._native
         self._block = sum(sizes) + 2 if block else 0
 
-    def _is_like(self, data: bytes) -> bool:
-        """Whether a message differs from the last one that was read in stamp and numbers only."""
-        if len(data) != self._size or data[:ENCAPSULATION] != self._head:
-            return False
-        a, b, c, d = self._between
-        before, first, second, behind = self._bytes
-        return data[a] == before and data[b] == first and data[c] == second and data[d] == behind
-
     def read(self, data: bytes) -> JointValues | None:
         """The stamp and the numbers, which share the memory of the bytes; None if it is another."""
+        if len(data) != self._size:
+            return None
+        head, seconds, nanoseconds, *between = self._whole.unpack(data)
         # Mostly all bytes are those of the last message, also those that mean nothing.
-        if not self._is_like(data):
-            if len(data) != self._size:
-                return None
+        if between != self._bytes or head != self._head:
             head, _, _, *same = self._fields.unpack_from(data)
             if head != self._head or same != self._same:
                 return None
             self._remember(data)
-        seconds, nanoseconds = self._stamp.unpack_from(data, ENCAPSULATION)
         if self._block:
             block = np.frombuffer(data, np.float64, self._block, self._arrays[0][0])
             size = self._block // 3
@@ -172,7 +164,7 @@ class Layout:
         return JointValues(seconds, nanoseconds, self.names, position, velocity, effort)
 
     def _remember(self, data: bytes) -> None:
-        self._bytes = [data[part] for part in self._between]
+        _, _, _, *self._bytes = self._whole.unpack(data)
 
 
 class JointStateReader:

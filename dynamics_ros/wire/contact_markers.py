@@ -28,7 +28,8 @@ from dynamics_ros.robot import Robot
 from . import markers
 from .contact_messages import Templates
 from .conversions import Array, header, time_message
-from .templates import MessageTemplate, ObjectTemplate, fill
+from .message_template import MessageTemplate
+from .templates import ObjectTemplate, fill
 
 COLORS = {
     ContactState.NONE: markers.GREY,

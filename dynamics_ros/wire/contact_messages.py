@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,17 +15,18 @@ from dynamics_ros.estimation import (
     ContactLocation,
     ContactPipeline,
     ContactReport,
-    ExternalTorques,
     FootContacts,
     WrenchEstimate,
 )
 from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.kernels import Copy
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench
 from dynamics_ros_msgs.msg import FootContacts as FootContactsMessage
 
 from .conversions import Array, empty_efforts, header, vector_message, wrench_stamped
-from .templates import MessageTemplate, fill
+from .message_template import MessageTemplate
+from .templates import fill
 
 STATE_NUMBERS = (
     *('external_torques', 'contact_thresholds', 'collision_thresholds'),
@@ -78,62 +79,66 @@ class EstimateKey(NamedTuple):
     distrusted: bool
 
 
-class StateTemplates:
-    """Contact states filled in; what stays as it is is not written again."""
+class Sourced(NamedTuple):
+    """A message, and where its numbers come from.
 
-    def __init__(self) -> None:
-        self._place: ContactLocation | None = None
-        self._report: ContactReport | None = None
-        self._names: tuple[object, ...] = ()
-        self._template: MessageTemplate | None = None
+    Attributes:
+        template: the message.
+        copies: from arrays that stay into the message.
+    """
 
-    def filled(
-        self,
-        templates: Templates,
-        pipeline: ContactPipeline,
-        external: ExternalTorques,
-        place: ContactLocation | None,
-        known: bool,
-        frame_id: str,
-        point_frame_id: str,
-    ) -> MessageTemplate:
-        """A contact state.
+    template: MessageTemplate
+    copies: tuple[Copy, ...]
 
-        Args:
-            templates: where templates are kept.
-            pipeline, external: what was felt.
-            place: where; None for nowhere.
-            known: whether its point may be relied on.
-            frame_id, point_frame_id: of the root and of the link of the place.
-        """
-        report, template = external.report, self._template
-        names = known, frame_id, point_frame_id, pipeline.joint_names
-        if (
-            template is None
-            or report is not self._report
-            or place is not self._place
-            or names != self._names
-        ):
-            self._report, self._place, self._names = report, place, names
-            link, latched = place.link if place else report.link, report.collision_latched
-            key = StateKey(
-                frame_id,
-                int(report.state),
-                link,
-                known,
-                point_frame_id,
-                latched,
-                pipeline.joint_names,
-            )
-            template = self._template = templates(key, empty_state, STATE_NUMBERS)
-            for numbers, value in zip(template.numbers[3:], _numbers_of(place), strict=True):
-                numbers[:] = value
-        torques, contact, collision, *_ = template.numbers
-        order, thresholds = pipeline.joint_indices, pipeline.detector.thresholds
-        torques[:] = external.values[order]
-        contact[:] = thresholds[0, order]
-        collision[:] = thresholds[1, order]
-        return template
+    def filled(self) -> MessageTemplate:
+        """The message with the numbers as they are."""
+        for source, target in self.copies:
+            target[...] = source.reshape(target.shape)
+        return self.template
+
+
+def _copies(source: Array, places: Any, target: Array) -> Iterator[Copy]:
+    """Some places of an array, a slice or an index, one after the other into another one."""
+    if isinstance(places, slice):
+        yield Copy(source[places], target)
+        return
+    for i, place in enumerate(places.tolist()):
+        yield Copy(source[place : place + 1], target[i : i + 1])
+
+
+def sourced_state(
+    templates: Templates,
+    pipeline: ContactPipeline,
+    report: ContactReport,
+    torques: Array,
+    thresholds: Array,
+    place: ContactLocation | None,
+    known: bool,
+    frame_id: str,
+    point_frame_id: str,
+) -> Sourced:
+    """A contact state.
+
+    Args:
+        templates: where templates are kept.
+        pipeline, report: what was felt.
+        torques, thresholds: (nv), (2, nv) external torques and thresholds.
+        place: where; None for nowhere.
+        known: whether its point may be relied on.
+        frame_id, point_frame_id: of the root and of the link of the place.
+    """
+    names, link = pipeline.joint_names, place.link if place else report.link
+    latched = report.collision_latched
+    key = StateKey(frame_id, int(report.state), link, known, point_frame_id, latched, names)
+    template = templates(key, empty_state, STATE_NUMBERS)
+    torque, contact, collision, *where = template.numbers
+    for numbers, value in zip(where, _numbers_of(place), strict=True):
+        numbers[:] = value
+    order = pipeline.joint_indices
+    pairs = (torques, torque), (thresholds[0], contact), (thresholds[1], collision)
+    return Sourced(
+        template, tuple(copy for one, target in pairs for copy in _copies(one, order, target))
+    )
 
 
 def filled_feet(
@@ -176,41 +181,46 @@ def true_feet(
     )
 
 
-def filled_estimate(
+def sourced_estimate(
     templates: Templates,
     pipeline: ContactPipeline,
-    state: RobotState,
+    stale: tuple[str, ...],
+    offset: Array,
     estimate: WrenchEstimate,
     frame_id: str,
-) -> MessageTemplate:
-    """An estimate, expressed in the frame of that id."""
+) -> Sourced:
+    """An estimate, expressed in the frame of that id.
+
+    Args:
+        templates: where templates are kept.
+        pipeline: what estimates.
+        stale: joints that are.
+        offset: (nv) of the tare.
+        estimate: the estimate.
+        frame_id: as above.
+    """
     singular, names = estimate.singular_values, pipeline.joint_names
     flags, distrusted = estimate.flags.tobytes(), estimate.frame in pipeline.distrusted
-    key = frame_id, estimate.frame, flags, singular.size, names, state.stale, distrusted
+    key = frame_id, estimate.frame, flags, singular.size, names, stale, distrusted
     template = templates(key, empty_estimate, ESTIMATE_NUMBERS)
-    wrench, point, covariance, values, offset = template.numbers
-    wrench[:] = estimate.wrench
-    point[:] = estimate.reference_point
-    covariance[:] = estimate.covariance.ravel()
-    values[:] = singular
-    offset[:] = pipeline.tare.offset[pipeline.joint_indices]
-    return template
+    *numbers, offsets = template.numbers
+    values = estimate.wrench, estimate.reference_point, estimate.covariance, singular
+    return Sourced(
+        template,
+        (*map(Copy, values, numbers), *_copies(offset, pipeline.joint_indices, offsets)),
+    )
 
 
-def filled_wrench(templates: Templates, estimate: WrenchEstimate, frame_id: str) -> MessageTemplate:
+def sourced_wrench(templates: Templates, estimate: WrenchEstimate, frame_id: str) -> Sourced:
     """The wrench alone, expressed in the frame of that id."""
     template = templates(frame_id, empty_wrench, WRENCH)
-    template.numbers[0][:] = estimate.wrench
-    return template
+    return Sourced(template, (Copy(estimate.wrench, template.numbers[0]),))
 
 
-def filled_efforts(
-    templates: Templates, pipeline: ContactPipeline, efforts: Array
-) -> MessageTemplate:
+def sourced_efforts(templates: Templates, pipeline: ContactPipeline, efforts: Array) -> Sourced:
     """Torques (nv), such as external ones, as a joint state."""
     template = templates(pipeline.joint_names, empty_efforts, EFFORT)
-    template.numbers[0][:] = efforts[pipeline.joint_indices]
-    return template
+    return Sourced(template, tuple(_copies(efforts, pipeline.joint_indices, template.numbers[0])))
 
 
 def empty_feet(values: tuple[Any, ...]) -> FootContactsMessage:

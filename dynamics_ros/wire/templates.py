@@ -8,34 +8,19 @@ import logging
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from .bytes_template import BytesTemplate, LayoutError, leaves
 from .cdr import STAMP
-from .conversions import Array
+from .message_template import MessageTemplate
 
 _log = logging.getLogger('dynamics_ros.nodes')
 
 
-class MessageTemplate(Protocol):
-    """A message that is filled again and again."""
-
-    @property
-    def numbers(self) -> tuple[Array, ...]:
-        """(n) for each changing field, to be written to; in the order of the paths."""
-
-    def message(self, stamp: bytes) -> Any:
-        """What a publisher takes, of that stamp (see ``cdr.STAMP``) and the numbers as they are."""
-
-
-class ObjectTemplate:
-    """The message object; what is used where its bytes are not known.
-
-    Attributes:
-        numbers: as of a ``BytesTemplate``.
-    """
+class ObjectTemplate(MessageTemplate):
+    """The message object; what is used where its bytes are not known."""
 
     def __init__(self, prototype: Any, paths: Sequence[str]) -> None:
         """Keep the message.
@@ -44,15 +29,16 @@ class ObjectTemplate:
             prototype: with the lengths and strings that it keeps.
             paths: as of a ``BytesTemplate``.
         """
-        self._message = prototype
+        self._message, self._stamp = prototype, bytearray(STAMP.size)
+        self.stamps = [memoryview(self._stamp)]
         self._paths = [path.split('.') for path in paths]
         self._headers = list(_headers(prototype))
         self.numbers = tuple(np.array([*leaves(prototype, path)]) for path in paths)
 
-    def message(self, stamp: bytes) -> Any:
+    def packed(self) -> Any:
         """The message; the same object each time."""
         for head in self._headers:
-            head.stamp.sec, head.stamp.nanosec = STAMP.unpack(stamp)
+            head.stamp.sec, head.stamp.nanosec = STAMP.unpack(self._stamp)
         for path, values in zip(self._paths, self.numbers):
             _put(self._message, path, iter(values.tolist()))
         return self._message

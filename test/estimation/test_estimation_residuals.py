@@ -22,7 +22,7 @@ from dynamics_ros.estimation import ResidualWatch
 from dynamics_ros.estimation.contact_pipeline import ContactPipeline
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.parameters.contact import ContactParameters
-from dynamics_ros.wire.contact_messages import filled_estimate
+from dynamics_ros.wire.contact_messages import sourced_estimate
 from dynamics_ros.wire.templates import ObjectTemplate
 
 HAND = 'tool0'
@@ -86,9 +86,11 @@ class Arm:
         def template(key, make, numbers):
             return ObjectTemplate(make(key), numbers)
 
-        return filled_estimate(template, self.pipeline, self.state, self.estimate, 'base').message(
-            bytes(8)
+        pipeline, state = self.pipeline, self.state
+        told = sourced_estimate(
+            template, pipeline, state.stale, pipeline.tare.offset, self.estimate, 'base'
         )
+        return told.filled().message(bytes(8))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from random_robots import random_urdf
 
 from dynamics_ros import Robot
 from dynamics_ros.errors import InvalidArgumentError
-from dynamics_ros.kernels import Kernel, Program, Step, trace
+from dynamics_ros.kernels import Copy, Kernel, Program, Step, trace
 
 RNG = np.random.default_rng(11)
 BACKENDS = ('python', 'llvm')
@@ -145,3 +145,45 @@ def test_references_are_right_and_nothing_is_kept_afterwards():
     del run
     gc.collect()
     assert kept() is None
+
+
+@pytest.mark.parametrize('backend', BACKENDS)
+def test_what_a_step_writes_is_copied_wherever_it_is_needed(backend):
+    twice = kernel(lambda a: [2.0 * x for x in a], {'a': 4}, backend)
+    a, b, half, square = np.zeros(4), np.zeros(4), np.full(2, 7.0), np.zeros((2, 2))
+    program = Program([Step(twice, (a,), (b,)), Copy(b[1:3], half), Copy(b, square)])
+    assert program.final
+    a[:] = RNG.normal(size=4)
+    assert program.run() is True
+    assert_array_equal(half, 2.0 * a[1:3])
+    assert_array_equal(square, 2.0 * a.reshape(2, 2))
+    # After a refusal nothing is copied; what says why copies as well.
+    a[0] = np.nan
+    half[:] = 7.0
+    assert program.run() is False
+    assert_array_equal(half, [7.0, 7.0])
+    a[0] = 1.0
+    program.explain()
+    assert_array_equal(half, 2.0 * a[1:3])
+
+
+def test_copies_alone_are_a_program():
+    a, b = np.arange(3.0), np.zeros(3)
+    assert Program([Copy(a, b)]).run() is True
+    assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    'copy',
+    [
+        lambda a: Copy(a, np.zeros(3)),
+        lambda a: Copy(a[::2], np.zeros(2)),
+        lambda a: Copy(a, np.zeros(4, dtype=np.float32)),
+        lambda a: Copy(a[:2], a[1:3]),
+        lambda a: Copy(a, np.broadcast_to(np.zeros(1), 4)),
+    ],
+    ids=['other size', 'with gaps', 'another type', 'one memory', 'read-only'],
+)
+def test_a_copy_that_does_not_fit_is_refused(copy):
+    with pytest.raises(InvalidArgumentError):
+        Program([copy(np.zeros(4))])

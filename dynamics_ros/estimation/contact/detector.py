@@ -153,6 +153,10 @@ class ContactDetector:
         """
         return self._constants + self._added
 
+    def write_thresholds(self, out: Vector) -> None:
+        """Write ``thresholds`` (2, nv)."""
+        np.add(self._constants, self._added, out)
+
     @property
     def constants(self) -> Vector:
         """(2, nv) the thresholds at rest."""
@@ -239,8 +243,11 @@ class ContactDetector:
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
         """
-        torque = self._vector('external_torque', external_torque)
-        velocity = self._still if v is None else self._vector('v', v)
+        torque, velocity = external_torque, self._still if v is None else v
+        # Of arrays the kernel looks at the length and for numbers that are none.
+        if not (isinstance(torque, np.ndarray) and isinstance(velocity, np.ndarray)):
+            torque = finite_vector('external_torque', torque, len(self._links))
+            velocity = finite_vector('v', velocity, len(self._links))
         if ignored is not None:
             torque = np.where(ignored, 0.0, torque)
         finite = self._finite if more is None else self._finite + more[..., np.newaxis, :]
@@ -260,12 +267,13 @@ class ContactDetector:
         if stamp < self._stamp:
             self._restart(stamp)
         self._added, self._stamp = exceeded.added, stamp
+        above = self._above
         lasting: Sequence[int] = NOBODY
         if exceeded.excess > 0.0:
-            lasting = self._above.lasting(stamp, exceeded.above.tolist())
-        elif self._above.running:
-            self._above.restart()
-        if self._above.running:
+            lasting = above.lasting(stamp, exceeded.above.tolist())
+        elif above.running:
+            above.restart()
+        if above.running:
             self._quiet_since = stamp
         elif self._report.state is NO_CONTACT:
             return self._report
@@ -303,12 +311,6 @@ class ContactDetector:
                     i += quiet
                     self._added, self._stamp = exceeded.added[i - 1], int(stamps[i - 1])
         return reports
-
-    def _vector(self, argument: str, value: ArrayLike) -> Vector:
-        """An array; the kernel looks at its length and for numbers that are none."""
-        if type(value) is np.ndarray and value.ndim in (1, 2):
-            return value
-        return finite_vector(argument, value, len(self._links))
 
     def _of_acceleration(self, v: Vector, interval: float) -> Vector:
         """What the acceleration adds to the thresholds."""

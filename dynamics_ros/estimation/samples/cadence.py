@@ -26,6 +26,39 @@ one that stamps what it gets in packets when it gets them. Nothing is passed ove
 that errs somewhat is better than one that stands still."""
 
 
+FIRST_INTERVAL = 1e-3
+"""Time between samples that noise is reckoned with until it has been measured [s]."""
+
+SAME_INTERVAL = 0.2
+"""Relative change of it that makes no difference to noise."""
+
+
+class MeasuredInterval:
+    """Mean time between samples, measured once after each start of an observer.
+
+    Attributes:
+        seconds: that time.
+        count: samples since the start; zero once it has been measured.
+    """
+
+    def __init__(self) -> None:
+        """Before the first start."""
+        self.seconds, self.count, self._begin = FIRST_INTERVAL, 0, 0
+
+    def begin(self, stamp: int) -> None:
+        """An observer starts with the sample of this stamp [ns]."""
+        self._begin, self.count = stamp, 0
+
+    def end(self, stamp: int) -> bool:
+        """Measure until the next sample [ns]; whether it is another time than before."""
+        interval = (stamp - self._begin) * 1e-9 / self.count
+        self.count = 0
+        other = interval > 0.0 and abs(interval / self.seconds - 1.0) > SAME_INTERVAL
+        if other:
+            self.seconds = interval
+        return other
+
+
 class Cadence:
     """Compares the time between two samples with that between those before.
 
@@ -35,24 +68,25 @@ class Cadence:
     def __init__(self) -> None:
         """Know no sample."""
         self._stamps: deque[int] = deque(maxlen=HISTORY + WINDOW + 1)
+        self._window: deque[int] = deque(maxlen=WINDOW + 1)
 
     def begin(self, stamp: int) -> None:
         """Know the first sample [ns] alone."""
-        self._stamps.clear()
-        self._stamps.append(stamp)
+        self.stamps = (stamp,)
 
     def uneven(self, stamp: int) -> bool:
         """Whether the interval before a newer sample [ns] is another than the usual one."""
-        before = self._stamps
-        last, count = before[-1], min(len(before) - 1, WINDOW)
-        interval, span = count * (stamp - last), last - before[-1 - count]
-        if count == 0 or span <= SHORTER * interval <= SHORTER * LONGER * span:
+        window = self._window
+        last = window[-1]
+        interval, span = (len(window) - 1) * (stamp - last), last - window[0]
+        if span <= SHORTER * interval <= SHORTER * LONGER * span:
             return False
         return self.even(np.array([stamp])) == 0
 
     def take(self, stamp: int) -> None:
         """Know one more sample [ns]."""
         self._stamps.append(stamp)
+        self._window.append(stamp)
 
     def even(self, stamps: Stamps) -> int:
         """How many of consecutive samples (n) [ns] come before the first that is ``uneven``."""
@@ -75,5 +109,6 @@ class Cadence:
 
     @stamps.setter
     def stamps(self, stamps: tuple[int, ...]) -> None:
-        self._stamps.clear()
-        self._stamps.extend(stamps)
+        for known in self._stamps, self._window:
+            known.clear()
+            known.extend(stamps)

@@ -227,7 +227,7 @@ class SampleFilter(Generic[S]):
             count = int(departs.argmax()) if departs.any() else len(q)
             if count:
                 self.problem = ''
-                self._memory[:] = memories[count - 1]
+                self._memory = memories[count - 1].copy()
                 self._stamp = int(states.time[begin + count - 1])
                 yield memories[:count, RUNS]
             if count < len(q):
@@ -253,18 +253,19 @@ class SampleFilter(Generic[S]):
             if stamp is None or sample.time > stamp:
                 self._begin(sample)
             return [*held, sample]
-        if sample.time <= (self._held[-1].time if self._held else stamp):
+        held = self._held
+        if sample.time <= (held[-1].time if held else stamp):
             self._refusing = refusing
-            return [] if self._held or refusing else [sample]
+            return [] if held or refusing else [sample]
         _, beyond, excess, memory = self._compared(sample)
         if excess > 0.0 and self._is_beyond(sample, beyond, refusing):
             return []
-        if self._held:
+        if held:
             return self._decide(sample, merged)
         if excess > 0.0:
             self._held = [sample]
             return []
-        self._pass(sample, memory)
+        self._memory, self._stamp = memory, sample.time
         return [sample]
 
     def _decide(self, sample: S, merged: bool) -> list[S]:
@@ -286,15 +287,14 @@ class SampleFilter(Generic[S]):
             self._memory[USUAL] = memory[USUAL]
             return self.take(sample)
         for one in held:
-            self._pass(one, self._compared(one)[3])
+            self._memory, self._stamp = self._compared(one)[3], one.time
         return [*held, *self.take(sample)]
 
     def _compared(self, sample: S) -> tuple[Vector, Vector, float, Vector]:
         interval = 0.0 if self._stamp is None else (sample.time - self._stamp) * 1e-9
-        result: tuple[Vector, Vector, float, Vector] = self._kernel.call(
+        return self._kernel.call(
             sample.q, sample.v, sample.effort, self._memory, interval, self._settings
         )
-        return result
 
     def _values(self, sample: S) -> Vector:
         rows = positions(self._robot.model, sample.q.tolist()), sample.v, sample.effort
@@ -302,10 +302,6 @@ class SampleFilter(Generic[S]):
 
     def _begin(self, sample: S) -> None:
         self._memory[:3] = self._values(sample)
-        self._stamp = sample.time
-
-    def _pass(self, sample: S, memory: Vector) -> None:
-        self._memory[:] = memory
         self._stamp = sample.time
 
     def _is_beyond(self, sample: S, beyond: Vector, again: bool) -> bool:

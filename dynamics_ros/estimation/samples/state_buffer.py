@@ -259,7 +259,7 @@ class StateBuffer:
             return False
         told, known = selection.quantities, self._now_known().quantities
         # Without positions there is no state, whatever else is told.
-        if not told[0] or any(k > t for t, k in zip(told, known)):
+        if not told[0] or (told != known and any(k > t for t, k in zip(told, known))):
             return False
         self.timeline.skip_to(time)
         self._whole = Whole(time, selection, values)
@@ -336,22 +336,24 @@ class StateBuffer:
         Args:
             base_required: else a base that has not been heard of is at identity.
         """
-        if self.unreachable or (base_required and self.has_base and not self.base_known):
+        base_known = self._base_nq > 0 and self.base_known
+        if self.unreachable or (base_required and self._base_nq and not base_known):
             return None
-        now, whole = self._moment, self._whole
+        whole = self._whole
         mask, ages = self._nothing_stale, None
         stale: tuple[str, ...] = ()
-        names = self.joint_names
         if whole is not None:
-            _, *more = whole.selection.quantities
-            velocity_missing, effort_missing = (() if told else names for told in more)
+            now, names = whole.time, self.joint_names
+            _, velocity_told, effort_told = whole.selection.quantities
+            velocity_missing = () if velocity_told else names
+            effort_missing = () if effort_told else names
             if len(whole.values) == len(self._blank):
                 numbers = whole.values  # of a robot without a base, whose joints have these places
             else:
                 numbers = self._blank.copy()
                 numbers[whole.selection.places] = whole.values
         else:
-            known, history = self._now_known(), self.timeline.history
+            now, known, history = self._moment, self._now_known(), self.timeline.history
             if not known.complete:
                 return None
             numbers = self._blank.copy()
@@ -368,7 +370,7 @@ class StateBuffer:
                 effort_missing = self._named(self._lacking(efforts, old))
         nq, nv = self.robot.nq, self.robot.nv
         q, v, effort = numbers[:nq], numbers[nq : nq + nv], numbers[nq + nv :]
-        if self.base_known:
+        if base_known:
             base = self.timeline.base
             q[: self._base_nq], v[: self._base_nv] = base.at(now)
             if ages is None:

@@ -52,6 +52,7 @@ class ResidualWatch:
             that is about right; another array once it has changed [Nm or N].
         advice: for a person; empty where all is as stated.
         next: stamp from which on a sample is of use [ns].
+        fresh: samples since the last judgement, which takes ``JUDGED_EVERY``.
     """
 
     def __init__(self, robot: Robot, *, max_velocity: float = 0.02) -> None:
@@ -69,7 +70,7 @@ class ResidualWatch:
         self._max_velocity = max_velocity
         self._samples = np.zeros((WINDOW, robot.nv))
         self._counts = np.zeros(robot.nv, dtype=int)
-        self._last = self._fresh = 0
+        self._last = self.fresh = 0
         self.next = 0 if self._judges else NEVER
 
     def wants(self, stamp: int) -> bool:
@@ -84,7 +85,7 @@ class ResidualWatch:
         if first < self._last:
             return 1
         # As if all of them moved, one every period.
-        count, begin = JUDGED_EVERY - self._fresh, max(first, self.next)
+        count, begin = JUDGED_EVERY - self.fresh, max(first, self.next)
         place = int(stamps.searchsorted(begin))
         for _ in range(count - 1):
             if place >= len(stamps):
@@ -101,7 +102,7 @@ class ResidualWatch:
         if len(moving):
             self._samples[self._counts[moving] % WINDOW, moving] = external[moving]
             self._counts[moving] += 1
-            self._fresh += 1
+            self.fresh += 1
 
     def judge(self, offset: Vector, stated: Vector) -> bool:
         """Bring ``excess`` and ``advice`` up to date, now and then; whether they have changed.
@@ -111,9 +112,9 @@ class ResidualWatch:
             stated: (nv) standard deviation of the external torque without contact; inf for a joint
                 that is not used.
         """
-        if self._fresh < JUDGED_EVERY:
+        if self.fresh < JUDGED_EVERY:
             return False
-        self._fresh = 0
+        self.fresh = 0
         measured, before = np.zeros(len(stated)), self.excess
         for i in np.flatnonzero(self._counts >= LEAST):
             felt = self._samples[: self._counts[i], i]

@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
@@ -15,11 +16,12 @@ from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
-from dynamics_ros.estimation import ContactPipeline, ExternalTorques, WrenchEstimate
+from dynamics_ros.estimation import ContactPipeline, ExternalTorques
 from dynamics_ros.estimation.samples.robot_state import RobotState
+from dynamics_ros.kernels import Step
 from dynamics_ros.multibody.large_robots import check_size, is_large
 from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap
-from dynamics_ros.nodes.output.plan import NOTHING, Group
+from dynamics_ros.nodes.output.plan import NOTHING, Filled, Group
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.reporting.results import NoModelError
 from dynamics_ros.nodes.robot.component import Component
@@ -28,14 +30,15 @@ from dynamics_ros.parameters.contact import ContactParameters, ContactRates
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.contact_markers import Sizes, arrows_removed, filled_markers
 from dynamics_ros.wire.contact_messages import (
-    StateTemplates,
-    filled_efforts,
-    filled_estimate,
+    Sourced,
     filled_feet,
-    filled_wrench,
+    sourced_efforts,
+    sourced_estimate,
+    sourced_state,
+    sourced_wrench,
 )
 from dynamics_ros.wire.conversions import Array
-from dynamics_ros.wire.templates import MessageTemplate
+from dynamics_ros.wire.message_template import MessageTemplate
 from dynamics_ros.wire.topic_names import topic_names
 from dynamics_ros_msgs.msg import ContactState as ContactStateMessage
 from dynamics_ros_msgs.msg import ExternalWrench, FootContacts
@@ -56,6 +59,27 @@ SLOW_RATE = 1.0
 """Hz of what changes within a minute."""
 
 
+class Said(NamedTuple):
+    """What the last state has said, always in the same arrays, from which messages are filled.
+
+    Attributes:
+        q: (nq) where the robot was.
+        torques: (nv) external torques.
+        thresholds: (2, nv) of contact and collision.
+        offset: (nv) of the tare.
+    """
+
+    q: Array
+    torques: Array
+    thresholds: Array
+    offset: Array
+
+    @classmethod
+    def of(cls, nq: int, nv: int) -> Said:
+        """Nothing yet."""
+        return cls(np.zeros(nq), np.zeros(nv), np.zeros((2, nv)), np.zeros(nv))
+
+
 class Contact(Component):
     """Publishes what the robot feels."""
 
@@ -70,10 +94,9 @@ class Contact(Component):
         self.parameters.add_listener(self._changed)
         self._pipeline: ContactPipeline | None = None
         self._place = ContactPlace(context, lambda: self.parameters.values.location, self.faults)
-        self._state_templates = StateTemplates()
-        self._external: ExternalTorques | None = None
-        self._judged: RobotState | None = None
-        self._estimates: tuple[WrenchEstimate, ...] | None = None
+        self._said, self._offset = Said.of(0, 0), np.zeros(0)
+        self._last: tuple[ContactPipeline, RobotState, ExternalTorques, Said] | None = None
+        self._estimation: Step | None = None
         self._wrench_outputs: list[tuple[Output, Output]] = []
         self._torques = Output(node, JointState, '~/external_torques')
         self._state = Output(node, ContactStateMessage, '~/contact_state')
@@ -118,7 +141,9 @@ class Contact(Component):
         if self._pipeline is not None:
             self._erase(len(prepared.frames), len(self._pipeline.frames))
         self._pipeline = prepared
-        self._external = self._judged = self._estimates = None
+        robot = prepared.robot
+        self._said, self._offset = Said.of(robot.nq, robot.nv), np.zeros(0)
+        self._estimation = self._last = None
         self._place.adopt(prepared)
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
@@ -183,14 +208,17 @@ class Contact(Component):
     def observe(self, state: RobotState) -> None:
         """Run the estimators, whoever listens: they live on having seen every state."""
         self._calibration.update(state)
-        pipeline, self._estimates = self._pipeline, None
+        pipeline = self._pipeline
         if pipeline is None:
             return
-        external = self._external = pipeline.update(state)
+        external = pipeline.update(state)
         self.silence, self.caution = pipeline.silence, pipeline.caution
-        if external is not None:
-            self._judged = pipeline.judged or state
-            self._place.update(self._judged, external)
+        if external is None:
+            self._last = None
+            return
+        judged = pipeline.judged or state
+        self._last = pipeline, judged, external, self._said
+        self._place.update(judged, external)
 
     def groups(self) -> list[Group]:
         """External torques, contact state, feet, wrenches, estimates and markers."""
@@ -200,98 +228,134 @@ class Contact(Component):
         values = self.parameters.values
         rates, markers = values.publish_rates, values.markers.rate
         root = self.context.root_frame_id()
-        fill: Callable[[], MessageTemplate | None]
+        state = partial(self._sourced_state, root)
         groups = [
-            self._group(self._torques, rates.external_torques, self._filled_torques),
-            self._group(self._state, rates.contact_state, partial(self._filled_state, root)),
+            self._group(self._torques, rates.external_torques, self._sourced_torques),
+            self._group(self._state, rates.contact_state, state, contents=self._touched),
         ]
         if pipeline.feet is not None:
-            fill = partial(self._filled_feet, root)
-            groups.append(self._group(self._feet, rates.foot_contacts, fill))
+            filled, rate = partial(self._filled_feet, root), self._rate(rates.foot_contacts)
+            groups.append(Group(self._feet, rate, NOTHING, 'feet', fill=filled))
         if pipeline.adaptation is not None:
-            filled = self._filled_friction
-            groups.append(Group(self._friction, SLOW_RATE, NOTHING, 'friction', fill=filled))
+            changes = self._filled_friction
+            groups.append(Group(self._friction, SLOW_RATE, NOTHING, 'friction', fill=changes))
         for i, (wrench, detailed) in enumerate(self._wrench_outputs):
-            axes = pipeline.axes[i]
+            axes = pipeline.estimator.axes[i]
             in_root = axes == pipeline.robot.root_frame
             frame_id = root if in_root else self.context.names.outside(axes)
-            fill = partial(self._filled_wrench, i, wrench, frame_id)
-            groups.append(self._group(wrench, rates.wrench, fill))
-            fill = partial(self._filled_estimate, i, detailed, frame_id)
-            groups.append(self._group(detailed, rates.estimate, fill))
+            for output, rate, make in (
+                (wrench, rates.wrench, partial(self._sourced_wrench, i, wrench, frame_id)),
+                (detailed, rates.estimate, partial(self._sourced_estimate, i, detailed, frame_id)),
+            ):
+                more = {'before': (self._say, self._reckon), 'contents': self._seen}
+                groups.append(self._group(output, rate, partial(self._estimated, make), **more))
         show = Group(self._markers, markers, NOTHING, 'markers', fill=self._drawn)
         return [*groups, show]
 
     def _group(
-        self, output: Output, rate: float, fill: Callable[[], MessageTemplate | None]
+        self, output: Output, rate: float, kernels: Callable[[], Filled | None], **more: Any
     ) -> Group:
-        rate = cap(rate, self.parameters.values.publish_rate)
-        return Group(output, rate, NOTHING, 'contacts', fill=fill)
+        given = {'before': (self._say,)} | more
+        return Group(output, self._rate(rate), NOTHING, 'contacts', kernels, **given)
 
-    def _told(self) -> tuple[ContactPipeline, RobotState, ExternalTorques]:
+    def _rate(self, rate: float) -> float:
+        return cap(rate, self.parameters.values.publish_rate)
+
+    def _told(self) -> tuple[ContactPipeline, RobotState, ExternalTorques, Said]:
         """What the last state has said."""
-        assert self._pipeline is not None
-        assert self._judged is not None
-        assert self._external is not None, 'else it is silent'
-        return self._pipeline, self._judged, self._external
+        assert self._last is not None, 'else it is silent'
+        return self._last
 
-    def _filled_torques(self) -> MessageTemplate:
-        pipeline, _, external = self._told()
-        return filled_efforts(self._torques.template, pipeline, external.values)
+    def _say(self) -> None:
+        """Write what messages are filled from."""
+        pipeline, state, external, said = self._told()
+        said.q[:] = state.q
+        said.torques[:] = external.values
+        if pipeline.tare.offset is not self._offset:
+            said.offset[:] = self._offset = pipeline.tare.offset
+        pipeline.detector.write_thresholds(said.thresholds)
+
+    def _reckon(self) -> None:
+        """Have wrenches reckon with what is known of the state."""
+        pipeline, state, _, _ = self._told()
+        pipeline.reckon_with(state)
+
+    def _touched(self) -> Hashable:
+        """What a contact state tells beside numbers that are new for each state."""
+        _, _, external, _ = self._told()
+        place = self._place.latest
+        return external.report, place, place is not None and self._place.known(place)
+
+    def _seen(self) -> Hashable:
+        """What wrenches tell beside numbers; dearest of all to compute: only when wanted."""
+        pipeline, state, _, _ = self._told()
+        seen = pipeline.estimator.seen if self._estimation is not None else None
+        return seen, state.stale, pipeline.distrusted
+
+    def _sourced_torques(self) -> Filled:
+        pipeline, _, _, said = self._told()
+        return Filled(*sourced_efforts(self._torques.template, pipeline, said.torques))
 
     def _filled_friction(self) -> MessageTemplate | None:
-        pipeline, _, _ = self._told()
+        pipeline, _, _, _ = self._told()
         if pipeline.adaptation is None:
             return None
-        return filled_efforts(self._friction.template, pipeline, pipeline.adaptation.change)
+        changes = pipeline.adaptation.change
+        return sourced_efforts(self._friction.template, pipeline, changes).filled()
 
-    def _filled_state(self, root: str) -> MessageTemplate:
-        pipeline, _, external = self._told()
+    def _sourced_state(self, root: str) -> Filled:
+        pipeline, _, external, said = self._told()
         place = self._place.latest
-        return self._state_templates.filled(
+        sourced = sourced_state(
             self._state.template,
             pipeline,
-            external,
+            external.report,
+            said.torques,
+            said.thresholds,
             place,
             place is not None and self._place.known(place),
             root,
             self.context.names.outside(place.point_frame) if place else '',
         )
+        return Filled(*sourced)
 
     def _filled_feet(self, root: str) -> MessageTemplate | None:
-        pipeline, state, external = self._told()
+        pipeline, state, external, _ = self._told()
         contacts = pipeline.foot_contacts(state, external.values)
         self.caution = pipeline.caution
         if contacts is None:
             return None
         return filled_feet(self._feet.template, contacts, state, root)
 
-    def _wrenches(self) -> tuple[WrenchEstimate, ...]:
-        """Those of the last state, dearest of all to compute: only when somebody wants them."""
-        if self._estimates is None:
-            pipeline, state, external = self._told()
-            self._estimates = pipeline.wrenches(state, external.values)
-            self.caution = pipeline.caution
-        return self._estimates
+    def _estimated(self, make: Callable[[], Sourced]) -> Filled | None:
+        """A message of wrenches, behind the one kernel that computes all of them."""
+        pipeline, _, _, said = self._told()
+        if self._estimation is None:
+            if not pipeline.wrenches_ready():
+                self.caution = pipeline.caution
+                return None
+            self._estimation = pipeline.estimator.step(said.q, said.torques)
+            self._reckon()
+        template, copies = make()
+        return Filled(template, (self._estimation, *copies))
 
-    def _filled_wrench(self, i: int, output: Output, frame_id: str) -> MessageTemplate | None:
-        estimates = self._wrenches()
-        if not estimates:
-            return None
-        return filled_wrench(output.template, estimates[i], frame_id)
+    def _sourced_wrench(self, i: int, output: Output, frame_id: str) -> Sourced:
+        pipeline, _, _, _ = self._told()
+        return sourced_wrench(output.template, pipeline.estimator.latest[i], frame_id)
 
-    def _filled_estimate(self, i: int, output: Output, frame_id: str) -> MessageTemplate | None:
-        estimates = self._wrenches()
-        if not estimates:
-            return None
-        pipeline, state, _ = self._told()
-        return filled_estimate(output.template, pipeline, state, estimates[i], frame_id)
+    def _sourced_estimate(self, i: int, output: Output, frame_id: str) -> Sourced:
+        pipeline, state, _, said = self._told()
+        estimate = pipeline.estimator.latest[i]
+        return sourced_estimate(
+            output.template, pipeline, state.stale, said.offset, estimate, frame_id
+        )
 
     def _drawn(self) -> MessageTemplate | None:
-        estimates = self._wrenches()
+        pipeline, state, external, _ = self._told()
+        estimates = pipeline.wrenches(state, external.values)
+        self.caution = pipeline.caution
         if not estimates:
             return None
-        pipeline, state, external = self._told()
         sizes = self.parameters.values.markers
         return filled_markers(
             self._markers.template,
@@ -320,7 +384,7 @@ class Contact(Component):
     @property
     def external_torques(self) -> Array | None:
         """(nv) of the last state; None where nothing is known."""
-        return None if self._external is None else self._external.values
+        return None if self._last is None else self._last[2].values
 
     @property
     def blindness(self) -> str:

@@ -45,8 +45,8 @@ from dynamics_ros.wire.conversions import (
     point_message,
     wrench_message,
 )
+from dynamics_ros.wire.message_template import MessageTemplate
 from dynamics_ros.wire.requests import base_six, values_by_joint, velocity_names
-from dynamics_ros.wire.templates import MessageTemplate
 from dynamics_ros_msgs.srv import (
     ComputeDynamicsTerms,
     ComputeForwardDynamics,

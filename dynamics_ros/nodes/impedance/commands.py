@@ -10,7 +10,7 @@ from std_msgs.msg import Float64MultiArray
 from dynamics_ros.nodes.output.outputs import Output
 from dynamics_ros.wire.cdr import packed_stamp
 from dynamics_ros.wire.conversions import Array
-from dynamics_ros.wire.templates import MessageTemplate
+from dynamics_ros.wire.message_template import MessageTemplate
 
 NO_STAMP = packed_stamp(0)
 

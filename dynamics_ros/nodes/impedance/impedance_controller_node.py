@@ -36,7 +36,7 @@ from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.parameters.impedance import ImpedanceParameters
 from dynamics_ros.robot import Robot
 from dynamics_ros.wire.conversions import Array
-from dynamics_ros.wire.templates import MessageTemplate
+from dynamics_ros.wire.message_template import MessageTemplate
 
 from .commands import EffortCommands
 from .status import GUIDED, HOLDING, PAUSED, ImpedanceStatus

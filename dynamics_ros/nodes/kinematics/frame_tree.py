@@ -16,8 +16,8 @@ from dynamics_ros.nodes.output.outputs import LATCHED, Output
 from dynamics_ros.nodes.output.plan import Filled
 from dynamics_ros.requests.frame_names import FrameNames
 from dynamics_ros.wire.conversions import Array, transform_stamped
+from dynamics_ros.wire.message_template import MessageTemplate
 from dynamics_ros.wire.optional_messages import message_type
-from dynamics_ros.wire.templates import MessageTemplate
 
 
 def tf_message() -> Any:

@@ -21,7 +21,8 @@ from dynamics_ros.nodes.rclpy_private import bytes_publisher
 from dynamics_ros.nodes.reporting.middleware_errors import MIDDLEWARE_ERRORS, in_words
 from dynamics_ros.nodes.reporting.rate_limits import RateLimit
 from dynamics_ros.wire.bytes_template import BytesTemplate
-from dynamics_ros.wire.templates import MessageTemplate, message_template
+from dynamics_ros.wire.message_template import MessageTemplate
+from dynamics_ros.wire.templates import message_template
 from dynamics_ros.wire.topic_names import topic_names
 
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
@@ -134,9 +135,11 @@ class Output:
 
         A state that is not published is counted in ``skipped``.
         """
-        passes = self._limit.passes(now, rate)
-        self.skipped += not passes
-        return passes
+        # Mostly it is not yet time.
+        if now < self._limit.next or not self._limit.passes(now, rate):
+            self.skipped += 1
+            return False
+        return True
 
     def publish(self, message: Any) -> None:
         """Publish and count."""
@@ -162,13 +165,14 @@ class Output:
             template = self._templates[key] = message_template(prototype(key), paths)
         return template
 
+    def publishes(self, template: MessageTemplate) -> Callable[[Any], None]:
+        """What publishes the messages of a template, without counting them."""
+        return self._publish_bytes if type(template) is BytesTemplate else self._publish
+
     def send(self, template: MessageTemplate, stamp: bytes) -> None:
         """Publish a template as it is filled in, with a stamp packed as ``cdr.STAMP``."""
         self.published += 1
-        if type(template) is BytesTemplate:
-            self._publish_bytes(template.message(stamp))
-        else:
-            self._publish(template.message(stamp))
+        self.publishes(template)(template.message(stamp))
 
     def wait_until_received(self) -> None:
         """Wait until reliable listeners have received everything, for ``DELIVERY`` at most."""

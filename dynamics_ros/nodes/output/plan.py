@@ -14,12 +14,12 @@ every ``LOOK_PERIOD``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.kernels import Program, Step
-from dynamics_ros.wire.templates import MessageTemplate
+from dynamics_ros.kernels import Copy, Program, Step
+from dynamics_ros.wire.message_template import MessageTemplate
 
 from .outputs import LOOK_PERIOD, Output
 
@@ -44,11 +44,11 @@ class Filled(NamedTuple):
 
     Attributes:
         template: the message.
-        steps: write its numbers.
+        steps: write its numbers. One that several messages share runs once.
     """
 
     template: MessageTemplate
-    steps: tuple[Step, ...]
+    steps: tuple[Step | Copy, ...]
 
 
 class Group(NamedTuple):
@@ -59,17 +59,23 @@ class Group(NamedTuple):
         rate: most messages a second; 0: one for every state.
         needs: of a state.
         what: is published, in words.
-        kernels: makes the message and the kernels that fill it, once for each epoch.
+        kernels: makes the message and the kernels that fill it, once for each epoch and each value
+            of ``contents``; None: there is nothing to publish yet, and it is asked again.
         fill: fills the message in for each state, where that is no matter of kernels alone; None:
             there is nothing to publish.
+        before: write what the kernels read of each state; groups may share them.
+        contents: what the message says of a state beside numbers, known once the kernels have run;
+            groups may share it.
     """
 
     output: Output
     rate: float
     needs: Need
     what: str
-    kernels: Callable[[], Filled] | None = None
+    kernels: Callable[[], Filled | None] | None = None
     fill: Callable[[], MessageTemplate | None] | None = None
+    before: tuple[Callable[[], None], ...] = ()
+    contents: Callable[[], Hashable] | None = None
 
 
 class Publishing(Protocol):
@@ -92,21 +98,60 @@ class Batch:
     """Groups that are computed together, and leave together.
 
     Attributes:
-        program: of all their kernels.
+        final: whether it would be no other if it was made anew, as it might once a kernel that is
+            still being compiled is ready.
     """
 
-    def __init__(self, members: Iterable[tuple[Publishing, Group]]) -> None:
-        steps: list[Step] = []
-        self._messages: list[tuple[Output, MessageTemplate]] = []
+    def __init__(self, members: Sequence[tuple[Publishing, Group]]) -> None:
+        groups = [group for _, group in members]
+        self._before = tuple({write: None for group in groups for write in group.before})
+        self._contents = tuple({g.contents: None for g in groups if g.contents is not None})
+        self._made_of = [contents() for contents in self._contents]
+        # By what they are: arrays cannot be compared.
+        steps: dict[int, Step | Copy] = {}
+        self._messages: list[tuple[Output, Callable[[], Any], Callable[[Any], None]]] = []
+        self._stamps: list[memoryview] = []
         self._fills: list[tuple[Publishing, Output, Callable[[], MessageTemplate | None]]] = []
+        self.final = True
         for component, group in members:
-            if group.fill is not None:
-                self._fills.append((component, group.output, group.fill))
+            output, fill = group.output, group.fill
+            filled = None if group.kernels is None else group.kernels()
+            if filled is not None:
+                steps |= {id(step): step for step in filled.steps}
+                template = filled.template
+                self._messages.append((output, template.packed, output.publishes(template)))
+                self._stamps += template.stamps
             elif group.kernels is not None:
-                filled = group.kernels()
-                steps += filled.steps
-                self._messages.append((group.output, filled.template))
-        self.program = Program(steps)
+                self._fills.append((component, output, _asked_again(group.kernels)))
+                self.final = False
+            elif fill is not None:
+                self._fills.append((component, output, fill))
+        self._program = Program([*steps.values()])
+        self.final = self.final and self._program.final
+
+    def compute(self) -> bool:
+        """Compute all but what is filled in; whether every kernel accepted its numbers.
+
+        Raises:
+            Exception: of what is done before kernels run.
+        """
+        for write in self._before:
+            write()
+        return self._program.run()
+
+    def explain(self) -> None:
+        """Compute, and say what is wrong with the numbers.
+
+        Raises:
+            Exception: what a kernel does not accept, or of what is done before kernels run.
+        """
+        for write in self._before:
+            write()
+        self._program.explain()
+
+    def fits(self) -> bool:
+        """Whether the messages are still those for what is to be said beside numbers."""
+        return [contents() for contents in self._contents] == self._made_of
 
     def publish(self, stamp: bytes) -> None:
         """Fill in what kernels do not, and publish all.
@@ -114,23 +159,39 @@ class Batch:
         Raises:
             Exception: of the first publisher that failed, after all have been tried.
         """
-        messages = self._messages.copy()
-        for component, output, fill in self._fills:
-            try:
-                template = fill()
-            except Exception as error:
-                component.failed(error)
-                continue
-            if template is not None:
-                messages.append((output, template))
+        messages = self._messages
+        if self._fills:
+            messages = messages.copy()
+            for component, output, fill in self._fills:
+                try:
+                    template = fill()
+                except Exception as error:
+                    component.failed(error)
+                    continue
+                if template is not None:
+                    messages.append((output, template.packed, output.publishes(template)))
+                    for place in template.stamps:
+                        place[:] = stamp
+        for place in self._stamps:
+            place[:] = stamp
         failure: Exception | None = None
-        for output, template in messages:
+        for output, packed, publish in messages:
+            output.published += 1
             try:
-                output.send(template, stamp)
+                publish(packed())
             except Exception as error:
                 failure = failure or error
         if failure is not None:
             raise failure
+
+
+def _asked_again(kernels: Callable[[], Filled | None]) -> Callable[[], None]:
+    """Has a group say why there is nothing to publish yet."""
+
+    def nothing() -> None:
+        kernels()
+
+    return nothing
 
 
 Members = tuple[int, ...]
@@ -146,7 +207,7 @@ class Plan:
         self._groups = [(one, group) for one in self._components for group in one.groups()]
         self._look_at = 0.0
         self._always: Members = ()
-        self._limited: Members = ()
+        self._limited: list[tuple[int, Output, float]] = []
         self._batches: dict[Members, Batch] = {}
 
     def answer(self, state: RobotState, now: float) -> list[Batch]:
@@ -163,12 +224,18 @@ class Plan:
             self._look(now)
         lacking = (FRESH if state.stale else 0) | (VELOCITY if state.velocity_missing else 0)
         due, limited = self._always, self._limited
-        if lacking or any(component.silence for component in self._components):
-            due, limited = self._met(due, lacking), self._met(limited, lacking)
+        silent = False
+        for component in self._components:
+            if component.silence:
+                silent = True
+        if lacking or silent:
+            due = self._met(due, lacking)
+            met = self._met([one[0] for one in limited], lacking)
+            limited = [one for one in limited if one[0] in met]
             self._tell(lacking, state)
-        if limited:
-            groups = self._groups
-            due += tuple([i for i in limited if groups[i][1].output.passes(now, groups[i][1].rate)])
+        for i, output, rate in limited:
+            if output.passes(now, rate):
+                due = (*due, i)
         return self._computed(due)
 
     def _look(self, now: float) -> None:
@@ -177,10 +244,11 @@ class Plan:
         groups = [group for _, group in self._groups]
         wanted = [i for i, group in enumerate(groups) if group.output.listened_to(now)]
         self._always = tuple(i for i in wanted if groups[i].rate <= 0.0)
-        self._limited = tuple(i for i in wanted if groups[i].rate > 0.0)
-        self._batches = {key: one for key, one in self._batches.items() if one.program.final}
+        limited = [i for i in wanted if groups[i].rate > 0.0]
+        self._limited = [(i, groups[i].output, groups[i].rate) for i in limited]
+        self._batches = {key: one for key, one in self._batches.items() if one.final}
 
-    def _met(self, members: Members, lacking: Need) -> Members:
+    def _met(self, members: Iterable[int], lacking: Need) -> Members:
         """Those of them whose needs are met, of components that are not silent."""
         groups = self._groups
         return tuple(
@@ -194,12 +262,15 @@ class Plan:
                 component.silence = _in_words(group.needs & lacking, group.what, state)
 
     def _computed(self, due: Members) -> list[Batch]:
-        batch = self._batches.get(due)
-        if batch is None:
-            if len(self._batches) >= MAX_BATCHES:
-                self._batches.clear()
-            batch = self._batches[due] = Batch(self._groups[i] for i in due)
-        if batch.program.run():
+        batch = self._batches.get(due) or self._made(due)
+        try:
+            accepted = batch.compute()
+            if accepted and not batch.fits():
+                batch = self._made(due)
+                accepted = batch.compute()
+        except Exception:
+            accepted = False
+        if accepted:
             return [batch]
         # A kernel refuses the state, which is no reason for other components to be silent.
         components = list(dict.fromkeys(self._groups[i][0] for i in due))
@@ -207,11 +278,17 @@ class Plan:
             each = [tuple(i for i in due if self._groups[i][0] is one) for one in components]
             return [batch for own in each for batch in self._computed(own)]
         try:
-            batch.program.explain()
+            batch.explain()
         except Exception as error:
             components[0].failed(error)
             return []
         return [batch]
+
+    def _made(self, due: Members) -> Batch:
+        if len(self._batches) >= MAX_BATCHES:
+            self._batches.clear()
+        batch = self._batches[due] = Batch([self._groups[i] for i in due])
+        return batch
 
 
 def stale_in_words(state: RobotState) -> str:

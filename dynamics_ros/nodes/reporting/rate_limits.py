@@ -8,21 +8,25 @@ from collections import deque
 
 
 class RateLimit:
-    """Lets through no more than so many a second, evenly; 0 is no limit."""
+    """Lets through no more than so many a second, evenly; 0 is no limit.
+
+    Attributes:
+        next: when the next one may pass by its rate [s].
+    """
 
     def __init__(self) -> None:
-        self._next = 0.0
+        self.next = 0.0
 
     def passes(self, now: float, rate: float) -> bool:
         """Whether the one that comes at the time ``now`` [s] may pass."""
         if rate <= 0.0:
             return True
-        if now < self._next:
+        if now < self.next:
             return False
         period = 1.0 / rate
-        late = now - self._next
+        late = now - self.next
         # From the time it was due, so that the mean rate is kept, unless the input had paused.
-        self._next += period if late < period else late + period
+        self.next += period if late < period else late + period
         return True
 
 

@@ -244,9 +244,10 @@ class RobotContext:
         """Publish what follows from a state, once all of it has been computed."""
         stamp = packed_stamp(state.time)
         try:
-            if self._plan is None:
-                self._plan = Plan(one for one in self.components if not one.problem)
-            batches = self._plan.answer(state, time.monotonic())
+            plan = self._plan
+            if plan is None:
+                plan = self._plan = Plan(one for one in self.components if not one.problem)
+            batches = plan.answer(state, time.monotonic())
         except Exception as error:
             self.faults.report('computing the outputs', error)
             return

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from dynamics_ros.estimation.samples.robot_state import RobotState
-from dynamics_ros.kernels import Kernel, Step, trace
+from dynamics_ros.kernels import Copy, Kernel, Step, trace
 from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Filled, Group, Plan
 from dynamics_ros.nodes.reporting.rate_limits import RateLimit
 
@@ -22,6 +22,7 @@ class Sink:
 
     def __init__(self, fails=False):
         self.sent, self.skipped, self.fails, self.listened = [], 0, fails, True
+        self.published = 0
         self._limit = RateLimit()
 
     def listened_to(self, now):
@@ -32,10 +33,13 @@ class Sink:
         self.skipped += not passes
         return passes
 
-    def send(self, form, stamp):
+    def publishes(self, form):
+        return self.publish
+
+    def publish(self, message):
         if self.fails:
             raise KeyError('cannot be sent')
-        self.sent.append(form.numbers[0].copy())
+        self.sent.append(message)
 
 
 class Vector:
@@ -43,6 +47,11 @@ class Vector:
 
     def __init__(self, size=2):
         self.numbers = (np.zeros(size),)
+
+    stamps = ()
+
+    def packed(self):
+        return self.numbers[0].copy()
 
 
 class Component:
@@ -173,5 +182,74 @@ def test_who_listens_is_looked_at_now_and_then():
     sink.listened = True
     answer(plan, now=0.01)
     assert len(sink.sent) == 0
+    answer(plan, now=0.1)
+    assert len(sink.sent) == 1
+
+
+def test_what_is_said_beside_numbers_is_of_the_state_whose_numbers_are_sent():
+    source, numbers, sink = np.ones(2), np.zeros(2), Sink()
+    made = []
+
+    def filled():
+        made.append(numbers[0] > 5.0)
+        form = Vector()
+        form.numbers[0][:] = -1.0  # what nothing writes to
+        return Filled(form, (step, Copy(numbers, form.numbers[0])))
+
+    step = Step(doubled(), (source,), (numbers,))
+    group = Group(sink, 0.0, FRESH, 'it', filled, contents=lambda: numbers[0] > 5.0)
+    plan = Plan([Component(group)])
+    for value in (1.0, 2.0, 3.0, 4.0, 1.0):
+        source[:] = value
+        answer(plan)
+    np.testing.assert_array_equal(sink.sent, 2.0 * np.outer([1.0, 2.0, 3.0, 4.0, 1.0], [1, 1]))
+    # Made anew when it says something else, and only then.
+    assert made == [False, True, False]
+
+
+def test_what_kernels_read_is_written_before_they_run_once_for_all_groups():
+    source, sinks, written = np.zeros(2), (Sink(), Sink()), []
+
+    def write():
+        written.append(True)
+        source[:] = len(written)
+
+    groups = [Group(s, 0.0, FRESH, 'it', kernels(source), before=(write,)) for s in sinks]
+    plan = Plan([Component(*groups)])
+    answer(plan)
+    answer(plan)
+    assert len(written) == 2
+    for sink in sinks:
+        np.testing.assert_array_equal(sink.sent, [[2.0, 2.0], [4.0, 4.0]])
+
+
+def test_what_cannot_be_written_silences_its_component_alone():
+    sinks = Sink(), Sink()
+
+    def broken():
+        raise ZeroDivisionError('it happens')
+
+    components = [
+        Component(Group(sinks[0], 0.0, FRESH, 'it', kernels(np.ones(2)), before=(broken,))),
+        Component(Group(sinks[1], 0.0, FRESH, 'it', kernels(np.ones(2)))),
+    ]
+    answer(Plan(components))
+    assert [len(sink.sent) for sink in sinks] == [0, 1]
+    assert [one.silence for one in components] == ['it happens', '']
+
+
+def test_a_message_whose_kernel_is_not_ready_is_asked_for_again():
+    source, sink, ready, asked = np.ones(2), Sink(), [], []
+
+    def filled():
+        asked.append(True)
+        return kernels(source)() if ready else None
+
+    plan = Plan([Component(Group(sink, 0.0, FRESH, 'it', filled))])
+    answer(plan, now=0.0)
+    answer(plan, now=0.001)
+    assert not sink.sent
+    assert len(asked) > 1  # who waits says so for each state
+    ready.append(True)
     answer(plan, now=0.1)
     assert len(sink.sent) == 1
