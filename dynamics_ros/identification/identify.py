@@ -168,7 +168,8 @@ def identify(
     )
     doubts = doubtful_efforts(robot, stretches, found.maker.scale, cut_off)
     doubts += brief(sum(len(one) * one.period for one in stretches))
-    return replace(found, findings=(*found.findings, *doubts))
+    notes = dict.fromkeys(note for samples in recordings for note in samples.notes)
+    return replace(found, findings=(*notes, *found.findings, *doubts))
 
 
 def identify_equations(
