@@ -53,34 +53,21 @@ def effort_scale(
         described: (n) unknowns of the description.
         names: of the joints.
     """
-    b = len(layout.base)
-    inertial = layout.base.combination @ described[: layout.inertial]
-    T = SIMPLEST.unknowns()
     gains, signs = np.full(layout.joints, np.nan), np.ones(layout.joints)
-    moving = ~equations.standing
-    for joint, every in enumerate(equations.rows):
-        # At rest friction takes no power, and may be of any size.
-        count = int(equations.counts[joint, moving].sum())
-        rows = every[moving[equations.block]] if count >= LEAST else every
-        A = np.column_stack([rows[:, :b] @ inertial, rows[:, b:-1] @ T])
-        size = np.linalg.norm(A, axis=0)
-        known = size > 1e-9 * max(size.max(), 1e-300)
-        A, y = A[:, known] / size[known], rows[:, -1]
-        x, *_ = np.linalg.lstsq(A, y, rcond=1e-10)
-        left = y - A @ x
-        spread = np.sqrt(left @ left / max(min(len(y), count) - len(x), 1)) + 1e-300
-        deviation = spread * np.sqrt(np.abs(np.linalg.pinv(A.T @ A).diagonal()))
-        told = np.zeros(len(size))
-        told[known] = np.clip(x / np.maximum(deviation, 1e-300), -1e3, 1e3)
-        # Viscous and Coulomb friction take power, whatever else is told.
-        evidence = told[0], told[3]
+    for joint in range(layout.joints):
+        # What a joint accelerates may be its own rotor, of which no description says anything, and
+        # which in a light arm is more than all that it carries.
+        A, y, count = _columns(layout, equations, described, joint)
+        x, told = _regression(A, y, count)
+        # Coulomb friction takes power, whatever else is told.
+        evidence = told[0] if abs(told[0]) > SURE else told[-1], told[3]
         strongest = max(evidence, key=abs)
         if strongest < -SURE and min(evidence) + max(evidence) < 0.0:
             signs[joint] = -1.0
-        # A joint that carries little says nothing: what it turns may be its own rotor.
-        share = abs(x[0]) / max(np.linalg.norm(y), 1e-300) if known[0] else 0.0
+        # A joint that carries little says nothing.
+        share = abs(x[0]) * np.linalg.norm(A[:, 0]) / max(np.linalg.norm(y), 1e-300)
         if abs(told[0]) > SURE and share > CARRIED:
-            gains[joint] = abs(x[0] / size[0])
+            gains[joint] = abs(x[0])
     doubts = []
     turned = [name for name, sign in zip(names, signs, strict=True) if sign < 0.0]
     if turned:
@@ -98,3 +85,56 @@ def effort_scale(
         near = (gains > usual / PLAUSIBLE) & (gains < usual * PLAUSIBLE)
         return EffortScale(signs / np.where(near, gains, usual), tuple(doubts))
     return EffortScale(signs, tuple(doubts))
+
+
+def rotors_told(layout: Layout, equations: Equations, described: Array) -> Array:
+    """(nv) rotor inertias that efforts surely have beside a description, else 0 [kg m^2 or kg].
+
+    Args:
+        layout, equations, described: as of ``effort_scale``; efforts are torques.
+    """
+    found = np.zeros(layout.joints)
+    for joint in range(layout.joints):
+        x, told = _regression(*_columns(layout, equations, described, joint))
+        if told[-1] > SURE:
+            found[joint] = x[-1]
+    return found
+
+
+def _columns(
+    layout: Layout, equations: Equations, described: Array, joint: int
+) -> tuple[Array, Array, int]:
+    """Columns, efforts, and how many rows they were before they were compressed.
+
+    Columns: torque of described bodies, viscous friction, offset, Coulomb friction, acceleration.
+    """
+    b = len(layout.base)
+    inertial = layout.base.combination @ described[: layout.inertial]
+    moving, every = ~equations.standing, equations.rows[joint]
+    # At rest friction takes no power, and may be of any size.
+    count = int(equations.counts[joint, moving].sum())
+    rows = every[moving[equations.block]] if count >= LEAST else every
+    rotor, T = layout.base.combination[:, layout.bodies + joint], SIMPLEST.unknowns()
+    A = np.column_stack([rows[:, :b] @ inertial, rows[:, b : b + len(T)] @ T, rows[:, :b] @ rotor])
+    return A, rows[:, -1], count
+
+
+def _regression(A: Array, y: Array, count: int) -> tuple[Array, Array]:
+    """Coefficients of columns, 0 of those that are empty, and how many deviations they are off 0.
+
+    Args:
+        A: (n, c) columns.
+        y: (n) what they explain.
+        count: rows before they were compressed.
+    """
+    size = np.linalg.norm(A, axis=0)
+    known = size > 1e-9 * max(size.max(), 1e-300)
+    A = A[:, known] / size[known]
+    x, *_ = np.linalg.lstsq(A, y, rcond=1e-10)
+    left = y - A @ x
+    spread = np.sqrt(left @ left / max(min(len(y), count) - len(x), 1)) + 1e-300
+    deviation = spread * np.sqrt(np.abs(np.linalg.pinv(A.T @ A).diagonal()))
+    found, told = np.zeros((2, len(size)))
+    found[known] = x / size[known]
+    told[known] = np.clip(x / np.maximum(deviation, 1e-300), -1e3, 1e3)
+    return found, told
