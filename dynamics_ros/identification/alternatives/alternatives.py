@@ -44,8 +44,8 @@ CLOCKS = (0.1, 0.5, 2.0, 10.0)
 ZEROS = {90: 0.5 * np.pi, -90: -0.5 * np.pi, 180: np.pi}
 """Degrees by which zero positions of joints often differ."""
 
-ANOTHER_UNIT = 1.4
-"""Factor on the misfit where efforts are in another unit than Nm."""
+STANDARD = 9.81
+"""m/s^2 that are looked for where the robot is described without gravity."""
 
 NEARLY = 1.05
 """What a reading with a number has to be better by than a plain one."""
@@ -76,8 +76,8 @@ class Reading:
 
     @property
     def doubt(self) -> float:
-        """What readings are compared by: the misfit, larger where it takes another unit."""
-        return self.weight * _doubt(self.explained)
+        """What readings are compared by."""
+        return self.weight * self.explained.misfit
 
 
 def check_reading(robot: Robot, stretches: Sequence[Stretch]) -> list[str]:
@@ -99,7 +99,7 @@ def check_reading(robot: Robot, stretches: Sequence[Stretch]) -> list[str]:
     judge = Misfit(robot)
     as_read = judge.explain(states)
     best = min(_readings(judge, states, as_read), key=lambda one: one.doubt)
-    worse = _doubt(as_read) / best.doubt
+    worse = as_read.misfit / best.doubt
     if best.explained.misfit > CLOSE or worse < TOLD:
         return _far_off(as_read)
     sentence = (
@@ -109,10 +109,6 @@ def check_reading(robot: Robot, stretches: Sequence[Stretch]) -> list[str]:
     if worse < REFUSED:
         return [f'masses are doubtful: {sentence}']
     raise best.error(sentence)
-
-
-def _doubt(explained: Explained) -> float:
-    return explained.misfit * (1.0 if explained.unit == 1.0 else ANOTHER_UNIT)
 
 
 def _far_off(as_read: Explained) -> list[str]:
@@ -194,9 +190,7 @@ def _readings(judge: Misfit, states: States, as_read: Explained) -> Iterator[Rea
 def _mountings(judge: Misfit, states: States) -> Iterator[Reading]:
     """Without gravity, and along whatever direction it acts."""
     described = np.array([*judge.robot.model.gravity])
-    size = float(np.linalg.norm(described))
-    if size == 0.0:
-        return
+    size = float(np.linalg.norm(described)) or STANDARD
     along = judge.of_gravity(states.q)
     bare = judge.regressor(states) - np.tensordot(described, along, 1)
     torques = np.sqrt(np.mean((np.tensordot(described, along, 1) @ judge.bodies.ravel()) ** 2))
@@ -209,17 +203,20 @@ def _mountings(judge: Misfit, states: States) -> Iterator[Reading]:
     )
     axes = size * np.concatenate([np.eye(3), -np.eye(3)])
     likely = [judge.explain(states, bare + np.tensordot(g, along, 1)).misfit for g in axes]
-    for start in (described, *axes[np.argsort(likely)[:STARTS]]):
+    starts = [described] if described.any() else []
+    for start in (*starts, *axes[np.argsort(likely)[:STARTS]]):
         explained, found = _gravity(judge, states, bare, along, start)
+        # Of a robot without gravity every direction is another one.
         cosine = float(found @ described) / size**2
         if cosine > np.cos(np.radians(LEAN)):
             continue
         told, usual = (' '.join(f'{one:.3g}' for one in g) for g in (found, described))
         angle = np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0)))
+        away = f', {angle:.0f} degrees away' if described.any() else ''
         yield Reading(
             explained,
             f'the recorded efforts are those of a robot on which gravity acts along about ({told}) '
-            f'm/s^2 in the root frame, not ({usual}), {angle:.0f} degrees away: it is mounted '
+            f'm/s^2 in the root frame, not ({usual}){away}: it is mounted '
             f'otherwise (--gravity {told}), or it is another robot',
         )
 
