@@ -31,6 +31,8 @@ from .findings import (
     resting,
     single_spikes,
     unexplained_times,
+    usual_share,
+    without_friction,
 )
 from .fit import Fit, fit_equations
 from .joint_states.clock import extremes_of, regular_stretches
@@ -226,8 +228,10 @@ def identify_equations(
     findings += mostly_standing(robot, equations, span >= STILL)
     findings += pushes(equations, fit)
     findings += much_left_over(fit, equations)
+    findings += without_friction(fit, equations, span >= STILL)
     train = evaluated(maker, fit)
-    if train.percent_all > ANOTHER_ROBOT:
+    # A push of some seconds may leave as much, but not in motion that is as usual.
+    if min(train.percent_all, 100.0 * usual_share(fit, equations)) > ANOTHER_ROBOT:
         whatever = 'friction, with masses as described' if held else 'masses'
         raise NotThisRobotError(
             f'{train.percent_all:.0f} % of the recorded efforts are left unexplained, whatever the '

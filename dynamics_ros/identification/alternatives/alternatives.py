@@ -32,6 +32,9 @@ REFUSED, TOLD = 1.4, 1.2
 """Misfit of the recording as read over that of another reading, from which on it is read wrongly,
 and from which on that is told."""
 
+LEAST = 0.04
+"""What it has to be better by at least: what is explained well as it is read is not doubted."""
+
 CLOSE = 0.2
 """Misfit that the right reading has at most."""
 
@@ -100,7 +103,7 @@ def check_reading(robot: Robot, stretches: Sequence[Stretch]) -> list[str]:
     as_read = judge.explain(states)
     best = min(_readings(judge, states, as_read), key=lambda one: one.doubt)
     worse = as_read.misfit / best.doubt
-    if best.explained.misfit > CLOSE or worse < TOLD:
+    if best.explained.misfit > CLOSE or worse < TOLD or as_read.misfit < LEAST + best.doubt:
         return _far_off(as_read)
     sentence = (
         f'{best.sentence} (misfit {100.0 * best.explained.misfit:.0f} % of what efforts vary by, '

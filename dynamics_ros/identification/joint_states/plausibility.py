@@ -31,12 +31,19 @@ WINDOW, WINDOWS = 0.2, 400
 SLOW = 0.02
 """rad/s or m/s: slower joints tell nothing of their velocities or efforts."""
 
-FOLLOWS = 2.0
+FOLLOWS = 1.7
 """Factor within which velocities are those of the positions."""
+
+ALIKE = 0.1
+"""Share by which factors of joints differ that have one cause."""
 
 CUT_OFF, IN_A_ROW, HEAPED = 0.02, 5, 3.0
 """Share of the efforts in motion that are the same largest one, samples in a row, and how many more
 than of the next value, from which on they are cut off there; coarse efforts have both."""
+
+LEVELS = 30.0
+"""Steps between the smallest effort and the largest one, below which these do not tell that efforts
+are cut off there."""
 
 MOSTLY_WHOLE = 0.1
 """Share of the motion in which efforts are cut off that can be left out; filters take more."""
@@ -80,14 +87,18 @@ def odd_velocities(samples: JointSamples) -> str:
     change = (samples.position[last] - samples.position[first]) / spans
     sums = np.concatenate([np.zeros((1, change.shape[1])), np.cumsum(samples.velocity, axis=0)])
     told = (sums[last + 1] - sums[first]) / (last + 1 - first)[:, np.newaxis]
-    odd = []
+    odd, slopes = [], []
     for name, true, given in zip(samples.joint_names, change.T, told.T, strict=True):
         power = float(true @ true)
         if power < len(true) * SLOW**2:
             continue
         slope = float(true @ given) / power
+        slopes.append(slope)
         if not 1.0 / FOLLOWS < slope < FOLLOWS:
             odd.append(f'{name} {slope:.3g}')
+    if len(odd) > 1 and max(slopes) - min(slopes) < ALIKE * abs(slopes[0]):
+        one = f'all joints {np.mean(slopes):.3g}'
+        return f'{one}, as where stamps are on another scale, or angles or velocities in degrees'
     return ', '.join(odd)
 
 
@@ -105,7 +116,9 @@ def cut_off_at(stretches: Sequence[Stretch]) -> tuple[Array, Array]:
         moves = np.concatenate([_moves(one, j) for one in stretches])
         lowest, highest = effort.min(), effort.max()
         found = [_at(effort, moves, edge) for edge in (lowest, highest)]
-        if sum(found) > CUT_OFF and highest > lowest:
+        steps = np.diff(np.unique(effort))
+        coarse = len(steps) and highest - lowest < LEVELS * steps.min()
+        if sum(found) > CUT_OFF and highest > lowest and not coarse:
             shares[j] = sum(found)
             if shares[j] <= MOSTLY_WHOLE:
                 edges[:, j] = np.where(np.array(found) > 0.0, (lowest, highest), edges[:, j])
