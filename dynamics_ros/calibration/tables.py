@@ -4,13 +4,15 @@
 
 A column is named after a joint and what it holds, in either order: ``shoulder.position``,
 ``position_shoulder``, ``q_shoulder``, ``tau.shoulder``; or ``q1``, ``dq1``, ``tau1`` for joints
-without names. Time is in ``time``, ``t``, ``stamp`` or ``timestamp`` [s], or with ``_ns`` in ns.
+without names. What all columns begin with, such as the name of a topic, and units behind a name,
+such as ``[rad]``, do not count. Time is in ``time``, ``t``, ``stamp`` or ``timestamp`` [s], with
+``_ms``, ``_us`` or ``_ns`` in these units, or in two columns ``sec`` and ``nanosec``.
 """
 
 from __future__ import annotations
 
-import csv
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,15 +20,36 @@ from numpy.typing import NDArray
 
 from dynamics_ros.identification import JointSamples, UnusableRecordingError
 
+from .rows import read_csv, read_parquet
+
 Array = NDArray[np.float64]
 
 TABLES = ('.csv', '.parquet', '.pq')
 
-TIMES = ('time', 't', 'stamp', 'timestamp', 'time_s')
+TIMES = (
+    *('time', 't', 'stamp', 'timestamp', 'header.stamp', 'header_stamp', 'rosbagtimestamp'),
+    *('seconds', 'secs', 'sec'),
+)
+UNITS = {'s': 1.0, 'sec': 1.0, 'secs': 1.0, 'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9}
+SECONDS = ('sec', 'secs', 'stamp.sec', 'stamp.secs', 'header.stamp.sec', 'header.stamp.secs')
+NANOSECONDS = {'sec': 'nanosec', 'secs': 'nsecs'}
+
+FASTEST, SLOWEST = 1e-4, 1.0
+"""s between samples: what is beyond is in another unit of time, which the step tells."""
+
 WORDS = {
-    'position': ('position', 'positions', 'pos', 'q'),
-    'velocity': ('velocity', 'velocities', 'vel', 'qd', 'dq', 'v'),
-    'effort': ('effort', 'efforts', 'torque', 'torques', 'tau', 'current'),
+    'position': (
+        *('position', 'positions', 'joint_position', 'actual_position', 'pos', 'angle'),
+        *('actual_q', 'q_actual', 'q'),
+    ),
+    'velocity': (
+        *('velocity', 'velocities', 'joint_velocity', 'actual_velocity', 'vel', 'speed'),
+        *('actual_qd', 'qd', 'dq', 'v'),
+    ),
+    'effort': (
+        *('effort', 'efforts', 'joint_effort', 'joint_torque', 'motor_torque', 'measured_torque'),
+        *('actual_current', 'motor_current', 'torque', 'torques', 'tau_j', 'tau', 'current'),
+    ),
 }
 
 
@@ -51,26 +74,28 @@ def read_table(path: Path) -> JointSamples:
         UnusableRecordingError: it cannot be read, or columns are missing; says which are there.
     """
     try:
-        columns = _csv(path) if path.suffix.lower() == '.csv' else _parquet(path)
+        columns, notes = read_csv(path) if path.suffix.lower() == '.csv' else read_parquet(path)
     except (OSError, ValueError) as error:
         raise UnusableRecordingError(f'{path}: cannot be read: {error}') from error
-    time = _time(path, columns)
+    time, used, note = _time(path, columns)
+    notes += [note] if note else []
     found: dict[str, dict[str, Array]] = {kind: {} for kind in WORDS}
-    for name, values in columns.items():
-        kind, joint = _meaning(name)
-        if kind:
-            found[kind][joint] = values
+    others = {name: values for name, values in columns.items() if name not in used}
+    for name, (kind, joint) in _meanings(list(others)).items():
+        if joint in found[kind]:
+            raise UnusableRecordingError(f'{path}: two columns hold the {kind} of {joint}')
+        found[kind][joint] = others[name]
     joints = tuple(found['position'])
     if not joints:
         raise UnusableRecordingError(
-            f'{path}: no columns of positions among {", ".join(columns)}; name them such as '
+            f'{path}: no columns of positions among {_listed(columns)}; name them such as '
             'shoulder.position, shoulder.velocity, shoulder.effort'
         )
     missing = [joint for joint in joints if joint not in found['effort']]
     if missing:
         raise UnusableRecordingError(
-            f'{path}: holds no efforts of {", ".join(missing)}; name the columns such as '
-            f'{missing[0]}.effort'
+            f'{path}: holds no efforts of {", ".join(missing)} among {_listed(columns)}; name the '
+            f'columns such as {missing[0]}.effort'
         )
     complete = all(joint in found['velocity'] for joint in joints)
     return JointSamples(
@@ -80,67 +105,106 @@ def read_table(path: Path) -> JointSamples:
         np.stack([found['position'][joint] for joint in joints], axis=1),
         np.stack([found['velocity'][joint] for joint in joints], axis=1) if complete else None,
         np.stack([found['effort'][joint] for joint in joints], axis=1),
+        tuple(f'{path.name}: {note}' for note in notes),
     )
+
+
+def _meanings(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """What columns hold, and of which joint, without those that hold something else."""
+    whole = {name: _meaning(name) for name in names}
+    # A topic or a table may stand in front of the words.
+    begin = len(_common(names))
+    short = {name: _meaning(name[begin:]) for name in names}
+    told = max((whole, short), key=lambda one: len({kind for kind, _ in one.values()} - {''}))
+    return {name: meaning for name, meaning in told.items() if meaning[0]}
+
+
+def _common(names: Sequence[str]) -> str:
+    """What all names begin with, up to a dot or a slash."""
+    begin = ''
+    for letters in zip(*names, strict=False):
+        if len(set(letters)) > 1:
+            break
+        begin += letters[0]
+    return begin[: max(begin.rfind('/'), begin.rfind('.')) + 1]
 
 
 def _meaning(column: str) -> tuple[str, str]:
     """What a column holds, and of which joint; '' where it holds something else."""
-    lowered = column.strip().lower()
-    for kind, words in WORDS.items():
-        for word in words:
-            if match := re.fullmatch(rf'(.+?)[./_\- ]{word}', lowered):
-                return kind, column.strip()[: match.end(1)]
-            if match := re.fullmatch(rf'{word}(?:[./_\- ]|(?=[\[(\d]))(.+)', lowered):
-                return kind, column.strip()[match.start(1) :].strip('[]()')
+    bare = re.sub(r'\s*[\[(][A-Za-z][A-Za-z/^*0-9 .]*[\])]$', '', column.strip())
+    lowered = bare.lower()
+    words = [(word, kind) for kind, several in WORDS.items() for word in several]
+    # The longest first: a motor_torque is no torque of a motor.
+    for word, kind in sorted(words, key=lambda one: -len(one[0])):
+        if match := re.fullmatch(rf'(.+?)[./_\- ]{word}', lowered):
+            return kind, bare[: match.end(1)]
+        if match := re.fullmatch(rf'{word}(?:[./_\- ]|(?=[\[(\d]))(.+)', lowered):
+            return kind, bare[match.start(1) :].strip('[]()')
     return '', ''
 
 
-def _time(path: Path, columns: dict[str, Array]) -> Array:
-    for name, values in columns.items():
-        lowered = name.strip().lower()
-        if lowered in TIMES:
-            return values
-        if lowered.endswith('_ns') and lowered.removesuffix('_ns') in TIMES:
-            return values * 1e-9
-    raise UnusableRecordingError(
-        f'{path}: no column of time among {", ".join(columns)}; name it "time" [s] or "time_ns"'
-    )
-
-
-def _csv(path: Path) -> dict[str, Array]:
-    with path.open(newline='') as file:
-        header = next(csv.reader(file), [])
-    if not header:
-        raise ValueError('it is empty')
-    values = np.genfromtxt(path, delimiter=',', skip_header=1, ndmin=2)
-    if values.shape[1] != len(header):
-        raise ValueError(f'{len(header)} names but {values.shape[1]} columns')
-    return dict(zip(header, values.T, strict=True))
-
-
-def _parquet(path: Path) -> dict[str, Array]:
-    try:
-        from pyarrow import ArrowInvalid
-        from pyarrow.parquet import read_table as read
-    except ImportError as error:
+def _time(path: Path, columns: dict[str, Array]) -> tuple[Array, list[str], str]:
+    """Stamps [s], the columns that they are in, and what was assumed of their unit, or ''."""
+    bare = {_plain(name): name for name in columns}
+    for seconds in SECONDS:
+        begin, _, word = seconds.rpartition('.')
+        rest = '.'.join(part for part in (begin, NANOSECONDS[word]) if part)
+        if seconds in bare and rest in bare:
+            both = [bare[seconds], bare[rest]]
+            return columns[both[0]] + 1e-9 * columns[both[1]], both, ''
+    for plain, name in bare.items():
+        for unit, factor in UNITS.items():
+            if plain.endswith(f'_{unit}') and plain.removesuffix(f'_{unit}') in TIMES:
+                return columns[name] * factor, [name], ''
+    for plain, name in bare.items():
+        if plain in TIMES:
+            values = columns[name]
+            if len(values) and not np.isfinite(values).any():
+                raise UnusableRecordingError(
+                    f'{path}: the column {name!r} holds no numbers; seconds are expected'
+                )
+            factor = _unit(values)
+            note = f'stamps seem to be in {_named(factor)}' if factor != 1.0 else ''
+            return values * factor, [name], note
+    if all(_is_number(name) for name in columns):
         raise UnusableRecordingError(
-            f'{path}: Parquet files need the Python package pyarrow (pip install pyarrow)'
-        ) from error
-    try:
-        table = read(path)
-    except ArrowInvalid as error:
-        raise ValueError(str(error)) from error
-    return {
-        name: np.asarray(table[name].to_numpy(), dtype=np.float64)
-        for name in table.column_names
-        if table[name].type in _numbers()
-    }
-
-
-def _numbers() -> tuple:
-    import pyarrow
-
-    return (
-        *(pyarrow.float64(), pyarrow.float32(), pyarrow.int64(), pyarrow.int32()),
-        *(pyarrow.uint64(), pyarrow.uint32()),
+            f'{path}: its first line holds numbers, no names of columns; name them such as time, '
+            'shoulder.position, shoulder.velocity, shoulder.effort'
+        )
+    raise UnusableRecordingError(
+        f'{path}: no column of time among {_listed(columns)}; name it "time" [s] or "time_ns"'
     )
+
+
+def _plain(name: str) -> str:
+    """The name of a column without marks that programs add."""
+    return re.sub(r'\s*[\[(](n?s|ms|us|sec)[\])]$', r'_\1', name.strip().lower()).lstrip('%_/.')
+
+
+def _unit(stamps: Array) -> float:
+    """s that a unit of stamps seems to be, from the step between them."""
+    steps = np.diff(stamps[np.isfinite(stamps)])
+    steps = steps[steps > 0.0]
+    step = float(np.median(steps)) if len(steps) else 0.0
+    for factor in (1.0, 1e-3, 1e-6, 1e-9):
+        if FASTEST <= step * factor <= SLOWEST:
+            return factor
+    return 1.0
+
+
+def _named(factor: float) -> str:
+    return {1e-3: 'milliseconds', 1e-6: 'microseconds', 1e-9: 'nanoseconds'}[factor]
+
+
+def _listed(columns: dict[str, Array]) -> str:
+    names = list(columns)
+    more = f' and {len(names) - 12} more' if len(names) > 12 else ''
+    return ', '.join(names[:12]) + more
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

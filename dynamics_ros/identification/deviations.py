@@ -30,6 +30,9 @@ Array = NDArray[np.float64]
 TOLD = 0.3
 """A parameter is identified when its deviation is below this part of what was open before."""
 
+LOOSE = 0.01
+"""Share of what is known of offsets that is left where it is asked what motion tells."""
+
 MATTERS = 0.5
 """What is open of a parameter matters when it can give this part of what is left over."""
 
@@ -122,26 +125,46 @@ def parameters(
     combined = np.zeros((len(base), layout.count))
     combined[:, : layout.inertial] = base.combination
     reach, values = _reach(fit, base), combined @ fit.x
+    # What only a guess of the offsets tells, such as the mass on a vertical slide, no motion does.
+    loose = posterior + (LOOSE - 1.0) * _of_offsets(fit)
     found = [
-        Parameter(name, 'base', base.units[i], value, deviation, bool(deviation < TOLD * width))
-        for name, i, value, deviation, width in zip(
+        Parameter(name, 'base', base.units[i], value, deviation, bool(open_ < TOLD * width))
+        for name, i, value, deviation, open_, width in zip(
             *(base.expressions, base.chosen, values),
-            *(_deviations(posterior, speeds, combined), reach),
+            *(_deviations(one, speeds, combined) for one in (posterior, loose)),
+            reach,
             strict=False,
         )
     ]
     spread = _deviations(posterior, speeds)
-    found += _of_bodies(maker, fit, spread)
+    found += _of_bodies(maker, fit, spread, _deviations(loose, speeds))
     return found + _of_friction(maker, fit, evaluation, spread[layout.inertial :], moved)
 
 
-def _of_bodies(maker: EquationMaker, fit: Fit, spread: Array) -> list[Parameter]:
-    """Parameters of bodies and rotors, with the deviations of all unknowns."""
+def _of_offsets(fit: Fit) -> Array:
+    """(n, n) what is known beside the recordings of offsets alone."""
+    found, layout = np.zeros_like(fit.prior.precision), fit.layout
+    own = layout.inertial + FRICTION.index('offset') + len(FRICTION) * np.arange(layout.joints)
+    found[own, own] = fit.prior.precision[own, own]
+    return found
+
+
+def _of_bodies(
+    maker: EquationMaker, fit: Fit, spread: Array, open_: Array | None = None
+) -> list[Parameter]:
+    """Parameters of bodies and rotors.
+
+    Args:
+        maker, fit: of the recordings.
+        spread: deviations of all unknowns.
+        open_: the same where offsets are hardly known; None: as spread.
+    """
     base, found = maker.base, []
+    open_ = spread if open_ is None else open_
     before = np.sqrt(np.diag(np.linalg.inv(_inertial(fit.prior.divergence, fit.layout))))
     for i, name in enumerate(base.names):
         kind = 'body' if i < fit.layout.bodies else 'rotor'
-        told = bool(spread[i] < TOLD * before[i])
+        told = bool(open_[i] < TOLD * before[i])
         found.append(Parameter(name, kind, base.units[i], fit.x[i], spread[i], told))
     return found
 

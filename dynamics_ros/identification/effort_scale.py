@@ -14,19 +14,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_ros.robot import Robot
+
+from .alternatives.misfit import CARRIED, PLAUSIBLE, PRICE, TOOL, usual_gain
+from .alternatives.misfit import LEAST as LEAST_SPREAD
+from .alternatives.nearest import SURE, Nearest, nearest, regression
 from .equations import LEAST, SIMPLEST, Equations
-from .normal_equations import Layout
+from .normal_equations import Layout, Sums, grams
+from .prior import Prior
 
 Array = NDArray[np.float64]
 
-PLAUSIBLE = 3.0
-"""Efforts that are so many times larger or smaller than described are in other units."""
-
-CARRIED = 0.3
-"""Share of the efforts that the described bodies have to explain, for a joint to tell the unit."""
-
-SURE = 8.0
-"""Standard deviations of a regression from which on its sign is believed."""
+LIGHTER = 1.3
+"""What the misfit has to be larger by in Nm for another unit to be believed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,52 +43,46 @@ class EffortScale:
 
 
 def effort_scale(
-    layout: Layout, equations: Equations, described: Array, names: tuple[str, ...]
+    robot: Robot, layout: Layout, equations: Equations, moving: NDArray[np.bool_]
 ) -> EffortScale:
     """The scale that efforts have beside a description.
 
+    Signs are those at which bodies near the described ones and friction that takes power explain
+    efforts best; what the last body carries may be in no description.
+
     Args:
-        layout: of the robot.
+        robot, layout: as described.
         equations: of the recordings, efforts as reported.
-        described: (n) unknowns of the description.
-        names: of the joints.
+        moving: (nv) which joints move.
     """
-    b = len(layout.base)
-    inertial = layout.base.combination @ described[: layout.inertial]
-    T = SIMPLEST.unknowns()
-    gains, signs = np.full(layout.joints, np.nan), np.ones(layout.joints)
-    moving = ~equations.standing
-    for joint, every in enumerate(equations.rows):
-        # At rest friction takes no power, and may be of any size.
-        count = int(equations.counts[joint, moving].sum())
-        rows = every[moving[equations.block]] if count >= LEAST else every
-        A = np.column_stack([rows[:, :b] @ inertial, rows[:, b:-1] @ T])
-        size = np.linalg.norm(A, axis=0)
-        known = size > 1e-9 * max(size.max(), 1e-300)
-        A, y = A[:, known] / size[known], rows[:, -1]
-        x, *_ = np.linalg.lstsq(A, y, rcond=1e-10)
-        left = y - A @ x
-        spread = np.sqrt(left @ left / max(min(len(y), count) - len(x), 1)) + 1e-300
-        deviation = spread * np.sqrt(np.abs(np.linalg.pinv(A.T @ A).diagonal()))
-        told = np.zeros(len(size))
-        told[known] = np.clip(x / np.maximum(deviation, 1e-300), -1e3, 1e3)
-        # Viscous and Coulomb friction take power, whatever else is told.
-        evidence = told[0], told[3]
-        strongest = max(evidence, key=abs)
-        if strongest < -SURE and min(evidence) + max(evidence) < 0.0:
-            signs[joint] = -1.0
-        # A joint that carries little says nothing: what it turns may be its own rotor.
-        share = abs(x[0]) / max(np.linalg.norm(y), 1e-300) if known[0] else 0.0
+    sizes = _sizes(equations)
+    described = Prior.of(robot, layout, sizes, moving).mean
+    gains = np.full(layout.joints, np.nan)
+    for joint in range(layout.joints):
+        # What a joint accelerates may be its own rotor, of which no description says anything, and
+        # which in a light arm is more than all that it carries.
+        A, y, count = _columns(layout, equations, described, joint)
+        x, told = regression(A, y, count)
+        # A joint that carries little says nothing.
+        share = abs(x[0]) * np.linalg.norm(A[:, 0]) / max(np.linalg.norm(y), 1e-300)
         if abs(told[0]) > SURE and share > CARRIED:
-            gains[joint] = abs(x[0] / size[0])
+            gains[joint] = abs(x[0])
+    usual = usual_gain(gains, sizes)
+    found = _nearest(robot, layout, equations, moving, 1.0)
+    if not 1.0 / PLAUSIBLE < usual < PLAUSIBLE:
+        other = _nearest(robot, layout, equations, moving, usual)
+        # A heavy tool makes efforts larger than described; nothing makes them much smaller.
+        if other.misfit * (LIGHTER if usual > 1.0 else 1.0) < found.misfit:
+            found = other
+        else:
+            usual = 1.0
     doubts = []
-    turned = [name for name, sign in zip(names, signs, strict=True) if sign < 0.0]
+    turned = [n for n, sign in zip(robot.joint_names, found.signs, strict=True) if sign < 0.0]
     if turned:
         doubts.append(
             f'efforts of {", ".join(turned)} have the opposite sign of the torques that the motors '
             'apply; effort.scale is negative there'
         )
-    usual = float(np.nanmedian(gains)) if np.isfinite(gains).any() else 1.0
     if not 1.0 / PLAUSIBLE < usual < PLAUSIBLE:
         doubts.append(
             f'efforts are about {usual:.3g} times the torques of the description: they seem to be '
@@ -96,5 +90,83 @@ def effort_scale(
             'into Nm, as exactly as the masses of the description are right'
         )
         near = (gains > usual / PLAUSIBLE) & (gains < usual * PLAUSIBLE)
-        return EffortScale(signs / np.where(near, gains, usual), tuple(doubts))
-    return EffortScale(signs, tuple(doubts))
+        return EffortScale(found.signs / np.where(near, gains, usual), tuple(doubts))
+    return EffortScale(found.signs, tuple(doubts))
+
+
+def _sizes(equations: Equations) -> Array:
+    """(nv) RMS of the reported efforts."""
+    squares = (equations.rows[..., -1] ** 2).sum(axis=1)
+    return np.sqrt(squares / np.maximum(equations.counts.sum(axis=1), 1))
+
+
+def _nearest(
+    robot: Robot, layout: Layout, equations: Equations, moving: NDArray[np.bool_], unit: float
+) -> Nearest:
+    """What explains efforts best, beside the description, in some unit of Nm."""
+    equations = equations.scaled(np.full(layout.joints, 1.0 / unit))
+    sizes = _sizes(equations)
+    described = Prior.of(robot, layout, sizes, moving).mean
+    prior = Prior.of(robot, layout, sizes, moving, rotors=rotors_told(layout, equations, described))
+    b, nv = len(layout.base), layout.joints
+    offset = b + 1
+    counts = equations.counts[:, ~equations.standing].sum(axis=1)
+    # At rest friction takes no power, and may be of any size.
+    used = ~equations.standing | (counts < LEAST)[:, np.newaxis]
+    gram = grams(equations, used.astype(np.float64), np.ones(len(equations.begins), dtype=bool))
+    many = np.maximum(gram[:, offset, offset], 1.0)
+    spread = gram[:, -1, -1] / many - (gram[:, offset, -1] / many) ** 2
+    spread = np.maximum(spread, LEAST_SPREAD**2 * spread.max()) + 1e-300
+    weight = 1.0 / (spread * many * nv)
+    whole = gram * weight[:, np.newaxis, np.newaxis]
+    H, _, _ = Sums.of(layout, whole).assembled(SIMPLEST)
+    G, power = np.zeros((2, nv, layout.count))
+    T = SIMPLEST.unknowns()
+    for joint in range(nv):
+        own = np.zeros_like(whole)
+        own[joint] = whole[joint]
+        _, G[joint], _ = Sums.of(layout, own).assembled(SIMPLEST)
+        # The columns of friction begin with the velocity.
+        taken = gram[joint, b, b : b + len(T)] @ T
+        friction = slice(layout.friction(joint).start, layout.friction(joint).start + len(taken))
+        norm = np.sqrt(max(gram[joint, b, b], 1e-300) * spread[joint] * many[joint])
+        power[joint, friction] = taken * [1.0, 0.0, 1.0] / norm / np.sqrt(nv)
+    P = prior.precision + prior.divergence
+    inner = {joint.parent for joint in robot.model.joints}
+    for body in set(range(layout.bodies // 10)) - inner:
+        own = slice(10 * body, 10 * body + 10)
+        P[own, own] *= TOOL
+    squares = float((whole[:, -1, -1]).sum())
+    return nearest(H, G, squares, PRICE / nv * P, prior.mean, power)
+
+
+def rotors_told(layout: Layout, equations: Equations, described: Array) -> Array:
+    """(nv) rotor inertias that efforts surely have beside a description, else 0 [kg m^2 or kg].
+
+    Args:
+        layout, equations, described: as of ``effort_scale``; efforts are torques.
+    """
+    found = np.zeros(layout.joints)
+    for joint in range(layout.joints):
+        x, told = regression(*_columns(layout, equations, described, joint))
+        if told[-1] > SURE:
+            found[joint] = x[-1]
+    return found
+
+
+def _columns(
+    layout: Layout, equations: Equations, described: Array, joint: int
+) -> tuple[Array, Array, int]:
+    """Columns, efforts, and how many rows they were before they were compressed.
+
+    Columns: torque of described bodies, viscous friction, offset, Coulomb friction, acceleration.
+    """
+    b = len(layout.base)
+    inertial = layout.base.combination @ described[: layout.inertial]
+    moving, every = ~equations.standing, equations.rows[joint]
+    # At rest friction takes no power, and may be of any size.
+    count = int(equations.counts[joint, moving].sum())
+    rows = every[moving[equations.block]] if count >= LEAST else every
+    rotor, T = layout.base.combination[:, layout.bodies + joint], SIMPLEST.unknowns()
+    A = np.column_stack([rows[:, :b] @ inertial, rows[:, b : b + len(T)] @ T, rows[:, :b] @ rotor])
+    return A, rows[:, -1], count

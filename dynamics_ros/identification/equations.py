@@ -301,9 +301,11 @@ class EquationMaker:
                 found += len(chunk.time)
                 yield chunk
         if found < 5:
+            longest = max((len(one) * one.period for one in stretches), default=0.0)
             raise UnusableRecordingError(
-                f'{samples.source}: {samples.duration:.1f} s without a gap are too short; '
-                'a minute of motion of all joints is a good recording'
+                f'{samples.source}: {longest:.1f} s without a gap are too short'
+                + (f' (of {samples.duration:.1f} s in all); ' if len(stretches) > 1 else '; ')
+                + 'a minute of motion of all joints is a good recording'
             )
 
     def equations(self, samples: JointSamples) -> Equations:

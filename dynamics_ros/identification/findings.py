@@ -24,6 +24,9 @@ STILL = 0.01
 BRIEF = 10.0
 """s of motion, below which that is told."""
 
+FRICTIONLESS = 1e-3
+"""Friction over the efforts of a joint, at 1 rad/s or m/s, below which there is none."""
+
 MUCH = 0.1
 """Share of the efforts that is much to leave unexplained."""
 
@@ -109,11 +112,28 @@ def brief(duration: float) -> list[str]:
     ]
 
 
-def much_left_over(fit: Fit, equations: Equations) -> list[str]:
-    """A sentence on efforts that are explained worse than those of a robot with gears."""
+def usual_share(fit: Fit, equations: Equations) -> float:
+    """Share of the efforts that is left unexplained in motion that is as usual."""
     efforts = equations.rows[..., -1]
     size = np.sqrt((efforts**2).sum() / equations.counts.sum())
-    share = float(np.sqrt((fit.sigma**2).mean()) / max(size, 1e-12))
+    return float(np.sqrt((fit.sigma**2).mean()) / max(size, 1e-12))
+
+
+def without_friction(fit: Fit, equations: Equations, moved: NDArray[np.bool_]) -> list[str]:
+    """A sentence on efforts that hold no friction at any joint that moved."""
+    size = np.sqrt((equations.rows[..., -1] ** 2).sum(axis=1) / equations.counts.sum(axis=1))
+    viscous, _, dry, rest, _ = np.abs(fit.friction).T
+    if ((viscous + np.maximum(dry, rest))[moved] > FRICTIONLESS * size[moved]).any():
+        return []
+    return [
+        'efforts hold no friction: they are computed by a model, as commanded ones or those of a '
+        'simulation without friction are, and tell nothing of a real robot'
+    ]
+
+
+def much_left_over(fit: Fit, equations: Equations) -> list[str]:
+    """A sentence on efforts that are explained worse than those of a robot with gears."""
+    share = usual_share(fit, equations)
     if share < MUCH:
         return []
     return [

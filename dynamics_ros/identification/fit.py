@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from .bodies import consistency
 from .cross_validation import validated
+from .effort_scale import rotors_told
 from .equations import SIMPLEST, EquationMaker, Equations, FrictionShape
 from .normal_equations import FRICTION, Layout
 from .prior import Prior
@@ -116,6 +117,8 @@ def fit_equations(
     efforts = equations.rows[..., -1]
     sizes = np.sqrt((efforts**2).sum(axis=1) / equations.counts.sum(axis=1))
     prior = Prior.of(robot, layout, sizes, moving, held)
+    told = rotors_told(layout, equations, prior.mean)
+    prior = Prior.of(robot, layout, sizes, moving, held, told)
     standing = standing_blocks(equations, moving)
     shape, weight = before or (SIMPLEST, 10.0)
     weights = np.where(standing, 1.0 / np.maximum(equations.counts, 1), 1.0)

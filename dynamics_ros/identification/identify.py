@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dynamics_ros.estimation import EffortModel
 from dynamics_ros.robot import Robot
 
+from .alternatives.alternatives import check_reading
 from .bodies import pseudo_inertia
 from .bodies.base_parameters import BaseParameters
 from .deviations import Parameter, motions_that_would_tell, parameters, torque_deviations
@@ -30,20 +31,20 @@ from .findings import (
     resting,
     single_spikes,
     unexplained_times,
+    usual_share,
+    without_friction,
 )
 from .fit import Fit, fit_equations
 from .joint_states.clock import extremes_of, regular_stretches
 from .joint_states.noise import noises_of
 from .joint_states.plausibility import (
     NotThisRobotError,
-    check_gravity,
     cut_off_at,
     doubtful_efforts,
 )
 from .joint_states.samples import JointSamples, UnusableRecordingError
 from .load_friction import with_load
 from .normal_equations import Layout
-from .prior import Prior
 
 Array = NDArray[np.float64]
 
@@ -134,7 +135,8 @@ def identify(
 
     Raises:
         UnusableRecordingError: a recording that nothing can be told from.
-        NotThisRobotError: no masses make this robot explain the recordings.
+        NotThisRobotError: no masses make this robot explain the recordings, or another reading of
+            them explains them much better.
     """
     base = BaseParameters.of(robot)
     recordings = [samples.cleaned() for samples in recordings]
@@ -144,7 +146,7 @@ def identify(
     span = np.max([np.ptp(one.position, axis=0) for one in stretches], axis=0)
     resting(robot, span)
     constant = constant_efforts(robot, stretches, span, held)
-    check_gravity(robot, stretches)
+    doubts = check_reading(robot, stretches)
     edges, cut_off = cut_off_at(stretches)
     filtering = Filtering.for_motion(stretches)
     maker = EquationMaker(robot, base, filtering, np.ones(robot.nv), cut_off=edges)
@@ -166,9 +168,10 @@ def identify(
         held,
         equations_by,
     )
-    doubts = doubtful_efforts(robot, stretches, found.maker.scale, cut_off)
+    doubts += doubtful_efforts(robot, stretches, found.maker.scale, cut_off)
     doubts += brief(sum(len(one) * one.period for one in stretches))
-    return replace(found, findings=(*found.findings, *doubts))
+    notes = dict.fromkeys(note for samples in recordings for note in samples.notes)
+    return replace(found, findings=(*notes, *found.findings, *doubts))
 
 
 def identify_equations(
@@ -206,8 +209,7 @@ def identify_equations(
     robot, layout = maker.robot, Layout(maker.base, maker.robot.nv)
     findings = resting(robot, span)
     if scale is None:
-        described = Prior.of(robot, layout, np.ones(robot.nv), span >= STILL).mean
-        judged = effort_scale(layout, equations, described, robot.joint_names)
+        judged = effort_scale(robot, layout, equations, span >= STILL)
         findings += judged.doubts
         scale = judged.scale
     if (scale != 1.0).any():
@@ -226,8 +228,10 @@ def identify_equations(
     findings += mostly_standing(robot, equations, span >= STILL)
     findings += pushes(equations, fit)
     findings += much_left_over(fit, equations)
+    findings += without_friction(fit, equations, span >= STILL)
     train = evaluated(maker, fit)
-    if train.percent_all > ANOTHER_ROBOT:
+    # A push of some seconds may leave as much, but not in motion that is as usual.
+    if min(train.percent_all, 100.0 * usual_share(fit, equations)) > ANOTHER_ROBOT:
         whatever = 'friction, with masses as described' if held else 'masses'
         raise NotThisRobotError(
             f'{train.percent_all:.0f} % of the recorded efforts are left unexplained, whatever the '

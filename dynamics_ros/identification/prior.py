@@ -75,6 +75,7 @@ class Prior:
         sizes: Array,
         moving: NDArray[np.bool_],
         held: bool = False,
+        rotors: Array | None = None,
     ) -> Prior:
         """That of a description.
 
@@ -83,6 +84,8 @@ class Prior:
             sizes: (nv) of the efforts [Nm or N].
             moving: (nv) which joints move.
             held: whether bodies are exactly as described.
+            rotors: (nv) rotor inertias that are told to be there, where they are large
+                [kg m^2 or kg]; None: nothing is known of them.
         """
         bodies = pseudo_inertia.described(robot)
         mean, n = np.zeros(layout.count), layout.count
@@ -94,18 +97,20 @@ class Prior:
         rng = np.random.default_rng(0)
         postures = np.array([robot.random_configuration(rng) for _ in range(20)])
         carried = robot.mass_matrix(postures).diagonal(axis1=1, axis2=2).mean(axis=0)
-        rotors = np.arange(layout.bodies, layout.inertial)
+        of_rotors = np.arange(layout.bodies, layout.inertial)
         # A small motor behind a large gear has more than the hand that it turns.
         reach = np.maximum(carried, ROTOR_REACH * carried.max()) + 1e-9
-        divergence[rotors, rotors] = 1.0 / reach**2
+        if rotors is not None:
+            reach = np.maximum(reach, rotors)
+        divergence[of_rotors, of_rotors] = 1.0 / reach**2
         declared = EffortModel.from_robot(robot)
         for joint in range(layout.joints):
-            own = layout.friction(joint)
+            friction = layout.friction(joint)
             dry = declared.coulomb[joint]
-            mean[own] = (declared.viscous[joint], 0.0, dry, dry, 0.0)
+            mean[friction] = (declared.viscous[joint], 0.0, dry, dry, 0.0)
             size = max(sizes[joint], 1e-6)
             reach = size * (FRICTION_REACH if moving[joint] else NEVER)
             of_load = LOAD_REACH if moving[joint] else NEVER
             deviations = np.array([reach / SLOW, OFFSET_REACH * size, reach, reach, of_load])
-            precision[own, own] = np.diag(1.0 / deviations**2)
+            precision[friction, friction] = np.diag(1.0 / deviations**2)
         return cls(mean, precision, divergence, bodies)

@@ -11,7 +11,8 @@ import pytest
 import simulated_arm
 from simulated_arm import COULOMB, OFFSET, ROBOT, VISCOUS, motion, recording, truth
 
-from dynamics_ros.identification import identify
+from dynamics_ros import Robot
+from dynamics_ros.identification import JointSamples, identify
 from dynamics_ros.identification.equations import FRICTION_VELOCITIES
 
 BETWEEN = 0.0224
@@ -60,3 +61,32 @@ def test_deviations_are_those_of_a_sample_and_not_of_the_choice_alone(found):
     noisy = identify(ROBOT, [other_friction(recording(arm, noise=1.0), arm, BETWEEN)])
     for name in ('coulomb', 'viscous', 'offset'):
         assert (of_kind(noisy, name)[1] > 1.5 * of_kind(found, name)[1]).all()
+
+
+SLIDE = """
+<robot name="lift">
+  <link name="base"/>
+  <joint name="lift" type="prismatic">
+    <parent link="base"/><child link="car"/><axis xyz="{axis}"/>
+    <limit lower="0" upper="1" velocity="1" effort="500"/>
+  </joint>
+  <link name="car">
+    <inertial><mass value="5"/>
+      <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>
+  </link>
+</robot>
+"""
+
+
+@pytest.mark.parametrize(('axis', 'told'), [('0 0 1', False), ('0 1 0', True)])
+def test_the_weight_on_a_slide_is_not_told_from_an_offset(axis, told):
+    """What accelerates is mass and rotor together; what is constant is weight and offset."""
+    robot = Robot.from_urdf(SLIDE.format(axis=axis))
+    t = np.arange(0.0, 30.0, 0.01)[:, np.newaxis]
+    q, v, a = 0.3 * np.sin(2.0 * t), 0.6 * np.cos(2.0 * t), -1.2 * np.sin(2.0 * t)
+    effort = robot.inverse_dynamics(q, v, a) + 3.0 * np.tanh(v / 0.02) + 4.0 * v
+    effort += 0.1 * np.random.default_rng(0).normal(size=q.shape)
+    samples = JointSamples('slide', robot.joint_names, t[:, 0], q, v, effort)
+    found = identify(robot, [samples])
+    (mass,) = [one for one in found.parameters if one.kind == 'base' and 'm car' in one.name]
+    assert mass.identifiable == told

@@ -19,8 +19,9 @@ from dynamics_ros.identification import (
     for_robot,
     identify,
 )
+from dynamics_ros.identification.alternatives.alternatives import check_reading
 from dynamics_ros.identification.joint_states.clock import regular_stretches
-from dynamics_ros.identification.joint_states.plausibility import check_gravity, odd_velocities
+from dynamics_ros.identification.joint_states.plausibility import odd_velocities
 from dynamics_ros.identification.uncertainty import identify_drives
 
 ARM = truth(1)
@@ -74,7 +75,8 @@ def test_the_mounting_of_an_arm_without_friction_or_with_other_masses_is_not_dou
         rng = np.random.default_rng(seed)
         for factor in (1.0, 1.1, 0.5):
             effort = factor * ROBOT.inverse_dynamics(q, v, a) + 0.05 * rng.normal(size=q.shape)
-            check_gravity(ROBOT, regular_stretches(JointSamples('free', NAMES, t, q, v, effort)))
+            samples = JointSamples('free', NAMES, t, q, v, effort)
+            assert not check_reading(ROBOT, regular_stretches(samples))
 
 
 def test_single_joints_of_the_other_sign_are_no_other_mounting(samples):
@@ -183,3 +185,41 @@ def test_what_is_right_has_no_findings(samples):
     effort += 0.1 * np.random.default_rng(0).normal(size=q.shape)
     slow = replace(samples, time=t, position=q, velocity=v, effort=effort)
     assert not identify(ROBOT, [slow]).findings
+
+
+def test_coarse_efforts_of_a_small_joint_are_not_cut_off(samples):
+    """A quarter of a Nm is much for a joint whose friction is 0.4 Nm."""
+    effort = samples.effort.copy()
+    effort[:, 6] = 0.25 * np.round(effort[:, 6] / 0.25)
+    found = identify(ROBOT, [replace(samples, effort=effort)])
+    assert not any('cut off' in one for one in found.findings)
+
+
+def test_a_push_of_some_seconds_is_no_other_robot(samples):
+    pushed = (samples.time > 14.0) & (samples.time < 16.0)
+    effort = samples.effort + pushed[:, np.newaxis] * np.linspace(60.0, 10.0, 7)
+    found = identify(ROBOT, [replace(samples, effort=effort)])
+    assert found.train.percent_all > 40.0
+    assert any('not those of free motion' in one for one in found.findings)
+    assert found.effort_model.coulomb == pytest.approx(COULOMB, abs=0.3)
+
+
+def test_velocities_that_are_all_off_by_one_factor_are_told_as_one(samples):
+    slower = replace(samples, time=2.0 * samples.time)
+    own, sentence = for_robot(slower, ROBOT)
+    assert own.velocity is None
+    assert 'all joints 2' in sentence and 'stamps are on another scale' in sentence
+
+
+def test_efforts_without_friction_are_told_to_be_computed(samples):
+    t = samples.time
+    q, v, a = motion(t)
+    computed = replace(samples, position=q, velocity=v, effort=ROBOT.inverse_dynamics(q, v, a))
+    assert any('no friction' in one for one in identify(ROBOT, [computed]).findings)
+    assert not any('no friction' in one for one in identify(ROBOT, [samples]).findings)
+
+
+def test_pieces_that_are_all_too_short_are_told_by_their_length(samples):
+    kept = np.arange(len(samples)) % 60 < 25
+    with pytest.raises(UnusableRecordingError, match=r'0\.3 s without a gap .*of 29\.6 s'):
+        identify(ROBOT, [samples.rows(kept)])

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What in a recording cannot be of the robot that is described: mounting, units, cut-off efforts.
+"""What in a recording cannot be right: turns, velocities that are none, efforts that are cut off.
 
 A model with free masses and friction explains much of it all the same, and is wrong then.
 """
@@ -16,7 +16,7 @@ from dynamics_ros.errors import DynamicsRosError
 from dynamics_ros.robot import Robot
 
 from .clock import Stretch
-from .samples import JointSamples, UnusableRecordingError
+from .samples import JointSamples
 
 Array = NDArray[np.float64]
 
@@ -31,25 +31,19 @@ WINDOW, WINDOWS = 0.2, 400
 SLOW = 0.02
 """rad/s or m/s: slower joints tell nothing of their velocities or efforts."""
 
-FOLLOWS = 2.0
+FOLLOWS = 1.7
 """Factor within which velocities are those of the positions."""
 
-ROWS, FEW, LONG = 200, 50, 10.0
-"""States that gravity is judged by, at least, and in s at least."""
-
-ANOTHER_WAY, BETTER, SURE = 45.0, 2.0, 8.0
-"""Degrees from the described gravity, factor on what is left over, and deviations, from which on a
-robot is mounted otherwise than described."""
-
-POOR = 0.3
-"""Share of what efforts vary by that is too much to leave over for a judgement."""
-
-WEIGHTLESS = 0.2
-"""Share of the described gravity below which efforts are without what carries the weight."""
+ALIKE = 0.1
+"""Share by which factors of joints differ that have one cause."""
 
 CUT_OFF, IN_A_ROW, HEAPED = 0.02, 5, 3.0
 """Share of the efforts in motion that are the same largest one, samples in a row, and how many more
 than of the next value, from which on they are cut off there; coarse efforts have both."""
+
+LEVELS = 30.0
+"""Steps between the smallest effort and the largest one, below which these do not tell that efforts
+are cut off there."""
 
 MOSTLY_WHOLE = 0.1
 """Share of the motion in which efforts are cut off that can be left out; filters take more."""
@@ -93,122 +87,19 @@ def odd_velocities(samples: JointSamples) -> str:
     change = (samples.position[last] - samples.position[first]) / spans
     sums = np.concatenate([np.zeros((1, change.shape[1])), np.cumsum(samples.velocity, axis=0)])
     told = (sums[last + 1] - sums[first]) / (last + 1 - first)[:, np.newaxis]
-    odd = []
+    odd, slopes = [], []
     for name, true, given in zip(samples.joint_names, change.T, told.T, strict=True):
         power = float(true @ true)
         if power < len(true) * SLOW**2:
             continue
         slope = float(true @ given) / power
+        slopes.append(slope)
         if not 1.0 / FOLLOWS < slope < FOLLOWS:
             odd.append(f'{name} {slope:.3g}')
+    if len(odd) > 1 and max(slopes) - min(slopes) < ALIKE * abs(slopes[0]):
+        one = f'all joints {np.mean(slopes):.3g}'
+        return f'{one}, as where stamps are on another scale, or angles or velocities in degrees'
     return ', '.join(odd)
-
-
-def check_gravity(robot: Robot, stretches: Sequence[Stretch]) -> None:
-    """Whether efforts are those of a robot that stands as described.
-
-    The gravity that explains them best, with masses as described and any friction, is looked for.
-    Nothing is said where it does not explain them well, or where their sign is not sure.
-
-    Raises:
-        NotThisRobotError: gravity acts along another direction than described.
-        UnusableRecordingError: efforts are without what carries the weight.
-    """
-    described = np.array([*robot.model.gravity])
-    size = float(np.linalg.norm(described))
-    if size == 0.0:
-        return
-    q, v, a, effort = _states(stretches)
-    if sum(len(one) * one.period for one in stretches) < LONG or len(q) < FEW:
-        return
-    bare = robot.with_gravity((0.0, 0.0, 0.0))
-    columns = [robot.with_gravity(tuple(axis)).gravity(q) for axis in np.eye(3)]
-    columns.append(bare.inverse_dynamics(q, v, a))
-    nothing = np.zeros_like(v)
-    for joint in range(robot.nv):
-        for values in (np.ones_like(v), v, np.tanh(v / SLOW)):
-            one = nothing.copy()
-            one[:, joint] = values[:, joint]
-            columns.append(one)
-    spread = effort.std(axis=0)
-    # A joint whose efforts never change says nothing.
-    weight = np.where(spread > 1e-9, 1.0 / np.maximum(spread, 1e-9), 0.0)
-    A = np.stack([(one * weight).ravel() for one in columns], axis=1)
-    y = (effort * weight).ravel()
-    norms = np.linalg.norm(A, axis=0)
-    if (norms[:3] < 1e-9 * norms.max()).all():
-        return
-    A = A / np.maximum(norms, 1e-12)
-    x, *_ = np.linalg.lstsq(A, y, rcond=1e-10)
-    left = float(np.linalg.norm(y - A @ x))
-    noise = left / np.sqrt(max(len(y) - len(x), 1))
-    covariance = noise**2 * np.linalg.pinv(A.T @ A, rcond=1e-12)
-    # Inertia and friction take power from motors, which tells the sign of efforts.
-    power = np.zeros(len(x))
-    power[5::3] = weight * (v**2).mean(axis=0) / np.maximum(norms[5::3], 1e-12)
-    power[6::3] = weight * (v * np.tanh(v / SLOW)).mean(axis=0) / np.maximum(norms[6::3], 1e-12)
-    evidence = (
-        x[3] / max(np.sqrt(abs(covariance[3, 3])), 1e-300),
-        power @ x / max(np.sqrt(abs(power @ covariance @ power)), 1e-300),
-    )
-    strongest = float(max(evidence, key=abs))
-    if abs(strongest) < SURE or left > POOR * np.sqrt(len(y)):
-        return
-    deviation = np.sqrt(np.abs(covariance.diagonal()))
-    x, deviation = (values / np.maximum(norms, 1e-12) for values in (x, deviation))
-    sign = np.sign(strongest)
-    found, unsure = sign * x[:3], SURE * float(deviation[:3].max())
-    length, unit = float(np.linalg.norm(found)), sign * x[3]
-    if unit > SURE * deviation[3] and max(length, unsure) < WEIGHTLESS * unit * size:
-        torques = np.sqrt((robot.gravity(q) ** 2).mean(axis=0)).max()
-        raise UnusableRecordingError(
-            f'efforts hold nothing of what carries the weight, which is up to {torques:.3g} Nm by '
-            'the description: the driver reports them without gravity (contact_node: '
-            'effort.includes_gravity false); add Robot.gravity(q) to them'
-        )
-    if length < unsure:
-        return
-    cosine = float(found @ described) / (length * size)
-    along = A[:, :3] @ (norms[:3] * described)
-    B = np.column_stack([along, A[:, 3:]])
-    z, *_ = np.linalg.lstsq(B, y, rcond=1e-10)
-    worse = float(np.linalg.norm(y - B @ z))
-    if cosine < np.cos(np.radians(ANOTHER_WAY)) and (
-        worse > BETTER * left or cosine < -np.cos(np.radians(ANOTHER_WAY))
-    ):
-        told, usual = (
-            ' '.join(f'{one:.3g}' for one in g) for g in (found / length * size, described)
-        )
-        raise NotThisRobotError(
-            f'the recorded efforts are those of a robot on which gravity acts along about ({told}) '
-            f'm/s^2 in the root frame, not ({usual}): it is mounted otherwise (--gravity {told}), '
-            'or it is another robot'
-        )
-
-
-def _states(stretches: Sequence[Stretch]) -> tuple[Array, Array, Array, Array]:
-    """Positions, velocities, accelerations and efforts (ROWS, nv) of a smooth motion."""
-    parts = []
-    total = sum(len(one) for one in stretches)
-    for one in stretches:
-        half = max(1, round(0.5 * WINDOW / one.period))
-        if len(one) < 8 * half:
-            continue
-        kernel = np.ones(2 * half + 1) / (2 * half + 1)
-        q, effort = (
-            np.stack([np.convolve(column, kernel, 'valid') for column in values.T], axis=1)
-            for values in (one.position, one.effort)
-        )
-        v = np.gradient(q, one.period, axis=0)
-        v = np.stack([np.convolve(column, kernel, 'same') for column in v.T], axis=1)
-        a = np.gradient(v, one.period, axis=0)
-        inside = slice(2 * half, len(q) - 2 * half, max(1, total // ROWS))
-        parts.append([values[inside] for values in (q, v, a, effort)])
-    if not parts:
-        empty = np.zeros((0, stretches[0].position.shape[1]))
-        return empty, empty, empty, empty
-    q, v, a, effort = (np.concatenate(values) for values in zip(*parts, strict=True))
-    return q, v, a, effort
 
 
 def cut_off_at(stretches: Sequence[Stretch]) -> tuple[Array, Array]:
@@ -225,7 +116,9 @@ def cut_off_at(stretches: Sequence[Stretch]) -> tuple[Array, Array]:
         moves = np.concatenate([_moves(one, j) for one in stretches])
         lowest, highest = effort.min(), effort.max()
         found = [_at(effort, moves, edge) for edge in (lowest, highest)]
-        if sum(found) > CUT_OFF and highest > lowest:
+        steps = np.diff(np.unique(effort))
+        coarse = len(steps) and highest - lowest < LEVELS * steps.min()
+        if sum(found) > CUT_OFF and highest > lowest and not coarse:
             shares[j] = sum(found)
             if shares[j] <= MOSTLY_WHOLE:
                 edges[:, j] = np.where(np.array(found) > 0.0, (lowest, highest), edges[:, j])

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from dynamics_ros.errors import DynamicsRosError
 
+from .order import in_order, mixed
+
 Array = NDArray[np.float64]
 
 SPIKE, SLIGHT, RARE = 5.0, 0.1, 0.02
@@ -45,6 +47,7 @@ class JointSamples:
         position: (n, joints) [rad or m].
         velocity: (n, joints) [rad/s or m/s]; None where it was not recorded.
         effort: (n, joints) as reported [Nm or N, or what the driver calls effort].
+        notes: what a user should know of how they were read, one sentence each.
     """
 
     source: str
@@ -53,6 +56,7 @@ class JointSamples:
     position: Array
     velocity: Array | None
     effort: Array
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         shape = (len(self.time), len(self.joint_names))
@@ -91,13 +95,14 @@ class JointSamples:
         )
 
     def cleaned(self) -> JointSamples:
-        """The samples in the order of time, without those that repeat a stamp or hold no numbers.
+        """The samples in the order of time, without those that are repeated or hold no numbers.
 
         No numbers are NaN, infinity, and what no sensor reads. Where these are in many of the
-        velocities, none were recorded.
+        velocities, none were recorded. Of pieces whose times overlap, later ones follow the others.
 
         Raises:
-            UnusableRecordingError: none is left, or none has efforts.
+            UnusableRecordingError: none is left, none has efforts, all have the same stamp, or they
+                are of several motions at once.
         """
         finite = np.isfinite(self.time) & _readings(self.position).all(axis=1)
         if not _readings(self.effort[finite]).any() or not self.effort.any():
@@ -113,12 +118,21 @@ class JointSamples:
                 velocity = None
             else:
                 finite &= told
-        ordered = (
-            replace(self, velocity=velocity)
-            .rows(finite)
-            .rows(np.argsort(self.time[finite], kind='stable'))
-        )
-        cleaned = ordered.rows(np.diff(ordered.time, prepend=-np.inf) > 0.0)
+        whole = replace(self, velocity=velocity).rows(finite)
+        order, time, note = in_order(whole.time, np.column_stack([whole.position, whole.effort]))
+        notes = (*self.notes, f'{self.source}: {note}') if note else self.notes
+        cleaned = replace(whole.rows(order), time=time, notes=notes)
+        if len(whole) > 1 and np.ptp(whole.time) == 0.0:
+            raise UnusableRecordingError(
+                f'{self.source}: all {len(whole)} samples have the same stamp, '
+                f'{whole.time[0]:.10g} s; seconds since 1970 take numbers of 64 bits'
+            )
+        if mixed(cleaned.position):
+            raise UnusableRecordingError(
+                f'{self.source}: positions jump to and fro from sample to sample: two motions are '
+                'mixed, as of two publishers or of recordings that were merged by time; separate '
+                'them first'
+            )
         if len(cleaned) < 2:
             never = [
                 name

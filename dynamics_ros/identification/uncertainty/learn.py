@@ -165,21 +165,26 @@ def learn_unexplained(
             f'velocities are so noisy that a momentum observer would hide contacts: '
             f'observer.kind {observer.kind} with a gain of {observer.gain:.0f} 1/s is written'
         )
+    still: list[str] = []
     usual, largest = (np.broadcast_to(np.square(one), robot.nv) for one in (of_fit, largest_of_fit))
     for j, name in enumerate(robot.joint_names):
         if (~joined.standing[:, j]).sum() < LEAST:
             viscous = max(float(unseen[j]), float(effort_model.viscous[j]))
             column = _unseen(joined, j, float(unseen[j]), viscous, float(usual[j]), sigmas)
-            sentence = (
-                f'hardly moves: its friction in motion is not known and may be {unseen[j]:.2g} (Nm '
-                'or N), which thresholds are raised by; let it move both ways, slowly and fast'
-            )
+            still.append(f'{name} {unseen[j]:.2g}')
+            sentence = ''
         else:
             column, sentence = _of_joint(
                 joined, j, float(dry[j]), (float(usual[j]), float(largest[j]))
             )
         columns.append(column)
         findings += [f'{name}: {sentence}'] if sentence else []
+    if still:
+        findings.append(
+            'joints hardly move, so that their friction in motion is not known and may be as much '
+            f'as follows, in Nm or N, which thresholds are raised by ({", ".join(still)}): let '
+            'each of them move both ways, slowly and fast'
+        )
     return Learned(Unexplained(*np.array(columns).T), tuple(findings), contacts, observer)
 
 

@@ -78,8 +78,8 @@ class Recorder:
     def samples(self) -> JointSamples:
         """A copy of what is kept."""
         rows, n = self._rows[: self._kept].copy(), len(self._names)
-        columns = (rows[:, 1 + k * n : 1 + (k + 1) * n] for k in range(3))
-        return JointSamples(self._source, self._names, rows[:, 0], *columns)
+        q, v, effort = (rows[:, 1 + k * n : 1 + (k + 1) * n] for k in range(3))
+        return JointSamples(self._source, self._names, rows[:, 0], q, v, effort)
 
     @property
     def missing(self) -> tuple[str, ...]:

@@ -1,0 +1,273 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""How badly a description explains motion, when masses may differ from it at a price.
+
+A model with free masses explains much of a recording that is read wrongly, with bodies that are far
+from those of the description; one with described masses is off even where all is read as it should
+be. So both count, what is left over of the efforts and how far bodies have to be from described
+ones (the divergence of [Lee2020]):
+
+    misfit^2 = min over phi, friction of  mean |W (Y phi + friction - efforts)|^2
+               + price (phi - phi_0)^T D (phi - phi_0),
+
+with efforts over what those of their joint vary by. Rotors and friction are as free as the efforts
+allow, and efforts may have another sign at any joint, and another unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_ros.computed_once import computed_once
+from dynamics_ros.identification.bodies import pseudo_inertia
+from dynamics_ros.identification.joint_states.clock import Stretch
+from dynamics_ros.robot import Robot
+
+from .nearest import SURE, nearest, regression
+
+Array = NDArray[np.float64]
+
+WINDOW, ROWS = 0.2, 120
+"""s that states are averaged over, and how many are taken."""
+
+SLOW = 0.02
+"""rad/s or m/s at which Coulomb friction has reached 76 %."""
+
+PRICE = 1e-3
+"""Of one unit of divergence, over joints: if all bodies are off by a third, that costs as much as
+2 % of what efforts vary by."""
+
+LEAST = 0.01
+"""What efforts of a joint vary by, over the most of any joint; less is noise."""
+
+TOOL = 1e-4
+"""Price of what the last bodies differ by: what they carry is often in no description."""
+
+FRICTION_REACH, SLOW_REACH = 2.0, 0.1
+"""Friction and offsets over what efforts vary by; rad/s at which viscous friction reaches that."""
+
+ROTOR_REACH = 0.1
+"""Rotor inertias beside what their joint carries, or beside this part of what the largest does."""
+
+CARRIED, PLAUSIBLE = 0.3, 3.0
+"""Share of its efforts that bodies have to explain for a joint to tell the unit of efforts, and how
+far off 1 this has to be."""
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """Smooth motion and efforts (n, nv)."""
+
+    q: Array
+    v: Array
+    a: Array
+    effort: Array
+
+    @classmethod
+    def of(cls, stretches: Sequence[Stretch]) -> States:
+        """Some states of recordings, averaged."""
+        parts = []
+        total = sum(len(one) for one in stretches)
+        for one in stretches:
+            half = max(1, round(0.5 * WINDOW / one.period))
+            if len(one) < 8 * half:
+                continue
+            kernel = np.ones(2 * half + 1) / (2 * half + 1)
+            q, effort = (
+                np.stack([np.convolve(column, kernel, 'valid') for column in values.T], axis=1)
+                for values in (one.position, one.effort)
+            )
+            v = np.gradient(q, one.period, axis=0)
+            v = np.stack([np.convolve(column, kernel, 'same') for column in v.T], axis=1)
+            a = np.gradient(v, one.period, axis=0)
+            inside = slice(2 * half, len(q) - 2 * half, max(1, total // ROWS))
+            parts.append([values[inside] for values in (q, v, a, effort)])
+        if not parts:
+            return cls(*np.zeros((4, 0, stretches[0].position.shape[1])))
+        return cls(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    def permuted(self, order: NDArray[np.int64]) -> States:
+        """With joints in another order."""
+        return States(*(one[:, order] for one in (self.q, self.v, self.a, self.effort)))
+
+    def turned(self, signs: Array) -> States:
+        """With positions that count the other way round."""
+        return replace(self, q=self.q * signs, v=self.v * signs, a=self.a * signs)
+
+    def faster(self, factor: float) -> States:
+        """With a clock that runs slower by a factor."""
+        return replace(self, v=self.v * factor, a=self.a * factor**2)
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """How states are explained best.
+
+    Attributes:
+        misfit: over what efforts vary by; 0.1 is good for a robot with gears, 1 is nothing.
+        bodies: (10 bodies) inertial parameters.
+        more: (m) factors of the additional columns.
+        gains: (nv) reported effort over torque with described bodies; NaN where that is not told.
+        usual_gain: of joints together; 1 where it is not told.
+        signs: (nv) of the efforts.
+        unit: how many reported ones a Nm or N is, other than 1 where that explains more.
+    """
+
+    misfit: float
+    bodies: Array
+    more: Array
+    gains: Array
+    usual_gain: float
+    signs: Array
+    unit: float
+
+
+@dataclass(frozen=True, eq=False)
+class Misfit:
+    """The misfit of one described robot.
+
+    Attributes:
+        robot: as described.
+    """
+
+    robot: Robot
+
+    @computed_once
+    def bodies(self) -> Array:
+        """(bodies, 10) of the description, made possible."""
+        return pseudo_inertia.described(self.robot)
+
+    @computed_once
+    def divergence(self) -> Array:
+        """(10 bodies, 10 bodies) second derivative of the divergence from them.
+
+        Bodies that no other joint is on may carry a tool: they differ cheaply.
+        """
+        n, inner = self.bodies.size, {joint.parent for joint in self.robot.model.joints}
+        found = np.zeros((n, n))
+        for body, block in enumerate(pseudo_inertia.metric(self.bodies)):
+            own = slice(10 * body, 10 * body + 10)
+            found[own, own] = block if body in inner else TOOL * block
+        return found
+
+    @computed_once
+    def carried(self) -> Array:
+        """(nv) inertia that each joint carries [kg m^2 or kg]."""
+        rng = np.random.default_rng(0)
+        postures = np.array([self.robot.random_configuration(rng) for _ in range(20)])
+        own: Array = self.robot.mass_matrix(postures).diagonal(axis1=1, axis2=2).mean(axis=0)
+        return np.maximum(own, ROTOR_REACH * own.max()) + 1e-9
+
+    def regressor(self, states: States) -> Array:
+        """(n, nv, 10 bodies) as mounted."""
+        return np.asarray(self.robot.regressor(states.q, states.v, states.a))
+
+    def of_gravity(self, q: Array) -> Array:
+        """(3, n, nv, 10 bodies) the regressor of gravity of 1 m/s^2 along each axis."""
+        still = np.zeros_like(q)
+        bare = self.robot.with_gravity((0.0, 0.0, 0.0)).regressor(q, still, still)
+        along = [self.robot.with_gravity(tuple(g)).regressor(q, still, still) for g in np.eye(3)]
+        return np.stack([one - bare for one in along])
+
+    def explain(
+        self, states: States, Y: Array | None = None, more: Array | None = None
+    ) -> Explained:
+        """The bodies near those of the description that explain states best.
+
+        Args:
+            states: of a recording.
+            Y: (n, nv, 10 bodies) regressor; None for that of the robot as mounted.
+            more: (n, nv, m) additional columns, whose factors are free.
+        """
+        Y = self.regressor(states) if Y is None else Y
+        gains, rotors = _judged(Y @ self.bodies.ravel(), states)
+        usual = usual_gain(gains, np.linalg.norm(states.effort, axis=0))
+        units = {1.0} if 1.0 / PLAUSIBLE < usual < PLAUSIBLE else {1.0, usual}
+        tried = [self._solved(states, Y, more, unit, gains, rotors) for unit in units]
+        return min(tried, key=lambda one: one.misfit)
+
+    def _solved(
+        self, states: States, Y: Array, more: Array | None, unit: float, gains: Array, rotors: Array
+    ) -> Explained:
+        n, nv = states.q.shape
+        v, torque = states.v, states.effort / unit
+        size = torque.std(axis=0)
+        size = np.maximum(size, LEAST * size.max()) + 1e-300
+        weight = 1.0 / size / np.sqrt(n * nv)
+        bodies, extra = self.bodies.size, 0 if more is None else more.shape[-1]
+        count, joints = bodies + 4 * nv + extra, np.arange(nv)
+        A = np.zeros((n, nv, count))
+        A[..., :bodies] = Y
+        for k, column in enumerate((states.a, v, np.ones_like(v), np.tanh(v / SLOW))):
+            A[:, joints, bodies + k * nv + joints] = column
+        if more is not None:
+            A[..., bodies + 4 * nv :] = more
+        A, y = A * weight[:, np.newaxis], torque * weight
+        power = np.zeros((nv, count))
+        for k in (1, 3):
+            own = bodies + k * nv + joints
+            power[joints, own] = (A[:, joints, own] * v).sum(axis=0)
+        power /= np.maximum(np.linalg.norm(v, axis=0), 1e-300)[:, np.newaxis]
+        reach = FRICTION_REACH * np.maximum(size, 1e-9)
+        rotor = np.maximum(self.carried, rotors / unit)
+        P = np.zeros((count, count))
+        P[:bodies, :bodies] = self.divergence
+        diagonal = np.arange(bodies, bodies + 4 * nv)
+        own = np.concatenate([rotor, reach / SLOW_REACH, reach, reach])
+        P[diagonal, diagonal] = 1.0 / own**2
+        mean = np.zeros(count)
+        mean[:bodies] = self.bodies.ravel()
+        flat = A.reshape(n * nv, count)
+        G = np.einsum('njc,nj->jc', A, y)
+        found = nearest(flat.T @ flat, G, float((y**2).sum()), PRICE / nv * P, mean, power)
+        rest = found.x[:bodies], found.x[count - extra :]
+        return Explained(found.misfit, *rest, gains, usual_gain(gains, size), found.signs, unit)
+
+
+def usual_gain(gains: Array, sizes: Array) -> float:
+    """The gain of joints together: the median, in which joints with large efforts count more.
+
+    What a tool that is not in the description adds is most of the efforts of a wrist.
+
+    Args:
+        gains: (nv) reported effort over torque; NaN where it is not told.
+        sizes: (nv) of the reported efforts.
+    """
+    told = np.isfinite(gains)
+    if not told.any():
+        return 1.0
+    order = np.argsort(gains[told])
+    share = np.cumsum(sizes[told][order])
+    return float(gains[told][order][np.searchsorted(share, 0.5 * share[-1])])
+
+
+def _judged(described: Array, states: States) -> tuple[Array, Array]:
+    """Gains of efforts over torques of the described robot, NaN where not told, and rotors (nv).
+
+    Args:
+        described: (n, nv) torques of the described robot.
+        states: with efforts as reported.
+    """
+    nv = described.shape[1]
+    gains, rotors = np.full(nv, np.nan), np.zeros(nv)
+    for j in range(nv):
+        v, y = states.v[:, j], states.effort[:, j]
+        A = np.column_stack(
+            [described[:, j], states.a[:, j], np.ones_like(v), v, np.tanh(v / SLOW)]
+        )
+        x, told = regression(A, y, len(y))
+        rotors[j] = abs(x[1])
+        if x[0] * x[1] < 0.0:
+            # No rotor has less than nothing; about a vertical axis bodies and rotor look alike.
+            x, told = regression(np.delete(A, 1, axis=1), y, len(y))
+        # What is constant may be an offset.
+        if abs(told[0]) > SURE and abs(x[0]) * described[:, j].std() > CARRIED * y.std():
+            gains[j] = abs(x[0])
+    return gains, rotors

@@ -1,0 +1,118 @@
+# Copyright 2026 dynamics_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters nearest to known ones that explain efforts, and the signs that these efforts have.
+
+    misfit^2 = min over x and signs s of  sum_j |A_j x - s_j y_j|^2 + (x - mean)^T P (x - mean),
+
+where friction takes power from motors: what is negative of it counts as left over. At given signs x
+is linear in them, and the minimum is a quadratic form of the signs, so that all can be tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+ALL = 10
+"""Joints up to which all signs are tried; of more joints one after the other."""
+
+USUAL = 1.05
+"""The square of the misfit grows by this factor at least, where efforts are said to count the other
+way round."""
+
+
+SURE = 8.0
+"""Standard deviations of a regression from which on it is believed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """What explains efforts best.
+
+    Attributes:
+        misfit: as above.
+        x: (n) parameters.
+        signs: (nv) of the efforts.
+    """
+
+    misfit: float
+    x: Array
+    signs: Array
+
+
+def nearest(H: Array, G: Array, squares: float, P: Array, mean: Array, power: Array) -> Nearest:
+    """The parameters nearest to known ones that explain efforts, with their signs.
+
+    Args:
+        H: (n, n) sum of A_j^T A_j.
+        G: (nv, n) A_j^T y_j.
+        squares: sum of |y_j|^2.
+        P: (n, n) price of a distance.
+        mean: (n) known parameters.
+        power: (nv, n) what friction takes, over what efforts are, by parameters.
+    """
+    nv, n = G.shape
+    M = H + P
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(M), 1e-300))
+    M = M * np.outer(scale, scale) + 1e-10 * np.eye(n)
+    right = np.vstack([G, P @ mean])
+    Z = scale[:, np.newaxis] * np.linalg.solve(M, (right * scale).T)
+    Q, whole = right @ Z, squares + float(mean @ P @ mean)
+
+    def costs(signs: Array) -> Array:
+        """(k) misfit^2 of signs (k, nv)."""
+        both = np.column_stack([signs, np.ones(len(signs))])
+        given = np.minimum(both @ Z.T @ power.T, 0.0)
+        left = whole - np.einsum('ki,ij,kj->k', both, Q, both) + (given**2).sum(axis=1)
+        return np.asarray(np.maximum(left, 0.0))
+
+    if nv <= ALL:
+        every = np.array(list(product((1.0, -1.0), repeat=nv)))
+        best = every[int(np.argmin(costs(every)))]
+    else:
+        found = np.array([_descended(costs, sign * np.ones(nv)) for sign in (1.0, -1.0)])
+        best = found[int(np.argmin(costs(found)))]
+    for j in np.flatnonzero(best < 0.0):
+        usual = best.copy()
+        usual[j] = 1.0
+        if costs(usual[np.newaxis])[0] < USUAL * costs(best[np.newaxis])[0]:
+            best = usual
+    misfit = float(np.sqrt(costs(best[np.newaxis])[0]))
+    return Nearest(misfit, Z @ np.append(best, 1.0), best)
+
+
+def _descended(costs: Callable[[Array], Array], signs: Array) -> Array:
+    """Signs of which none can be turned alone to explain more."""
+    while True:
+        turned = np.where(np.eye(len(signs), dtype=bool), -signs, signs)
+        tried = costs(turned)
+        if tried.min() >= costs(signs[np.newaxis])[0]:
+            return signs
+        signs = turned[int(np.argmin(tried))]
+
+
+def regression(A: Array, y: Array, count: int) -> tuple[Array, Array]:
+    """Coefficients of columns, 0 of those that are empty, and how many deviations they are off 0.
+
+    Args:
+        A: (n, c) columns.
+        y: (n) what they explain.
+        count: rows before they were compressed.
+    """
+    size = np.linalg.norm(A, axis=0)
+    known = size > 1e-9 * max(size.max(), 1e-300)
+    A = A[:, known] / size[known]
+    x, *_ = np.linalg.lstsq(A, y, rcond=1e-10)
+    left = y - A @ x
+    spread = np.sqrt(left @ left / max(min(len(y), count) - len(x), 1)) + 1e-300
+    deviation = spread * np.sqrt(np.abs(np.linalg.pinv(A.T @ A).diagonal()))
+    found, told = np.zeros((2, len(size)))
+    found[known] = x / size[known]
+    told[known] = np.clip(x / np.maximum(deviation, 1e-300), -1e3, 1e3)
+    return found, told
