@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Kinematics and dynamics of robots from their description, for ROS 2 and for Python alone."""
+"""Kinematics and dynamics of robots from their description, for ROS 2 and for plain Python."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

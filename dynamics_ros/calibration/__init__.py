@@ -1,3 +1,3 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""calibrate_robot: recordings and a description in; a description, parameters and a report out."""
+"""calibrate_robot: creates a description, parameters and a report from recordings."""

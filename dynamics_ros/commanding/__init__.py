@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What nodes that command a robot know without ROS: which joints are commanded, how an arm behaves.
+"""Parts of nodes that command a robot, without ROS: commanded joints, behaviour of an arm.
 
-Parameters become settings of ``control`` and of the servo here, checked against a robot; the pace
-of joint states and what is done about a collision are kept. ``nodes/commanding`` imports it, and
-gives it a life on the middleware.
+Converts parameters to settings of ``control`` and of the servo, checked against a robot; tracks the
+pace of joint states and the reaction to a collision. ``nodes/commanding`` imports this room and
+connects it to the middleware.
 """

@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Constrained motion: contacts, closed loops, impacts, and dynamics seen at an end effector.
+"""Constrained motion: contacts, closed loops, impacts, and dynamics at an end effector.
 
-Forces are positive when the environment pushes the robot, the opposite of [RD].
+Forces are those of the environment on the robot, with the opposite sign of [RD].
 """
 
 from .closing import Stabilized, closed_state

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Control by the model: kinematic, joint by joint, at an end effector, and of the whole body."""
+"""Model-based control: kinematic, in joint space, at an end effector, and of the whole body."""
 
 from dynamics_ros.multibody.end_effector.pose_error import pose_error
 

@@ -1,3 +1,3 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What runs in a ROS graph and what is wrong with it, on one screen: ``doctor``."""
+"""Nodes and problems of a ROS graph, on one screen: ``doctor``."""

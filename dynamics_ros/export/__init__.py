@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of a robot as C, for controllers that have no Python, and packages for ros2_control."""
+"""Kernels of a robot as C, for controllers without Python, and packages for ros2_control."""
 
 from .files import export_kernels
 from .packages import export_ros2_control

@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The robot that recordings are of: masses, friction, rotors and drive gains from joint states.
+"""Identification of masses, friction, rotors and drive gains from recorded joint states.
 
-``identify`` makes linear equations of recordings, finds the parameters of real bodies that explain
-them best, and says how well each is known. It knows no files; ``calibration`` does.
+``identify`` creates linear equations from recordings, finds the physically possible parameters
+that fit them best, and estimates the accuracy of each. It uses no files; ``calibration`` does.
 """
 
 from .drive_gains import DriveGains, KnownLoad, identify_drive_gains

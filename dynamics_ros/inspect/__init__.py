@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A robot looked at: its description on a page of text (``inspect``), itself on one of the browser.
+"""Inspection of a robot: its description as text (``inspect``), and the robot on a web page.
 
-``show`` is the latter for scripts and notebooks.
+``show`` opens the web page from scripts and notebooks.
 """
 
 from .robot_page import RobotPage, show

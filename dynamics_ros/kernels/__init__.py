@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of scalars, traced once and run as machine code.
 
-Its rooms are the stages: ``graph`` (what is computed, as data), ``autodiff``, ``source`` and
-``llvm`` (its text in Python, C and LLVM IR), ``process`` and ``cpython`` (how machine code lives in
-a process and is called from Python). The files here put them together: kernels, programs of
-kernels, batches, threads and the self test. Knows nothing of robots; may import ``errors``.
+Its rooms are the stages: ``graph`` (a computation as data), ``autodiff``, ``source`` and ``llvm``
+(its text in Python, C and LLVM IR), ``process`` and ``cpython`` (machine code in a process, and its
+calls from Python). The files here combine them: kernels, programs of kernels, batches, threads and
+the self test. Independent of robots; may import ``errors``.
 """
 
 from dynamics_ros.kernels.autodiff.derivative import derivative

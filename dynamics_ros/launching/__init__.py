@@ -1,3 +1,3 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the launch files share. Only ``actions`` needs the packages launch and launch_ros."""
+"""Common parts of the launch files. Only ``actions`` needs the packages launch and launch_ros."""

@@ -1,3 +1,3 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The estimators over recordings: rosbag2 files in, rosbag2 files and plots out."""
+"""The estimators on recordings: read rosbag2 files, write rosbag2 files and plots."""

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated robot and its independent witness, free of ROS."""
+"""A simulated robot and an independent computation of its true values, without ROS."""
 
 from .actuators import Actuators
 from .assembly import Assembly

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spatial algebra over any scalar: positions, SO(3), SE(3), motions, forces, inertias.
 
-Works on floats, NumPy arrays and symbolic scalars alike; imports no other room of this package.
+Works on floats, NumPy arrays and symbolic scalars; imports no other room of this package.
 """
 
 from .arrays import stack

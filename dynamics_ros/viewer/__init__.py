@@ -1,3 +1,3 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A page that shows a robot and what the nodes say of it; for machines without RViz."""
+"""A web page that shows a robot and the outputs of the nodes, for machines without RViz."""

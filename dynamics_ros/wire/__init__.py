@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Messages to arrays and back, as objects and as bytes; names of topics. Knows no node.
+"""Conversion of messages to arrays and back, as objects and as bytes; names of topics.
 
-May import ``estimation`` and what is below it.
+Independent of the nodes. May import ``estimation`` and what is below it.
 """

@@ -8,7 +8,7 @@ NO_PROMISE = ()
 """In place of tests: a heading of what follows, or how to use it."""
 
 SECURITY = {
-    'Two things protect the nodes': NO_PROMISE,
+    'Two mechanisms protect the nodes': NO_PROMISE,
     'XML without document types or entities, at most 50 MB': (
         'test_urdf_refusals.py::test_name_the_element_and_the_reason',
         'test_urdf_refusals.py::test_beyond_the_bounds_is_refused_at_once',
@@ -16,12 +16,12 @@ SECURITY = {
         'test_nodes_composed.py::'
         'test_a_bad_description_is_refused_with_its_reason_and_the_old_one_kept',
     ),
-    "squares of the joints' depths in the": (
+    'squared joint depths in the tree': (
         'test_large_robots.py::test_what_is_large_is_a_long_chain',
         'test_nodes_large_robots.py::'
         'test_gravity_goes_on_and_what_is_too_large_is_refused_with_a_reason',
     ),
-    'bytes that are no message, wrong lengths, repeated names': (
+    'bytes that are not a message, wrong lengths, repeated names': (
         'test_nodes_malformed_bytes.py::'
         'test_malformed_bytes_on_any_topic_are_counted_and_the_node_goes_on',
         'test_nodes_state.py::test_a_message_that_cannot_be_right_is_refused_whole_and_counted',
@@ -34,28 +34,28 @@ SECURITY = {
         'test_nodes_outsiders.py::test_a_hundred_thousand_entries_are_refused_and_outputs_go_on',
         'test_nodes_outsiders.py::test_values_of_no_type_are_refused_with_a_reason_however_many',
     ),
-    'may name a file that the node writes': (
+    'may name a file for the node to write': (
         'test_free_motion.py::test_parameters_are_written_only_where_they_overwrite_nothing_else',
         'test_nodes_calibrate.py::test_a_goal_that_cannot_be_is_aborted_at_once',
     ),
     'with negative seconds, or a second or more in nanoseconds, is ignored': (
         'test_nodes_outsiders.py::test_a_clock_that_is_no_time_is_ignored_and_counted',
     ),
-    'no callback of a node raises, whatever is sent': (
+    'no callback of a node raises, for any input': (
         'test_fuzz_messages.py::test_nodes_outlive_whatever_is_sent_and_are_right_again',
         'test_nodes_storms.py::test_a_thousand_bad_calls_get_a_thousand_reasons',
     ),
-    'from outside, such as names of joints, frames and parameters, become printable': (
+    'from outside, such as names of joints, frames and parameters, are made printable': (
         'test_nodes_log.py::test_what_comes_from_outside_becomes_one_printable_line',
         'test_nodes_log.py::test_no_text_from_outside_forges_a_line_of_a_log',
         'test_nodes_log.py::test_odometry_in_a_frame_of_a_megabyte_is_refused',
     ),
-    'tests replace the robot of running nodes and send them nonsense': (
+    'tests replace the robot of running nodes and send them invalid': (
         'test_nodes_perturbed.py::test_robots_are_replaced_while_all_outputs_are_computed',
         'test_nodes_perturbed.py::test_nonsense_in_odometry_and_the_clock_is_refused',
         'test_nodes_perturbed.py::test_nonsense_about_parameters_is_answered',
     ),
-    'They are only taken from a folder and a file that belong to this user': (
+    'They are loaded only if folder and file belong to this user': (
         'test_disk_cache.py::test_a_folder_that_others_can_write',
         'test_disk_cache.py::test_a_file_that_others_can_write',
         'test_disk_cache.py::test_what_belongs_to_another_user',
@@ -70,31 +70,31 @@ SECURITY = {
         'test_viewer_markers.py::test_only_this_machine_may_record_and_call_services',
         'test_viewer_tape.py::test_a_recording_ends_by_itself_before_it_fills_the_disk',
     ),
-    'Every one is refused with a reason within a second': (
+    'Each is either rejected with a reason within a second': (
         'test_fuzz_descriptions.py::test_a_description_is_refused_with_a_reason_or_understood',
         'test_fuzz_messages.py::test_messages_are_refused_or_taken_as_they_are',
         'test_fuzz_messages.py::test_bytes_are_refused_or_read_as_the_middleware_reads_them',
     ),
-    'allows what is needed and nothing else': (
+    'allows only what is needed': (
         'test_security.py::test_all_that_nodes_do_is_allowed',
         'test_security.py::test_only_the_leader_leads',
     ),
-    'in the environment does the same': (
+    'in the environment. `dynamics_ros_viewer` starts in': (
         'test_security_enclave.py::test_the_simulator_and_the_viewer_run_in_their_enclaves',
     ),
-    'The policy is about names.': (
+    'The policy depends on node names.': (
         'test_security_enclave.py::test_a_node_that_is_not_allowed_to_be_says_so_and_ends',
         'test_security_enclave.py::test_an_output_that_is_not_allowed_is_named_and_the_others_come',
     ),
-    'Of running nodes, everything that they publish': (
+    'Everything that running nodes publish': (
         'test_security.py::test_all_that_nodes_do_is_allowed',
         'test_security.py::test_only_the_robot_says_where_its_joints_are',
     ),
-    'With security in force': NO_PROMISE,
-    'Who has no keys, or keys of another authority': (
+    'Other tests enable security': NO_PROMISE,
+    'Participants without keys, or with keys of another authority': (
         'test_security_enclave.py::test_who_does_not_have_the_keys_gets_nowhere',
     ),
-    'The operator hears the outputs': (
+    'The operator receives the outputs': (
         'test_security_enclave.py::test_the_operator_may_not_move_the_robot_nor_say_where_it_is',
         'test_security_enclave.py::test_the_operator_sets_parameters_and_reaches_the_action',
     ),
@@ -105,8 +105,8 @@ SECURITY = {
         'test_security_enclave.py::test_the_robot_may_not_call',
         'test_security_enclave.py::test_permissions_that_somebody_edited_are_worth_nothing',
     ),
-    'After each of these the nodes are alive': (
+    'After each of these tests the nodes still run': (
         'test_security_enclave.py::test_who_does_not_have_the_keys_gets_nowhere',
     ),
-    'For these the middleware has to be built with security.': NO_PROMISE,
+    'These tests need a middleware that is built with security.': NO_PROMISE,
 }

@@ -19,11 +19,11 @@ TESTS = Path(__file__).parents[1]
 DOCUMENTS = TESTS.parent / 'docs'
 
 INTERFACES = {
-    'joint states come from the topic of that name in place of': (
+    'the nodes subscribe to the topic of that name instead of': (
         'test_nodes_dynamic_joint_states.py::'
         'test_gravity_torques_follow_and_what_makes_no_sense_is_refused',
     ),
-    'What every node of this package takes and gives.': (
+    'lists the inputs and outputs of every node of this package.': (
         'test_nodes_composed.py::test_the_composed_process_has_the_topics_of_all_three_nodes',
         'test_nodes_gravity_topic.py::test_one_name_for_three_nodes_is_refused_by_name',
         'test_nodes_gravity_topic.py::test_a_node_of_the_composed_process_can_be_renamed',
@@ -35,21 +35,21 @@ INTERFACES = {
         'test_nodes_dynamics.py::'
         'test_gravity_torques_name_their_joints_and_carry_the_stamp_of_the_input',
     ),
-    'A best-effort subscription takes publishers of either': (
+    'A best-effort subscription accepts publishers of either': (
         'test_nodes_faults.py::test_publishers_and_subscribers_of_either_reliability_are_served',
     ),
-    'of each output can be overridden at start': (
+    'of each output at start, for example': (
         'test_nodes_output_qos.py::test_an_output_takes_its_quality_of_service_from_parameters',
         'test_nodes_output_qos.py::test_a_policy_that_does_not_exist_ends_the_node_by_name',
     ),
-    'The log has each of these once.': (
+    'The log contains each of these once.': (
         'test_nodes_doubtful_input.py::test_degrees_for_radians',
         'test_nodes_doubtful_input.py::test_a_robot_without_inertias',
         'test_nodes_doubtful_input.py::test_meshes_that_are_not_there',
         'test_nodes_doubtful_input.py::test_a_normal_start_warns_of_nothing',
     ),
-    'but for what they say below': NO_PROMISE,
-    'of several publishers that take turns': (
+    'with the exceptions in their sections': NO_PROMISE,
+    'with several publishers, the state is that of the newest stamp': (
         'test_nodes_late_stamps.py::test_two_drivers_are_felt_like_one',
         'test_nodes_late_stamps.py::'
         'test_one_driver_with_swapped_messages_is_not_silent_and_they_are_counted',
@@ -58,36 +58,36 @@ INTERFACES = {
         'test_bytes_that_are_no_joint_state_are_refused_and_counted_and_the_node_goes_on',
         'test_nodes_state.py::test_names_of_other_robots_are_counted_and_their_messages_are_no_news',
     ),
-    'With `gravity_source.kind: imu` also `imu`': (
+    'With `gravity_source.kind: imu` the nodes also subscribe to `imu`': (
         'test_nodes_gravity.py::test_gravity_torques_follow_the_tilt_of_the_base',
         'test_nodes_gravity.py::test_an_imu_that_joints_move_is_refused_and_named',
     ),
-    'One status a node': (
+    'Each node publishes one status': (
         'test_nodes_composed.py::test_each_node_tells_its_diagnostics',
         'test_nodes_waiting.py::test_a_node_without_joint_states_says_who_publishes_them',
     ),
-    'A publisher whose quality of service does not suit': (
+    'A publisher with an incompatible quality of service': (
         'test_nodes_waiting.py::'
         'test_a_publisher_whose_messages_are_not_taken_is_told_with_the_reason',
         'test_nodes_missing_outputs.py::'
         'test_an_output_of_the_node_itself_that_cannot_be_made_takes_no_other_with_it',
     ),
-    'The values of the status': NO_PROMISE,
+    'The status has these values': NO_PROMISE,
     'has all of them at their defaults': (
         'test_nodes_parameters.py::test_the_file_of_all_parameters_has_them_all_at_their_defaults',
         'test_nodes_parameters.py::test_values_that_a_parameter_cannot_take_are_refused_by_name',
         'test_nodes_composed.py::test_a_wrong_parameter_at_start_ends_in_one_clear_line',
         'test_nodes_composed.py::test_parameters_that_do_not_exist_are_told',
     ),
-    'In the composed process these belong to': (
+    'In the composed process these parameters belong to': (
         'test_nodes_parts.py::test_joints_can_be_locked_while_running',
     ),
-    'whole numbers are taken for floating-point ones': (
+    'it accepts whole numbers for floating-point parameters': (
         'test_nodes_parameter_tools.py::test_what_is_dumped_is_loaded_and_changes_nothing',
         'test_nodes_parameter_tools.py::test_a_value_is_taken_in_the_type_of_its_parameter',
         'test_nodes_parameter_tools.py::test_locked_joints_are_set_one_after_the_other',
     ),
-    'Every response but those of std_srvs has `result`': (
+    'Every response except those of std_srvs has `result`': (
         'test_packaging.py::test_every_response_begins_with_a_result',
         'test_nodes_kinematics.py::test_a_state_of_some_joints_is_completed_by_the_latest',
         'test_nodes_faults.py::'
@@ -97,88 +97,88 @@ INTERFACES = {
         'test_nodes_serving.py::'
         'test_a_request_larger_than_any_robot_is_refused_before_anything_is_computed',
     ),
-    'How `~/compute_inverse_kinematics` takes a request': NO_PROMISE,
+    '`~/compute_inverse_kinematics` interprets a request as follows': NO_PROMISE,
     'The target may be given in any frame of the model': (
         'test_nodes_kinematics.py::test_a_target_may_be_given_in_a_frame_of_the_robot',
         'test_nodes_inverse_kinematics.py::'
         'test_a_target_in_a_frame_of_another_robot_comes_through_tf',
     ),
-    'The time limit holds with its fraction': (
+    'The time limit includes its fraction': (
         'test_nodes_inverse_kinematics.py::'
         'test_a_time_limit_holds_with_its_fraction_and_zero_is_the_parameter',
         'test_nodes_inverse_kinematics.py::test_searches_that_have_waited_past_their_limit_say_so',
         'test_nodes_inverse_kinematics.py::test_outputs_go_on_while_searches_fail',
     ),
-    'Further frames with targets of their own': (
+    'Further frames with their own targets': (
         'test_nodes_inverse_kinematics.py::'
         'test_several_frames_are_brought_to_their_targets_at_once',
         'test_nodes_inverse_kinematics.py::test_locked_joints_stay_at_their_seed',
         'test_nodes_inverse_kinematics.py::test_a_direction_with_slack_is_left_free',
         'test_nodes_inverse_kinematics.py::test_solutions_come_with_margin_and_manipulability',
     ),
-    '`compute_fk` and `compute_ik` are there when': (
+    '`compute_fk` and `compute_ik` exist if': (
         'test_nodes_moveit.py::test_nobody_is_offered_services_of_move_group_unasked',
         'test_nodes_moveit.py::test_without_moveit_msgs_there_is_nothing_to_offer',
     ),
-    'An empty `robot_state` is the latest one': (
+    'An empty `robot_state` means the latest joint state': (
         'test_nodes_moveit.py::test_ik_of_several_links_at_once',
         'test_nodes_moveit.py::test_what_ik_cannot_answer_gets_the_code_that_moveit_has_for_it',
         'test_nodes_moveit.py::test_collisions_are_ignored_where_that_is_the_policy',
     ),
-    'Its `message`, where this version of it has one': (
+    'The `message` field describes the error': (
         'test_nodes_moveit.py::test_what_ik_cannot_answer_gets_the_code_that_moveit_has_for_it',
     ),
-    'Efforts along a trajectory are those of gravity': (
+    'Efforts along a trajectory contain gravity': (
         'test_nodes_feed_forward.py::test_the_service_fills_efforts_and_what_is_missing',
         'test_nodes_feed_forward.py::test_bad_trajectories_are_refused_by_name',
         'test_control_feed_forward.py::test_joints_that_are_not_named_stay_where_they_are',
         'test_control_feed_forward.py::'
         'test_efforts_are_those_of_the_motion_with_payload_and_friction',
     ),
-    'The relay passes on what comes on': (
+    'The relay forwards the trajectories of': (
         'test_nodes_feed_forward.py::test_the_relay_passes_on_with_efforts_and_refuses_by_limits',
     ),
-    'With `command_joints` the node is a managed one': (
+    'With `command_joints` the node is managed': (
         'test_nodes_lifecycle.py::test_without_command_joints_dynamics_node_is_a_plain_node',
         'test_nodes_lifecycle.py::test_gravity_commands_come_while_the_node_is_active',
         'test_nodes_lifecycle.py::test_gravity_commands_end_in_zeros_where_that_is_asked_for',
         'test_nodes_lifecycle.py::'
         'test_a_signal_leaves_the_controller_the_torques_that_carry_the_arm',
     ),
-    'What commands a robot is a managed node': (
+    'Nodes that command a robot are managed nodes': (
         'test_nodes_lifecycle.py::test_a_servo_commands_only_between_activation_and_deactivation',
     ),
-    'With the parameter `autostart` it does that by itself': (
+    'With the parameter `autostart` the node makes both transitions': (
         'test_launch.py::test_what_commands_the_robot_starts_by_itself_unless_told_otherwise',
     ),
-    '`configure` fails where parameters do not fit each other': (
+    '`configure` fails if parameters do not fit each other': (
         'test_nodes_lifecycle.py::test_what_does_not_fit_is_no_configuration_and_says_why',
         'test_nodes_lifecycle.py::test_a_transition_that_goes_wrong_ends_unconfigured',
     ),
-    '`~/calibrate` watches `duration` seconds of motion': (
+    '`~/calibrate` records `duration` seconds of motion': (
         'test_nodes_calibrate.py::test_what_is_found_takes_force_is_written_and_can_be_undone',
         'test_nodes_calibrate.py::test_feedback_says_what_is_missing_and_a_goal_can_be_cancelled',
         'test_nodes_calibrate.py::test_a_goal_that_cannot_be_is_aborted_at_once',
         'test_nodes_calibrate.py::test_motion_that_nothing_can_be_learned_from_is_refused',
         'test_free_motion.py::test_parameters_are_written_only_where_they_overwrite_nothing_else',
     ),
-    'torques of joints in motion deviate by far more than is stated': (
+    'torques of moving joints deviate by far more than configured': (
         'test_estimation_residuals.py::test_friction_that_is_not_stated_is_told_until_it_is_gone',
         'test_estimation_residuals.py::'
         'test_the_message_says_so_and_what_is_known_survives_a_change_of_the_robot',
         'test_nodes_listeners.py::test_residuals_far_above_what_is_stated_are_told',
     ),
-    'It needs effort and a stamp in every joint state': (
+    'The node needs effort and a stamp in every joint state': (
         'test_nodes_contact.py::'
         'test_an_effort_that_is_no_number_silences_it_with_the_reason_and_it_recovers',
     ),
-    'runs the same estimators over a recording': (
+    'runs the same estimators on a recording': (
         'test_estimate_bag.py::test_the_node_says_the_same_of_the_same_messages',
     ),
-    'It leads a frame by velocities or poses': (
+    'The node moves a frame by velocities or poses': (
         'test_nodes_servo.py::test_it_is_quiet_until_it_is_told_something',
     ),
-    'It stops when the newest command is older': (
+    'The node stops when the newest command is older': (
         'test_nodes_servo.py::test_it_stops_when_commands_cease_and_says_nothing_more',
         'test_nodes_held_up.py::test_a_servo_follows_nothing_that_was_sent_while_it_stood_still',
         'test_nodes_servo_stops.py::test_it_stops_when_joint_states_fail_to_come',
@@ -187,7 +187,7 @@ INTERFACES = {
         'test_nodes_servo_endings.py::test_a_signal_ends_the_process_after_the_ramp',
         'test_nodes_servo_endings.py::test_an_error_in_the_control_step_is_an_end_and_told_once',
     ),
-    'However a motion ends, it ends by a ramp that is sent': (
+    'Every motion ends with a ramp of commands': (
         'test_nodes_servo_endings.py::test_what_ends_a_motion_ends_it_by_a_ramp',
         'test_nodes_servo_endings.py::'
         'test_an_acceleration_too_small_to_stop_in_time_is_exceeded_at_the_end',
@@ -203,35 +203,35 @@ INTERFACES = {
         'test_nodes_servo_bounds.py::test_a_twist_beyond_the_largest_speed_is_scaled_and_told',
         'test_nodes_servo_bounds.py::test_a_joint_without_any_limit_of_speed_is_not_commanded',
     ),
-    'Where a limit of speed or acceleration binds': (
+    'If a speed or acceleration limit is active': (
         'test_inverse_kinematics_differential.py',
         'test_nodes_servo.py::test_no_limit_is_passed_however_long_it_is_led_there',
     ),
     'From the condition number `singularity.slow_condition` on': (
         'test_nodes_servo.py::test_it_slows_down_towards_a_singularity_and_stops_before_it',
     ),
-    'A position is sent from where the joints were sent before': (
+    'Position commands continue from the previous commands': (
         'test_nodes_servo.py::test_arrays_lead_the_arm_as_well',
     ),
-    'To have it drive a ros2_control arm': NO_PROMISE,
-    'It has a frame of an arm behave as on springs': (
+    'To use the node with a ros2_control arm': NO_PROMISE,
+    'The node makes a frame of an arm behave like a spring': (
         'test_nodes_impedance.py::test_a_push_moves_the_tool_which_comes_back',
         'test_nodes_impedance.py::test_without_joints_of_the_controller_it_is_no_configuration',
     ),
-    'What limits the motion follows: near a singularity': (
+    'Active limits follow: near a singularity': (
         'test_nodes_impedance_status.py::test_what_limits_it_is_told_until_the_next_message',
     ),
-    'Torque rates hold in the machine': (
+    'Torque rates apply in the time of the machine': (
         'test_nodes_held_up.py::test_torques_after_a_standstill_keep_to_their_rate_in_real_time',
     ),
-    'Taken over at rest, the arm stays as it is': (
+    'After activation at rest, the arm stays in place': (
         'test_nodes_impedance.py::test_an_arm_at_rest_stays_when_it_is_taken_over',
         'test_control_compliant_arm.py::test_it_goes_where_it_is_told_within_speed_and_torque_rate',
         'test_control_compliant_arm.py::test_other_gains_make_no_step_of_torque',
         'test_control_compliant_arm.py::'
         'test_what_is_in_the_way_feels_no_more_than_the_lead_of_the_springs',
     ),
-    'A tool that a hand leads is held back beyond `guiding.speed`': (
+    'The node brakes a hand-guided tool above `guiding.speed`': (
         'test_control_stop.py::test_a_tool_that_is_led_is_held_back_beyond_its_speed',
         'test_control_stop.py::'
         'test_a_wrench_with_nothing_to_press_on_moves_the_tool_little_faster_than_targets',
@@ -243,7 +243,7 @@ INTERFACES = {
         'test_the_tool_goes_to_a_pose_and_is_held_when_that_is_told_no_more',
         'test_nodes_impedance.py::test_nonsense_has_the_tool_held_with_the_reason',
     ),
-    'It brakes, and holds then, when a position jumps': (
+    'The node brakes and then holds in these cases: a position jumps': (
         'test_nodes_impedance_hostile.py::'
         'test_an_angle_that_its_driver_wraps_is_no_jump_of_a_continuous_joint',
         'test_nodes_servo_bounds.py::test_an_angle_that_its_driver_wraps_is_no_deviation',
@@ -257,15 +257,15 @@ INTERFACES = {
         'test_nodes_impedance_endings.py::test_an_error_in_a_step_is_an_end_and_told_once',
         'test_nodes_impedance.py::test_a_pause_has_it_follow_nothing',
     ),
-    'A joint that is commanded and has no effort limit': (
+    'A commanded joint without an effort limit': (
         'test_arm_settings.py::test_a_joint_whose_torque_nothing_bounds_is_not_commanded',
     ),
-    'While a joint has not been told of for `joint_state_timeout`': (
+    'If a joint has not been reported for `joint_state_timeout`': (
         'test_nodes_impedance_hostile.py::test_a_joint_that_is_told_of_no_more_brakes_the_arm',
         'test_nodes_impedance_hostile.py::'
         'test_joint_states_that_are_too_rare_for_springs_brake_the_arm',
     ),
-    'Before a robot with other joints is in force': (
+    'Before a new robot with other joints': (
         'test_nodes_impedance_endings.py::'
         'test_a_robot_that_it_cannot_use_is_met_by_a_stop_and_named',
     ),
@@ -279,7 +279,7 @@ INTERFACES = {
         'test_the_joint_state_that_tells_a_collision_is_answered_by_the_reaction',
         'test_nodes_impedance_collisions.py::test_neither_a_mode_nor_activation_ends_a_reaction',
     ),
-    'A collision while the arm brakes changes nothing about that': (
+    'A collision while the arm brakes does not change the braking': (
         'test_nodes_impedance_collisions.py::test_a_collision_while_the_arm_brakes_changes_nothing',
         'test_nodes_impedance_collisions.py::test_deactivation_ends_a_reflex_for_good',
         'test_collisions.py::test_a_collision_of_before_the_arm_was_moved_begins_no_reflex',
@@ -288,23 +288,23 @@ INTERFACES = {
         'test_nodes_impedance_collisions.py::test_bad_parameters_are_refused_by_name',
         'test_nodes_impedance_collisions.py::test_without_a_detector_a_reaction_is_refused',
     ),
-    'With more than two joint states missing it brakes': (
+    'If more than two joint states are missing, the node brakes': (
         'test_nodes_impedance_endings.py::test_each_fault_ends_in_its_state_with_bounded_torques',
         'test_control_compliant_arm.py::test_braking_ends_a_motion_with_and_without_samples',
     ),
-    'Deactivated, and on SIGINT, SIGTERM or SIGHUP': (
+    'When deactivated, and on SIGINT, SIGTERM or SIGHUP': (
         'test_nodes_impedance_endings.py::'
         'test_deactivation_in_motion_brakes_and_leaves_what_carries_the_arm',
         'test_nodes_impedance_endings.py::'
         'test_a_signal_ends_the_process_after_the_arm_has_been_braked',
         'test_nodes_impedance_endings.py::test_zeros_are_the_last_command_where_they_are_asked_for',
     ),
-    'Connected to a ros2_control arm': NO_PROMISE,
-    'A robot that is not there: it moves slowly': (
+    'To connect the node to a ros2_control arm': NO_PROMISE,
+    'The node simulates a robot that moves slowly': (
         'test_robot_simulator.py::test_a_push_is_felt_in_the_joints_and_told_at_its_very_stamps',
         'test_robot_simulator.py::test_without_motion_the_robot_stands_still',
     ),
-    'With `root_joint` floating MuJoCo moves it': (
+    'With `root_joint` floating, MuJoCo simulates the robot': (
         'test_robot_simulator_legged.py::'
         'test_feet_of_the_truth_carry_the_robot_and_contact_node_feels_them',
         'test_robot_simulator_legged.py::'

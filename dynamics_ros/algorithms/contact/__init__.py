@@ -1,7 +1,7 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a contact estimate consists of: observer, wrench, excess over thresholds, departing samples.
+"""Parts of a contact estimate: observer, wrench, excess over thresholds, outliers.
 
-One file an algorithm, over any scalar. May import ``algorithms``, its linear algebra, ``model`` and
-``spatial``.
+One file per algorithm, over any scalar. May import ``algorithms``, its linear algebra, ``model``
+and ``spatial``.
 """

@@ -1,7 +1,7 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Laws of control: joint by joint, at an end effector, in contact; each a function over any scalar.
+"""Control laws in joint space, at an end effector and in contact, as functions over any scalar.
 
-One file a law; ``impedance.py`` puts a whole Cartesian impedance controller together. May import
+One file per law; ``impedance.py`` combines a complete Cartesian impedance controller. May import
 ``algorithms``, its linear algebra, ``model`` and ``spatial``.
 """

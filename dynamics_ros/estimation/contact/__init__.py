@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whether there is a contact, and where: detector, thresholds, hypotheses, surface of the links.
+"""Contact detection and location: detector, thresholds, hypotheses, surface of the links.
 
 May import ``robot`` and what is below it.
 """

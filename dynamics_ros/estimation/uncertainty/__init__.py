@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How far external torques can be believed: noise of the samples, and what the model leaves over.
+"""Uncertainty of external torques: noise of the samples, and residuals of the model.
 
-Noise follows from the observer (``noise``); what the model cannot explain was learned from free
-motion (``unexplained``); thresholds follow from both (``thresholds``); and ``residual_watch``
-compares what is stated with what is felt.
+Noise follows from the observer (``noise``); residuals of the model are learned from free motion
+(``unexplained``); thresholds follow from both (``thresholds``); and ``residual_watch`` compares
+the configured deviations with the observed ones.
 """

@@ -1,3 +1,3 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Inertial parameters: which bodies can have them, and which combinations motion tells of."""
+"""Inertial parameters: physically possible ones, and combinations that a motion identifies."""

@@ -1,3 +1,3 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Motions that tell the most of a robot, and whether its links keep apart over them."""
+"""Exciting motions for identification, and their check for collisions between links."""

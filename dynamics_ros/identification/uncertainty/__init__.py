@@ -1,11 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What an identified robot leaves unexplained, learned from free motion.
+"""Residuals of an identified robot, learned from free motion.
 
-``identify_drives`` learns friction, offsets and noise as well, with masses as described.
+``identify_drives`` also learns friction, offsets and noise, with masses as described.
 
-``learn_unexplained`` runs the observer of external torques over recordings and says how far it is
-off, joint by joint, by speed, load and reversals: what ``contact_node`` takes as ``unexplained.*``.
+``learn_unexplained`` runs the observer of external torques over recordings and computes its error
+for each joint, by speed, load and reversals: the parameters ``unexplained.*`` of ``contact_node``.
 """
 
 from .free_motion import Drives, identify_drives

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Differential inverse kinematics: joint velocities for tasks in strict order, within limits."""
+"""Differential inverse kinematics: joint velocities for prioritized tasks, within limits."""
 
 from .limits import Limits
 from .motion import DifferentialInverseKinematics, DifferentialMotion

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What compiled code shares with processes: forks, lifetimes, the compiler's queue, files on disk.
+"""Compiled code in processes: forks, lifetimes, the queue of the compiler, files on disk.
 
-Imports nothing of ours.
+Imports nothing of this package.
 """

@@ -1,11 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The quantities of a robot: what each means, and which algorithm is traced for it.
+"""The quantities of a robot: their meaning, and the algorithm that is traced for each.
 
 A quantity is looked up by a key (name, *options), e.g. ``('jacobian', 'tool0', 'world')``. The
-options are what a trace fixes: frames and references; configurations and velocities are inputs.
-One file a topic; ``definition.py`` says what a definition is. May import ``algorithms``, ``model``,
-``spatial`` and ``errors``.
+options are fixed in a trace: frames and references; configurations and velocities are inputs.
+One file per topic; ``definition.py`` defines the parts of a definition. May import ``algorithms``,
+``model``, ``spatial`` and ``errors``.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What nodes that command a robot share: targets in any frame, pause, and the life of the node."""
+"""Common parts of nodes that command a robot: targets in any frame, pause, lifecycle."""

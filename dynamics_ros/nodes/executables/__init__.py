@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Which nodes and components each executable runs in its process.
+"""The nodes and components of each executable.
 
 Imports the rooms of the nodes; nothing imports it.
 """

@@ -1,3 +1,3 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Joint states and odometry as they come in: subscription, backlog, merging by name."""
+"""Incoming joint states and odometry: subscription, backlog, merging by name."""

@@ -1,3 +1,3 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What is published: publishers, rates, messages that are filled in place."""
+"""Outputs of the nodes: publishers, rates, messages that are filled in place."""

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a node says about itself: its log, result codes, faults, counts and rates.
+"""Reports of a node: its log, result codes, faults, counts and rates.
 
 Imports ``wire``.
 """

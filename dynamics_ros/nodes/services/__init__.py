@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to a node: the state that they are about, their answers and refusals.
+"""Requests to a node: their states, responses and refusals.
 
 Imports ``robot``.
 """
