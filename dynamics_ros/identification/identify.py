@@ -146,7 +146,7 @@ def identify(
     span = np.max([np.ptp(one.position, axis=0) for one in stretches], axis=0)
     resting(robot, span)
     constant = constant_efforts(robot, stretches, span, held)
-    doubts = check_reading(robot, stretches)
+    doubts = check_reading(robot, stretches, held)
     edges, cut_off = cut_off_at(stretches)
     filtering = Filtering.for_motion(stretches)
     maker = EquationMaker(robot, base, filtering, np.ones(robot.nv), cut_off=edges)

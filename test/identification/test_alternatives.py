@@ -132,3 +132,13 @@ def test_signs_are_those_of_the_smallest_misfit():
     assert found.signs.tolist() == signs.tolist()
     assert found.x == pytest.approx(x, abs=1e-5)
     assert found.misfit < 1e-3
+
+
+@pytest.mark.parametrize('held', [False, True])
+def test_missing_gravity_is_named_where_other_masses_hide_it(held):
+    t = 0.01 * np.arange(1600)
+    q, v, a = motion(t, 0, speed=2.0)
+    effort = efforts(ARM, q, v, a) - ARM.robot.gravity(q)
+    samples = JointSamples('bare', tuple(NAMES), t, q, v, effort)
+    with pytest.raises(DynamicsRosError, match='effort.includes_gravity false'):
+        check_reading(ROBOT, regular_stretches(samples), held)

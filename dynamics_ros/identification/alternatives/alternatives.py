@@ -32,6 +32,10 @@ REFUSED, TOLD = 1.4, 1.2
 """Misfit of the recording as read over that of another reading, from which on it is read wrongly,
 and from which on that is told."""
 
+REFUSED_AS_DESCRIBED = 2.5
+"""The ratio from which a recording is rejected when masses are as described. Described masses may
+be wrong, so this is higher. It also decides where other masses hide a wrong reading."""
+
 LEAST = 0.04
 """What it has to be better by at least: what is explained well as it is read is not doubted."""
 
@@ -83,7 +87,7 @@ class Reading:
         return self.weight * self.explained.misfit
 
 
-def check_reading(robot: Robot, stretches: Sequence[Stretch]) -> list[str]:
+def check_reading(robot: Robot, stretches: Sequence[Stretch], held: bool = False) -> list[str]:
     """A sentence where another reading of a recording explains it better.
 
     Nothing is said of short recordings, and where no reading explains it well.
@@ -91,6 +95,7 @@ def check_reading(robot: Robot, stretches: Sequence[Stretch]) -> list[str]:
     Args:
         robot: as described.
         stretches: of its recordings.
+        held: whether masses are known to be as described.
 
     Raises:
         NotThisRobotError: one explains it so much better that the recording is read wrongly.
@@ -99,7 +104,7 @@ def check_reading(robot: Robot, stretches: Sequence[Stretch]) -> list[str]:
     states = States.of(stretches)
     if sum(len(one) * one.period for one in stretches) < LONG or len(states) < FEW:
         return []
-    judge = Misfit(robot)
+    judge = Misfit(robot, held)
     as_read = judge.explain(states)
     best = min(_readings(judge, states, as_read), key=lambda one: one.doubt)
     worse = as_read.misfit / best.doubt
@@ -109,9 +114,22 @@ def check_reading(robot: Robot, stretches: Sequence[Stretch]) -> list[str]:
         f'{best.sentence} (misfit {100.0 * best.explained.misfit:.0f} % of what efforts vary by, '
         f'{100.0 * as_read.misfit:.0f} % as it is)'
     )
-    if worse < REFUSED:
+    if held:
+        refused = worse > REFUSED_AS_DESCRIBED
+    else:
+        refused = worse > REFUSED or _is_refused_as_described(robot, states, best)
+    if not refused:
         return [f'masses are doubtful: {sentence}']
     raise best.error(sentence)
+
+
+def _is_refused_as_described(robot: Robot, states: States, best: Reading) -> bool:
+    """Whether described masses explain the best reading well, and the recording as read badly."""
+    judge = Misfit(robot, held=True)
+    as_read = judge.explain(states)
+    other = min(_readings(judge, states, as_read), key=lambda one: one.doubt)
+    close = other.explained.misfit < CLOSE and other.error is best.error
+    return close and as_read.misfit > REFUSED_AS_DESCRIBED * other.doubt
 
 
 def _far_off(as_read: Explained) -> list[str]:

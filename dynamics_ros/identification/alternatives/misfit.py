@@ -47,6 +47,9 @@ LEAST = 0.01
 TOOL = 1e-4
 """Price of what the last bodies differ by: what they carry is often in no description."""
 
+HELD = 1e4
+"""Factor on both where masses are known to be as described."""
+
 FRICTION_REACH, SLOW_REACH = 2.0, 0.1
 """Friction and offsets over what efforts vary by; rad/s at which viscous friction reaches that."""
 
@@ -135,9 +138,11 @@ class Misfit:
 
     Attributes:
         robot: as described.
+        held: whether masses are known to be as described.
     """
 
     robot: Robot
+    held: bool = False
 
     @computed_once
     def bodies(self) -> Array:
@@ -155,7 +160,7 @@ class Misfit:
         for body, block in enumerate(pseudo_inertia.metric(self.bodies)):
             own = slice(10 * body, 10 * body + 10)
             found[own, own] = block if body in inner else TOOL * block
-        return found
+        return HELD * found if self.held else found
 
     @computed_once
     def carried(self) -> Array:
