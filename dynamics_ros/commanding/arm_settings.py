@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How an arm on springs behaves, from its parameters."""
+"""Conversion of impedance parameters to the settings of a compliant arm."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from dynamics_ros.robot import Robot
 Array = NDArray[np.float64]
 
 NO_WALL = 1e9
-"""m, in place of a wall that there is not."""
+"""Position in place of an absent wall [m]."""
 
 
 def arm_settings(
     robot: Robot, values: ImpedanceParameters, stiffness: Array, axes: Array | None
 ) -> ArmSettings:
-    """How the arm is to behave.
+    """Convert the parameters to the settings of a compliant arm.
 
     Args:
-        robot: that it is.
+        robot: the arm.
         values: the parameters.
         stiffness: (6, 6).
-        axes: (3, 3) of the stiffness in the root frame; None: those of the tool, turning with it.
+        axes: (3, 3) axes of the stiffness in the root frame; None: the axes of the tool.
 
     Raises:
         InvalidArgumentError: a parameter does not fit the robot.
@@ -90,7 +90,7 @@ def arm_settings(
 
 
 def _largest_torques(robot: Robot, values: TorqueParameters) -> Array:
-    """(nv) that torques keep to; inf for joints that have no limit."""
+    """Torque limits (nv); inf for joints without a limit."""
     efforts = np.full(robot.nv, np.inf)
     efforts[robot.nv - len(robot.effort_limits) :] = robot.effort_limits
     limit = per_velocity(robot, values.limit or (np.inf,), 'torque.limit')
@@ -98,10 +98,10 @@ def _largest_torques(robot: Robot, values: TorqueParameters) -> Array:
 
 
 def check_torques_bounded(robot: Robot, values: TorqueParameters, joints: Sequence[str]) -> None:
-    """Refuse to command joints whose torques nothing bounds.
+    """Refuse to command joints whose torque has no limit.
 
     Raises:
-        InvalidArgumentError: a joint without limit, which it names.
+        InvalidArgumentError: a joint has no limit; the error names it.
     """
     largest = _largest_torques(robot, values)
     free = [name for name in joints if not np.isfinite(largest[robot.joint_v_indices[name]])]
@@ -115,10 +115,10 @@ def check_torques_bounded(robot: Robot, values: TorqueParameters, joints: Sequen
 
 
 def guiding(values: GuidingParameters) -> Guiding:
-    """What a hand feels.
+    """Convert the parameters of hand guiding.
 
     Raises:
-        InvalidArgumentError: walls the wrong way round.
+        InvalidArgumentError: a lower wall is above the upper one.
     """
     lower = np.array(values.lower or (-NO_WALL,) * 3)
     upper = np.array(values.upper or (NO_WALL,) * 3)
@@ -137,10 +137,10 @@ def guiding(values: GuidingParameters) -> Guiding:
 
 
 def reaction_settings(values: CollisionParameters) -> ReactionSettings | None:
-    """How collisions are reacted to; None where they are not.
+    """Convert the parameters of the collision reaction; None if there is no reaction.
 
     Raises:
-        InvalidArgumentError: a duration that this reaction cannot have.
+        InvalidArgumentError: this reaction does not allow the duration.
     """
     if values.reaction == 'none':
         return None
@@ -156,10 +156,11 @@ def reaction_settings(values: CollisionParameters) -> ReactionSettings | None:
 
 
 def stiffness_of(argument: str, values: Array) -> Array:
-    """(6, 6) of 6 or 36 numbers.
+    """Convert 6 or 36 numbers to a stiffness matrix (6, 6).
 
     Raises:
-        InvalidArgumentError: another count, no symmetric matrix, or one that drives.
+        InvalidArgumentError: the count is wrong, or the matrix is not symmetric or has a negative
+            eigenvalue.
     """
     if values.size not in (6, 36):
         raise InvalidArgumentError(argument, f'{values.size} numbers', '6, or 36 row by row')

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""From a collision to its acknowledgement: what a detector in the same process tells the arm."""
+"""State of a collision from its detection to its acknowledgement."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ UNTIL = 'holding until ~/acknowledge'
 
 
 class Detector(Protocol):
-    """What detects collisions; it takes in each joint state before the arm is commanded by it."""
+    """Collision detector; it processes each joint state before the arm is commanded."""
 
     @property
     def collided(self) -> bool:
-        """Whether there has been a collision since it was acknowledged."""
+        """Whether a collision has occurred since the last acknowledgement."""
 
     @property
     def external_torques(self) -> Array | None:
-        """(nv) of the environment on the robot; None where they are not known."""
+        """External torques (nv) of the environment on the robot; None if unknown."""
 
     @property
     def blindness(self) -> str:
-        """Why nothing would be detected now; '' otherwise."""
+        """Reason why the detector cannot detect now; '' if it can."""
 
     def acknowledge(self) -> None:
-        """Have the collision be over, and detect the next one."""
+        """Clear the collision and detect the next one."""
 
 
 class Collisions:
-    """What is to be done about a collision, until it is acknowledged.
+    """Starts the reaction to a collision and keeps its state until it is acknowledged.
 
     Attributes:
-        detector: that tells; None where nothing detects.
-        strategy: by which the last collision is reacted to; '' once it is acknowledged.
-        reflex: that goes on; None before and after.
-        trail: of the tool.
+        detector: collision detector; None without one.
+        strategy: of the reaction to the last collision; '' once it is acknowledged.
+        reflex: the reaction that is running, or None.
+        trail: recent path of the tool.
     """
 
     def __init__(self) -> None:
@@ -54,17 +54,18 @@ class Collisions:
         self.trail = Trail()
 
     def begin_anew(self) -> None:
-        """Go on with no reflex and no trail: they are of another motion, or of another arm."""
+        """Discard reaction and trail, which belong to another motion or another arm."""
         self.reflex = None
         self.trail.forget()
 
     def notice(self, settings: ReactionSettings | None, arm: CompliantArm, braking: bool) -> None:
-        """React to a collision that is new.
+        """React to a new collision.
 
         Args:
-            settings: how; None: not at all, as when a hand leads the arm.
-            arm: that has collided.
-            braking: whether it brakes, which goes on, or was not moved before: there is no reflex.
+            settings: of the reaction; None: no reaction, as during hand guiding.
+            arm: the arm that collided.
+            braking: whether the arm was braking or not moving: then it brakes and no reaction
+                starts.
         """
         detector = self.detector
         if detector is None:
@@ -83,13 +84,13 @@ class Collisions:
             self.trail.note(arm.pose)
 
     def step(self, reflex: Reaction, q: Array, v: Array, dt: float) -> Array:
-        """Torques (nv) of the reflex; arguments as of ``Reaction.step``."""
+        """Torques (nv) of the reaction; arguments as for ``Reaction.step``."""
         assert self.detector is not None, 'who would have told of a collision'
         external = self.detector.external_torques
         return reflex.step(q, v, dt, np.zeros(len(v)) if external is None else external)
 
     def acknowledge(self) -> str:
-        """Have the collision be over; what has been, in words."""
+        """Clear the collision; return a sentence about what was cleared."""
         was, self.strategy = self.strategy, ''
         self.begin_anew()
         if self.detector is not None:
@@ -97,11 +98,11 @@ class Collisions:
         return f'the collision is over ({was})' if was else 'there was no collision'
 
     def told(self, doing: str, watching: bool) -> str:
-        """What is done, in the words of the status.
+        """Text for the status.
 
         Args:
-            doing: beside a reaction.
-            watching: whether collisions are to be reacted to.
+            doing: what the arm does besides a reaction.
+            watching: whether collisions cause a reaction.
         """
         if self.strategy:
             return '; '.join(filter(None, (f'{REACTING}: {self.strategy}', doing)))

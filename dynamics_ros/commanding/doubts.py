@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Why an arm is not led by a joint state, but braked."""
+"""Reasons to brake an arm instead of controlling it by a joint state."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ def doubt_of(
     interval: float,
     timeout: float,
 ) -> str:
-    """Why the arm cannot be where, or be moved as, the state says; '' when it can.
+    """Reason why the arm must not be controlled by this state; '' if there is none.
 
     Args:
-        prepared, state: as they are.
-        pace: of the states.
-        missing: s for which no state was answered.
-        interval: s since the last step.
-        timeout: s for which joint states may be missing.
+        prepared, state: the arm and its last state.
+        pace: timing of the states.
+        missing: time without a processed state [s].
+        interval: time since the last step [s].
+        timeout: longest time that joint states may be missing [s].
     """
     if state.ages is not None:
         old = state.ages > 1e9 * timeout
         names = [name for name, i in prepared.robot.joint_v_indices.items() if old[i]]
         if names:
             return f'{NO_NEWS} of {", ".join(names)}'
-    # What was reckoned since goes by the machine's time, not by that of the stamps.
+    # Predictions since the last state use the machine's clock, not the stamps.
     wrong = prepared.check.judge(state.q, state.v, max(pace.gap, interval))
     if wrong:
         return wrong
     if missing > timeout:
-        # Or this process was held up: the target is of long ago in any case.
+        # If instead this process was held up, the target is outdated in any case.
         return f'joint states failed to come for {missing:.1f} s'
     if pace.rare:
         return f'fewer than {1.0 / RAREST:.0f} joint states a second'

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Which joints are commanded so that a frame is led."""
+"""Selection of the joints to command so that a frame moves."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ FULL_TURN = 2.0 * math.pi
 
 
 def moved_joints(robot: Robot, frame: str) -> NDArray[np.bool_]:
-    """The velocities (nv) that move a frame.
+    """Mask of the velocities (nv) that move a frame.
 
     Raises:
-        InvalidArgumentError: none does.
+        InvalidArgumentError: no joint moves it.
     """
     J = robot.jacobian(robot.random_configuration(0), frame)
     moving: NDArray[np.bool_] = np.abs(J).max(axis=0, initial=0.0) > 0.0
@@ -33,9 +33,9 @@ def moved_joints(robot: Robot, frame: str) -> NDArray[np.bool_]:
 
 
 def turning_joints(robot: Robot) -> NDArray[np.bool_]:
-    """The positions (nq) that mean the same after a turn: of continuous joints that lead no other.
+    """Mask of the positions (nq) with a period of 2 pi: continuous joints without mimic joints.
 
-    A joint that follows another turns by another angle.
+    A mimic joint does not turn by whole turns when its leader does.
     """
     model = robot.model
     leaders = {joint.leader for joint in model.joints}
@@ -47,24 +47,24 @@ def turning_joints(robot: Robot) -> NDArray[np.bool_]:
 
 
 def unwound(q: Array, before: Array, turning: NDArray[np.bool_]) -> Array:
-    """Positions (n) with the whole turns that bring them nearest to those before.
+    """Add the whole turns to positions (n) that bring them nearest to the previous ones.
 
-    Drivers tell angles of continuous joints from -pi to pi, which jump where a joint goes on.
+    Drivers report continuous joints from -pi to pi, with a jump at the ends.
 
     Args:
-        q: as told.
-        before: (n) that they went on from.
-        turning: (n), as of ``turning_joints``.
+        q: (n) as reported.
+        before: (n) previous positions.
+        turning: (n) mask, as of ``turning_joints``.
     """
     turns = np.where(turning, np.rint((before - q) / FULL_TURN), 0.0)
     return q + FULL_TURN * turns if turns.any() else q
 
 
 def check_effort_joints(joints: Sequence[str]) -> None:
-    """Refuse an array of efforts whose order nobody has told.
+    """Refuse joints of an effort array unless their order is given.
 
     Raises:
-        InvalidArgumentError: no joints, or one twice.
+        InvalidArgumentError: there are no joints, or one occurs twice.
     """
     expected = 'the joints of the effort controller in its order'
     if not joints:
@@ -73,10 +73,10 @@ def check_effort_joints(joints: Sequence[str]) -> None:
 
 
 def effort_places(robot: Robot, frame: str, joints: Sequence[str]) -> NDArray[np.intp]:
-    """Places of the joints that efforts are sent to among the velocities.
+    """Indices among the velocities of the joints that receive efforts.
 
     Raises:
-        UnknownJointError: the robot does not have one.
+        UnknownJointError: the robot does not have a joint.
         InvalidArgumentError: no joint moves the frame, or one that does is missing.
     """
     check_known(robot, joints)
@@ -89,10 +89,10 @@ def effort_places(robot: Robot, frame: str, joints: Sequence[str]) -> NDArray[np
 
 
 def check_order_is_known(asked: Sequence[str], kind: str) -> None:
-    """Refuse an array of commands of a ``command_type`` whose order nobody has told.
+    """Refuse a ``command_type`` that sends an array unless the joint order is given.
 
     Raises:
-        InvalidArgumentError: that is so.
+        InvalidArgumentError: the order is not given.
     """
     if not asked and kind != 'trajectory':
         problem = f'empty beside command_type {kind}'
@@ -101,12 +101,12 @@ def check_order_is_known(asked: Sequence[str], kind: str) -> None:
 
 
 def servo_joints(robot: Robot, frame: str, asked: Sequence[str], kind: str) -> tuple[str, ...]:
-    """The joints that a servo commands: those that are asked for, else all that move the frame.
+    """Joints that a servo commands: the requested ones, by default all that move the frame.
 
     Raises:
-        InvalidArgumentError: none are named where the order of an array has to be known, or no
-            joint moves the frame.
-        UnknownJointError: the robot does not have one.
+        InvalidArgumentError: the command type needs a joint order and none is given, or no joint
+            moves the frame.
+        UnknownJointError: the robot does not have a joint.
     """
     moved = moved_joints(robot, frame)
     check_known(robot, asked)
@@ -117,15 +117,15 @@ def servo_joints(robot: Robot, frame: str, asked: Sequence[str], kind: str) -> t
 
 
 def check_speeds_bounded(robot: Robot, joints: Sequence[str], fastest: float) -> None:
-    """Refuse to command joints whose speed nothing bounds.
+    """Refuse to command joints whose speed has no limit.
 
     Args:
-        robot: that moves.
-        joints: that are commanded.
-        fastest: of each, beside the description [rad/s or m/s]; inf for that alone.
+        robot: the robot.
+        joints: commanded joints.
+        fastest: limit for each joint in addition to the description [rad/s or m/s]; inf for none.
 
     Raises:
-        InvalidArgumentError: a joint without limit, which it names.
+        InvalidArgumentError: a joint has no limit; the error names it.
     """
     limits, base = robot.velocity_limits, robot.model.root_joint_nv
     free = [x for x in joints if not math.isfinite(limits[robot.joint_v_indices[x] - base])]

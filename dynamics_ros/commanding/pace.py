@@ -1,46 +1,49 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How evenly joint states come, and whether they are late."""
+"""Timing of joint states: usual cycle, step intervals and late states."""
 
 from __future__ import annotations
 
 import time
 
 LOST = 2
-"""Joint states that may be missing before the arm brakes without them."""
+"""Number of missing joint states after which the arm brakes without them."""
 
 NOMINAL_CYCLE, LONGEST_CYCLE = 0.002, 0.02
-"""Seconds between two joint states: before that is measured; the longest that is believed."""
+"""Cycle time assumed before it is measured, and the longest plausible one [s]."""
 
 RAREST, IN_A_ROW = 0.025, 5
-"""Seconds between joint states of which springs are stable no more, and how many times that makes
-it usual: a single one is a loss."""
+"""Interval from which joint springs are unstable [s], and how many in a row count as usual.
+
+A single long interval is a lost message.
+"""
 
 LONGEST_WAIT = 0.1
-"""Seconds from one joint state to the next that still count as usual."""
+"""Longest wait for a joint state that counts as usual [s]."""
 
 BURST = 2.0
-"""Usual cycles that answers may be ahead of the machine's own time: states come unevenly."""
+"""Cycles that step times may be ahead of the machine's clock, since states arrive unevenly."""
 
 LEAST = 1e-6
-"""s: shortest interval of a step."""
+"""Shortest interval of a step [s]."""
 
 SHARE = 0.02
-"""By which a measured cycle changes what is taken for usual."""
+"""Weight of a new measurement in the running average of the cycle."""
 
 
 class Pace:
-    """Times of states by their stamps, and of answers by the machine's own time.
+    """Tracks the times of states by stamp, and of answers by the machine's clock.
+
+    The motors follow the machine's clock: when a process was held up, it processes the queued
+    states at once, and the sum of their intervals must not exceed the time that passed. With
+    simulated time the motors follow the stamps.
 
     Attributes:
-        cycle: between two stamps, as is usual [s].
-        answered: when the last state was answered; sent: when a command was, by the steady clock.
-        gap: between the last two stamps, whatever that is [s].
-        rare: whether joint states come too rarely for springs.
-
-    Motors are where the machine's own time is: when a process was held up, the states that waited
-    are answered at once, and their intervals together are no longer than what time has passed.
-    With simulated time, motors are where the stamps are.
+        cycle: usual time between two stamps [s].
+        answered: when the last state was processed, by the monotonic clock [s].
+        sent: when the last command was sent, by the monotonic clock [s].
+        gap: time between the last two stamps, without limits [s].
+        rare: whether joint states are too rare for joint springs.
     """
 
     def __init__(self) -> None:
@@ -48,7 +51,7 @@ class Pace:
         self.start(0)
 
     def start(self, stamp: int, simulated: bool = False) -> None:
-        """Begin with the state of a stamp [ns]; `simulated`: whether time is."""
+        """Start at a stamp [ns]; `simulated`: whether the time is simulated."""
         self._simulated = simulated
         self._stamp, self.gap = stamp - round(self.cycle * 1e9), 0.0
         self.answered = self.sent = time.monotonic() - self.cycle
@@ -56,11 +59,11 @@ class Pace:
         self._counted, self._ahead = self.answered, 0.0
 
     def interval(self, stamp: int) -> float:
-        """Seconds since the last step at a state of a stamp [ns], by stamps that go on evenly."""
+        """Step interval [s] at a state with this stamp [ns]."""
         now = time.monotonic()
         self.gap, self._stamp = (stamp - self._stamp) * 1e-9, stamp
         self._far = self._far + 1 if self.gap > RAREST else 0
-        # By the machine's own time: that of a simulation may be slower.
+        # Uses the machine's clock, since simulated time may run slower.
         self._heard += 1
         wait = min(now - self.answered, LONGEST_WAIT)
         self._wait += max(SHARE, 1.0 / self._heard) * (wait - self._wait)
@@ -70,7 +73,7 @@ class Pace:
         return self.passed(min(max(now - self.sent, self.cycle), LONGEST_CYCLE))
 
     def passed(self, interval: float) -> float:
-        """An interval [s] of a step, as far as that much of the machine's time has passed."""
+        """Limit a step interval [s] to the time that passed by the machine's clock."""
         if self._simulated:
             return interval
         now = time.monotonic()
@@ -81,15 +84,15 @@ class Pace:
 
     @property
     def rare(self) -> bool:
-        """As above."""
+        """Whether several joint states in a row came too late for joint springs."""
         return self._far >= IN_A_ROW
 
     @property
     def missing(self) -> float:
-        """Seconds since a state was answered."""
+        """Time since a state was last processed [s]."""
         return time.monotonic() - self.answered
 
     @property
     def late(self) -> bool:
-        """Whether more states are missing than may be."""
+        """Whether more than ``LOST`` states are missing."""
         return self.missing > LOST * self._wait

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""An arm on springs as its parameters say, made ready for a robot."""
+"""Compliant arm made from parameters, checked and compiled for a robot."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class PreparedArm:
-    """What is configured, checked against a robot.
+    """Compliant arm with its configuration, checked against a robot.
 
     Attributes:
-        robot: that is moved.
-        arm: its control; check: of what is measured of it.
-        joints: that are commanded; places: of them among the velocities.
+        robot: the robot.
+        arm: the controlled arm.
+        check: plausibility check of its joint states.
+        joints: commanded joints.
+        places: their indices among the velocities.
         turning: as of ``turning_joints``.
     """
 
@@ -49,7 +51,7 @@ class PreparedArm:
         controller = ImpedanceController(robot, frame)
         stiffness = stiffness_of('stiffness', np.array(values.stiffness))
         arm = CompliantArm(controller, arm_settings(robot, values, stiffness, np.eye(3)))
-        # The trace is too slow for joint states that come a thousand times a second.
+        # The interpreted trace is too slow for joint states at 1 kHz.
         controller.kernel.wait()
         q, v, dt = robot.neutral(), np.zeros(robot.nv), 1e-3
         check = MotionCheck(robot)
@@ -65,7 +67,7 @@ class PreparedArm:
 
 
 def selected(robot: Robot, values: ImpedanceParameters, default_frame: str) -> tuple[str, Places]:
-    """The frame that is on springs, and the places of the joints that are commanded.
+    """Controlled frame and the velocity indices of the commanded joints.
 
     Raises:
         DynamicsRosError: the robot does not have them.

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A servo as its parameters say, made ready for a robot."""
+"""Cartesian servo made from parameters, checked and compiled for a robot."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .joints import check_speeds_bounded, servo_joints, turning_joints
 
 @dataclass(frozen=True)
 class PreparedServo:
-    """What is configured, checked against a robot.
+    """Cartesian servo with its configuration, checked against a robot.
 
     Attributes:
-        robot: whose frame is led.
-        servo: that leads it.
-        joints: that are commanded.
+        robot: the robot.
+        servo: moves its frame.
+        joints: commanded joints.
         turning: as of ``turning_joints``.
     """
 
@@ -51,7 +51,7 @@ class PreparedServo:
 
 
 def led(robot: Robot, values: ServoParameters, default_frame: str) -> tuple[str, tuple[str, ...]]:
-    """The frame that is led and the joints that are commanded.
+    """Frame that the servo moves and the joints that it commands.
 
     Raises:
         DynamicsRosError: the robot does not have them.
@@ -64,7 +64,7 @@ def led(robot: Robot, values: ServoParameters, default_frame: str) -> tuple[str,
 
 
 def check_servo(values: ServoParameters) -> None:
-    """Refuse parameters that do not fit each other.
+    """Refuse parameters that contradict each other.
 
     Raises:
         InvalidArgumentError: naming one of them.

@@ -1,27 +1,27 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a process stood still: what was sent to it meanwhile looks new when it is read."""
+"""Detection of a stalled process, whose queued messages look new when it reads them."""
 
 from __future__ import annotations
 
 import time
 
 HELD_UP = 0.05
-"""Seconds without a look after which the process was held up: looks come every few milliseconds."""
+"""Interval between two calls from which the process counts as stalled [s]; usual is a few ms."""
 
 SETTLING = 0.1
-"""Seconds from there on in which messages that waited are still being read."""
+"""Time after a stall in which queued messages are still being read [s]."""
 
 
 class Standstill:
-    """Told again and again that the process is alive, it knows when that was not so."""
+    """Detects stalls of the process from the interval between calls of `look`."""
 
     def __init__(self) -> None:
         self._looked = time.monotonic()
         self._since = self._until = 0.0
 
     def look(self) -> None:
-        """Take note that the process is alive."""
+        """Record that the process is running."""
         now = time.monotonic()
         if now - self._looked > HELD_UP:
             if self._looked > self._until:
@@ -30,6 +30,6 @@ class Standstill:
         self._looked = now
 
     def waited(self) -> float:
-        """Seconds that a message which is read now may have waited; 0.0 where it cannot have."""
+        """Longest time that a message read now may have been queued [s]; 0.0 without a stall."""
         self.look()
         return self._looked - self._since if self._looked < self._until else 0.0

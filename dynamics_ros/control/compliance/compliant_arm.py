@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""An arm under impedance control, sample after sample: setpoint, gradual gains, guiding, stop."""
+"""Compliant arm: impedance control per sample with setpoint, gain blending, guiding and stop."""
 
 from __future__ import annotations
 
@@ -32,44 +32,50 @@ from .stop import Stop, decayed
 Mask = NDArray[np.bool_]
 
 REFRESH = 0.1
-"""Seconds between two looks at the inertia that the damping follows."""
+"""Time between two checks whether the damping must be updated for the current inertia [s]."""
 
 MOVED = 0.02
-"""rad or m that a joint has to move for that inertia to be another one."""
+"""Joint displacement from which the inertia is computed again [rad or m]."""
 
 STANDS_FOR_TORQUE = 1e4
-"""Nm/rad or N/m of springs that stand for a torque: stiff, so that no joint turns far for it."""
+"""Stiffness of the posture springs that realize a joint torque [Nm/rad or N/m].
+
+It is high, so that the equivalent joint displacement is small.
+"""
 
 AT_REST = 0.02
-"""rad/s or m/s below which a joint is at rest."""
+"""Joint speed below which a joint counts as being at rest [rad/s or m/s]."""
 
 CAUGHT = 0.1
-"""Share of its velocity limit below which every joint is before an arm is led again that was too
-fast."""
+"""Share of the velocity limit that every joint must fall below after running away.
+
+Only then does the arm follow targets again.
+"""
 
 HOLDING_BACK, STABLE = 100.0, 0.1
-"""1/s at which what the tool has beyond its speed decays, and the most of it within one sample."""
+"""Decay rate of the tool speed above its limit [1/s], and the most that one sample removes."""
 
 BELIEVABLE = 1e6
-"""rad, m, their rates, N and Nm: what is larger is no measurement, and nobody can mean it."""
+"""Largest absolute value of a plausible input (rad, m, their rates, N and Nm)."""
 
 TINY = 1e-9
-"""m/s or rad/s: below it there is nothing to divide by."""
+"""Lower bound of a speed used as a divisor [m/s or rad/s]."""
 
 
 class CompliantArm:
-    """Runs an ``ImpedanceController`` through the life of an arm.
+    """Runs an ``ImpedanceController`` through start, motion, guiding and braking of an arm.
 
     Attributes:
-        controller: the law.
-        settings: assign others at any time; gains follow gradually, limits of torques at once.
-        setpoint: where the springs pull to.
-        posture: (nq) for the freedom that the tool leaves.
-        q, v: the last sample, or what is reckoned since.
-        tau: (nv) last torques; gravity: (nv) the part that carries the weight.
-        acting: names of the flags of the last step; beside those of the law 'speed' while motion
-            that ran away is braked, 'range' while a joint is far beyond its range: it is braked
-            and not drawn in.
+        controller: the impedance control law.
+        settings: may be assigned at any time; gains follow gradually, torque limits at once.
+        setpoint: the pose to which the Cartesian springs pull.
+        posture: (nq) configuration for the null space of the tool task.
+        q, v: (nq), (nv) of the last sample, or as predicted since then.
+        tau: (nv) last torques.
+        gravity: (nv) the part of ``tau`` that compensates gravity.
+        acting: names of the flags of the last step. Besides the flags of the control law: 'speed'
+            while a runaway motion is braked, 'range' while a joint is far outside its range; such a
+            joint is braked and not pulled back.
     """
 
     def __init__(self, controller: ImpedanceController, settings: ArmSettings) -> None:
@@ -86,12 +92,12 @@ class CompliantArm:
 
     @property
     def settings(self) -> ArmSettings:
-        """How the arm behaves."""
+        """Settings of the arm."""
         return self._settings
 
     @settings.setter
     def settings(self, settings: ArmSettings) -> None:
-        # Checked before they are taken.
+        # Checks the settings before storing them: this raises if they are wrong.
         gains = self._gains_with(settings, settings.compliance.stiffness, np.zeros(6), {})
         self._settings = settings
         if self.started:
@@ -99,36 +105,36 @@ class CompliantArm:
 
     @property
     def started(self) -> bool:
-        """Whether torques have been given out since `forget`."""
+        """Whether `start` was called since `forget`."""
         return self._memory is not None
 
     @property
     def energy(self) -> float:
-        """In the tank [J]."""
+        """Energy in the tank [J]."""
         return math.inf if self._memory is None else self.controller.energy(self._memory)
 
     @property
     def at_rest(self) -> bool:
-        """Whether no joint moves, as far as is known."""
+        """Whether the last known speed of every joint is below ``AT_REST``."""
         return bool(np.abs(self.v).max(initial=0.0) < AT_REST)
 
     @property
     def held_beside_weight(self) -> float:
-        """The largest share of a joint's largest torque that acts beside gravity's."""
+        """Largest share of a joint's torque limit that is used for other things than gravity."""
         beside = np.abs(self.tau - self.gravity) / self._gains.joints[TORQUE_LIMITS[0]]
         return float(beside.max(initial=0.0))
 
     @property
     def pose(self) -> Array:
-        """(4, 4) of the tool."""
+        """Pose (4, 4) of the tool in the root frame."""
         return np.asarray(self.controller.robot.forward_kinematics(self.q, self.controller.frame))
 
     def start(self, q: Array, v: Array, tau: Array | None = None) -> None:
-        """Begin where the arm is.
+        """Start at the current state of the arm.
 
         Args:
             q, v: (nq), (nv).
-            tau: (nv) torques that act now; None is gravity's.
+            tau: (nv) torques that act now; None means those that compensate gravity.
         """
         self._memory = self.controller.start(q, tau, self.settings.energy_capacity)
         self.q, self.v = q, v
@@ -148,7 +154,7 @@ class CompliantArm:
         self._gains, self._blending = self._wanted, 0.0
 
     def forget(self) -> None:
-        """Begin anew at the next `start`."""
+        """Discard the state of the controller; `start` begins anew."""
         self._memory = None
 
     def refill(self) -> None:
@@ -157,7 +163,7 @@ class CompliantArm:
             self._memory = self.controller.start(self.q, self.tau, self.settings.energy_capacity)
 
     def stay(self) -> None:
-        """Have the setpoint where the tool is, at rest."""
+        """Place the setpoint at the current tool pose, at rest."""
         self.setpoint.place(self.pose)
         self.posture = self.q
         self._held = None
@@ -167,18 +173,18 @@ class CompliantArm:
     def approach(
         self, q: Array, v: Array, dt: float, goal: Array | None, wrench: Array = REST
     ) -> Array:
-        """Go on towards a pose.
+        """Move towards a goal pose for one sample.
 
         Args:
-            q, v: the sample (nq), (nv).
-            dt: since the one before [s].
-            goal: (4, 4) in the root frame; None is to come to rest and stay.
-            wrench: (6) that the environment shall exert on the tool, in root axes; another one is
-                taken over gradually.
+            q, v: (nq), (nv) of the sample.
+            dt: time since the previous sample [s].
+            goal: (4, 4) in the root frame; None means to come to rest and stay.
+            wrench: (6) that the environment shall exert on the tool, in root axes; a changed value
+                is taken over gradually.
 
         Returns:
-            Torques (nv). A sample or a target that nobody can mean is answered by those of
-            `brake`, and so is motion that runs away; ``acting`` tells.
+            Torques (nv). If the sample or the target is implausible or the motion runs away, these
+            are the torques of `brake`; ``acting`` names the reason.
         """
         if goal is None:
             return self.drive(q, v, dt, REST, wrench)
@@ -189,7 +195,7 @@ class CompliantArm:
         return self._pull(dt, wrench)
 
     def drive(self, q: Array, v: Array, dt: float, twist: Array, wrench: Array = REST) -> Array:
-        """Go on with a twist (6) in root axes; the rest as of `approach`."""
+        """Move with a twist (6) in root axes for one sample; see `approach` for the rest."""
         refused = self._take_in(q, v, dt, twist, wrench)
         if refused:
             return self._brake(q, v, dt, refused)
@@ -197,7 +203,10 @@ class CompliantArm:
         return self._pull(dt, wrench)
 
     def guide(self, q: Array, v: Array, dt: float) -> Array:
-        """Give way to a hand, but for locked directions and walls; the rest as of `approach`."""
+        """Follow a guiding hand, except along locked directions and walls.
+
+        See `approach` for the arguments and the result.
+        """
         refused = self._take_in(q, v, dt)
         if refused:
             return self._brake(q, v, dt, refused)
@@ -211,14 +220,15 @@ class CompliantArm:
         if compliance is None or not np.array_equal(np.diag(compliance.stiffness), stiffness):
             damping = np.where(bound, 0.0, guiding.damping)
             compliance = Compliance(np.diag(stiffness), 0.9, damping)
-        # Where it goes on from once no hand leads it.
+        # Sets the state from which the arm continues once guiding ends.
         self.setpoint.place(tool)
         self.posture, self._wrench = q, np.zeros(6)
         self._refresh(compliance, dt, posture=False)
         if self._bound is not None and np.array_equal(bound, self._bound):
             self._blend(dt)
         else:
-            # What begins to be held is where it is held.
+            # A direction that becomes bound is held at the current pose, so the gains can change at
+            # once.
             self._gains, self._blending = self._wanted, 0.0
         self._bound = bound
         wrench = self._held_back(guiding.speed, guiding.angular_speed, dt)
@@ -226,10 +236,10 @@ class CompliantArm:
         return self._step(q, v, dt, target, self._gains)
 
     def give_way(self, q: Array, v: Array, dt: float, torque: Array) -> Array:
-        """Give way to everything, with joint torques beside those that carry the arm.
+        """Follow any external force, with given joint torques in addition to gravity compensation.
 
         Args:
-            q, v, dt: as of `approach`.
+            q, v, dt: as for `approach`.
             torque: (nv) [Nm, N if prismatic].
 
         Returns:
@@ -239,35 +249,36 @@ class CompliantArm:
             return self._brake(q, v, dt, 'input')
         self._stop = None
         tau = self._push(q, v, dt, torque)
-        # From which other gains follow gradually.
+        # Later gains are blended starting from these.
         self._compliance, self._gains, self._blending = None, self._free_gains()[1], 0.0
         return tau
 
     def brake(self, q: Array, v: Array, dt: float) -> Array:
-        """Carry the weight, let all motion decay and hold it where it ends; else as of `approach`.
+        """Compensate gravity, let all motion decay and hold the arm where it ends.
 
-        The setpoint is left where it is: `stay` brings it to the tool.
+        The setpoint does not move; `stay` places it at the tool. See `approach` for arguments and
+        result.
         """
         return self._brake(q, v, dt, '')
 
     def reckon(self, dt: float) -> Array:
-        """Brake without a sample: motion is reckoned to decay as braking has it.
+        """Brake without a sample: predict the state by the decay that braking causes.
 
         Args:
-            dt: since the last step [s].
+            dt: time since the last step [s].
         """
         dt = _interval(dt)
-        # Anew with the next sample: what was reckoned is not to be held to.
+        # The next sample starts a new stop: a prediction must not be held as if it were measured.
         stop, self._stop = self._stopping(self.q, self.v), None
         q, v, torque = stop.blind_torques(dt)
         return self._push(q, v, dt, torque)
 
     def reckoned(self, q: Array, v: Array, ages: ArrayLike) -> tuple[Array, Array]:
-        """Where joints are by now that brake; arguments and results as of ``stop.decayed``."""
+        """Predict the state of braking joints; arguments and results as for ``stop.decayed``."""
         return decayed(self.controller.robot, q, v, ages)
 
     def _take_in(self, q: Array, v: Array, dt: float, *targets: Array) -> str:
-        """Take a sample; a flag that tells why it is to be answered by braking, '' if it is not."""
+        """Store a sample; return the flag of the reason to brake, '' if there is none."""
         assert self._memory is not None, 'start() comes first'
         if not believable(q, v):
             return 'state'
@@ -288,7 +299,7 @@ class CompliantArm:
         return ''
 
     def _brake(self, q: Array, v: Array, dt: float, why: str) -> Array:
-        """As `brake`, with a flag that tells why."""
+        """Brake as `brake` does and add a flag with the reason."""
         dt = _interval(dt)
         if believable(q, v):
             stop = self._stopping(q, v)
@@ -300,7 +311,7 @@ class CompliantArm:
         return tau
 
     def _stopping(self, q: Array, v: Array) -> Stop:
-        """The stop that goes on, or one from here."""
+        """Return the current stop, or start one at this state."""
         if self._stop is None:
             largest, rates = self._gains.joints[TORQUE_LIMITS]
             self._stop = Stop(self.controller.robot, q, v, largest, rates)
@@ -314,7 +325,7 @@ class CompliantArm:
         self._wrench = self._wrench + share * (wrench - self._wrench)
         pressed = self._wrench
         if pressed.any():
-            # There may be nothing to press on.
+            # The tool may have no contact: then the wrench would accelerate it without limit.
             limits = self.settings.setpoint
             pressed = pressed + self._held_back(limits.linear, limits.angular, dt)
         setpoint = self.setpoint
@@ -322,7 +333,7 @@ class CompliantArm:
         return self._step(self.q, self.v, dt, target, self._gains)
 
     def _held_back(self, linear: float, angular: float, dt: float) -> Array:
-        """The wrench (6) in root axes that the tool gives way to beyond its speeds [m/s, rad/s]."""
+        """Wrench (6) in root axes that yields on a tool beyond its speed limits [m/s, rad/s]."""
         robot, frame = self.controller.robot, self.controller.frame
         twist = robot.jacobian(self.q, frame) @ self.v
         speeds = np.linalg.norm(twist.reshape(2, 3), axis=1)
@@ -334,11 +345,11 @@ class CompliantArm:
         return np.asarray(rate * inertia @ (np.repeat(excess, 3) * twist))
 
     def _push(self, q: Array, v: Array, dt: float, torque: Array) -> Array:
-        """Torques (nv) that carry the arm, and these beside them, within all bounds of the law."""
+        """Torques (nv) that compensate gravity plus these, within all bounds of the control law."""
         self.q, self.v = q, v
         robot, frame = self.controller.robot, self.controller.frame
-        # Springs of the posture pull with these torques. The law takes from them what accelerates
-        # the tool, and the acceleration that is wanted of the tool puts it back.
+        # The posture springs exert these torques. The law projects out the part that accelerates
+        # the tool; the desired tool acceleration adds it again.
         a = np.linalg.solve(robot.mass_matrix(q), torque)
         posture = np.asarray(robot.integrate(q, torque / STANDS_FOR_TORQUE))
         acceleration = robot.frame_acceleration(q, v, a, frame)
@@ -363,7 +374,7 @@ class CompliantArm:
     # --- gains ----------------------------------------------------------------------------------
 
     def _refresh(self, compliance: Compliance, dt: float, posture: bool = True) -> None:
-        """Have the gains that are wanted, with damping for the inertia here."""
+        """Update the desired gains, with damping for the inertia at the current configuration."""
         self._since_refresh += dt
         if compliance is self._compliance and (
             self._since_refresh < REFRESH or np.abs(self.q - self._refreshed_at).max() < MOVED
@@ -374,7 +385,7 @@ class CompliantArm:
         self._blending = self.settings.blending_time
 
     def _blend(self, dt: float) -> None:
-        """Go on for dt [s] towards the gains that are wanted."""
+        """Blend the gains towards the desired ones for dt [s]."""
         if self._blending > 0.0:
             left, self._blending = self._blending, self._blending - dt
             mine = self._gains.in_axes_of(self._wanted, self.pose[:3, :3])
@@ -402,7 +413,7 @@ class CompliantArm:
         )
 
     def _free_gains(self) -> tuple[ImpedanceGains, ImpedanceGains]:
-        """Gains without springs of the tool: with those that stand for torques, and with none."""
+        """Gains without Cartesian springs: with torque-equivalent posture springs, and without."""
         if self._free is None or self._free[0] is not self.settings:
             pulled, loose = (
                 self._gains_with(
@@ -436,10 +447,10 @@ class CompliantArm:
 
 
 def believable(*values: ArrayLike) -> bool:
-    """Whether all are numbers that somebody can have measured or can mean."""
+    """Whether all values are within the range of plausible inputs."""
     return all(np.abs(x).max(initial=0.0) <= BELIEVABLE for x in values)
 
 
 def _interval(dt: float) -> float:
-    """The time [s] of a step that brakes, whatever is told."""
+    """Step time [s] for braking: dt, or a plausible value in its place."""
     return min(dt, 0.5 * MAX_INTERVAL) if 0.0 < dt < MAX_INTERVAL else NOMINAL_INTERVAL

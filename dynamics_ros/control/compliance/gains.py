@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Gains of Cartesian impedance control, checked."""
+"""Gains of Cartesian impedance control, with checks."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 NO_LIMIT = 1e9
-"""In place of a limit that there is not: a number, which exported code can take."""
+"""Finite number in place of infinite limits, which exported code can process."""
 
 TORQUE_LIMITS = [JOINT_GAINS.index(name) for name in ('max_torque', 'max_torque_rate')]
-"""Rows of the gains of joints that count at once when others are taken over."""
+"""Rows of the joint gains that apply at once, not gradually, when gains change."""
 
 
 class ImpedanceGains:
-    """How the tool and the joints behave; its arrays are inputs of the kernel.
+    """Gains of the tool and the joints; the arrays are inputs of the kernel.
 
     Attributes:
         stiffness, damping: (6, 6).
@@ -58,30 +58,32 @@ class ImpedanceGains:
         energy_capacity: float = math.inf,
         energy_horizon: float = 0.02,
     ) -> None:
-        """Check and keep gains.
+        """Check and store gains.
 
         Args:
-            robot: whose ranges and efforts are the defaults.
+            robot: provides default joint ranges and effort limits.
             stiffness, damping: (6) along and around the axes, or a symmetric (6, 6) without
                 negative eigenvalues [N/m, Nm/rad], [Ns/m, Nms/rad].
-            axes: (3, 3) rotation of the axes in which they are given; None is no rotation.
-            axes_of_tool: whether the axes turn with the tool; else they rest in the root frame.
-            force: closed-loop force: 'selected' 1 or 0, 'proportional' [1], 'integral' [1/s] and
-                'integral_limit' [N, Nm], each one number or (6) in the axes; 0 where not given.
-            joints: of each velocity, one number or (nv): 'posture_stiffness' [Nm/rad],
-                'posture_damping' [Nms/rad]; 'lower', 'upper' [rad], those of the description, with
-                the followers of a joint, where not given; 'margin' [rad] before them in which
-                'limit_stiffness' [Nm/rad] pushes back; 'guard_rate' [1/s], 20, at which a joint
-                may approach an end; 'max_torque' [Nm], the effort of the description;
-                'max_torque_rate' [Nm/s], 1000; friction that is compensated: 'viscous', 'coulomb',
-                'stribeck', 'friction_velocity', 'stribeck_velocity', 'load_friction' as for
-                ``algorithms.joint_friction``, 0 where not given. m and N of prismatic joints.
-            length: at which arcs of a turn count as displacements [m].
-            largest_inertia: that any direction of the tool may seem to have [kg]; beyond it, near
-                a singularity, the task inertia is damped.
-            energy_capacity: what the tank may hold [J], inf for no bound; all work of the torques,
-                but that of gravity and friction, is taken from it.
-            energy_horizon: within which torques may not empty the tank [s].
+            axes: (3, 3) rotation of the axes of stiffness and damping; None is the identity.
+            axes_of_tool: whether the axes are fixed to the tool; otherwise to the root frame.
+            force: gains of closed-loop force control: 'selected' 1 or 0, 'proportional' [1],
+                'integral' [1/s] and 'integral_limit' [N, Nm], each one number or (6) in the axes;
+                the default is 0.
+            joints: gains per velocity, one number or (nv): 'posture_stiffness' [Nm/rad],
+                'posture_damping' [Nms/rad]; 'lower', 'upper' [rad], by default those of the
+                description, narrowed by the ranges of mimic joints; 'margin' [rad] inside the range
+                in which 'limit_stiffness' [Nm/rad] pushes back; 'guard_rate' [1/s], default 20,
+                which limits the approach to the end of a range; 'max_torque' [Nm], by default the
+                effort limit of the description; 'max_torque_rate' [Nm/s], default 1000; friction to
+                compensate: 'viscous', 'coulomb', 'stribeck', 'friction_velocity',
+                'stribeck_velocity', 'load_friction' as for ``algorithms.joint_friction``, default
+                0. Prismatic joints use m and N.
+            length: radius at which arcs of a rotation count as displacements [m].
+            largest_inertia: largest apparent inertia of the tool in any direction [kg]; the task
+                inertia is damped above it, near a singularity.
+            energy_capacity: of the tank [J], inf for no bound; it supplies the work of all torques
+                except those of gravity and friction compensation.
+            energy_horizon: time within which torques must not empty the tank [s].
 
         Raises:
             InvalidArgumentError: naming the argument.
@@ -131,10 +133,10 @@ class ImpedanceGains:
         )
 
     def towards(self, other: ImpedanceGains, share: float) -> ImpedanceGains:
-        """Gains between these and others, by a share from 0 to 1.
+        """Interpolate between these gains and others; share runs from 0 (these) to 1 (others).
 
-        Axes, settings and limits of torques are those of the others at once. A range that has no
-        end in one of them has none until the share is 1.
+        Axes, settings and torque limits are those of the others at once. A joint range that is
+        unbounded in one of the two stays unbounded until the share is 1.
         """
         mixed = copy.copy(other)
         for name in ('stiffness', 'damping', 'force', 'joints'):
@@ -143,10 +145,10 @@ class ImpedanceGains:
         return mixed.limited_as(other)
 
     def in_axes_of(self, other: ImpedanceGains, tool: Array) -> ImpedanceGains:
-        """Gains in the axes of others: the same springs and dampers, where the tool stands now.
+        """Express these gains in the axes of others, for the current tool orientation.
 
         Args:
-            other: whose axes.
+            other: gains whose axes are used.
             tool: (3, 3) orientation of the tool in the root frame.
         """
         place = SETTINGS.index('axes_of_tool')
@@ -161,7 +163,7 @@ class ImpedanceGains:
         return turned.limited_as(self)
 
     def without_ranges_of(self, joints: NDArray[np.bool_]) -> ImpedanceGains:
-        """Gains that leave joints (nv, bool) as far beyond their ranges as they are."""
+        """Gains without range limits for the selected joints (nv, bool)."""
         freed = copy.copy(self)
         freed.joints = self.joints.copy()
         for name, end in (('lower', -NO_LIMIT), ('upper', NO_LIMIT)):
@@ -169,7 +171,7 @@ class ImpedanceGains:
         return freed.limited_as(self)
 
     def limited_as(self, other: ImpedanceGains) -> ImpedanceGains:
-        """These gains with the limits of torques and their rates that others have."""
+        """These gains with the torque limits and torque rate limits of others."""
         limited = copy.copy(self)
         limited.joints = self.joints.copy()
         limited.joints[TORQUE_LIMITS] = other.joints[TORQUE_LIMITS]
@@ -181,9 +183,9 @@ class ImpedanceGains:
 
 
 def joint_ranges(robot: RigidBodySystem) -> tuple[Array, Array]:
-    """Lower and upper ends (nv) of each joint's range, within which its followers have theirs.
+    """Lower and upper limits (nv) of each joint that keep its mimic joints in range too.
 
-    Infinite for joints without range, and for those of several coordinates.
+    They are infinite for joints without a range and for joints of several coordinates.
     """
     lower, upper = np.full(robot.nv, -np.inf), np.full(robot.nv, np.inf)
     for joint in robot.model.joints:
@@ -198,10 +200,13 @@ def joint_ranges(robot: RigidBodySystem) -> tuple[Array, Array]:
 
 
 def stiffness_matrix(argument: str, value: ArrayLike) -> Array:
-    """(6, 6) of a stiffness or damping, or of its diagonal (6).
+    """Check a stiffness or damping, given as a matrix (6, 6) or its diagonal (6).
+
+    Returns:
+        (6, 6).
 
     Raises:
-        InvalidArgumentError: not symmetric, or with a negative eigenvalue.
+        InvalidArgumentError: it is not symmetric or has a negative eigenvalue.
     """
     array = real_array(argument, value, 'shape (6, 6), or (6) of its diagonal')
     matrix = np.diag(finite_vector(argument, array, 6)) if array.ndim < 2 else array

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A tool that a hand leads: what locks and walls hold, and how fast it may go."""
+"""Hand guiding of the tool: locked directions, walls and speed limits."""
 
 from __future__ import annotations
 
@@ -19,16 +19,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Guiding:
-    """What a hand that leads the tool feels.
+    """Settings of hand guiding; without arguments nothing is locked and no force acts on the hand.
 
     Attributes:
         locked: (6) along and around x y z of the root frame.
-        lower, upper: (3) walls that the tool's origin stays between [m].
+        lower, upper: (3) walls that bound the tool's origin, in the root frame [m].
         stiffness: (6) of locked directions and walls [N/m, Nm/rad].
         damping: (6) of free directions [Ns/m, Nms/rad].
         speed, angular_speed: of the tool, beyond which it is held back [m/s, rad/s].
-
-    Without arguments nothing is locked and nothing is felt.
     """
 
     locked: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(6, dtype=np.bool_))
@@ -41,10 +39,10 @@ class Guiding:
 
 
 class HeldPose:
-    """The pose to which locks and walls pull a tool that a hand leads.
+    """Pose to which locks and walls pull a guided tool.
 
-    It differs from the tool's only in directions that are bound, and begins at the tool: neither a
-    lock nor a wall that is set beside or before the tool pulls it at once.
+    It differs from the tool pose only in bound directions and starts at the tool pose: a new lock
+    or a wall that the tool is beyond does not pull at once.
 
     Attributes:
         pose: (4, 4) in the root frame.
@@ -54,16 +52,16 @@ class HeldPose:
         self.pose = tool
 
     def follow(self, tool: Array, guiding: Guiding, speed: float, dt: float) -> NDArray[np.bool_]:
-        """Go with the tool where it is free.
+        """Follow the tool in its free directions.
 
         Args:
             tool: (4, 4) in the root frame.
-            guiding: what binds it.
-            speed: at which a wall that the tool is beyond pulls it in [m/s].
-            dt: since the last call [s]; no more than ``MAX_INTERVAL`` is believed.
+            guiding: locks and walls.
+            speed: at which a wall pulls in a tool that is beyond it [m/s].
+            dt: time since the last call [s], clipped to ``MAX_INTERVAL``.
 
         Returns:
-            (6) the directions that are bound.
+            (6) which directions are bound.
         """
         into_walls = np.clip(tool[:3, 3], guiding.lower, guiding.upper) - tool[:3, 3]
         bound = guiding.locked.copy()
@@ -71,12 +69,12 @@ class HeldPose:
         held = tool.copy()
         if bound[:3].any():
             off = self.pose[:3, 3] - tool[:3, 3]
-            # `max` has 0.0 first: it takes that for a dt that is no number.
+            # With 0.0 first, `max` returns 0.0 for a dt that is NaN.
             step = speed * min(max(0.0, dt), MAX_INTERVAL)
             drawn = off + np.clip(into_walls - off, -step, step)
             held[:3, 3] += np.where(guiding.locked[:3], off, np.where(bound[:3], drawn, 0.0))
         if bound[3:].any():
-            # Turned about free axes alone: nothing else would leave the locked ones where they are.
+            # Rotates about free axes only; any other rotation would change the locked ones.
             turned = np.where(bound[3:], 0.0, pose_error(self.pose, tool)[3:])
             R = exp_matrix(-Vector3.of(turned.tolist()))
             held[:3, :3] = np.array([[*row] for row in R]) @ self.pose[:3, :3]

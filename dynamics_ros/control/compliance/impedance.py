@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Cartesian impedance control: targets, and the step from a state to torques."""
+"""Cartesian impedance controller: state, target, and the step that computes torques."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 from .gains import NO_LIMIT, ImpedanceGains, stiffness_matrix
 
 NOT_A_NUMBER = 1e300
-"""In place of NaN and infinity for a kernel, which refuses those: beyond all that it believes."""
+"""Finite number in place of NaN and infinity, which a kernel refuses; the law rejects it."""
 
 REST = np.zeros(6)
 REST.setflags(write=False)
 
 
 class ImpedanceState(NamedTuple):
-    """What is measured.
+    """Measured state.
 
     Attributes:
         q, v: (nq), (nv).
-        interval: since the state before [s].
+        interval: time since the previous state [s].
         wrench: (6) of the environment on the tool, at its origin in root axes [N, Nm].
     """
 
@@ -47,15 +47,15 @@ class ImpedanceState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ImpedanceTarget:
-    """What is wanted of the tool.
+    """Target of the tool.
 
     Attributes:
         pose: (4, 4) in the root frame.
-        posture: (nq) for the freedom that the tool leaves.
+        posture: (nq) configuration for the null space of the tool task.
         twist: (6) of the pose, in root axes [m/s, rad/s].
-        acceleration: (6) likewise [m/s^2, rad/s^2].
-        wrench: (6) that the environment shall exert on the tool, at its origin in root axes: fed
-            forward, and in the selected directions of the gains followed [N, Nm].
+        acceleration: (6) of the pose, in root axes [m/s^2, rad/s^2].
+        wrench: (6) that the environment shall exert on the tool, at its origin in root axes [N,
+            Nm]; fed forward, and controlled in the directions that the gains select.
     """
 
     pose: Array
@@ -75,7 +75,7 @@ class ImpedanceTarget:
     def unchecked(
         cls, pose: Array, posture: Array, twist: Array, wrench: Array, acceleration: Array = REST
     ) -> ImpedanceTarget:
-        """A target of arrays that are left to the kernel to check, in each of a thousand steps."""
+        """Make a target without checks, which the kernel does later: saves time in a 1 kHz loop."""
         target = cls.__new__(cls)
         target.__dict__.update(pose=pose, posture=posture, twist=twist, wrench=wrench)
         target.__dict__['acceleration'] = acceleration
@@ -83,12 +83,12 @@ class ImpedanceTarget:
 
 
 class ImpedanceStep(NamedTuple):
-    """What a step answers.
+    """Result of a step.
 
     Attributes:
-        tau: torques (nv), within their limits and rates whatever the state and the target are.
-        memory: for the next step.
-        flags: of ``FLAGS`` 1.0 for each that acts, else 0.0.
+        tau: torques (nv), within their limits and rate limits for any state and target.
+        memory: state of the controller for the next step.
+        flags: 1.0 for each of ``FLAGS`` that is active, else 0.0.
     """
 
     tau: Array
@@ -102,12 +102,13 @@ class ImpedanceStep(NamedTuple):
 
 
 class ImpedanceController:
-    """A Cartesian impedance controller of an arm: one kernel, whose state is the caller's.
+    """Cartesian impedance controller of an arm: one kernel, whose state the caller keeps.
 
     docs/control.md has the equations.
 
     Attributes:
-        robot, frame: what is controlled, its payload included.
+        robot, frame: the robot with its payload, and the controlled frame.
+        kernel: computes a step.
     """
 
     def __init__(self, robot: RigidBodySystem, frame: str) -> None:
@@ -115,7 +116,7 @@ class ImpedanceController:
 
         Raises:
             InvalidArgumentError: the base of the robot moves.
-            UnknownFrameError: no such frame.
+            UnknownFrameError: the robot has no such frame.
         """
         self.robot = robot
         self.frame = frame
@@ -124,16 +125,17 @@ class ImpedanceController:
         self._no_target = ImpedanceTarget.unchecked(nothing, np.zeros(robot.nq), REST, REST)
 
     def target_at(self, q: ArrayLike) -> ImpedanceTarget:
-        """To stay at a configuration (nq)."""
+        """Target that holds the tool and the posture at a configuration (nq)."""
         at = finite_vector('q', q, self.robot.nq).copy()
         return ImpedanceTarget(self.robot.forward_kinematics(at, self.frame), at)
 
     def start(self, q: ArrayLike, tau: ArrayLike | None = None, energy: float = math.inf) -> Array:
-        """The memory before the first step.
+        """Return the initial memory of the controller.
 
         Args:
-            q: (nq) configuration now.
-            tau: (nv) torques that act now, from which they go on; None is gravity's.
+            q: (nq) current configuration.
+            tau: (nv) torques that act now, from which the rate limit starts; None means those that
+                compensate gravity.
             energy: in the tank [J], inf for no bound.
         """
         robot = self.robot
@@ -152,15 +154,15 @@ class ImpedanceController:
         gains: ImpedanceGains,
         memory: Array,
     ) -> ImpedanceStep:
-        """Torques for a state; numbers in it that are none are answered as the flags tell.
+        """Compute torques for a state; NaN or infinite inputs set a flag and do not raise.
 
         Args:
-            state: measured.
-            target, gains: wanted.
-            memory: of `start` or of the step before.
+            state: measured state.
+            target, gains: desired motion and behaviour.
+            memory: result of `start` or of the previous step.
 
         Raises:
-            InvalidArgumentError: an array of another shape.
+            InvalidArgumentError: an array has the wrong shape.
         """
         arrays = (
             *(state.q, state.v, state.wrench, target.pose, target.twist, target.acceleration),
@@ -176,9 +178,9 @@ class ImpedanceController:
             return ImpedanceStep(*self.kernel.call(*told))
 
     def brake(self, state: ImpedanceState, gains: ImpedanceGains, memory: Array) -> ImpedanceStep:
-        """Torques that carry the weight and let all motion decay with 10 1/s.
+        """Compute torques that compensate gravity and let all motion decay at 10 1/s.
 
-        Those of a step without a valid target: the flag ``input`` is set.
+        These are the torques of a step without a valid target, so the flag ``input`` is set.
 
         Args:
             state, gains, memory: as for `step`.
@@ -186,7 +188,7 @@ class ImpedanceController:
         return self.step(state, self._no_target, gains, memory)
 
     def energy(self, memory: Array) -> float:
-        """What is in the tank [J]."""
+        """Energy in the tank [J]."""
         return float(memory[-7])
 
 
@@ -195,14 +197,14 @@ def bounded_task_inertia(
 ) -> Array:
     """Inertia (6, 6) of a frame in root axes, at most about ``largest`` in each direction.
 
-    Unlike ``Robot.operational_space`` it is regular wherever the robot is.
+    Unlike ``Robot.operational_space`` it is regular in every configuration.
 
     Args:
-        robot: whose.
+        robot: the robot.
         q: (nq) configuration.
-        frame: its frame.
-        largest: [kg]; of turns, at the length.
-        length: at which arcs of a turn count as displacements [m].
+        frame: name of the frame.
+        largest: [kg]; for rotations the bound is ``largest`` times ``length`` squared.
+        length: radius at which arcs of a rotation count as displacements [m].
     """
     J = robot.jacobian(q, frame)
     least = np.repeat([1.0 / largest, 1.0 / (largest * length**2)], 3)
@@ -212,17 +214,18 @@ def bounded_task_inertia(
 
 
 def damping_of_ratio(inertia: ArrayLike, stiffness: ArrayLike, ratio: float = 1.0) -> Array:
-    """The damping (6, 6) with which every direction of a tool decays alike ([AlbuSchaeffer2003]).
+    """Damping (6, 6) with one damping ratio for all directions of a tool ([AlbuSchaeffer2003]).
 
     With Lambda = Q Q^T and K = Q diag(k) Q^T it is D = 2 ratio Q diag(sqrt(k)) Q^T.
 
     Args:
         inertia: Lambda (6, 6) of the tool, as of ``Robot.operational_space``, in the axes of K.
         stiffness: K (6, 6), or its diagonal (6).
-        ratio: 1 is critical.
+        ratio: damping ratio; 1 is critical.
 
     Raises:
-        InvalidArgumentError: no symmetric matrices, a negative ratio, or a Lambda that is singular.
+        InvalidArgumentError: a matrix is not symmetric, the ratio is negative, or Lambda is
+            singular.
     """
     check_not_negative('ratio', ratio)
     K, Lambda = stiffness_matrix('stiffness', stiffness), stiffness_matrix('inertia', inertia)

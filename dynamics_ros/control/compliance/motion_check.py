@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whether joints can have moved as is measured: what cannot be must not be controlled by."""
+"""Plausibility check of measured joint motion: impossible samples must not be used for control."""
 
 from __future__ import annotations
 
@@ -14,29 +14,35 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 from .gains import joint_ranges
 
 JUMP = 0.01
-"""rad or m that positions may be off beside what the velocity limits allow."""
+"""Position error allowed in addition to what the velocity limits permit [rad or m]."""
 
 FASTEST = 10.0
-"""rad/s or m/s in place of a velocity limit that the description does not have."""
+"""Velocity limit assumed where the robot description has none [rad/s or m/s]."""
 
 MEMORY = 0.5
-"""Seconds over which positions and velocities are compared."""
+"""Time constant over which positions and velocities are compared [s]."""
 
 APART, SHARE_APART = 0.02, 0.5
-"""rad or m, and the share of the way, by which velocities may miss what positions have moved:
-filters are late, and units of velocities that are wrong miss by more."""
+"""Allowed difference between integrated velocity and position change.
+
+The first is absolute [rad or m], the second a share of the distance moved. Filter delay stays below
+it; velocities in wrong units exceed it.
+"""
 
 LONGEST_STEP = 0.05
-"""Seconds between two samples over which a velocity tells how far a joint has moved."""
+"""Longest sample interval over which velocities are integrated [s]."""
 
 
 BEYOND = 0.1
-"""rad or m beyond its range from which on a joint did not come there by motion: the range is not
-that of the robot, or the position is off, as by a turn. What draws it back would move the arm."""
+"""Distance outside its range from which a joint cannot have got there by motion [rad or m].
+
+Either the range is not that of the robot or the position has an offset, e.g. of a full turn. A
+torque that pulls the joint back would move the arm.
+"""
 
 
 class JointRanges:
-    """How far joints are beyond their ranges."""
+    """Distance of joints from their ranges."""
 
     def __init__(self, robot: RigidBodySystem) -> None:
         self._lower, self._upper = joint_ranges(robot)
@@ -45,14 +51,14 @@ class JointRanges:
         self._q_places = [robot.joint_q_indices[name] for name in single]
 
     def beyond(self, q: Array) -> Array:
-        """(nv) [rad or m], negative within; -inf for joints without a range."""
+        """Distance (nv) outside the range [rad or m]: negative inside, -inf without a range."""
         angles = np.zeros(len(self._lower))
         angles[self._v_places] = q[self._q_places]
         return np.maximum(self._lower - angles, angles - self._upper)
 
 
 class MotionCheck:
-    """Compares each sample of an arm with those before it."""
+    """Compares each sample of an arm with the previous ones."""
 
     def __init__(self, robot: RigidBodySystem) -> None:
         self._robot = robot
@@ -61,16 +67,16 @@ class MotionCheck:
         self.begin(robot.neutral(), np.zeros(robot.nv))
 
     def begin(self, q: Array, v: Array) -> None:
-        """Take these (nq), (nv) for where the arm is, whatever was before."""
+        """Start a new comparison at this state (nq), (nv)."""
         self._q, self._v = q, v
         self._apart, self._way = np.zeros(self._robot.nv), np.zeros(self._robot.nv)
 
     def judge(self, q: Array, v: Array, dt: float) -> str:
-        """What cannot be, in words; '' when all can.
+        """Describe what is physically impossible in a sample; '' if nothing is.
 
         Args:
             q, v: (nq), (nv) of the sample.
-            dt: since the one before [s].
+            dt: time since the previous sample [s].
         """
         if not (np.isfinite(q).all() and np.isfinite(v).all()):
             return 'positions or velocities are no numbers'
@@ -89,11 +95,11 @@ class MotionCheck:
         return ''
 
     def _jumped(self, moved: Array, v: Array, dt: float) -> int | None:
-        """The joint that cannot have moved so within dt [s], if any.
+        """Index of a joint that cannot have moved this far within dt [s], or None.
 
-        A push may drive a joint far beyond its velocity limit. So it may have gone on at the mean
-        of the velocity that it had and has. Where velocities are differences of positions, that
-        explains half of a jump.
+        An impact may drive a joint far beyond its velocity limit, so motion at the mean of the
+        previous and the current velocity is accepted too. Where velocities are differences of
+        positions, this accepts half of a jump.
         """
         most = 2.0 * self._limits * dt + JUMP
         gone_on = 0.5 * (self._v + v) * dt
@@ -101,10 +107,10 @@ class MotionCheck:
         return _worst(np.abs(moved - explained) - most)
 
     def _disagreement(self, moved: Array, v: Array, dt: float) -> int | None:
-        """The joint whose velocities tell another way than its positions, if any.
+        """Index of a joint whose velocities do not match its positions, or None.
 
-        Springs pull at positions that stand still, and dampers brake by velocities: both have to
-        be those of the joint. Where a driver makes velocities of positions, nothing is found.
+        The springs use positions and the dampers use velocities, so both must be right. Where a
+        driver differentiates positions, no difference is found.
         """
         if not 0.0 < dt < LONGEST_STEP:
             self.begin(self._q, self._v)
@@ -120,7 +126,7 @@ class MotionCheck:
 
 
 def velocity_limits(robot: RigidBodySystem) -> Array:
-    """(nv) [rad/s or m/s], ``FASTEST`` where the description has none."""
+    """Velocity limits (nv) [rad/s or m/s], ``FASTEST`` where the description has none."""
     limits = np.full(robot.nv, np.inf)
     limits[robot.nv - len(robot.velocity_limits) :] = robot.velocity_limits
     return np.where(np.isfinite(limits) & (limits > 0.0), limits, FASTEST)

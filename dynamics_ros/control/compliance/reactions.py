@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Reflexes of a compliant arm to a collision ([DeLuca2006], [Haddadin2017]), each a small law.
+"""Collision reactions of a compliant arm ([DeLuca2006], [Haddadin2017]).
 
-A reflex turns the external torques r that a contact observer tells into motor torques beside those
-that carry the arm. All of them go through ``CompliantArm``, so that limits of torque and of its
-rate, ranges of joints and the energy tank hold as in any other motion.
+A reaction computes motor torques, in addition to gravity compensation, from the external torques r
+of a contact observer. All reactions act through ``CompliantArm``, so torque limits, torque rate
+limits, joint ranges and the energy tank apply as in any other motion.
 """
 
 from __future__ import annotations
@@ -21,34 +21,38 @@ from dynamics_ros.multibody.linear_systems import Array
 from .compliant_arm import CompliantArm
 
 STRATEGIES = ('stop', 'float', 'torque_reflex', 'admittance_reflex', 'retract')
-"""Stop: brake. Float: be without weight. Torque reflex: flee with torques along the external ones.
-Admittance reflex: flee with velocities along them. Retract: go back the way the tool came."""
+"""Names of the reaction strategies.
+
+Stop: brake. Float: gravity compensation only. Torque reflex: torques along the external torques.
+Admittance reflex: velocities along the external torques. Retract: move back along the tool path.
+"""
 
 SPACING = 0.005
-"""m, or entries of a rotation matrix: poses of a trail are at least this far apart."""
+"""Smallest distance between poses of a trail, in m and in entries of the rotation matrix."""
 
 MOST_POSES = 400
-"""Poses that a trail remembers, 2 m of it at least."""
+"""Number of poses that a trail stores, which cover at least 2 m."""
 
 LOOK_AHEAD = 0.03
-"""m from the setpoint to the pose of a trail that it is drawn to: less goes by fits and starts."""
+"""Distance from the setpoint to its target pose on the trail [m]; smaller ones cause jerky motion.
+"""
 
 VELOCITY_RATE = 50.0
-"""1/s with which an admittance reflex reaches its velocity."""
+"""Rate at which an admittance reflex reaches its velocity [1/s]."""
 
 
 @dataclass(frozen=True)
 class ReactionSettings:
-    """How an arm reacts to a collision.
+    """Settings of the reaction to a collision.
 
     Attributes:
         strategy: one of ``STRATEGIES``.
-        duration: longest time of a reflex [s]; inf only where the strategy is float.
+        duration: longest time of a reaction [s]; inf is allowed for float only.
         torque_gain: of a torque reflex: motor torque per external torque.
         admittance: of an admittance reflex: joint velocity per external torque [rad/s/Nm, m/s/N].
-        speed: largest joint velocity that both of these drive to [rad/s or m/s].
-        damping: rate at which motion decays in a float and a torque reflex [1/s].
-        distance: along the trail of the tool that it retracts [m].
+        speed: largest joint velocity of either reflex [rad/s or m/s].
+        damping: rate at which motion decays in float and in a torque reflex [1/s].
+        distance: path length that the tool retracts along its trail [m].
     """
 
     strategy: str = 'stop'
@@ -75,13 +79,13 @@ class ReactionSettings:
 
 
 class Trail:
-    """Where a tool has come from, as poses in the root frame."""
+    """Recent path of a tool, as poses in the root frame."""
 
     def __init__(self) -> None:
         self._poses: list[Array] = []
 
     def note(self, pose: Array) -> None:
-        """Remember a pose (4, 4) that is off the last one."""
+        """Store a pose (4, 4) unless it is close to the last one."""
         if self._poses and np.abs(pose - self._poses[-1]).max() < SPACING:
             return
         self._poses.append(pose)
@@ -89,11 +93,11 @@ class Trail:
             del self._poses[:-MOST_POSES]
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Delete all poses."""
         self._poses.clear()
 
     def back(self, distance: float) -> list[Array]:
-        """Poses (4, 4) on the way back, the nearest first, as far as a distance [m] along it."""
+        """Poses (4, 4) of the way back, the latest first, up to a path length [m]."""
         way: list[Array] = []
         gone = 0.0
         for pose in reversed(self._poses):
@@ -106,19 +110,19 @@ class Trail:
 
 
 class Reaction:
-    """The reflex to one collision, from sample to sample; when it is ``over`` the arm is to brake.
+    """Reaction to one collision, sample by sample; the arm brakes once it is ``over``.
 
     Attributes:
-        over: whether the reflex has ended; that of stop has from the first.
+        over: whether the reaction has ended; always True for the strategy stop.
     """
 
     def __init__(self, settings: ReactionSettings, arm: CompliantArm, trail: Trail) -> None:
-        """React.
+        """Start a reaction.
 
         Args:
-            settings: how.
-            arm: that has collided, started; its setpoint comes to where the tool is.
-            trail: of its tool.
+            settings: strategy and its values.
+            arm: the arm that collided, started; its setpoint is placed at the tool.
+            trail: recent path of its tool.
         """
         self.settings = settings
         self.over = settings.strategy == 'stop'
@@ -128,11 +132,11 @@ class Reaction:
         arm.stay()
 
     def step(self, q: Array, v: Array, dt: float, external: Array) -> Array:
-        """Go on for one sample.
+        """Compute the torques of one sample.
 
         Args:
-            q, v, dt: as of ``CompliantArm.approach``.
-            external: (nv) torques of the environment on the robot, as an observer tells [Nm].
+            q, v, dt: as for ``CompliantArm.approach``.
+            external: (nv) torques of the environment on the robot, estimated by an observer [Nm].
 
         Returns:
             Torques (nv).
@@ -147,9 +151,9 @@ class Reaction:
         return self._flee(q, v, dt, self.settings.damping)
 
     def _torque_reflex(self, q: Array, v: Array, dt: float, external: Array) -> Array:
-        """tau = g + K r: the links seem lighter to what has been hit, by a factor of 1 + K.
+        """tau = g + K r: the links appear lighter to the environment by a factor of 1 + K.
 
-        K of a joint fades as it comes to its largest speed.
+        K of a joint decreases to zero as the joint reaches its largest speed.
         """
         settings = self.settings
         share = np.clip(1.0 - v * np.sign(external) / settings.speed, 0.0, 1.0)
@@ -157,10 +161,10 @@ class Reaction:
         return self._flee(q, v, dt, settings.damping, torque=pushed)
 
     def _admittance_reflex(self, q: Array, v: Array, dt: float, external: Array) -> Array:
-        """v* = A r, reached by torques M (v* - v) times a rate."""
+        """v* = A r, tracked with torques M (v* - v) times a rate."""
         settings = self.settings
         wanted = settings.admittance * external
-        # All joints by one factor, so that the direction stays.
+        # Scales all joints by one factor, so that the direction is kept.
         wanted *= min(1.0, settings.speed / max(float(np.abs(wanted).max(initial=0.0)), 1e-9))
         return self._flee(q, v, dt, VELOCITY_RATE, wanted)
 
@@ -173,7 +177,7 @@ class Reaction:
         wanted: Array | float = 0.0,
         torque: Array | float = 0.0,
     ) -> Array:
-        """Velocities that come to what is wanted at a rate [1/s], and torques beside that."""
+        """Track the wanted velocities at a rate [1/s], with additional torques."""
         M = self._arm.controller.robot.mass_matrix(q)
         return self._arm.give_way(q, v, dt, rate * (M @ (wanted - v)) + torque)
 

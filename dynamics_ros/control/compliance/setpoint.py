@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A setpoint that moves to targets within speeds and accelerations, and stays near the tool."""
+"""Setpoint that moves to targets within speed and acceleration limits and stays near the tool."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REST.setflags(write=False)
 
 @dataclass(frozen=True)
 class SetpointLimits:
-    """How a setpoint may move, and how far from the tool it may be.
+    """Limits of the motion of a setpoint and of its distance from the tool.
 
     Attributes:
         linear, angular: speeds [m/s, rad/s].
@@ -45,40 +45,40 @@ class SetpointLimits:
 
     @computed_once
     def rows(self) -> Array:
-        """(3, 2) all of these."""
+        """All limits as a matrix (3, 2)."""
         return np.array([getattr(self, item.name) for item in fields(self)]).reshape(3, 2)
 
 
 class Setpoint:
-    """Moves a pose within speeds and accelerations, and keeps it near the tool.
+    """Moves a pose within speed and acceleration limits and keeps it near the tool.
 
     Attributes:
         pose: (4, 4) in the root frame.
         twist: (6) of the pose in root axes [m/s, rad/s].
-        waits: whether it would have been too far from the tool.
+        waits: whether the last step was cut short to stay near the tool.
     """
 
     def __init__(self, pose: Array) -> None:
         self.place(pose)
 
     def place(self, pose: Array) -> None:
-        """Rest at a pose (4, 4)."""
+        """Set the setpoint to a pose (4, 4), at rest."""
         self.pose, self.twist, self.waits = np.array(pose, dtype=np.float64), REST, False
 
     def approach(self, goal: Array, tool: Array, limits: SetpointLimits, dt: float) -> None:
-        """Go on towards a pose (4, 4) for dt [s], to come to rest there.
+        """Move towards a goal pose for dt, to come to rest there.
 
         Args:
-            goal, tool: (4, 4).
+            goal, tool: (4, 4) in the root frame.
             limits: of the motion.
-            dt: [s].
+            dt: step time [s].
         """
         self._step(goal, REST, 1.0, tool, limits, dt)
 
     def drive(self, twist: Array, tool: Array, limits: SetpointLimits, dt: float) -> None:
-        """Go on with a twist (6), once it is reached; zero is the way to rest.
+        """Accelerate to a twist (6) in root axes and move with it; zero comes to rest.
 
-        The rest as of `approach`.
+        See `approach` for the other arguments.
         """
         self._step(self.pose, twist, 0.0, tool, limits, dt)
 
@@ -102,5 +102,5 @@ def _kernel() -> Kernel:
     def step(*arguments: Any) -> dict[str, Any]:
         return dict(zip(RESULTS, setpoint_step(*arguments), strict=True))
 
-    # Waited for: nobody has time for the trace once an arm moves.
+    # Waits for the compilation here, since there is no time for it once the arm moves.
     return Kernel(trace(step, SHAPES, 'setpoint_step'), wait=True)

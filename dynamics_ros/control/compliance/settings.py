@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How an arm on springs behaves."""
+"""Settings of a compliant arm."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .setpoint import SetpointLimits
 
 @dataclass(frozen=True, eq=False)
 class Compliance:
-    """Springs and dampers of the tool.
+    """Cartesian stiffness and damping of the tool.
 
     Attributes:
         stiffness: (6, 6) in the axes [N/m, Nm/rad].
         damping_ratio: 1 is critical.
-        least_damping: (6) beside what follows from that ratio [Ns/m, Nms/rad].
-        axes: (3, 3) in which they are given.
-        axes_of_tool: whether the axes turn with the tool; else they rest in the root frame.
+        least_damping: (6) added to the damping of that ratio [Ns/m, Nms/rad].
+        axes: (3, 3) rotation of the axes.
+        axes_of_tool: whether the axes are fixed to the tool; otherwise to the root frame.
     """
 
     stiffness: Array
@@ -38,18 +38,19 @@ class Compliance:
 
 @dataclass(frozen=True, eq=False)
 class ArmSettings:
-    """How an arm behaves.
+    """Settings of a compliant arm.
 
     Attributes:
         compliance: of the tool.
-        guiding: when a hand leads it.
-        setpoint: how targets are smoothed.
+        guiding: behaviour while a hand guides the tool.
+        setpoint: limits that smooth the targets.
         joints: as for ``ImpedanceGains``.
-        largest_inertia: likewise [kg].
-        energy_capacity: likewise [J].
-        blending_time: in which other gains are taken over [s].
-        largest_speed: share of its velocity limit beyond which a joint is not led any more: torques
-            whose rates are limited are late, and springs then drive an oscillation. inf for none.
+        largest_inertia: as for ``ImpedanceGains`` [kg].
+        energy_capacity: as for ``ImpedanceGains`` [J].
+        blending_time: time in which changed gains take effect [s].
+        largest_speed: share of its velocity limit beyond which a joint is braked instead of
+            controlled, since rate-limited torques lag and the springs would drive an oscillation;
+            inf for none.
     """
 
     compliance: Compliance

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How an arm comes to rest: along a motion that decays, held to it by springs of the joints."""
+"""Stop of an arm along a decaying motion, which joint springs track."""
 
 from __future__ import annotations
 
@@ -12,36 +12,40 @@ from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 RATE = 10.0
-"""1/s of the springs, which are critically damped."""
+"""Rate of the critically damped joint springs [1/s]."""
 
 LEASH = 0.1
-"""rad or m that a joint is at most drawn by, so that a person who is clamped can push it away."""
+"""Largest spring deflection of a joint [rad or m]; a clamped person can push the joint away."""
 
 SHARE = 0.25
-"""Of its largest torque, that the springs of a joint have at the end of the leash: what is held
-may be much heavier than the links beyond a wrist."""
+"""Share of the torque limit that a joint's spring has at its largest deflection.
+
+A held load may be much heavier than the links beyond a wrist.
+"""
 
 STABLE, STABLE_ALONE = 0.5, 0.15
-"""Most that dampers take from a velocity within one sample: all joints together as their inertia
-has it, and each for itself."""
+"""Largest share of a velocity that damping removes within one sample.
+
+The first is for all joints together by the mass matrix, the second for each joint alone.
+"""
 
 SHARE_OF_RATE = 0.5
-"""Of the largest rate of a torque, that a decay may ask for: what is late by more drives."""
+"""Share of the largest torque rate that a decay may use: torques that lag more drive the motion."""
 
 TINY = 1e-9
-"""Nms or Ns: a momentum that needs no torque."""
+"""Lower bound of a momentum used as a divisor [Nms or Ns]."""
 
 
 def decayed(
     robot: RigidBodySystem, q: Array, v: Array, ages: ArrayLike, rate: float = BRAKING
 ) -> tuple[Array, Array]:
-    """Where joints are that brake, some time after they were last known.
+    """Predict the state of braking joints some time after the last known state.
 
     Args:
-        robot: whose.
-        q, v: (nq), (nv) as they were then.
-        ages: (nv) or one number: since then [s].
-        rate: at which motion decays [1/s].
+        robot: the robot of the joints.
+        q, v: (nq), (nv) last known.
+        ages: (nv) or one number: time since then [s].
+        rate: decay rate of the motion [1/s].
 
     Returns:
         (nq), (nv).
@@ -52,34 +56,34 @@ def decayed(
 
 
 class Stop:
-    """Brings joints to rest from where they are when it begins."""
+    """Brings joints to rest from the state in which it starts."""
 
     def __init__(
         self, robot: RigidBodySystem, q: Array, v: Array, largest: Array, rates: Array
     ) -> None:
-        """Begin.
+        """Start a stop.
 
         Args:
-            robot: that comes to rest.
-            q, v: (nq), (nv) it does so from.
-            largest: (nv) torques of its joints [Nm or N].
-            rates: (nv) largest rates of these [Nm/s or N/s].
+            robot: the robot to bring to rest.
+            q, v: (nq), (nv) initial state.
+            largest: (nv) torque limits of the joints [Nm or N].
+            rates: (nv) limits of the torque rates [Nm/s or N/s].
         """
         self._robot = robot
         self._q, self._v = q, v
         self._largest, self._rates = largest, rates
 
     def torques(self, q: Array, v: Array, dt: float) -> Array:
-        """Torques (nv) beside those that carry the arm and make up for Coriolis forces.
+        """Torques (nv) in addition to those that compensate gravity and Coriolis forces.
 
         Args:
             q, v: (nq), (nv) of the sample.
-            dt: since the one before [s].
+            dt: time since the previous sample [s].
         """
         robot = self._robot
         M = robot.mass_matrix(q)
         rate = min(self._rate(M, v), 0.5 * STABLE / dt)
-        # What holds a joint up, as an obstacle does, is not pressed against.
+        # Does not press against an obstacle that stops a joint.
         forwards = np.sign(self._v)
         self._v = forwards * np.clip(forwards * v, 0.0, np.abs(self._v))
         self._q, self._v = decayed(robot, self._q, self._v, dt, rate)
@@ -87,21 +91,21 @@ class Stop:
         off = np.where(off * forwards > 0.0, 0.0, off)
         self._q = np.asarray(robot.integrate(q, off))
         drawn = rate * rate * off + 2.0 * rate * (self._v - v)
-        # A joint that moves next to no inertia would be held by next to no torque.
+        # A joint with a small share of the inertia would get almost no holding torque from M alone.
         own = 1.0 / np.diag(robot.mass_matrix_inverse(q))
         late = np.sqrt(SHARE_OF_RATE * self._rates * own / np.maximum(np.abs(v), TINY))
         stable = np.minimum(STABLE_ALONE / dt * own, late) / (2.0 * rate) - own
         most = SHARE * self._largest / (rate * rate * LEASH)
         more = np.clip(stable, 0.0, most)
-        # Coriolis forces do no work. What makes up for them does where it is late.
+        # Coriolis forces do no work, but a delayed compensation of them does.
         coriolis = robot.nonlinear_effects(q, v) - robot.gravity(q)
         return np.asarray(M @ (drawn - rate * self._v) + more * drawn - coriolis)
 
     def blind_torques(self, dt: float) -> tuple[Array, Array, Array]:
-        """The same without a sample, where joints are taken to be by then (nq), (nv), and torques.
+        """Torques without a sample: returns the predicted state (nq), (nv) and torques (nv).
 
         Args:
-            dt: since the last sample [s].
+            dt: time since the last sample [s].
         """
         M = self._robot.mass_matrix(self._q)
         rate = self._rate(M, self._v)
@@ -109,6 +113,6 @@ class Stop:
         return self._q, self._v, np.asarray(-rate * M @ self._v)
 
     def _rate(self, M: Array, v: Array) -> float:
-        """At which motion decays [1/s]: a torque d M v that decays with d changes by d^2 M v."""
+        """Decay rate of the motion [1/s]: a torque d M v that decays with d changes by d^2 M v."""
         momentum = np.maximum(np.abs(M) @ np.abs(v), TINY)
         return min(RATE, float(np.sqrt((SHARE_OF_RATE * self._rates / momentum).min())))
