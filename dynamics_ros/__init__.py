@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Kinematics and dynamics of robots from their description, for ROS 2 and for plain Python."""
+"""Kinematics and dynamics of robots from their description, for ROS 2 and plain Python."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ _HOMES = {'Robot': 'robot', 'export_kernels': 'export'}
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when asked for: the executables catch signals before anything heavy is imported.
+    # Lazy import: the executables install signal handlers before any heavy import.
     if name not in _HOMES:
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
     value = getattr(import_module(f'.{_HOMES[name]}', __name__), name)

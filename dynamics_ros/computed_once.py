@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Attributes that are computed when they are first read, without a lock."""
+"""Property decorator that caches the computed value on the instance, without a lock."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 else:
 
     class computed_once:  # noqa: N801, as property is
-        """A method as an attribute that keeps what the method has returned.
+        """Decorator that makes a method a read-only attribute, computed on the first access.
 
-        Before Python 3.12 ``functools.cached_property`` has one lock for all instances. A process
-        that forks while another thread holds it leaves a child that waits for it for ever. Here
-        two threads may both compute a value, of which the first is kept.
+        Before Python 3.12, ``functools.cached_property`` uses one lock for all instances. If a
+        process forks while another thread holds that lock, the child deadlocks on it. With this
+        decorator two threads may both compute a value; the first one stored is kept.
         """
 
         def __init__(self, method: Callable[[Any], Any]) -> None:

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""One root error; its children carry what went wrong and what would be right."""
+"""Exception classes with one common root; each carries the fault and the expected value."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import difflib
 from collections.abc import Iterable
 
 MAX_CHARACTERS = 1000
-"""Characters of a text that quotes what came from outside."""
+"""Maximum length, in characters, of a text that quotes external input."""
 
 
 def shortened(text: str, longest: int = MAX_CHARACTERS) -> str:
-    """A text without its middle, if it is longer than that."""
+    """Returns the text, with its middle cut out if it is longer than ``longest`` characters."""
     half = longest // 2
     return text if len(text) <= longest else f'{text[:half]} ... {text[-half:]}'
 
 
 def printable(text: str, longest: int = MAX_CHARACTERS) -> str:
-    """A text as one line that a terminal shows and does not obey, of about so many characters.
+    """Returns the text as one line of about ``longest`` characters that is safe in a terminal.
 
-    Control characters, line ends, and marks that reorder or hide text become escapes of Python: a
-    name from outside can neither forge a line of a log nor move the cursor.
+    Control characters, line ends, and Unicode marks that reorder or hide text are replaced by
+    Python escapes, so that an external name can neither forge a log line nor move the cursor.
     """
     text = shortened(text, longest)
     if text.isprintable():
@@ -32,20 +32,20 @@ def printable(text: str, longest: int = MAX_CHARACTERS) -> str:
 
 
 class DynamicsRosError(Exception):
-    """Root of every error that this package raises on purpose."""
+    """Base class of every error that this package raises on purpose."""
 
     def __str__(self) -> str:
-        """What is wrong, printable; a name of a megabyte is not answered with another one."""
+        """The message, printable and shortened, since it may quote a very long external name."""
         return printable(super().__str__())
 
 
 class InvalidArgumentError(DynamicsRosError, ValueError):
-    """An argument has a wrong type, shape, range, or is not finite.
+    """An argument has a wrong type, shape or range, or is not finite.
 
     Attributes:
         argument: name of the argument.
         problem: what is wrong with it.
-        expected: what would be right.
+        expected: description of a valid value.
     """
 
     def __init__(self, argument: str, problem: str, expected: str) -> None:
@@ -56,10 +56,10 @@ class InvalidArgumentError(DynamicsRosError, ValueError):
 
 
 class UnknownNameError(InvalidArgumentError):
-    """A frame, joint or link name that the model does not have.
+    """The model has no frame, joint or link of the given name.
 
     Attributes:
-        name: the name that was asked for.
+        name: the requested name.
         known: the names that the model has.
     """
 
@@ -79,23 +79,23 @@ class UnknownNameError(InvalidArgumentError):
 
 
 class UnknownFrameError(UnknownNameError):
-    """A frame that the model does not have."""
+    """The model has no frame of the given name."""
 
     kind = 'frame'
 
 
 class UnknownJointError(UnknownNameError):
-    """A joint that the model does not have."""
+    """The model has no joint of the given name."""
 
     kind = 'joint'
 
 
 class UnknownOptionError(InvalidArgumentError, TypeError):
-    """A keyword argument that a method does not take.
+    """A method does not accept a given keyword argument.
 
     Attributes:
         option: the name that was given.
-        known: the names that the method takes.
+        known: the names that the method accepts.
     """
 
     def __init__(self, option: str, known: Iterable[str]) -> None:
@@ -107,10 +107,10 @@ class UnknownOptionError(InvalidArgumentError, TypeError):
 
 
 class FixedAttributeError(DynamicsRosError, AttributeError):
-    """An attribute that cannot be set or deleted, because what it belongs to never changes.
+    """An attribute cannot be set or deleted because its object is immutable.
 
     Attributes:
-        attribute: its name.
+        attribute: name of the attribute.
     """
 
     def __init__(self, attribute: str, instead: str) -> None:
@@ -119,11 +119,11 @@ class FixedAttributeError(DynamicsRosError, AttributeError):
 
 
 class ModelError(DynamicsRosError):
-    """A robot description that cannot become a model.
+    """A robot description cannot be converted to a model.
 
     Attributes:
-        element: the element at fault, e.g. ``joint 'elbow' axis``.
-        reason: why it is refused.
+        element: the faulty element, e.g. ``joint 'elbow' axis``.
+        reason: why it is rejected.
     """
 
     def __init__(self, element: str, reason: str) -> None:
@@ -133,11 +133,11 @@ class ModelError(DynamicsRosError):
 
 
 class TooLargeError(DynamicsRosError):
-    """A function that takes more operations than are compiled or computed at one time.
+    """A function exceeds the limit of operations for one compilation or computation.
 
     Attributes:
-        function: which one, of what.
-        operations: after how many it was given up.
+        function: name of the function and of its subject.
+        operations: number of operations at which it was aborted.
     """
 
     def __init__(self, function: str, operations: int) -> None:
@@ -153,8 +153,8 @@ class SingularError(DynamicsRosError):
     """A matrix that has to be inverted is singular.
 
     Attributes:
-        quantity: what is singular, e.g. ``mass matrix``.
-        reason: why, and what would help.
+        quantity: the singular quantity, e.g. ``mass matrix``.
+        reason: the cause and a remedy.
     """
 
     def __init__(self, quantity: str, reason: str) -> None:
@@ -164,7 +164,7 @@ class SingularError(DynamicsRosError):
 
 
 class SingularParametrizationError(SingularError):
-    """Parameters at which a velocity does not determine their rates.
+    """The parametrization is singular: a velocity does not determine the parameter rates.
 
     Attributes:
         parametrization: its name, e.g. ``euler_zyx``.
@@ -176,11 +176,11 @@ class SingularParametrizationError(SingularError):
 
 
 class RankDeficientError(SingularError):
-    """A Jacobian of too low a rank for what is asked.
+    """The rank of a Jacobian is too low for the requested computation.
 
     Attributes:
-        rank: rank that it has.
-        needed: rank that it would need.
+        rank: actual rank.
+        needed: required rank.
     """
 
     def __init__(self, quantity: str, rank: int, needed: int, advice: str) -> None:
@@ -190,11 +190,11 @@ class RankDeficientError(SingularError):
 
 
 class InfeasibleError(DynamicsRosError):
-    """Demands that no solution meets: constraints that contradict each other or the motion.
+    """No solution exists: constraints contradict each other or the requested motion.
 
     Attributes:
-        problem: what contradicts what, and what would help.
-        residual: the largest violation that is left, in the units of the demand.
+        problem: description of the contradiction and a remedy.
+        residual: the largest remaining violation, in the units of the constraint.
     """
 
     def __init__(self, problem: str, residual: float) -> None:

@@ -30,10 +30,10 @@ class Robot(RigidBodySystem):
     Every method takes and returns float64 arrays and broadcasts over leading axes: q of shape
     (..., nq) gives results of shape (..., ...); ``all_inverse_kinematics`` takes one target. SI
     units. A wrong shape, NaN or infinity raises InvalidArgumentError, an unknown frame
-    UnknownFrameError. A robot never changes; its methods may be called from several threads.
+    UnknownFrameError. A robot is immutable; its methods may be called from several threads.
 
-    ``contacts`` is one constraint or several of ``dynamics_ros.constraints``; the name of a frame
-    is a point contact at its origin. Forces are those of the environment on the robot.
+    ``contacts`` is one constraint of ``dynamics_ros.constraints`` or a sequence of them; a frame
+    name means a point contact at the origin of the frame. Contact forces act on the robot.
 
     Attributes are those of ``RigidBodySystem``.
     """
@@ -43,7 +43,7 @@ class Robot(RigidBodySystem):
     def operational_space(
         self, q: ArrayLike, v: ArrayLike, frame: str, rows: Sequence[int] = (0, 1, 2, 3, 4, 5)
     ) -> tuple[Array, Array, Array]:
-        """Lambda, mu, p of Lambda w-dot + mu + p = F at a frame ([RD] eq. 3.86 to 3.89).
+        """Lambda, mu and p of Lambda w-dot + mu + p = F at a frame ([RD] eq. 3.86 to 3.89).
 
         Arguments and errors are those of ``dynamics_ros.constraints.operational_space``.
         """
@@ -74,7 +74,7 @@ class Robot(RigidBodySystem):
         contacts: Constraints,
         external_wrenches: Wrenches | None = None,
     ) -> constraints.ConstrainedDerivatives:
-        """Derivatives of accelerations and constraint forces by q, v and tau ([Lie] 4).
+        """Derivatives of accelerations and constraint forces w.r.t. q, v and tau ([Lie] 4).
 
         Arguments and errors are those of
         ``dynamics_ros.constraints.constrained_forward_dynamics_derivatives``.
@@ -107,7 +107,7 @@ class Robot(RigidBodySystem):
         contacts: Constraints,
         external_wrenches: Wrenches | None = None,
     ) -> Array:
-        """Forces (..., rows) of the environment on the robot, minus [RD] eq. 3.62.
+        """Contact forces (..., rows) on the robot, the negative of [RD] eq. 3.62.
 
         Arguments and errors are those of ``dynamics_ros.constraints.contact_forces``.
         """
@@ -116,7 +116,7 @@ class Robot(RigidBodySystem):
     def impact(
         self, q: ArrayLike, v: ArrayLike, contacts: Constraints, restitution: ArrayLike = 0.0
     ) -> tuple[Array, Array]:
-        """Velocity (..., nv) after an impact, and its impulses (..., rows) ([RD] eq. 3.67, 3.70).
+        """Velocity (..., nv) after an impact and its impulses (..., rows) ([RD] eq. 3.67, 3.70).
 
         Arguments and errors are those of ``dynamics_ros.constraints.impact``.
         """
@@ -131,18 +131,20 @@ class Robot(RigidBodySystem):
         seed: ArrayLike | None = None,
         **options: Unpack[SolveOptions],
     ) -> Any:
-        """An InverseKinematicsResult: a configuration that brings a frame to a pose, within limits.
-
-        Of targets or seeds with leading axes InverseKinematicsResults.
+        """Finds a configuration within the joint limits that brings a frame to a target pose.
 
         Args:
-            target: (..., 4, 4) pose in the root frame; (..., m, 4, 4) of a list of m frames.
-            frame: what is brought there.
-            seed: (..., nq) tried first; None is the middle of the limits.
-            options: of ``dynamics_ros.inverse_kinematics.solve``.
+            target: (..., 4, 4) pose in the root frame; (..., m, 4, 4) for a list of m frames.
+            frame: name of the frame, or names of the frames, to bring to the target.
+            seed: (..., nq) first starting point; None starts at the middle of the limits.
+            options: keyword arguments of ``dynamics_ros.inverse_kinematics.solve``.
+
+        Returns:
+            An InverseKinematicsResult, or InverseKinematicsResults if the target or the seed has
+            leading axes.
 
         Raises:
-            UnknownOptionError: an option that there is not.
+            UnknownOptionError: an option does not exist.
         """
         return solve_each(self, target, frame, seed, options)
 
@@ -153,14 +155,14 @@ class Robot(RigidBodySystem):
         seed: ArrayLike | None = None,
         **options: Unpack[SolveAllOptions],
     ) -> Solutions:
-        """Distinct solutions, the nearest to the seed first.
+        """Finds the distinct inverse kinematics solutions, sorted by distance from the seed.
 
         Args:
-            target, frame, seed: as for ``inverse_kinematics``.
-            options: of ``dynamics_ros.inverse_kinematics.solve_all``.
+            target, frame, seed: see ``inverse_kinematics``.
+            options: keyword arguments of ``dynamics_ros.inverse_kinematics.solve_all``.
 
         Raises:
-            UnknownOptionError: an option that there is not.
+            UnknownOptionError: an option does not exist.
         """
         check_options(solve_all, options)
         return solve_all(self, target, frame, seed, **options)

@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Settings as frozen dataclasses whose fields say what they mean and which values they take.
+"""Settings as frozen dataclasses whose fields carry a description and value constraints.
 
-Nodes declare such fields as ROS parameters.
+The nodes declare these fields as ROS parameters.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Names = tuple[str, ...]
 
 NUMBERS = tuple[float, ...]
 LISTS = (NUMBERS, tuple[str, ...])
-"""Types of fields that are lists."""
+"""Field types that are lists."""
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """What a parameter is and which values it takes."""
+    """Description of a parameter and the constraints on its value."""
 
     description: str
     unit: str = ''
@@ -42,14 +42,14 @@ class Constraint:
 
 
 def parameter(default: Any, description: str, **constraint: Any) -> Any:
-    """A field of a dataclass of settings; see Constraint for the keywords."""
+    """Creates a field of a settings dataclass; see Constraint for the keywords."""
     metadata = {'constraint': Constraint(description, **constraint)}
     return dataclasses.field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True)
 class Declared:
-    """A field made with ``parameter()``, as it is found in a dataclass or in the groups in it."""
+    """A field made with ``parameter()``, found in a dataclass or in one of its nested groups."""
 
     path: Names
     type: Any
@@ -58,17 +58,17 @@ class Declared:
 
     @property
     def name(self) -> str:
-        """Dotted: ``observer.gain``."""
+        """Dotted name, e.g. ``observer.gain``."""
         return '.'.join(self.path)
 
     def typed(self, value: Any) -> Any:
-        """The value in the declared type, where what it means does not depend on that.
+        """Converts a value to the declared type where the conversion is unambiguous.
 
-        `ros2 param` guesses types: 1 is an integer, 1e-05 and inf are texts, and so is a list with
-        one of them or with a whole number among others.
+        `ros2 param` guesses types: 1 becomes an integer, 1e-05 and inf become strings, and so does
+        a list that contains one of them or mixes whole numbers with others.
 
         Raises:
-            InvalidArgumentError: it means nothing of that type.
+            InvalidArgumentError: the value cannot be read as that type.
         """
         if self.type not in LISTS:
             return self._element_typed(value, self.type)
@@ -92,10 +92,10 @@ class Declared:
         return value
 
     def checked(self, value: Any) -> Any:
-        """The value as the dataclass holds it.
+        """Validates a value and returns it as the dataclass stores it.
 
         Raises:
-            InvalidArgumentError: wrong type, length, range, or not one of the choices.
+            InvalidArgumentError: wrong type, length or range, or not one of the choices.
         """
         if value is None:
             return self.default
@@ -122,7 +122,7 @@ class Declared:
             raise InvalidArgumentError(self.name, repr(value), f'one of {rule.choices}')
 
     def range(self) -> str:
-        """Which numbers it takes, in words."""
+        """The accepted number range as text."""
         rule = self.constraint
         low = rule.minimum > -sys.float_info.max
         high = rule.maximum < sys.float_info.max
@@ -134,7 +134,7 @@ class Declared:
 
 
 def declared(kind: type, prefix: Names = ()) -> Iterator[Declared]:
-    """Every parameter of a dataclass and of the groups in it."""
+    """Yields every parameter of a dataclass and of its nested groups."""
     hints = typing.get_type_hints(kind)
     for item in dataclasses.fields(kind):
         path = (*prefix, item.name)
@@ -146,7 +146,7 @@ def declared(kind: type, prefix: Names = ()) -> Iterator[Declared]:
 
 
 def replaced(settings: Settings, path: Names, value: Any) -> Settings:
-    """The settings with one value changed."""
+    """Returns a copy of the settings with one value replaced."""
     name, *rest = path
     if rest:
         value = replaced(getattr(settings, name), tuple(rest), value)
@@ -154,11 +154,11 @@ def replaced(settings: Settings, path: Names, value: Any) -> Settings:
 
 
 def undeclared(name: str, known: Iterable[str]) -> str:
-    """What to say of a value for a parameter that is not among those known."""
+    """Returns the error text for a value whose parameter is not among the known ones."""
     return f'there is no parameter {name!r}: its value is not used{meant(name, known)}'
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """The name among those known that may have been meant, as the end of a sentence."""
+    """Returns the closest known name as the end of a sentence, for a suggestion."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f'; was {close[0]!r} meant?' if close else ''

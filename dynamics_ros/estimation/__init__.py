@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Contact estimation: external joint torques, wrenches at frames, contact state, and taring."""
+"""Contact estimation: external joint torques, frame wrenches, contact states and taring."""
 
 from dynamics_ros.estimation.contact.detector import ContactDetector, ContactReport, ContactState
 from dynamics_ros.estimation.contact.hypotheses import ContactLocation

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The estimators of contacts as their settings say."""
+"""Factories that create the contact estimators from their settings."""
 
 from __future__ import annotations
 
@@ -44,26 +44,26 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 MODEL_ERROR = 0.001
-"""Default share of the effort limit that the model leaves unexplained at rest: what is left after a
-tare, and what a torque sensor of that range can tell."""
+"""Default model error at rest as a share of the effort limit: residual after a tare, and resolution
+of a torque sensor with that range."""
 
 MOTION_ERROR = 0.01
-"""Default share of the effort limit that thresholds rise by per rad/s: friction that nobody has
-identified is of that size."""
+"""Default threshold increase per rad/s as a share of the effort limit, about the size of
+unidentified friction."""
 
 COLLISION = 0.2
-"""Default share of the effort limit that is a collision."""
+"""Default collision threshold as a share of the effort limit."""
 
 WITHOUT_LIMIT = {MODEL_ERROR: 0.1, MOTION_ERROR: 0.5, COLLISION: 30.0}
-"""The same for a joint without an effort limit [Nm], [Nms/rad], [Nm]."""
+"""The same defaults for a joint without an effort limit [Nm], [Nms/rad], [Nm]."""
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Contact and collision: given, or by what external torques scatter without contact.
+    """Contact and collision thresholds, given or derived from the noise of external torques.
 
     Attributes:
-        robot: whose joints.
+        robot: the robot that has these joints.
         values: the parameters.
         momentum_noise: (nv) largest noise of momenta.
     """
@@ -81,16 +81,16 @@ class Thresholds:
         feet: FootContactEstimator | None,
         excess: Array,
     ) -> Array:
-        """Tell the estimators what noise there is with samples that far apart [s].
+        """Updates the noise levels of the estimators for a sample interval.
 
         Args:
-            interval: that time.
-            observer, estimator, detector, feet: whom to tell.
-            excess: (nv) deviation that has been seen beyond; it makes wrenches less certain, and
-                changes no threshold.
+            interval: time between samples [s].
+            observer, estimator, detector, feet: estimators to update.
+            excess: (nv) observed deviation beyond the stated one; it increases the wrench
+                covariance but changes no threshold.
 
         Returns:
-            (nv) stated deviation of the external torque where the robot is most inert.
+            (nv) stated deviation of the external torque at the largest inertia of the robot.
         """
         robot, values = self.robot, self.values
         gains = observer.noise_gains(interval)
@@ -106,7 +106,7 @@ class Thresholds:
 
 
 def thresholds_of(robot: Robot, values: ContactSettings, scatter: Array) -> tuple[Array, Array]:
-    """(nv) of contact and of collision, for external torques that scatter so without contact."""
+    """Returns contact and collision thresholds (nv) for the given deviation without contact."""
     given = values.thresholds
     contact = contact_sigmas(robot, values) * scatter
     if given.contact:
@@ -118,7 +118,7 @@ def thresholds_of(robot: Robot, values: ContactSettings, scatter: Array) -> tupl
 
 
 def contact_sigmas(robot: Robot, values: ContactSettings) -> Array:
-    """(nv) standard deviations that are a contact."""
+    """Returns the contact threshold (nv) in standard deviations."""
     given = values.thresholds
     sigmas = given.sigmas
     if given.false_alarms_per_hour:
@@ -129,13 +129,13 @@ def contact_sigmas(robot: Robot, values: ContactSettings) -> Array:
 
 
 def is_calibrated(values: ContactSettings) -> bool:
-    """Whether it is known what the model leaves unexplained in motion."""
+    """Whether a calibration of the model error in motion is given."""
     given = values.unexplained
     return any((given.speed, given.load, given.reversal, given.standing))
 
 
 def unexplained(robot: Robot, values: ContactSettings) -> UnexplainedTorque | None:
-    """What the model leaves over in motion; None where nobody has found out."""
+    """Creates the model of residual torques in motion; None without a calibration."""
     if not is_calibrated(values):
         return None
     names = 'speed', 'load', 'reversal', 'standing', 'tail'
@@ -149,7 +149,7 @@ def unexplained(robot: Robot, values: ContactSettings) -> UnexplainedTorque | No
 
 
 def known_postures(robot: Robot, values: ContactSettings) -> KnownPostures | None:
-    """The postures of the calibration; None where nobody has told."""
+    """Returns the postures covered by the calibration; None if they are not given."""
     given = values.unexplained
     if not (given.lowest or given.highest):
         return None
@@ -159,10 +159,10 @@ def known_postures(robot: Robot, values: ContactSettings) -> KnownPostures | Non
 def adaptation(
     robot: Robot, values: ContactSettings, observer: Callable[[], TorqueObserver]
 ) -> FrictionAdaptation | None:
-    """Friction that follows a slow drift; None where that is off or friction is not reckoned with.
+    """Creates the adaptation of dry friction; None if it is disabled or friction is not modeled.
 
     Args:
-        observer: gives the one in force, which is told of changes.
+        observer: returns the active observer, which receives the changes.
     """
     given, model = values.adaptation, observer().effort_model
     if not given.enabled or values.observer.kind == StaticObserver.kind:
@@ -185,7 +185,7 @@ def adaptation(
 
 
 def consistent(observer: TorqueObserver, first: RobotState, second: RobotState) -> bool:
-    """Whether the second state is explained with less external torque if the first is true."""
+    """Whether assuming the first state to be true reduces the external torque at the second."""
     both = [(one.time, one.q, one.v, one.effort) for one in (first, second)]
     before = observer.external_torque
     steps = [observer.preview(taken) - before for taken in (both, both[1:])]
@@ -194,13 +194,13 @@ def consistent(observer: TorqueObserver, first: RobotState, second: RobotState) 
 
 
 def thresholds(robot: Robot, values: ContactSettings) -> Thresholds:
-    """What thresholds follow from; needs the kernel of the mass matrix."""
+    """Creates the thresholds; needs the kernel of the mass matrix."""
     noise = per_velocity(robot, values.effort.velocity_noise, 'effort.velocity_noise')
     return Thresholds(robot, values, largest_momentum_noise(robot, noise))
 
 
 def observer(robot: Robot, values: ContactSettings, kind: str) -> TorqueObserver:
-    """An observer of a kind."""
+    """Creates an observer of the given kind."""
     noise = {
         'velocity_differenced': per_velocity(
             robot, values.effort.velocity_differenced, 'effort.velocity_differenced'
@@ -225,7 +225,7 @@ def observer(robot: Robot, values: ContactSettings, kind: str) -> TorqueObserver
 
 
 def effort_model(robot: Robot, effort: EffortSettings, friction: FrictionSettings) -> EffortModel:
-    """What reported efforts mean."""
+    """Creates the effort model."""
     model = EffortModel.from_robot(
         robot, friction_velocity=friction.velocity, includes_gravity=effort.includes_gravity
     )
@@ -254,7 +254,7 @@ def sample_filter(
     values: ContactSettings,
     consistent: Callable[[RobotState, RobotState], bool],
 ) -> SampleFilter[RobotState]:
-    """A filter of joint states."""
+    """Creates a sample filter for joint states."""
     effort, given = values.effort, values.plausibility
     return SampleFilter(
         robot,
@@ -270,7 +270,7 @@ def sample_filter(
 
 
 def detector(robot: Robot, values: ContactSettings) -> ContactDetector:
-    """A contact detector; its thresholds are those of a model error alone until noise is known."""
+    """Creates a contact detector; thresholds reflect the model error only until noise is known."""
     given = values.thresholds
     model_error = _or_share(robot, values.effort.model_error, 'effort.model_error', MODEL_ERROR)
     return ContactDetector(
@@ -290,7 +290,7 @@ def detector(robot: Robot, values: ContactSettings) -> ContactDetector:
 def wrench_estimator(
     robot: Robot, values: ContactSettings, frames: Sequence[str]
 ) -> WrenchEstimator:
-    """A wrench estimator; its noise is that of one effort until more is known."""
+    """Creates a wrench estimator; it assumes effort noise only until more is known."""
     wrench = values.wrench
     points = None
     if wrench.reference_points:
@@ -317,7 +317,7 @@ def wrench_estimator(
 
 
 def feet(robot: Robot, values: ContactSettings) -> FootContactEstimator | None:
-    """An estimator of the feet; None where none are named."""
+    """Creates a foot contact estimator; None if no feet are configured."""
     given = values.feet
     if not given.frames:
         return None
@@ -335,9 +335,9 @@ def feet(robot: Robot, values: ContactSettings) -> FootContactEstimator | None:
 def per_velocity(
     robot: Robot, values: tuple[float, ...], name: str, base: float | None = None
 ) -> Array:
-    """(nv) of one value for all joints, or one per joint in the order of joint_names.
+    """Expands one value for all joints, or one per joint in joint_names order, to (nv).
 
-    What stands for a moving base, which has no joint, is ``base``, else the first value.
+    Entries of a moving base, which has no joint name, get ``base``, or else the first value.
     """
     count = len(robot.joint_names)
     if len(values) == 1:
@@ -353,7 +353,7 @@ def per_velocity(
 
 
 def _or_share(robot: Robot, values: tuple[float, ...], name: str, share: float) -> Array:
-    """(nv) as given, or the default share of the effort limits."""
+    """Returns the given values as (nv), or the default share of the effort limits."""
     if values:
         return per_velocity(robot, values, name)
     return by_effort_limit(robot, share, WITHOUT_LIMIT[share])

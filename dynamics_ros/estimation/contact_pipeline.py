@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The estimators of contacts, run on one state after another."""
+"""Contact pipeline: runs all contact estimators on consecutive states."""
 
 from __future__ import annotations
 
@@ -39,29 +39,28 @@ NO_KERNEL = '{} follow as soon as their kernel is compiled'
 
 
 class ContactPipeline:
-    """Effort, to external torque, to contact state and wrenches.
+    """Estimates external torque, contact state and wrenches from reported efforts.
 
     Attributes:
         frames: contact frames.
-        joint_names: joints of one coordinate; joint_indices: of them in v.
-        estimator: of wrenches.
-        observer, tare, detector: with their state, which survives a change that does not concern
-            them.
-        feet: contacts of feet; None where none are named.
-        samples: refuses states that are not plausible.
-        judged: the state that the last estimate is of: the newest, unless that is in doubt.
-        effort_watch: whether efforts are told at all, at every state.
-        effort_check: whether efforts look like what they are configured to be.
-        adaptation: of dry friction, while the robot is free; None where that is off.
-        unexplained: what the model leaves over at each state; None without a calibration.
-        residuals: whether external torques in motion are as small as is stated.
-        distrusted: contact frames that are moved by joints of which they are not.
-        silence: why nothing came of the last state; empty when something did.
-        caution: what to know about what came of it; empty when all is well.
+        joint_names: joints with one coordinate; joint_indices: their indices in v.
+        estimator: wrench estimator.
+        observer, tare, detector: stateful estimators; their state survives unrelated changes.
+        feet: foot contact estimator; None if no feet are configured.
+        samples: filter that rejects implausible states.
+        judged: the state of the last estimate: the newest one unless it is held as doubtful.
+        effort_watch: checks at every state whether efforts are still measured.
+        effort_check: checks whether efforts match their configured meaning.
+        adaptation: adaptation of dry friction in free motion; None if disabled.
+        unexplained: model error at each state; None without a calibration.
+        residuals: checks whether external torques in motion are as small as stated.
+        distrusted: contact frames moved by joints with larger residuals than stated.
+        silence: why the last state gave no estimate; empty if it gave one.
+        caution: warning about the last estimate; empty if there is none.
     """
 
     def __init__(self, robot: Robot, values: ContactSettings, default_frame: str) -> None:
-        """Build the estimators; ``compile`` comes before their first use.
+        """Creates the estimators; call ``compile`` before their first use.
 
         Raises:
             InvalidArgumentError, UnknownFrameError: a parameter does not fit the robot.
@@ -104,14 +103,14 @@ class ContactPipeline:
         self._external: ExternalTorques | None = None
 
     def inherit(self, other: ContactPipeline) -> None:
-        """Carry on where another left off, as far as what they estimate is the same."""
+        """Takes over the state of another pipeline where both estimate the same quantity."""
         if other.robot.model.joints and other.robot.joint_v_indices != self.robot.joint_v_indices:
             return
         ours, theirs = self.values, other.values
         self._interval.seconds = other._interval.seconds
         if self.samples.inherit(other.samples):
             self.judged, self._external = other.judged, other._external
-        # Of the same tree only: the detector remembers which link lies behind which joint.
+        # Same tree only: the detector stores which link lies behind which joint.
         same_tree = self.robot.body_names == other.robot.body_names
         if same_tree and ours.thresholds == theirs.thresholds:
             self.detector = other.detector
@@ -125,7 +124,7 @@ class ContactPipeline:
                     self.adaptation.inherit(other.adaptation)
             report = other.effort_check.report
             if report is not None and not report.advice:
-                # What looked odd may have been the payload that is known now.
+                # The old report may be due to a payload that is known now.
                 self.effort_check.report = report
         if ours.tare == theirs.tare:
             self.tare = other.tare
@@ -133,9 +132,9 @@ class ContactPipeline:
         self._reckon_with_noise()
 
     def update(self, state: RobotState) -> ExternalTorques | None:
-        """Take in a state; None where nothing can be said, for the reason in ``silence``.
+        """Processes a state; returns None if no estimate is possible, with ``silence`` set.
 
-        While a state is in doubt, what was said of the one before stands.
+        While a state is held as doubtful, the previous estimate remains valid.
         """
         self.caution = ''
         before, self.silence = self.silence, self._lateness.unusable(state)
@@ -152,11 +151,11 @@ class ContactPipeline:
         return self._external
 
     def update_all(self, states: RobotStates) -> Iterator[tuple[int, Estimates | None]]:
-        """Take in consecutive states, as ``update`` takes in one after the other.
+        """Processes consecutive states with the same results as repeated calls of ``update``.
 
         Yields:
-            Before the next states are taken in, how many were last, and what came of them: None
-            where nothing did, for the reason in ``silence``.
+            The number of states processed since the last yield and their estimates; None if no
+            estimate is possible, with ``silence`` set.
         """
         begin = 0
         while begin < states.size:
@@ -179,17 +178,17 @@ class ContactPipeline:
                 yield 1, self._last()
 
     def _last(self) -> Estimates | None:
-        """What has been said last, of one state."""
+        """Returns the last estimate, of one state."""
         if self._external is None or self.judged is None or self.silence:
             return None
         return Estimates.of(self.judged, self._external, self.detector.contact_thresholds)
 
     def _estimate(self, state: RobotState, runs: Array) -> ExternalTorques | None:
-        """What follows from a state that is plausible; None where nothing does.
+        """Estimates external torques from a plausible state; None if that is impossible.
 
         Args:
-            state: that state.
-            runs: (2, nv) ``effort_runs`` at it.
+            state: the state.
+            runs: (2, nv) ``effort_runs`` at this state.
         """
         self.silence = ''
         observer, v = self._fallback.take(self.observer, state)
@@ -212,14 +211,14 @@ class ContactPipeline:
         return ExternalTorques(values, report, deviation)
 
     def _estimate_all(self, states: RobotStates, runs: Array) -> tuple[int, Estimates | None]:
-        """What follows from the first of consecutive states that are plausible.
+        """Estimates external torques from the first of several consecutive plausible states.
 
         Args:
-            states: n of them, at least one.
-            runs: (n, 2, nv) ``effort_runs`` at each of them.
+            states: n states, at least one.
+            runs: (n, 2, nv) ``effort_runs`` at each state.
 
         Returns:
-            How many states that is, and what follows; None where nothing does.
+            The number of states used and their estimates; None if no estimate is possible.
         """
         count = self._alike(states)
         if count == 1:
@@ -234,7 +233,7 @@ class ContactPipeline:
         reports: list[ContactReport] = []
         if felt is not None:
             v, whole = states.v, felt
-            # One that is not believed is looked at again, as the first of the next ones.
+            # A rejected state is processed again, as the first of the next batch.
             reports = self.detector.take_all(
                 *(states.time, felt.exceeded),
                 lambda i: self._stands_still(v[i], whole.part(i), runs[i]),
@@ -262,7 +261,7 @@ class ContactPipeline:
     def _felt(
         self, observer: TorqueObserver, raw: Array, states: RobotState | RobotStates, v: Array
     ) -> Felt | None:
-        """What is felt at a state, or at consecutive ones, by what an observer says: ``raw``."""
+        """Compares the observer's output ``raw`` with the thresholds, for one or more states."""
         times, event = states.time, observer.event
         if event in RESTARTS and isinstance(states, RobotState):
             self.tare.restart()
@@ -281,19 +280,19 @@ class ContactPipeline:
         more = deviation = None
         if self.unexplained is not None:
             model = observer.effort_model
-            # What the model carries: a push is no load of it.
+            # Torque carried by the model: an external push is not part of the load.
             load = model.scale * states.effort + model.offset + raw
             deviation, more = self.unexplained.update(times, v, load)
         ignored = states.stale_mask if states.stale else None
         return Felt(values, deviation, self.detector.compare(times, values, ignored, v, more))
 
     def _stands_still(self, v: Array, felt: Felt, runs: Array) -> bool:
-        """Whether what would be a contact comes of efforts that do not change any more."""
+        """Whether an apparent contact is caused by efforts that have stopped changing."""
         thresholds = self.detector.constants[0] + felt.exceeded.added
         return self.effort_watch.stands_still(v, felt.values, thresholds, runs)
 
     def _alike(self, states: RobotStates) -> int:
-        """How many of consecutive states can be estimated from together, at least one."""
+        """Returns how many consecutive states can be estimated in one batch, at least one."""
         if states.size == 1 or states.velocity_missing:
             return 1
         if self._interval.count and self.observer.settles(int(states.time[0])):
@@ -314,7 +313,7 @@ class ContactPipeline:
         felt: Felt,
         reports: Sequence[ContactReport],
     ) -> None:
-        """Compare what is felt with what is stated, as if at rest; let friction follow it."""
+        """Compares torques with their stated deviation at rest and adapts the friction."""
         residuals, times = self.residuals, states.time
         if self.adaptation is None and isinstance(times, int) and not residuals.wants(times):
             return
@@ -333,7 +332,7 @@ class ContactPipeline:
             residuals.add(states.time, raw, v)
 
     def _disbelieve(self) -> None:
-        """Say why efforts are not believed; the observer begins anew once they are."""
+        """Reports why efforts are invalid; the observer restarts once they are valid again."""
         self.silence = self.effort_watch.reason
         self.observer.reset()
         self.tare.restart()
@@ -341,33 +340,33 @@ class ContactPipeline:
     def wrenches(
         self, state: RobotState, external: Array, deviation: Array | None = None
     ) -> tuple[WrenchEstimate, ...]:
-        """The wrench at each contact frame, without the joints that are stale.
+        """Estimates the wrench at each contact frame, excluding stale joints.
 
-        Empty until the kernel is compiled: plain Python would not keep up with joint states.
+        Empty until the kernel is compiled: plain Python is too slow for the joint state rate.
 
         Args:
-            state: where the robot is.
+            state: the robot state.
             external: (nv) external torques.
-            deviation: (nv) of these without contact; None takes that of the last state.
+            deviation: (nv) their deviation without contact; None uses that of the last state.
         """
         if not self.wrenches_ready():
             return ()
         return self.estimator.estimate(state.q, external, *self._counted(state, deviation))
 
     def wrenches_ready(self) -> bool:
-        """Whether the kernel of wrenches is compiled; else ``caution`` tells."""
+        """Whether the wrench kernel is compiled; otherwise ``caution`` says so."""
         if not self.estimator.ready:
             self.caution = self.caution or NO_KERNEL.format('wrenches')
         return self.estimator.ready
 
     def reckon_with(self, state: RobotState) -> None:
-        """Have the estimator of wrenches count what is not felt, or less certain, at a state."""
+        """Updates the wrench estimator with the ignored joints and added noise of a state."""
         self.estimator.reckon_with(*self._counted(state, None))
 
     def _counted(
         self, state: RobotState, deviation: Array | None
     ) -> tuple[NDArray[np.bool_] | None, Array | None]:
-        """Joints that are not to be believed, and deviation beyond what is stated at rest."""
+        """Returns the mask of ignored joints and the deviation beyond the stated one at rest."""
         excess = None
         if self.unexplained is not None:
             excess = self.unexplained.excess(deviation)
@@ -377,7 +376,7 @@ class ContactPipeline:
         return state.stale_mask if state.stale else None, excess
 
     def foot_contacts(self, state: RobotState, external: Array) -> FootContacts | None:
-        """What the feet are on; there are some. None until the kernels are compiled."""
+        """Estimates the foot contacts of a robot with feet; None until the kernels are compiled."""
         assert self.feet is not None
         if not self.feet.ready:
             self.caution = self.caution or NO_KERNEL.format('foot contacts')
@@ -386,7 +385,7 @@ class ContactPipeline:
         return self.feet.update(state.q, state.v, external, state.stale_mask, tau)
 
     def reset(self) -> None:
-        """Unlatch a collision and start the observer anew; the tare stays."""
+        """Clears a latched collision and restarts the observer; the tare stays."""
         self.observer.reset()
         self.samples.restart()
         self._fallback.reset()
@@ -395,7 +394,7 @@ class ContactPipeline:
         self.tare.restart()
 
     def compile(self, *, wait: bool = False) -> None:
-        """Have the kernels made; a large one may follow later, unless that is waited for."""
+        """Compiles the kernels; unless ``wait`` is set, a large one may finish later."""
         robot = self.robot
         robot.kernel('observer_step', self.observer.kind, self.values.effort.sampling)
         robot.kernel('sample_departure')
@@ -408,7 +407,7 @@ class ContactPipeline:
 
     @property
     def torque_deviations(self) -> Array:
-        """(nv) deviation of external torques without contact at rest; inf where not used."""
+        """(nv) deviation of external torques without contact at rest; inf if a joint is unused."""
         sigmas = estimators.contact_sigmas(self.robot, self.values)
         found: Array = self.detector.constants[0] / sigmas
         return found

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What contact estimators are told, each with its default, unit, range and meaning."""
+"""Settings of the contact estimators, with default, unit, range and description."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .samples.sample_filter import FACTOR, SIGMAS
 
 @dataclass(frozen=True)
 class EffortSettings:
-    """What the efforts of the joint states mean. One value for all joints, or one per joint."""
+    """Interpretation of joint state efforts. One value for all joints, or one per joint."""
 
     scale: tuple[float, ...] = parameter(
         (1.0,), 'Joint torque per unit of effort: gear ratio times torque constant for a current'
@@ -48,7 +48,7 @@ class EffortSettings:
 
 @dataclass(frozen=True)
 class ContactEffortSettings(EffortSettings):
-    """The same, and what thresholds and covariances follow from."""
+    """Effort settings plus the noise levels that determine thresholds and covariances."""
 
     velocity_noise: tuple[float, ...] = parameter(
         (0.001,),
@@ -113,7 +113,7 @@ class FrictionSettings:
 
 @dataclass(frozen=True)
 class LoadedFrictionSettings(FrictionSettings):
-    """The same, with load |torque behind friction| tanh(v/velocity) added."""
+    """Friction settings plus the term load |torque behind friction| tanh(v/velocity)."""
 
     load: tuple[float, ...] = parameter(
         (0.0,),
@@ -125,10 +125,10 @@ class LoadedFrictionSettings(FrictionSettings):
 
 @dataclass(frozen=True)
 class UnexplainedSettings:
-    """What model and friction leave over in motion; ``calibrate_robot`` writes it.
+    """Model and friction residuals in motion, as written by ``calibrate_robot``.
 
-    With one of them given, deviations, thresholds and covariances follow speed, load and reversals
-    of each joint. One value for all joints, or one per joint.
+    If any of them is given, deviations, thresholds and covariances depend on the speed, load and
+    reversals of each joint. One value for all joints, or one per joint.
     """
 
     speed: tuple[float, ...] = parameter(
@@ -173,7 +173,7 @@ class UnexplainedSettings:
 
 @dataclass(frozen=True)
 class PlausibilitySettings:
-    """What joint states are taken at all, and what is made of those that contradict the model."""
+    """Plausibility limits of joint states, and the handling of those that contradict the model."""
 
     sigmas: float = parameter(
         SIGMAS,
@@ -201,7 +201,7 @@ class PlausibilitySettings:
 
 @dataclass(frozen=True)
 class ObserverSettings:
-    """The observer of external torques."""
+    """Settings of the external torque observer."""
 
     kind: str = parameter(
         'momentum',
@@ -227,7 +227,7 @@ class ObserverSettings:
 
 @dataclass(frozen=True)
 class WrenchSettings:
-    """The wrench at the contact frames."""
+    """Settings of the wrench estimator at the contact frames."""
 
     expressed_in: str = parameter(
         '',
@@ -250,7 +250,7 @@ class WrenchSettings:
 
 @dataclass(frozen=True)
 class ThresholdSettings:
-    """When an external torque is a contact. One value for all joints, or one per joint."""
+    """Contact and collision thresholds. One value for all joints, or one per joint."""
 
     contact: tuple[float, ...] = parameter(
         (),
@@ -308,7 +308,7 @@ class ThresholdSettings:
 
 @dataclass(frozen=True)
 class FeetSettings:
-    """The feet of a robot with root_joint floating, of which ~/foot_contacts tells."""
+    """Feet of a robot with root_joint floating, reported on ~/foot_contacts."""
 
     frames: tuple[str, ...] = parameter((), 'Frames of the feet. Empty: the topic is not published')
     friction: float = parameter(0.6, 'Coefficient of the friction cone', minimum=0.0)
@@ -325,7 +325,7 @@ class FeetSettings:
 
 @dataclass(frozen=True)
 class TareSettings:
-    """Taking the present external torques for zero."""
+    """Settings of taring, which sets the present external torques to zero."""
 
     window: float = parameter(1.0, 'Time that is averaged', unit='s', minimum=0.01)
     max_velocity: float = parameter(
@@ -341,7 +341,7 @@ class TareSettings:
 
 @dataclass(frozen=True)
 class AdaptationSettings:
-    """Dry friction that follows a slow drift, as of temperature, while the robot is free."""
+    """Adaptation of dry friction to a slow drift, e.g. of temperature, in free motion."""
 
     enabled: bool = parameter(
         False, 'Change friction.coulomb of each joint slowly, within bounds; false undoes it'
@@ -376,7 +376,7 @@ class AdaptationSettings:
 
 @dataclass(frozen=True)
 class ContactSettings:
-    """All of them, of one robot."""
+    """All contact estimator settings of one robot."""
 
     frames: tuple[str, ...] = parameter(
         (),

@@ -1,9 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whether reported efforts look like what the effort model takes them for, from a moment at rest.
+"""Checks at rest whether reported efforts match their configured meaning.
 
-At rest and without contact the motors carry the weight: tau = g(q). The check says what else the
-efforts look like; it cannot know, since an unknown payload or a contact looks odd as well.
+At rest and without contact the motors carry the weight: tau = g(q). The check names the most
+likely alternative meaning; it cannot be certain, since an unknown payload or a contact also causes
+a mismatch.
 """
 
 from __future__ import annotations
@@ -28,35 +29,35 @@ Vector = NDArray[np.float64]
 Stamps = NDArray[np.int64]
 
 LEAST_SAMPLES = 10
-"""A mean of fewer says too little."""
+"""Minimum number of samples for a mean."""
 
 SPACING = 30
-"""Samples that a window is looked at in at most."""
+"""Maximum number of samples used per window."""
 
 AGAIN = 5 * 10**9
-"""ns after a report until the next moment at rest is looked at."""
+"""Time after a report before the next check [ns]."""
 
 LOADED = 0.1
-"""Share of the largest gravity torque from which on a joint is looked at."""
+"""Minimum share of the largest gravity torque for a joint to be checked."""
 
 LEAST_LOAD = 0.2
-"""Largest gravity torque below which nothing can be said [Nm or N]."""
+"""Largest gravity torque below which no check is possible [Nm or N]."""
 
 SMALL = 0.15
-"""Share of the weight below which efforts do not carry it."""
+"""Share of the gravity torque below which efforts do not carry the weight."""
 
 LEAST_CURRENT = 0.01
-"""Effort over gravity torque of a motor current at least: 100 Nm/A is a large gear."""
+"""Minimum effort per gravity torque of a motor current: 100 Nm/A is a large gear."""
 
 UNLIKE = 0.25
-"""How much smaller than the largest of these ratios a current of another gear may be."""
+"""Minimum ratio, relative to the largest one, of currents of joints with different gears."""
 
 ALIKE = (0.7, 1.4)
-"""Effort over gravity torque that an unknown payload or friction may well explain."""
+"""Range of effort over gravity torque that an unknown payload or friction can explain."""
 
 
 class EffortVerdict(Enum):
-    """What efforts look like."""
+    """Most likely meaning of the reported efforts."""
 
     EXPECTED = 'as configured'
     UNLOADED = 'unknown: gravity hardly loads a joint in this posture'
@@ -90,16 +91,16 @@ ADVICE = {
 
 
 DOUBTFUL = (EffortVerdict.UNLOADED, EffortVerdict.OTHER_UNIT, EffortVerdict.UNEXPLAINED)
-"""What a contact or a posture may look like as well."""
+"""Verdicts that a contact or a particular posture can also cause."""
 
 
 @dataclass(frozen=True)
 class EffortReport:
-    """What came out.
+    """Result of an effort check.
 
     Attributes:
-        verdict: what efforts look like.
-        advice: for a person; empty where all is as it should be.
+        verdict: most likely meaning of the efforts.
+        advice: text for the user; empty if the efforts are as expected.
     """
 
     verdict: EffortVerdict
@@ -107,24 +108,24 @@ class EffortReport:
 
 
 class EffortCheck:
-    """Looks at efforts at moments of rest, every few seconds at most.
+    """Checks reported efforts whenever the robot is at rest, at most every few seconds.
 
     Attributes:
-        next: stamp from which on a sample is of use [ns].
-        report: of the last of them; None until the first. Where all was as expected before, what
-            merely does not match the weight is a contact or a load, and no report.
+        next: stamp from which on a sample is needed [ns].
+        report: the last report; None before the first. After a report that all is as expected, a
+            mere mismatch with the weight is taken for a contact or a load and not reported.
     """
 
     def __init__(
         self, robot: Robot, model: EffortModel, *, window: float = 0.3, max_velocity: float = 0.02
     ) -> None:
-        """Start to look.
+        """Creates a check without samples.
 
         Args:
-            robot: whose gravity torques are compared.
-            model: what efforts are taken for.
-            window: time at rest that is averaged [s].
-            max_velocity: a joint faster than this is moving [rad/s or m/s].
+            robot: provides the gravity torques.
+            model: configured meaning of the efforts.
+            window: averaging time at rest [s].
+            max_velocity: speed above which a joint is moving [rad/s or m/s].
 
         Raises:
             InvalidArgumentError: a value is not positive.
@@ -140,16 +141,16 @@ class EffortCheck:
         self._last = self.next = 0
 
     def wants(self, stamp: int) -> bool:
-        """Whether a sample of that stamp [ns] is of use."""
+        """Whether a sample with the given stamp [ns] is needed."""
         return stamp >= self.next or stamp < self._last
 
     def add_all(self, stamps: Stamps, q: Vector, v: Vector, effort: Vector) -> None:
-        """Take consecutive samples in, rows as the arguments of ``add``."""
+        """Adds consecutive samples, one per row; see ``add``."""
         for i in wanted(stamps, self):
             self.add(int(stamps[i]), q[i], v[i], effort[i])
 
     def add(self, stamp: int, q: Vector, v: Vector, effort: Vector) -> None:
-        """Take a sample in: stamp [ns], configuration, velocity, effort as reported."""
+        """Adds a sample: stamp [ns], configuration, velocity and reported effort."""
         if not self.wants(stamp):
             return
         samples = self._samples
@@ -186,7 +187,7 @@ class EffortCheck:
     def _likeness(self, ratios: Vector, ratio: float) -> EffortVerdict:
         alike = ALIKE[0] <= ratio <= ALIKE[1]
         small = np.median(np.abs(ratios)) < SMALL
-        # Currents carry the weight with one sign, in shares that differ as gears do.
+        # Motor currents carry the weight with one sign, at ratios that depend on the gears.
         currents = bool(ratios.min() > max(LEAST_CURRENT, UNLIKE * ratios.max()))
         if not self._model.includes_gravity:
             if alike:

@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the effort that a robot reports means as a torque on its rigid bodies.
+"""Effort model: converts reported efforts to torques on the rigid bodies.
 
-The observers apply the model inside their kernels; here it is for one vector after another.
+The observers apply this model inside their kernels; this file applies it to single vectors.
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ FRICTION_VELOCITY = 0.01
 """Default velocity scale of the smoothed dry friction [rad/s or m/s]."""
 
 STRIBECK_VELOCITY = 0.1
-"""Default speed at which Stribeck friction has faded [rad/s or m/s]."""
+"""Default velocity scale of the Stribeck friction decay [rad/s or m/s]."""
 
 
 MOST_LOAD_FRICTION = 0.9
-"""Of what a joint carries, that friction may grow by; gears of robots have up to about 0.2."""
+"""Upper bound of load friction per carried torque; gears of robots have up to about 0.2."""
 
 
 @dataclass(frozen=True, eq=False)
 class EffortModel:
-    """From reported efforts to the torques that act on the rigid bodies.
+    """Converts reported efforts to the torques that act on the rigid bodies.
 
-    tau = scale effort + offset (+ gravity, where the report leaves it out) - friction(v, tau),
+    tau = scale effort + offset (+ gravity, if the reported effort excludes it) - friction(v, tau),
 
-    and a rotor, which an effort on the motor's side has to turn as well, adds its inertia to its
-    joint's (observers read it; a torque sensor behind the gear has none). Made by ``ideal`` or
+    A rotor adds its inertia to that of its joint if the effort is measured on the motor side
+    (observers use it; behind the gear, a torque sensor sees none). Created by ``ideal`` or
     ``from_robot`` and changed by ``with_values``. The entries of a moving base have no friction,
     scale 1 and offset 0. Friction is in ``algorithms/joint_friction.py``.
 
     Attributes:
-        scale: (nv) torque over reported effort, e.g. a motor's torque constant times its gear.
+        scale: (nv) torque per reported effort, e.g. torque constant times gear ratio.
         offset: (nv) added to the scaled effort [Nm or N].
         viscous: (nv) friction per velocity [Nms/rad or Ns/m].
-        coulomb: (nv) friction at any speed [Nm or N].
-        stribeck: (nv) what dry friction is larger by when motion begins [Nm or N]; negative, down
-            to minus ``coulomb``, where it grows with the speed instead.
-        load_friction: (nv) what dry friction grows by per torque that the joint carries, tau.
-        rotor_inertia: (nv) of the motor, times the gear ratio squared [kg m^2 or kg].
-        friction_velocity: speed [rad/s or m/s] at which dry friction has reached 76 %; below,
-            its sign is not known to a sensor, and a step there would be felt as contact.
-        stribeck_velocity: speed at which Stribeck friction has faded to 37 % [rad/s or m/s].
-        includes_gravity: whether reported efforts contain what carries the robot's weight.
+        coulomb: (nv) Coulomb friction, at any speed [Nm or N].
+        stribeck: (nv) additional dry friction at the onset of motion [Nm or N]; negative, down to
+            minus ``coulomb``, if dry friction grows with speed instead.
+        load_friction: (nv) increase of dry friction per torque tau carried by the joint.
+        rotor_inertia: (nv) motor inertia times the gear ratio squared [kg m^2 or kg].
+        friction_velocity: speed [rad/s or m/s] at which dry friction reaches 76 %; below it a
+            sensor cannot determine the sign, and a step there would appear as contact.
+        stribeck_velocity: speed at which Stribeck friction has decayed to 37 % [rad/s or m/s].
+        includes_gravity: whether reported efforts include the gravity torques.
     """
 
     scale: Vector
@@ -72,7 +72,7 @@ class EffortModel:
 
     @classmethod
     def ideal(cls, robot: Robot) -> EffortModel:
-        """Efforts that are the joint torques, of joints without friction."""
+        """Returns a model whose efforts are the joint torques, without friction."""
         zero = np.zeros(robot.nv)
         speeds = FRICTION_VELOCITY, STRIBECK_VELOCITY
         return cls(np.ones(robot.nv), zero, zero, zero, zero, zero, zero, *speeds, True)
@@ -85,19 +85,19 @@ class EffortModel:
         friction_velocity: float = FRICTION_VELOCITY,
         includes_gravity: bool = True,
     ) -> EffortModel:
-        """Friction as in the description (``dynamics`` tags: damping and friction).
+        """Creates a model with the friction of the description (``dynamics`` tags).
 
         Args:
-            robot: the robot; a joint that follows another adds to its leader's friction.
+            robot: the robot; the friction of a mimic joint is added to that of its leader.
             friction_velocity: rad/s or m/s.
-            includes_gravity: whether reported efforts contain what carries the weight.
+            includes_gravity: whether reported efforts include the gravity torques.
 
         Raises:
             InvalidArgumentError: ``friction_velocity`` is not positive.
         """
         viscous, coulomb = np.zeros(robot.nv), np.zeros(robot.nv)
         for joint in robot.model.joints:
-            # The power lost at the follower's speed m v is what the leader has to bring.
+            # The leader supplies the friction power of the follower, which moves at m v.
             for index in joint.v_indices:
                 viscous[index] += joint.multiplier**2 * joint.damping
                 coulomb[index] += abs(joint.multiplier) * joint.friction
@@ -122,7 +122,7 @@ class EffortModel:
         stribeck_velocity: float | None = None,
         includes_gravity: bool | None = None,
     ) -> EffortModel:
-        """The same model with some values replaced.
+        """Returns a copy with some values replaced.
 
         Args:
             scale: number or (nv).
@@ -136,7 +136,7 @@ class EffortModel:
             includes_gravity: see the class.
 
         Raises:
-            InvalidArgumentError: a value has a wrong shape, is not finite, or out of range.
+            InvalidArgumentError: a value has a wrong shape, is not finite or is out of range.
         """
         given = {
             'scale': scale,
@@ -173,15 +173,14 @@ class EffortModel:
         return changed
 
     def friction_torque(self, v: ArrayLike, carried: ArrayLike | None = None) -> Vector:
-        """The torque that friction takes away from the motors.
+        """Computes the friction torque, which is subtracted from the motor torque.
 
         Args:
             v: (nv) velocity.
-            carried: (nv) torques that the joints carry; None: none, so that what grows with them
-                is left out.
+            carried: (nv) torques carried by the joints; None omits load-dependent friction.
 
         Returns:
-            (nv).
+            (nv) [Nm or N].
         """
         nv = len(self.scale)
         load = np.zeros(nv) if carried is None else finite_vector('carried', carried, nv)
@@ -198,15 +197,15 @@ class EffortModel:
     def joint_torque(
         self, effort: ArrayLike, v: ArrayLike, gravity: ArrayLike | None = None
     ) -> Vector:
-        """The torque (nv) on the rigid bodies: what a dynamics algorithm calls tau.
+        """Computes the torques (nv) on the rigid bodies, the tau of the dynamics algorithms.
 
         Args:
-            effort: (nv) as reported; zero for a floating base.
+            effort: (nv) reported effort; zero for a floating base.
             v: (nv) velocity.
-            gravity: (nv) g(q), needed where efforts do not include gravity.
+            gravity: (nv) g(q), required if efforts exclude gravity.
 
         Raises:
-            InvalidArgumentError: a wrong shape, NaN, or gravity missing.
+            InvalidArgumentError: a wrong shape, NaN, or missing gravity.
         """
         nv = len(self.scale)
         tau = self.scale * finite_vector('effort', effort, nv) + self.offset

@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whether efforts are still being measured, at every sample: a driver may stop to, and report on.
+"""Checks at every sample whether efforts are still measured: a driver may stop and keep reporting.
 
-Efforts that are all exactly zero while the weight loads the joints, and efforts of a joint that do
-not change at all while the robot moves and the model expects something else, are no contact.
+No contact is reported if all efforts are exactly zero while gravity loads the joints, or if the
+effort of a joint stays constant while the robot moves and the model predicts a different one.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 
 AT_REST = 0.02
-"""rad/s or m/s; a robot with a faster joint moves."""
+"""Speed above which a joint counts as moving [rad/s or m/s]."""
 
 LOAD = 0.5
-"""Nm or N; a gravity torque that zero efforts do not carry."""
+"""Gravity torque that zero efforts cannot carry [Nm or N]."""
 
 LEAST_RUN, TIMES_USUAL, LONGEST_USUAL = 5, 2.0, 100.0
-"""An effort that has not changed for so many samples, and so many times what is usual for it (of a
-driver that reports efforts less often than positions), stands still."""
+"""An effort counts as frozen after this many unchanged samples, and after this multiple of its
+usual run of unchanged samples (a driver may report efforts less often than positions)."""
 
 
 class EffortWatch:
-    """Looks at the efforts of every sample.
+    """Monitors the efforts of every sample.
 
     Attributes:
-        reason: why efforts are not to be believed now; empty when they may be.
+        reason: why the efforts are invalid; empty if they are valid.
     """
 
     def __init__(self, robot: Robot, model: EffortModel, sampling: str) -> None:
-        """Begin.
+        """Creates a watch without samples.
 
         Args:
             robot: the robot.
-            model: what efforts mean.
-            sampling: 'interval' is of commands, which may be constant, and zero in a fall.
+            model: the effort model.
+            sampling: 'interval' means commanded efforts, which may be constant, and zero in a fall.
         """
         self.reason = ''
         self._robot, self._model = robot, model
@@ -54,7 +54,7 @@ class EffortWatch:
         self._still = np.zeros(robot.nv, dtype=bool)
 
     def unsuspicious(self, effort: Vector) -> int:
-        """Of how many consecutive efforts (n, nv), from the first on, ``contradicts`` is false."""
+        """Returns how many leading efforts of (n, nv) surely do not make ``contradicts`` true."""
         if self.reason:
             return 0
         if not self._model.includes_gravity:
@@ -63,11 +63,11 @@ class EffortWatch:
         return int(zero.argmax()) if zero.any() else len(effort)
 
     def contradicts(self, q: Vector, v: Vector, effort: Vector, runs: Vector) -> bool:
-        """Whether the efforts (nv) of a sample contradict the model whatever the robot feels.
+        """Whether the efforts (nv) of a sample contradict the model under any external force.
 
         Args:
             q, v, effort: the sample.
-            runs: (2, nv) for how many samples efforts have not changed, and usually do not.
+            runs: (2, nv) current and usual number of samples with unchanged efforts.
         """
         if self.reason and self._still.any():
             self.reason = ''
@@ -75,7 +75,7 @@ class EffortWatch:
             self._tell_what_stands_still()
             return bool(self.reason)
         self.reason = ''
-        # Most of the time the last effort alone shows that not all are zero.
+        # Usually the last effort alone rules out that all are zero.
         zero = not effort[-1] and not effort[self._base :].any()
         if zero and self._model.includes_gravity:
             at_rest = np.abs(v).max(initial=0.0) < AT_REST
@@ -88,12 +88,12 @@ class EffortWatch:
         return bool(self.reason)
 
     def stands_still(self, v: Vector, external: Vector, thresholds: Vector, runs: Vector) -> bool:
-        """Whether what would be a contact comes of efforts that do not change while it moves.
+        """Whether an apparent contact is caused by efforts that stay constant in motion.
 
         Args:
             v: (nv) velocity.
-            external, thresholds: (nv) external torques, and from where on they are a contact.
-            runs: as of ``contradicts``.
+            external, thresholds: (nv) external torques and their contact thresholds.
+            runs: see ``contradicts``.
         """
         felt = np.abs(external) > thresholds
         if self._measured and felt.any() and np.abs(v).max(initial=0.0) > AT_REST:

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What states say about external torques, and whether that is a contact."""
+"""Estimates of external torques and contact for one or several states."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Array = NDArray[np.float64]
 
 
 class ExternalTorques(NamedTuple):
-    """What a state says about external torques.
+    """External torques and contact at a state.
 
     Attributes:
-        values: (nv) after taring.
-        report: whether that is a contact.
-        deviation: (nv) of the values without contact at this state, where a calibration tells.
+        values: (nv) tared external torques.
+        report: the contact state.
+        deviation: (nv) deviation of the values without contact at this state, if calibrated.
     """
 
     values: Array
@@ -31,12 +31,12 @@ class ExternalTorques(NamedTuple):
 
 
 class Felt(NamedTuple):
-    """What is felt at a state, or at several in a row with a leading axis.
+    """External torques of one state or, with a leading axis, of consecutive ones.
 
     Attributes:
-        values: (nv) external torques after taring.
-        deviation: (nv) of the values without contact, where a calibration tells.
-        exceeded: which thresholds these exceed.
+        values: (nv) tared external torques.
+        deviation: (nv) deviation of the values without contact, if calibrated.
+        exceeded: the thresholds that they exceed.
     """
 
     values: Array
@@ -44,24 +44,24 @@ class Felt(NamedTuple):
     exceeded: Exceeded
 
     def part(self, which: int | slice) -> Felt:
-        """Of one or some of several."""
+        """Selects one state or a slice of several."""
         deviation = None if self.deviation is None else self.deviation[which]
         return Felt(self.values[which], deviation, self.exceeded.part(which))
 
     def suspected(self, reports: Sequence[ContactReport]) -> NDArray[np.bool_]:
-        """(n) whether a state exceeds a threshold or is told to be a contact.
+        """Returns a mask (n) of states above a threshold or reported as contact.
 
         Args:
-            reports: of these states.
+            reports: contact reports of these states.
         """
         touching = np.array([one.state is not NO_CONTACT for one in reports])
         return touching | self.exceeded.above.any(axis=(-2, -1))
 
     def as_at_rest(self, stated: Array) -> Array:
-        """(nv) values of a state, in proportion to what is stated at rest.
+        """Scales the values (nv) of a state to the deviation stated at rest.
 
         Args:
-            stated: (nv) deviation without contact at rest; inf where not used.
+            stated: (nv) deviation without contact at rest; inf if a joint is unused.
         """
         values, deviation = self.values, self.deviation
         if deviation is not None:
@@ -71,14 +71,14 @@ class Felt(NamedTuple):
 
 
 class Estimates(NamedTuple):
-    """What consecutive states say about external torques.
+    """External torques and contact at consecutive states.
 
     Attributes:
-        states: n of them.
-        values: (n, nv) after taring.
-        reports: at each state, whether that is a contact.
-        deviation: (n, nv) of the values without contact, where a calibration tells.
-        thresholds: (n, nv) from where on values were a contact.
+        states: the n states.
+        values: (n, nv) tared external torques.
+        reports: contact state at each state.
+        deviation: (n, nv) deviation of the values without contact, if calibrated.
+        thresholds: (n, nv) contact thresholds.
     """
 
     states: RobotStates
@@ -89,7 +89,7 @@ class Estimates(NamedTuple):
 
     @classmethod
     def of(cls, state: RobotState, external: ExternalTorques, thresholds: Array) -> Estimates:
-        """Of a single state."""
+        """Wraps the estimates of a single state."""
         values, report, deviation = external
         more = None if deviation is None else deviation[np.newaxis]
         return cls(
@@ -97,13 +97,13 @@ class Estimates(NamedTuple):
         )
 
     def row(self, i: int) -> ExternalTorques:
-        """What one of the states says."""
+        """Returns the estimates of one state."""
         deviation = None if self.deviation is None else self.deviation[i]
         return ExternalTorques(self.values[i], self.reports[i], deviation)
 
 
 def index_of(places: Sequence[int]) -> Any:
-    """To index an array with for these entries: a slice, which copies nothing, if it can be."""
+    """Returns an array index for these entries: a slice, which needs no copy, if possible."""
     first = places[0] if places else 0
     in_a_row = list(places) == list(range(first, first + len(places)))
     return slice(first, first + len(places)) if in_a_row else np.array(places, dtype=np.intp)

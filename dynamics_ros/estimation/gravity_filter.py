@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Which way gravity points, for a robot on a base that tilts, from a noisy source."""
+"""Low-pass filter of the gravity direction of a tilting base, from a noisy source."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from dynamics_ros.multibody.arguments import check_not_negative, check_positive,
 Array = NDArray[np.float64]
 
 MAX_GAP = 5.0
-"""In time constants: after a longer gap the filter begins anew."""
+"""Longest gap between samples, in time constants, before the filter restarts."""
 
 AT_REST = 0.1
-"""Part of gravity that a specific force may differ by; more, and the base is being accelerated."""
+"""Relative deviation of the specific force from gravity above which the base is accelerating."""
 
 
 class GravityFilter:
-    """A first-order low-pass over directions, exact for any interval between samples.
+    """First-order low-pass filter of directions, exact for any sample interval.
 
     Attributes:
-        magnitude: of gravity, which no source is asked for [m/s^2].
+        magnitude: gravitational acceleration, not estimated from the samples [m/s^2].
     """
 
     def __init__(self, magnitude: float, time_constant: float) -> None:
-        """Begin without a direction.
+        """Creates a filter without a direction.
 
         Args:
-            magnitude: of gravity [m/s^2].
-            time_constant: s; 0 takes every sample as it is.
+            magnitude: gravitational acceleration [m/s^2].
+            time_constant: s; 0 disables filtering.
 
         Raises:
             InvalidArgumentError: a value is out of range.
@@ -44,21 +44,21 @@ class GravityFilter:
 
     @property
     def gravity(self) -> Array | None:
-        """(3) gravity in the axes of the samples [m/s^2]; None before the first."""
+        """(3) gravity in the sample axes [m/s^2]; None before the first sample."""
         if self._mean is None:
             return None
         gravity: Array = self.magnitude / np.linalg.norm(self._mean) * self._mean
         return gravity
 
     def add_specific_force(self, stamp: int, force: ArrayLike) -> bool:
-        """Take in what an accelerometer reads: at rest, gravity with the sign changed.
+        """Adds an accelerometer sample, which at rest is the negative of gravity.
 
         Args:
             stamp: ns.
-            force: (3) [m/s^2].
+            force: (3) specific force [m/s^2].
 
         Returns:
-            False for a sample of an accelerated base, which is left out.
+            False if the sample was skipped because the base accelerates.
 
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
@@ -70,10 +70,10 @@ class GravityFilter:
         return True
 
     def add(self, stamp: int, direction: ArrayLike) -> None:
-        """Take in a direction (3) of any length but zero, with its stamp [ns].
+        """Adds a direction (3) of any non-zero length with its stamp [ns].
 
         Raises:
-            InvalidArgumentError: a wrong shape, NaN, or no length.
+            InvalidArgumentError: a wrong shape, NaN or zero length.
         """
         vector = finite_vector('direction', direction, 3)
         length = float(np.linalg.norm(vector))
@@ -85,5 +85,5 @@ class GravityFilter:
             self._mean = unit
             return
         mean = unit + np.exp(-elapsed / self._time_constant) * (self._mean - unit)
-        # Opposite directions may cancel; then the newer one counts.
+        # Opposite directions may cancel; then use the newer one.
         self._mean = mean if np.linalg.norm(mean) > 1e-3 else unit

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""External torques by a Kalman filter: ``algorithms/contact/disturbance_filter.py``."""
+"""Kalman filter observer of external torques: see ``algorithms/contact/disturbance_filter.py``."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 
 UNUSED = 1e3
-"""Noise of the efforts of a joint that is not used [Nm or N]."""
+"""Effort noise that effectively excludes a joint [Nm or N]."""
 
 LEAST_NOISE = 1e-6
-"""Of velocities [rad/s or m/s]."""
+"""Minimum velocity noise [rad/s or m/s]."""
 
 SAME = 0.2
-"""Relative change of noise that makes no difference."""
+"""Relative change of the noise below which it counts as unchanged."""
 
 FACTOR, STATED = (MEMORY + ROWS.index(name) for name in ('factor', 'stated'))
-"""Rows of the memory: factor on the variance of momenta that is stated, and that variance."""
+"""Memory rows: factor on the stated variance of momenta, and that variance."""
 
 SETTLING = 15.0
-"""Time constants of the stated gain after which a filter is taken to have settled."""
+"""Settling time of the filter, in time constants of the stated gain."""
 
 
 class ObserverOptions(TypedDict, total=False):
-    """Options of every observer, as ``TorqueObserver`` explains them."""
+    """Options of every observer; see ``TorqueObserver``."""
 
     effort_model: EffortModel | None
     max_gap: float
@@ -60,11 +60,11 @@ class ObserverOptions(TypedDict, total=False):
 
 
 class KalmanObserver(TorqueObserver):
-    """Momentum and external torque as the state of a Kalman filter [Hu2018].
+    """Kalman filter whose state is the momentum and the external torque [Hu2018].
 
-    With noise as stated an external torque shows as late as in a momentum observer of the same
-    gain, with less noise. Noise of velocities is measured as it goes: with more of it the filter
-    becomes slower, with less quicker, up to twice.
+    With the stated noise, it has the same delay as a momentum observer of the same gain and less
+    noise. It estimates the velocity noise online: the filter becomes slower with more noise and up
+    to twice as fast with less.
     """
 
     kind = KALMAN
@@ -78,14 +78,14 @@ class KalmanObserver(TorqueObserver):
         velocity_noise: ArrayLike = 1e-3,
         **options: Unpack[ObserverOptions],
     ) -> None:
-        """Make an observer at its start.
+        """Creates an observer in its initial state.
 
         Args:
-            robot, gain, options: as of every observer.
-            effort_noise: standard deviation of one reported effort as a torque, number or (nv); inf
-                for a joint that is not used [Nm or N].
-            velocity_noise: of one velocity, number or (nv) [rad/s or m/s]; how much of it is that
-                of differences of positions, the option ``velocity_differenced`` says.
+            robot, gain, options: see ``TorqueObserver``.
+            effort_noise: standard deviation of a reported effort as a torque, number or (nv); inf
+                excludes a joint [Nm or N].
+            velocity_noise: standard deviation of a velocity, number or (nv) [rad/s or m/s]; the
+                option ``velocity_differenced`` gives the share due to differentiated positions.
 
         Raises:
             InvalidArgumentError: a value has a wrong shape or is out of range.
@@ -95,20 +95,19 @@ class KalmanObserver(TorqueObserver):
         velocity = per_entry('velocity_noise', velocity_noise, robot.nv, least=0.0)
         self._velocity_variance = np.square(np.maximum(velocity, LEAST_NOISE))
         self._reckoned = self._share = np.ones(robot.nv)
-        """Factor that noise was reckoned with, and part of momenta in the variance that it gave."""
+        """Noise factor at the last ``noise_gains`` call, and share of momenta in that variance."""
         super().__init__(robot, gain, **options)
 
     @property
     def noise_factor(self) -> Vector:
-        """(nv) noise of momenta that the filter has adapted to, over that which is stated."""
+        """(nv) ratio of the adapted to the stated noise of momenta."""
         memory = self._models[-1].memory
         return np.ones(self.robot.nv) if memory is None else np.sqrt(memory[FACTOR])
 
     def _changed(self, factors: Vector) -> NDArray[np.bool_]:
-        """Whether external torques scatter otherwise than when noise was last asked for.
+        """Whether the deviation of external torques has changed since the last ``noise_gains``.
 
-        Where nearly all their noise is that of efforts, what noise of momenta there is says
-        little of itself, and makes no difference.
+        If effort noise dominates, the momentum noise is hardly observable and has no effect.
 
         Args:
             factors: (..., nv) ``noise_factor``.
@@ -119,11 +118,11 @@ class KalmanObserver(TorqueObserver):
 
     @property
     def noise_has_changed(self) -> bool:
-        """Whether ``noise_gains`` are others than when they were last asked for."""
+        """Whether ``noise_gains`` have changed since they were last requested."""
         return bool(self._changed(self.noise_factor))
 
     def noise_gains(self, interval: float) -> NoiseGains:
-        """How noise shows in the estimate; that of momenta in units of what was stated."""
+        """Returns the noise gains; that of momenta in units of the stated noise."""
         self._reckoned = self.noise_factor
         memory = self._models[-1].memory
         if memory is None:
@@ -134,7 +133,7 @@ class KalmanObserver(TorqueObserver):
         found = [self._gains(j, stated[j], interval) for j in range(len(self.gain))]
         effort, momentum = np.array(found).reshape(-1, 2).T
         momentum = momentum * self._reckoned
-        # Where the robot is most inert, as thresholds reckon.
+        # Evaluate at the largest inertia, as the thresholds do.
         largest = largest_momentum_noise(self.robot, np.sqrt(self._velocity_variance))
         of_momenta = np.square(momentum * largest)
         of_efforts = np.square(effort) * self._effort_variance
@@ -142,13 +141,13 @@ class KalmanObserver(TorqueObserver):
         return NoiseGains(effort, momentum)
 
     def _gains(self, j: int, stated: float, interval: float) -> tuple[float, float]:
-        """Of a joint, by what a filter that has settled makes of an impulse."""
+        """Computes the noise gains of a joint from the impulse response of the settled filter."""
         share = float(self._differenced[j])
         told = self.gain[j], self._effort_variance[j], stated, share
         rows, factor = first_rows(0.0, stated), self._reckoned[j] ** 2
 
         def stepped(e: float, rows: list[Any]) -> list[Any]:
-            # Noise is given here: nothing to adapt to.
+            # The noise is given here, so disable its adaptation.
             known = len(ROWS) - 3
             rows = [*rows[:known], factor, stated, e]
             return [*disturbance_step(e, rows, interval, *told, 0.0)[:known], factor, stated, e]
@@ -165,7 +164,7 @@ class KalmanObserver(TorqueObserver):
     def _update_all(self, stamps: Stamps, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
         estimates = super()._update_all(stamps, q, v, effort)
         _, memories, _ = self._taken
-        # Thresholds follow the noise that it adapts to, from the next sample on.
+        # The thresholds follow the adapted noise from the next sample on.
         changed = self._changed(np.sqrt(memories[:, FACTOR]))
         if not changed.any():
             return estimates
@@ -196,4 +195,4 @@ OBSERVERS: dict[str, type[TorqueObserver]] = {
         *(InverseDynamicsObserver, StaticObserver),
     )
 }
-"""The observers by the name of their kind."""
+"""Observer classes by kind."""

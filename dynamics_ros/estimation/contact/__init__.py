@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Contact detection and location: detector, thresholds, hypotheses, surface of the links.
+"""Contact detection and localization: detector, hypotheses and link surfaces.
 
-May import ``robot`` and what is below it.
+May import ``robot`` and the layers below it.
 """

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the robot touches something, how hard, and with which link."""
+"""Contact detector: contact and collision state, and the touched link."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ Vector = NDArray[np.float64]
 Stamps = NDArray[np.int64]
 
 ACCELERATION_TIME = 0.02
-"""Time constant of the acceleration that thresholds follow [s]: differences of velocities are
-noisy."""
+"""Filter time constant of the acceleration that scales the thresholds [s]; differentiated
+velocities are noisy."""
 
 NOBODY = (-1, -1)
-"""No joint feels a contact, none a collision."""
+"""Joint indices (contact, collision) when no joint exceeds its threshold."""
 
 NEVER = sys.maxsize
-"""Begin of something that does not go on."""
+"""Start stamp of a condition that does not hold."""
 
 
 class ContactState(IntEnum):
-    """How the robot meets its surroundings; values as in the ContactState message."""
+    """Contact state of the robot; values as in the ContactState message."""
 
     NONE = 0
     CONTACT = 1
@@ -43,18 +43,18 @@ class ContactState(IntEnum):
 
 
 NO_CONTACT = ContactState.NONE
-"""Looked up once: members of an Enum cost a call, a thousand times a second."""
+"""Cached, since Enum member access costs a call and happens a thousand times a second."""
 
 
 @dataclass(frozen=True)
 class ContactReport:
-    """The contact state at a sample.
+    """Contact state at a sample.
 
     Attributes:
-        state: a collision stays until reset.
-        link: the link touched; empty without contact.
-        collision_latched: whether a collision is waiting for a reset.
-        since: stamp of the sample that brought this state [ns].
+        state: contact state; a collision stays until reset.
+        link: the touched link; empty without contact.
+        collision_latched: whether a collision waits for a reset.
+        since: stamp of the sample at which this state began [ns].
     """
 
     state: ContactState
@@ -64,14 +64,12 @@ class ContactReport:
 
 
 class Exceeded(NamedTuple):
-    """Which thresholds external torques exceed.
+    """Thresholds that external torques exceed, for one sample or, with a leading axis, several.
 
     Attributes:
-        added: (nv) what motion adds to the thresholds [Nm or N].
-        above: (2, nv) where that of contact, of collision, is exceeded.
-        excess: above zero if any is.
-
-    Or of several samples, with a leading axis.
+        added: (nv) motion-dependent part of the thresholds [Nm or N].
+        above: (2, nv) whether the contact and the collision threshold is exceeded.
+        excess: positive if any threshold is exceeded.
     """
 
     added: Vector
@@ -79,25 +77,25 @@ class Exceeded(NamedTuple):
     excess: Any
 
     def part(self, which: int | slice) -> Exceeded:
-        """Of one or some of several."""
+        """Selects one sample or a slice of several."""
         return Exceeded(self.added[which], self.above[which], self.excess[which])
 
 
 class ContactDetector:
-    """Contact and collision by two thresholds per joint on the external torque [Haddadin2017].
+    """Detects contact and collision by two thresholds per joint on external torque [Haddadin2017].
 
-    A threshold is a constant, plus what may be added per speed and per acceleration of the joint:
-    what friction and model leave unexplained grows with motion, and a contact at rest should not
-    have to be as large as that.
+    A threshold is a constant plus terms proportional to the speed and acceleration of the joint:
+    unmodeled friction and model errors grow with motion, and the threshold at rest can stay low.
 
-    A threshold counts once a joint is above it without a break for the debounce time, so that one
-    noisy sample is no contact; contact ends when all joints have been below theirs for the release
-    time. Contact on a link is felt by the joints between it and the root and by none beyond: the
-    link touched is taken to be the one behind the last joint that feels it. A push whose line
-    passes through that joint's axis is not felt there and is put one link too near the root.
+    A threshold triggers once a joint has exceeded it continuously for the debounce time, so that
+    one noisy sample is no contact. Contact ends when all joints have stayed below their thresholds
+    for the release time. A contact on a link loads only the joints between the link and the root,
+    so the touched link is taken to be the one behind the last joint that exceeds its threshold. A
+    force whose line of action passes through the axis of that joint does not load it, and the
+    contact is then assigned to a link too close to the root.
 
     Attributes:
-        latches: whether a collision stays until ``reset``; else until ``unlatch``.
+        latches: whether a collision stays until ``reset``; otherwise until ``unlatch``.
     """
 
     def __init__(
@@ -111,16 +109,17 @@ class ContactDetector:
         debounce: float = 0.004,
         release: float = 0.05,
     ) -> None:
-        """Make a detector without contact.
+        """Creates a detector in the state without contact.
 
         Args:
-            robot: the robot. A moving root joint is not watched: it feels the ground.
-            contact_thresholds: number or (nv), not negative; inf for a joint not watched [Nm].
-            collision_thresholds: the same; a joint needs not have both [Nm].
-            velocity_term: number or (nv), added per speed [Nms/rad or Ns/m].
-            acceleration_term: number or (nv), added per acceleration [Nms^2/rad or Ns^2/m].
-            debounce: s; 0 believes a single sample.
-            release: s.
+            robot: the robot. A moving root joint is not monitored: ground forces load it.
+            contact_thresholds: number or (nv), not negative; inf disables a joint [Nm].
+            collision_thresholds: likewise; a joint may have only one of the two [Nm].
+            velocity_term: number or (nv), threshold increase per speed [Nms/rad or Ns/m].
+            acceleration_term: number or (nv), threshold increase per acceleration [Nms^2/rad or
+                Ns^2/m].
+            debounce: debounce time [s]; 0 accepts a single sample.
+            release: release time [s].
 
         Raises:
             InvalidArgumentError: a value has a wrong shape or is out of range.
@@ -147,33 +146,33 @@ class ContactDetector:
 
     @property
     def thresholds(self) -> Vector:
-        """(2, nv) of contact and collision in force at the last sample [Nm or N].
+        """(2, nv) contact and collision thresholds at the last sample [Nm or N].
 
-        inf where a joint is not watched.
+        inf for a joint that is not monitored.
         """
         return self._constants + self._added
 
     def write_thresholds(self, out: Vector) -> None:
-        """Write ``thresholds`` (2, nv)."""
+        """Writes ``thresholds`` to ``out`` (2, nv)."""
         np.add(self._constants, self._added, out)
 
     @property
     def constants(self) -> Vector:
-        """(2, nv) the thresholds at rest."""
+        """(2, nv) thresholds at rest [Nm or N]."""
         return self._constants
 
     @property
     def contact_thresholds(self) -> Vector:
-        """(nv) the first row."""
+        """(nv) contact thresholds at rest [Nm or N]."""
         return self.thresholds[0]
 
     @property
     def collision_thresholds(self) -> Vector:
-        """(nv) the second row."""
+        """(nv) collision thresholds at rest [Nm or N]."""
         return self.thresholds[1]
 
     def change_thresholds(self, contact: ArrayLike, collision: ArrayLike) -> None:
-        """Go on with other constants, as at the start; contacts and timers stay."""
+        """Replaces the thresholds at rest, in the constructor's format; keeps state and timers."""
         constants = [
             per_entry(name, value, len(self._velocity_term), least=0.0, infinite=True)
             for name, value in (
@@ -189,16 +188,16 @@ class ContactDetector:
 
     @property
     def report(self) -> ContactReport:
-        """The contact state at the last sample."""
+        """Contact state at the last sample."""
         return self._report
 
     def reset(self) -> None:
-        """Give up a latched collision and start over."""
+        """Clears a latched collision and restarts the detector."""
         self._report = ContactReport(ContactState.NONE, '', False, 0)
         self._restart(0)
 
     def unlatch(self) -> None:
-        """Give up a latched collision where that does not stay, before the next state."""
+        """Clears a collision before the next state if collisions do not latch."""
         if self._report.collision_latched and not self.latches:
             self.reset()
 
@@ -209,13 +208,13 @@ class ContactDetector:
         ignored: NDArray[np.bool_] | None = None,
         v: ArrayLike | None = None,
     ) -> ContactReport:
-        """Take a sample in.
+        """Processes a sample.
 
         Args:
-            stamp: ns; after a jump backwards the timers restart and a latched collision stays.
+            stamp: ns; a backward jump restarts the timers and keeps a latched collision.
             external_torque: (nv), tared [Nm].
-            ignored: (nv) joints that are not to be believed now.
-            v: (nv) velocity, for thresholds that follow it; None is at rest.
+            ignored: (nv) mask of joints whose torque is invalid at this sample.
+            v: (nv) velocity, for the motion-dependent thresholds; None means at rest.
 
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
@@ -223,7 +222,7 @@ class ContactDetector:
         return self.take(stamp, self.compare(stamp, external_torque, ignored, v))
 
     def alike(self, count: int) -> int:
-        """How many of so many consecutive samples ``compare`` can take together."""
+        """Returns how many of ``count`` consecutive samples ``compare`` can process in one call."""
         return 1 if self._follows_acceleration else count
 
     def compare(
@@ -234,17 +233,17 @@ class ContactDetector:
         v: ArrayLike | None = None,
         more: Vector | None = None,
     ) -> Exceeded:
-        """Compare a sample with the thresholds, or several with a leading axis.
+        """Compares one sample, or several with a leading axis, with the thresholds.
 
         Args:
-            stamp, external_torque, ignored, v: as of ``update``.
-            more: (nv) by what thresholds are higher than their constants at this state.
+            stamp, external_torque, ignored, v: see ``update``.
+            more: (nv) increase of the thresholds over their constants at this state.
 
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
         """
         torque, velocity = external_torque, self._still if v is None else v
-        # Of arrays the kernel looks at the length and for numbers that are none.
+        # The kernel itself checks the length of arrays and rejects NaN.
         if not (isinstance(torque, np.ndarray) and isinstance(velocity, np.ndarray)):
             torque = finite_vector('external_torque', torque, len(self._links))
             velocity = finite_vector('v', velocity, len(self._links))
@@ -263,7 +262,7 @@ class ContactDetector:
         return Exceeded(added, np.abs(torque) > self._constants + added, math.inf)
 
     def take(self, stamp: int, exceeded: Exceeded) -> ContactReport:
-        """Take in a sample of that stamp [ns] that has been compared."""
+        """Processes an already compared sample with the given stamp [ns]."""
         if stamp < self._stamp:
             self._restart(stamp)
         self._added, self._stamp = exceeded.added, stamp
@@ -283,15 +282,15 @@ class ContactDetector:
     def take_all(
         self, stamps: Stamps, exceeded: Exceeded, disbelieved: Callable[[int], bool]
     ) -> list[ContactReport]:
-        """Take in consecutive samples that have been compared, up to one that is not believed.
+        """Processes consecutive compared samples, up to the first one that is rejected.
 
         Args:
             stamps: (n) ns.
-            exceeded: of all of them.
-            disbelieved: whether a sample that exceeds a threshold is not to be taken.
+            exceeded: result of ``compare`` for all of them.
+            disbelieved: whether to reject the sample of an index that exceeds a threshold.
 
         Returns:
-            The report at each that was taken.
+            The report at each processed sample.
         """
         above = exceeded.excess > 0.0
         reports: list[ContactReport] = []
@@ -304,7 +303,7 @@ class ContactDetector:
             reports.append(self.take(int(stamps[i]), exceeded.part(i)))
             i += 1
             if i < count and self._report.state is NO_CONTACT and not self._above.running:
-                # Nothing happens until a threshold is exceeded.
+                # The state cannot change before a threshold is exceeded.
                 quiet = int(above[i:].argmax()) if above[i:].any() else count - i
                 if quiet:
                     reports += [self._report] * quiet
@@ -313,7 +312,7 @@ class ContactDetector:
         return reports
 
     def _of_acceleration(self, v: Vector, interval: float) -> Vector:
-        """What the acceleration adds to the thresholds."""
+        """Returns the threshold increase due to acceleration."""
         if self._velocity is not None and interval > 0.0:
             difference = (v - self._velocity) / interval
             share = -np.expm1(-interval / ACCELERATION_TIME)
@@ -323,7 +322,7 @@ class ContactDetector:
         return added
 
     def _next(self, touching: int, colliding: int) -> ContactReport:
-        """What follows from the last joints that feel a contact and a collision; -1 for none."""
+        """Returns the report for the last joints in contact and in collision; -1 for none."""
         now = self._report
         if now.collision_latched:
             return now
@@ -351,10 +350,10 @@ class ContactDetector:
 
 
 class _Debounced:
-    """Which joints have been above their thresholds without a break for some time.
+    """Debouncer: tracks which joints have exceeded their thresholds continuously for some time.
 
     Attributes:
-        running: whether one is above one of them.
+        running: whether any joint exceeds a threshold.
     """
 
     def __init__(self, shape: tuple[int, int], duration: float) -> None:
@@ -363,15 +362,15 @@ class _Debounced:
         self.restart()
 
     def restart(self) -> None:
-        """Forget since when."""
+        """Clears all start times."""
         rows, columns = self._shape
         self._since = [[NEVER] * columns for _ in range(rows)]
         self.running = False
 
     def lasting(self, stamp: int, above: Sequence[Sequence[float]]) -> Sequence[int]:
-        """The last of them in each row (2, nv) of what is true where one is; -1 for none."""
+        """Returns, for each row of ``above`` (2, nv), the last debounced joint; -1 for none."""
         self.running = False
-        # Some dozen numbers: Python's are quicker than NumPy's.
+        # Plain Python is faster than NumPy for a few dozen numbers.
         last, begin = [], stamp - self._duration
         for since, row in zip(self._since, above):
             found = -1
@@ -389,7 +388,7 @@ class _Debounced:
 
 
 def _links_behind(robot: Robot) -> list[str]:
-    """For each velocity the link that its joint moves; a joint that follows has none of its own."""
+    """Returns for each velocity the link that its joint moves; mimic joints have no velocity."""
     links = [''] * robot.nv
     for joint, body in zip(robot.model.joints, robot.body_names, strict=True):
         if joint.leader is None:

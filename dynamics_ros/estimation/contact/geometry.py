@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a description tells of the surfaces that contacts are found on, and what it does not."""
+"""Contact surfaces read from a robot description, with a report of what is missing."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from .location import ContactLocator, links_without_surface
 from .surface import Surface, sample_surfaces
 
 MAX_NAMED = 8
-"""Shapes that are named in a message."""
+"""Maximum number of shapes named in a message."""
 
 
 class ContactGeometry(NamedTuple):
-    """What is known of the surfaces of a robot.
+    """Known contact surfaces of a robot.
 
     Attributes:
-        surfaces: of the links that have one.
-        without_surface: links that can be touched as well.
-        told: what there is to say about it.
-        problem: which shapes could not be read, and why; '' when all could.
+        surfaces: surface of each link that has one.
+        without_surface: links that can be touched but have no known surface.
+        told: summary text for the user.
+        problem: the shapes that could not be read, and why; '' if all were read.
     """
 
     surfaces: dict[str, Surface]
@@ -43,16 +43,16 @@ class ContactGeometry(NamedTuple):
         resolution: float,
         check: Callable[[], None] = lambda: None,
     ) -> ContactGeometry:
-        """That of a description, for the links that move.
+        """Reads the contact surfaces of the moving links from a description.
 
         Args:
-            robot: whose links.
+            robot: the robot that has these links.
             description: URDF as XML text.
-            resolution: as of ``sample_surfaces`` [m].
-            check: called between two links; raises when it is no longer wanted.
+            resolution: see ``sample_surfaces`` [m].
+            check: called between two links; raises to cancel.
 
         Raises:
-            ModelError: the description is no XML.
+            ModelError: the description is not valid XML.
             InvalidArgumentError: the resolution is not positive, or a shape has no area.
         """
         geometry = read_collision_geometry(description)
@@ -74,7 +74,7 @@ class ContactGeometry(NamedTuple):
         return cls(surfaces, unseen, told, problem)
 
     def locator(self, robot: Robot, noise: ArrayLike, friction: float) -> ContactLocator:
-        """What finds contacts on it; arguments as of ``ContactLocator``."""
+        """Creates a locator for these surfaces; arguments as for ``ContactLocator``."""
         return ContactLocator(
             robot,
             self.surfaces,

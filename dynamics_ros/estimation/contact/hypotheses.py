@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Hypotheses about a contact, and what each makes of the torques: see ``contact_location.py``."""
+"""Contact hypotheses and their likelihood given external torques: see ``location.py``."""
 
 from __future__ import annotations
 
@@ -23,41 +23,41 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 REACH = (0.01, 0.3)
-"""m along the line of action: from where to where something is in front of a contact."""
+"""Range along the line of action in which another part occludes a contact [m]."""
 
 LARGER = (4.0, 16.0, 64.0)
-"""Factors by which noise may be larger than stated: of all joints, or of those that move, which
-have friction that nobody knows."""
+"""Candidate ratios of actual to stated noise, for all joints or for moving joints only, whose
+friction is unknown."""
 
 AS_STATED = 0.9
-"""How likely it is beforehand that noise is as stated; the others share the rest."""
+"""Prior probability that the noise is as stated; the other candidates share the rest."""
 
 LIKELY = 0.5
-"""Probability of a link from which on a point on it counts: it is likelier than all others."""
+"""Minimum probability of a link for its contact point to be used: likelier than all others."""
 
 KEPT = 12
-"""Coarse pieces of a link that are looked at again in fine ones."""
+"""Number of coarse pieces of a link that are refined into fine pieces."""
 
 EXTENT = 0.3
-"""m; how far from its origin a link without a surface may be touched."""
+"""Maximum distance of a contact from the origin of a link without a surface [m]."""
 
 
 @dataclass(frozen=True, eq=False)
 class ContactLocation:
-    """Where the robot is touched.
+    """Estimated location of a contact on the robot.
 
     Attributes:
         link: the likeliest link.
-        probability: of that link: its share among all that were compared, times how likely it is
-            that any of what was compared is true.
-        probabilities: of each link, among all.
-        point: (3) in the link's frame [m]; zero, as the two below, where the link has no surface.
-        normal: (3) outward normal of the surface there, in the link's frame.
-        force: (3) of the environment on the robot, in the link's frame [N].
+        probability: probability of that link: its share among all compared hypotheses, times the
+            probability that any of them is true.
+        probabilities: share of each link among all.
+        point: (3) contact point in the link frame [m]; point, normal and force are zero if the
+            link has no surface.
+        normal: (3) outward surface normal at the point, in the link frame.
+        force: (3) force of the environment on the robot, in the link frame [N].
         deviation: standard deviation of the point on the link [m]; inf for a link without surface.
-        misfit: root mean square of the torques that the contact leaves over, in units of their
-            stated noise; far above 1, one push on one link is not what happens, or the noise is
-            larger than stated.
+        misfit: root mean square of the torque residuals, in units of their stated noise; far
+            above 1, the single-contact assumption is wrong or the noise is larger than stated.
     """
 
     link: str
@@ -70,24 +70,24 @@ class ContactLocation:
     misfit: float
 
     def known(self, max_deviation: float) -> bool:
-        """Whether the point may be relied on: of a likely link, and no more open than that [m]."""
+        """Whether the link is likely and the point deviates by at most ``max_deviation`` [m]."""
         return self.deviation <= max_deviation and self.probability >= LIKELY
 
     @property
     def point_frame(self) -> str:
-        """The frame of point, normal and force; '' where none of them was found."""
+        """Frame of point, normal and force; '' if they were not found."""
         return self.link if math.isfinite(self.deviation) else ''
 
 
 @dataclass(frozen=True, eq=False)
 class Explained:
-    """What each piece of a surface makes of the torques.
+    """Likelihood and posterior of each surface piece given the torques.
 
     Attributes:
-        evidence: (n) log of its probability density, its area included.
+        evidence: (n) log of the probability density, including the area of the piece.
         force: (n) inward force [N].
-        mean: (n, 5) and covariance: (n, 5, 5) of the unknowns x, and their units.
-        misfit: (n) mean square of what it leaves over, in units of the stated noise.
+        mean: (n, 5) posterior mean and covariance: (n, 5, 5) of the unknowns x, and their units.
+        misfit: (n) mean square of the torque residuals, in units of the stated noise.
     """
 
     evidence: Array
@@ -100,12 +100,12 @@ class Explained:
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """How large the noise of the torques may be.
+    """Candidate noise level of the torques.
 
     Attributes:
-        factors: (m) times what is stated.
+        factors: (m) ratio to the stated noise.
         deviations: (m) standard deviations [Nm or N].
-        log_weight: log of how likely that is beforehand, and of the density of such noise.
+        log_weight: log of the prior probability, plus the normalization of the noise density.
     """
 
     factors: Array
@@ -114,7 +114,7 @@ class Noise:
 
 
 def possible_noises(stated: Array, moving: NDArray[np.bool_]) -> list[Noise]:
-    """What noise is compared: as stated, more of all joints, more of those that move."""
+    """Returns the candidate noise levels: as stated, larger for all joints, larger if moving."""
     groups = [np.ones(len(stated), dtype=bool)]
     if moving.any() and not moving.all():
         groups.append(moving)
@@ -127,11 +127,11 @@ def possible_noises(stated: Array, moving: NDArray[np.bool_]) -> list[Noise]:
 
 
 class Pieces:
-    """The constant part of G for the pieces of a surface: wrenches of the unknowns, per unit."""
+    """Constant part of G for the pieces of a surface: wrenches per unit of each unknown."""
 
     def __init__(self, patches: Patches, total_area: float) -> None:
         n, p = patches.normals, patches.points
-        # Tangents: of a vector that is not along the normal.
+        # Tangents: start from the axis that is least aligned with the normal.
         least = np.eye(3)[np.argmin(np.abs(n), axis=1)]
         first = np.cross(n, least)
         first /= np.linalg.norm(first, axis=1, keepdims=True)
@@ -140,7 +140,7 @@ class Pieces:
         self.wrenches = np.zeros((len(p), 6, 5))
         self.wrenches[:, :3, :3] = directions
         self.wrenches[:, 3:, :3] = np.cross(p[..., np.newaxis], directions, axis=1)
-        # A place d further along a tangent: the torque of the inward force grows by d x (-n).
+        # A shift d along a tangent changes the torque of the inward force by d x (-n).
         self.wrenches[:, 3:, 3:] = np.cross(self.tangents, -n[..., np.newaxis], axis=1)
         self.patches = patches
         self._log_share = np.log(patches.areas / total_area)
@@ -154,7 +154,7 @@ class Pieces:
         friction: float,
         which: Indices | None = None,
     ) -> Explained:
-        """Evidence and posterior of the pieces for the Jacobian (6, m) and torques (m)."""
+        """Computes evidence and posterior of the pieces; Jacobian (6, m), torques (m)."""
         J, y = J / noise.deviations, torque / noise.deviations
         selected = slice(None) if which is None else which
         tangential, along = friction * force, self.patches.size * force
@@ -179,7 +179,7 @@ class Pieces:
 
 
 class SurfacedLink:
-    """A link and the pieces of its surface, coarse and fine."""
+    """A link and its surface as coarse and fine pieces."""
 
     def __init__(self, name: str, surface: Surface) -> None:
         self.name = name
@@ -190,7 +190,7 @@ class SurfacedLink:
 
 
 class Look:
-    """A first look at the coarse pieces of a link, for one size of the noise."""
+    """First evaluation of the coarse pieces of a link, for one noise level."""
 
     def __init__(
         self,
@@ -208,12 +208,12 @@ class Look:
         self.evidence = float(np.logaddexp.reduce(self._coarse.evidence))
 
     def closer(self, least: float) -> Posterior | None:
-        """The same with the fine pieces of the likeliest; None where its evidence is too small."""
+        """Refines the likeliest pieces; None if the evidence is below ``least``."""
         if self.evidence < least:
             return None
         link, coarse = self._link, self._coarse
         kept = np.argsort(coarse.evidence)[-KEPT:]
-        # The force that the first look found replaces the guess.
+        # The force estimated in the first evaluation replaces the initial guess.
         weights = np.exp(coarse.evidence[kept] - coarse.evidence[kept[-1]])
         force = float(weights @ coarse.force[kept] / weights.sum())
         force = max(force, 0.1 * self._force)
@@ -223,7 +223,7 @@ class Look:
 
 
 class Posterior:
-    """The pieces of one link that were looked at, and how likely they are."""
+    """The evaluated pieces of one link and their probabilities."""
 
     def __init__(self, link: SurfacedLink, fine: Indices, explained: Explained) -> None:
         self._link = link
@@ -232,11 +232,11 @@ class Posterior:
         self.evidence = float(np.logaddexp.reduce(explained.evidence))
 
     def place(self) -> tuple[Array, Array]:
-        """The likeliest point (3) and the force there (3), in the link's frame."""
+        """Returns the likeliest point (3) and the force there (3), in the link frame."""
         explained, pieces = self._explained, self._link.fine
         best = int(np.argmax(explained.evidence))
         index, size = self._fine[best], pieces.patches.size
-        # Where within the piece: d f / f, no farther than its edge.
+        # Offset within the piece: d f / f, clipped at its edge.
         force, change = explained.force[best], explained.mean[best, 3:] * explained.units[0]
         along = size * change / force if force > 0.0 else np.zeros_like(change)
         tangents, normal = pieces.tangents[index], pieces.patches.normals[index]
@@ -253,7 +253,7 @@ class Posterior:
         return float(np.sqrt(weights @ distances + patches.size**2))
 
     def location(self, probabilities: dict[str, float], certain: float) -> ContactLocation:
-        """The contact on this link, if any of the hypotheses is true."""
+        """Returns the contact on this link, if any of the hypotheses is true."""
         explained, patches = self._explained, self._link.fine.patches
         best = int(np.argmax(explained.evidence))
         point, force = self.place()
@@ -271,7 +271,7 @@ class Posterior:
 
 @dataclass(frozen=True)
 class Somewhere:
-    """What a push somewhere on a link without surface makes of the torques."""
+    """Hypothesis of a contact anywhere on a link without a surface, given the torques."""
 
     link: str
     evidence: float
@@ -280,9 +280,10 @@ class Somewhere:
 
     @classmethod
     def explain(cls, link: str, J: Array, torque: Array, noise: Noise, force: float) -> Somewhere:
-        """The evidence for the Jacobian (6, m) and torques (m) and a usual force [N].
+        """Computes the evidence from the Jacobian (6, m), torques (m) and a typical force [N].
 
-        The equations at the top, with x = (f, tau) ~ N(0, 1) in units of force and force x EXTENT.
+        Uses the equations of ``location.py`` with x = (f, tau) ~ N(0, 1), in units of force and
+        force x EXTENT.
         """
         J, y = J / noise.deviations, torque / noise.deviations
         for last in (False, True):
@@ -294,21 +295,21 @@ class Somewhere:
                 force = max(float(np.linalg.norm(mean[:3] * units[:3])), 0.1 * force)
         left = y - A @ mean
         misfit = float(left @ left)
-        # Half of all forces would pull, wherever the surface is.
+        # On any surface, half of all force directions would pull.
         evidence = np.log(0.5) - 0.5 * (misfit + mean @ mean + np.linalg.slogdet(C)[1])
         left = left * noise.factors
         return cls(link, float(evidence + noise.log_weight), float(np.sqrt(left @ left / len(y))))
 
     def closer(self, least: float) -> Somewhere | None:
-        """As of a first look."""
+        """Returns itself: there are no finer pieces to evaluate."""
         return None if self.evidence < least else self
 
     def place(self) -> tuple[Array, Array]:
-        """No point and no force."""
+        """Returns a zero point and a zero force, since the surface is unknown."""
         return np.zeros(3), np.zeros(3)
 
     def location(self, probabilities: dict[str, float], certain: float) -> ContactLocation:
-        """The contact on this link, if any of the hypotheses is true."""
+        """Returns the contact on this link, if any of the hypotheses is true."""
         return ContactLocation(
             link=self.link,
             probability=certain * probabilities[self.link],
@@ -323,12 +324,12 @@ class Somewhere:
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """A link over all sizes of the noise.
+    """A link with its evidence summed over all noise levels.
 
     Attributes:
-        evidence: of the link.
-        stated: the part of it with the noise as stated.
-        best: what the likeliest size of the noise leads to; None where a first look was enough.
+        evidence: log evidence of the link.
+        stated: part of it at the stated noise.
+        best: refined result for the likeliest noise level; None if the first evaluation sufficed.
     """
 
     evidence: float
@@ -337,7 +338,7 @@ class Weighed:
 
     @classmethod
     def of(cls, looks: Sequence[Look | Somewhere], least: float) -> Weighed:
-        """Look closer where the evidence is no less than that."""
+        """Combines the first evaluations, refining those whose evidence is at least ``least``."""
         first, *others = (look.closer(least) for look in looks)
         closer = [one for one in (first, *others) if one is not None]
         stated = (first or looks[0]).evidence if first or not closer else -math.inf
@@ -347,7 +348,7 @@ class Weighed:
 
 
 class PosedSurfaces:
-    """The surfaces of all links where they are at a configuration."""
+    """Surfaces of all links, posed at a configuration."""
 
     def __init__(self, robot: Robot, links: Sequence[SurfacedLink], q: ArrayLike) -> None:
         self._poses = [robot.forward_kinematics(q, link.name) for link in links]
@@ -360,7 +361,7 @@ class PosedSurfaces:
         self._width = np.concatenate([np.sqrt(link.fine.patches.areas / np.pi) for link in links])
 
     def hides(self, link: int | np.intp, point: Array, force: Array) -> bool:
-        """Whether a push at a point of a link would have to come through the robot."""
+        """Whether the robot itself occludes a force applied at a point of a link."""
         X = self._poses[link]
         away = X[:3, :3] @ (-force / np.linalg.norm(force))
         offsets = self._points - (X[:3, :3] @ point + X[:3, 3])

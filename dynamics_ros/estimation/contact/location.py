@@ -1,29 +1,29 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Which link is touched, and where on its surface, from the pattern of external joint torques.
+"""Contact localization: the touched link and surface point from external joint torques.
 
-A push f at the point p of link k gives tau = J_k^T (f, p x f): joints beyond the link feel nothing,
-those before it feel the line that f acts along. Every piece of every link's surface is a hypothesis
-about p, in which the torque is linear in what else is unknown:
+A force f at the point p of link k gives tau = J_k^T (f, p x f): joints beyond the link carry no
+torque, and those before it determine the line of action of f. Every piece of every link's surface
+is a hypothesis about p, for which the torque is linear in the remaining unknowns:
 
     tau = G x + noise,    x = (f_n, f_1, f_2, d_1, d_2) ~ N(0, 1),
 
-with f_n along the inward normal, f_1 and f_2 tangential and as large as friction lets them be, and
-d_1, d_2 the place within the piece. How well a hypothesis explains tau is its evidence
+with f_n along the inward normal, f_1 and f_2 tangential and scaled by the friction coefficient, and
+d_1, d_2 the position within the piece. The evidence of a hypothesis is
 
     log p(tau | piece) = -1/2 (y^T y - b^T C^-1 b + log det C),    y = tau / noise,
     A = G / noise,    C = 1 + A^T A,    b = A^T y,
 
-less where the force would have to pull, and less where the line of action reaches the piece only
-through another part of the robot. Of a link whose surface is not known, a force in any direction
-and a torque of it are one more hypothesis: without, a push there would be put on a link that has a
-surface, however badly that explains it. A link with more joints before it explains more torques,
-and the determinant charges for that. Noise may be larger than stated, above all where joints move
-and have friction that nobody has identified: all of this is computed for several sizes of it, whose
-evidence is added up. Evidence weighted by area gives the probability of the links
-and where on the likeliest one the contact is ([Manuelli2016] follow the same likelihood with a
-particle filter). With six joints before the link this finds where the line of action enters the
-surface; with fewer, friction decides what is left open.
+reduced if the force would have to pull, and reduced if another part of the robot occludes the piece
+along the line of action. A link without a known surface gets one hypothesis of an arbitrary force
+and torque; without it, a contact there would be assigned to a link that has a surface, however
+badly that fits. A link with more joints before it can explain more torques; the determinant
+penalizes that. The noise may be larger than stated, above all for moving joints with unidentified
+friction, so the evidence is computed for several noise levels and summed. The area-weighted
+evidence gives the link probabilities and the contact point on the likeliest link ([Manuelli2016]
+evaluate the same likelihood with a particle filter). With six joints before the link, the result is
+the point where the line of action enters the surface; with fewer, the friction prior resolves the
+remaining ambiguity.
 """
 
 from __future__ import annotations
@@ -54,30 +54,30 @@ if TYPE_CHECKING:
     from dynamics_ros.robot import Robot
 
 LEVER = 0.3
-"""m; the force of a first look is the largest torque over this."""
+"""Lever arm of the first force guess: the largest torque divided by this [m]."""
 
 MODEL_ERROR = 0.01
-"""Part of a torque that the model itself may be wrong by."""
+"""Relative model error of a torque."""
 
 HIDDEN = 0.01
-"""Of what lies in front of the pusher, so much of the evidence is left."""
+"""Factor on the evidence of an occluded contact."""
 
 KNOWN = 0.03
-"""m; with a smaller deviation the likeliest place stands for all of a link."""
+"""Deviation below which the likeliest point represents its whole link [m]."""
 
 AT_REST = 0.02
-"""rad/s or m/s; a joint that is faster moves."""
+"""Speed above which a joint counts as moving [rad/s or m/s]."""
 
 UNDESCRIBED = 0.15
-"""How likely it is that none of the hypotheses is true where noise is not as stated: friction is
-different at each joint. See ``test/estimation/test_estimation_location_friction.py``."""
+"""Probability that no hypothesis is true if the noise is not as stated: friction differs between
+joints. See ``test/estimation/test_estimation_location_friction.py``."""
 
 NEGLIGIBLE = 7.0
-"""Of what is so much less likely, as a logarithm, than something else the first look is enough."""
+"""Log-evidence gap to the best hypothesis beyond which a link is not refined."""
 
 
 class ContactLocator:
-    """Finds the link and the point of a single contact; equations at the top of this file."""
+    """Finds link and point of a single contact; equations at the top of this file."""
 
     def __init__(
         self,
@@ -88,20 +88,20 @@ class ContactLocator:
         noise: ArrayLike = 0.05,
         friction: float = 0.3,
     ) -> None:
-        """Make a locator.
+        """Creates a locator.
 
         Args:
-            robot: the robot. Torques on a moving root joint are not used: it feels the ground.
-            surfaces: of the links, as of ``sample_surfaces``. Links that no joint moves are left
-                out.
-            without_surface: links that can be touched as well, as of ``links_without_surface``.
-            noise: standard deviation of an external torque, number or (nv), inf for a joint that is
-                not used [Nm or N].
-            friction: tangential over normal force that is usual in a push.
+            robot: the robot. Torques of a moving root joint are not used: ground forces load it.
+            surfaces: link surfaces from ``sample_surfaces``. Links that no joint moves are
+                skipped.
+            without_surface: other links that can be touched, from ``links_without_surface``.
+            noise: standard deviation of an external torque, number or (nv); inf excludes a joint
+                [Nm or N].
+            friction: typical ratio of tangential to normal force of a push.
 
         Raises:
             InvalidArgumentError: a value has a wrong shape or is out of range.
-            UnknownFrameError: a link that the robot does not have.
+            UnknownFrameError: a link does not exist.
         """
         unseen = tuple(without_surface)
         check_positive('friction', friction)
@@ -116,26 +116,26 @@ class ContactLocator:
         self._links = [
             SurfacedLink(name, one) for name, one in surfaces.items() if self._feels(name)
         ]
-        # Where nothing has a surface, there is nothing to find.
+        # Without any surface no location can be found.
         self._unseen = [name for name in unseen if self._links and self._feels(name)]
 
     @property
     def links(self) -> tuple[str, ...]:
-        """The links that a contact can be found on."""
+        """Links on which a contact can be found."""
         return (*(link.name for link in self._links), *self._unseen)
 
     def _feels(self, link: str) -> bool:
-        """Whether a joint that is used moves a link."""
+        """Whether any used joint moves the link."""
         model = self._robot.model
         joints = model.ancestors(model.frame(link).body)
         felt = {i for body in joints for i in model.joints[body].v_indices}
         return bool(np.isfinite(self._noise[list(felt)]).any())
 
     def compile(self, check: Callable[[], None] = lambda: None) -> None:
-        """Have the kernels made, which otherwise takes place in the first call.
+        """Compiles the kernels, which otherwise happens in the first call.
 
         Args:
-            check: called between two kernels; raises when they are no longer wanted.
+            check: called between two kernels; raises to cancel.
         """
         q = self._robot.neutral()
         for link in self.links:
@@ -144,7 +144,7 @@ class ContactLocator:
         for surfaced in self._links:
             check()
             self._robot.forward_kinematics(q, surfaced.name)
-        # Takes as long to import as this package: who only imports that shall not wait.
+        # Imported here since it takes as long to import as this whole package.
         import scipy.special  # noqa: F401
 
     def locate(
@@ -155,15 +155,15 @@ class ContactLocator:
         v: ArrayLike | None = None,
         deviation: ArrayLike | None = None,
     ) -> ContactLocation | None:
-        """The contact that explains the torques best; None without a link or without any torque.
+        """Finds the contact that explains the torques best; None without links or torques.
 
         Args:
             q: (nq) configuration.
             external_torque: (nv), tared [Nm or N].
-            ignored: (nv) joints that are not to be believed now.
-            v: (nv) velocities, which say what joints may have friction; None is at rest.
-            deviation: (nv) of the torques at this state, where it is known to be more than the
-                noise that was told at the start.
+            ignored: (nv) mask of joints whose torque is invalid at this sample.
+            v: (nv) velocities, to select joints with possible friction errors; None means at rest.
+            deviation: (nv) standard deviation of the torques at this state, if it is larger than
+                the noise given to the constructor.
 
         Raises:
             InvalidArgumentError: a wrong shape or NaN.
@@ -201,14 +201,14 @@ class ContactLocator:
             robot = PosedSurfaces(self._robot, self._links, q)
             for index in rivals:
                 one = found[index].best
-                # Of many places that would do, some are free.
+                # Of several possible points, some may not be occluded.
                 if one and one.deviation < KNOWN and robot.hides(index, *one.place()):
                     evidence[index] += np.log(HIDDEN)
         probabilities = np.exp(evidence - np.logaddexp.reduce(evidence))
         seen = np.array([link.best is not None for link in found])
         best = found[int(np.argmax(np.where(seen, evidence, -np.inf)))].best
         assert best is not None, 'of the likeliest link at least'
-        # How likely it is that noise is as stated.
+        # Probability that the noise is as stated.
         stated = np.logaddexp.reduce([link.stated for link in found])
         certain = min(np.exp(stated - np.logaddexp.reduce([link.evidence for link in found])), 1.0)
         if not math.isfinite(best.deviation):
@@ -222,20 +222,20 @@ class ContactLocator:
 def links_without_surface(
     robot: Robot, with_surface: Iterable[str], unread: Iterable[str]
 ) -> tuple[str, ...]:
-    """The links that can be touched where no surface is known, one a body.
+    """Returns one link per body that can be touched but has no known surface.
 
     Args:
         robot: the robot.
-        with_surface: links that have one.
-        unread: those with shapes that could not be read, whether they have others or not.
+        with_surface: links that have a surface.
+        unread: links with shapes that could not be read, even if other shapes were read.
     """
     model = robot.model
     shaped = {model.frame(link).body for link in with_surface}
-    # All links of a body feel the same: the first stands for them.
+    # All links of a body have the same torques: the first one represents them.
     found = {model.frame(link).body: link for link in reversed(tuple(unread))}
     found.pop(ROOT, None)
     for body, (link, inertia) in enumerate(zip(model.body_names, model.inertias, strict=True)):
-        # Those between the axes of a joint of several have no mass, and nothing to touch.
+        # Intermediate bodies of multi-axis joints have no mass and cannot be touched.
         if body not in shaped and inertia.mass > 0.0:
             found.setdefault(body, link)
     return tuple(found[body] for body in sorted(found))

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Points spread over the outside of a link's collision geometry, coarse ones and fine ones."""
+"""Samples the outer collision geometry of links as coarse and fine surface pieces."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 SMALLEST = 1e-12
-"""m^2: twice the area of a triangle that is none."""
+"""Twice the area below which a triangle is degenerate [m^2]."""
 
 FACING = 0.8
-"""Cosine from which a surface faces a direction; one of 26 is always nearer."""
+"""Minimum cosine for a surface to face a direction; one of 26 directions always exceeds it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +29,10 @@ class Patches:
     """Pieces of a surface.
 
     Attributes:
-        points: (n, 3) their middles in the link frame [m].
-        normals: (n, 3) unit vectors that point outward.
+        points: (n, 3) centers in the link frame [m].
+        normals: (n, 3) outward unit normals.
         areas: (n) [m^2].
-        size: how far a piece reaches from its middle, as a standard deviation [m].
+        size: extent of a piece around its center, as a standard deviation [m].
     """
 
     points: Array
@@ -43,11 +43,11 @@ class Patches:
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """The outside of a link at two resolutions.
+    """Outer surface of a link at two resolutions.
 
     Attributes:
-        coarse, fine: pieces.
-        members: for each coarse piece the fine ones that it consists of.
+        coarse, fine: the pieces.
+        members: indices of the fine pieces of each coarse piece.
     """
 
     coarse: Patches
@@ -58,19 +58,19 @@ class Surface:
 def sample_surfaces(
     geometry: Mapping[str, ArrayLike], resolution: float = 0.008
 ) -> dict[str, Surface]:
-    """Cut the geometry of links into pieces; takes about 0.1 s a link.
+    """Divides the link geometry into surface pieces; takes about 0.1 s per link.
 
-    What lies behind other parts of the same link from wherever one looks, such as the inner wall of
-    a hollow link, cannot be touched and is left out.
+    Surfaces that other parts of the same link hide from every direction, such as the inner wall of
+    a hollow link, cannot be touched and are left out.
 
     Args:
-        geometry: link to the corners (n, 3, 3) of its triangles in its frame [m], as of
+        geometry: triangle corners (n, 3, 3) of each link in its frame [m], from
             ``read_collision_geometry``.
-        resolution: edge of the cells that fine pieces are collected in [m]; coarse ones are four
-            times as large.
+        resolution: edge of the grid cells that form fine pieces [m]; cells of coarse pieces are
+            four times as large.
 
     Raises:
-        InvalidArgumentError: a geometry of another shape or without area, or no resolution.
+        InvalidArgumentError: a geometry has a wrong shape or no area, or the resolution is invalid.
     """
     check_positive('resolution', resolution)
     return {
@@ -102,7 +102,7 @@ def _sampled(triangles: Array, coarse: float, fine: float) -> Surface:
 
 
 def _areas(triangles: Array) -> tuple[Array, Array]:
-    """Unit normals and areas; the normal of what has no area is none."""
+    """Computes unit normals and areas; the normal of a degenerate triangle is not valid."""
     doubled = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
     lengths = np.linalg.norm(doubled, axis=1)
     return doubled / np.maximum(lengths, SMALLEST)[:, np.newaxis], np.where(
@@ -111,14 +111,14 @@ def _areas(triangles: Array) -> tuple[Array, Array]:
 
 
 def _cut(triangles: Array, longest: float) -> Array:
-    """The same surface in triangles whose edges are no longer than that."""
+    """Subdivides triangles until no edge is longer than ``longest``."""
     done = []
     while len(triangles):
         edges = np.linalg.norm(np.roll(triangles, -1, axis=1) - triangles, axis=2)
         small = edges.max(axis=1) <= longest
         done.append(triangles[small])
         triangles, edges = triangles[~small], edges[~small]
-        # The longest edge becomes the first one and is halved.
+        # Rotate the corners so that the longest edge comes first, then halve it.
         order = (np.argmax(edges, axis=1)[:, np.newaxis] + np.arange(3)) % 3
         a, b, c = np.moveaxis(np.take_along_axis(triangles, order[..., np.newaxis], axis=1), 1, 0)
         middle = 0.5 * (a + b)
@@ -127,7 +127,7 @@ def _cut(triangles: Array, longest: float) -> Array:
 
 
 def _seen(points: Array, normals: Array, cell: float) -> NDArray[np.bool_]:
-    """Which points are the outermost ones from at least one of 26 directions."""
+    """Returns a mask of the points that are outermost from at least one of 26 directions."""
     seen = np.zeros(len(points), dtype=bool)
     width = 0.5 * cell
     for axis in itertools.product((-1.0, 0.0, 1.0), repeat=3):
@@ -140,7 +140,7 @@ def _seen(points: Array, normals: Array, cell: float) -> NDArray[np.bool_]:
         highest = np.full(pixel.max() + 1, -np.inf)
         np.maximum.at(highest, pixel, height)
         facing = normals @ direction
-        # A slope changes its height from corner to corner of a pixel.
+        # The height of a sloped surface varies across a pixel.
         slope = np.sqrt(1.0 - np.minimum(facing, 1.0) ** 2) / np.maximum(facing, FACING)
         depth = width * (0.5 + np.sqrt(2.0) * slope)
         seen |= (facing > FACING) & (height > highest[pixel] - depth)
@@ -148,15 +148,15 @@ def _seen(points: Array, normals: Array, cell: float) -> NDArray[np.bool_]:
 
 
 def _groups(points: Array, normals: Array, cell: float) -> Indices:
-    """Numbers of the pieces: the same cell of space, the normal towards the same side."""
+    """Returns piece indices that group points by grid cell and normal direction."""
     side = np.argmax(np.abs(normals), axis=1)
     sign = np.take_along_axis(normals, side[:, np.newaxis], axis=1)[:, 0] > 0.0
     return _numbered(np.column_stack([np.floor(points / cell), side, sign]))
 
 
 def _numbered(rows: Array) -> Indices:
-    """A number from 0 for each distinct row of whole numbers."""
-    # Rows packed into one number each: NumPy sorts those far faster than rows.
+    """Returns an index from 0 for each distinct row of integers."""
+    # Pack rows into single integers: NumPy sorts those far faster than rows.
     lowest = rows.min(axis=0)
     spans = (rows.max(axis=0) - lowest + 1.0).astype(np.int64)
     keys = np.ravel_multi_index((rows - lowest).astype(np.int64).T, tuple(spans))
@@ -169,7 +169,7 @@ def _averaged(groups: Indices, points: Array, normals: Array, areas: Array, cell
         np.column_stack([np.bincount(groups, areas * column) for column in vectors.T])
         for vectors in (points, normals)
     )
-    # Uniform over a cell: its edge over the root of 12.
+    # Uniform distribution over a cell: edge length / sqrt(12).
     return Patches(
         points=middles / total[:, np.newaxis],
         normals=sums / np.linalg.norm(sums, axis=1, keepdims=True),
