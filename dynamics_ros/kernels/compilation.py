@@ -89,7 +89,7 @@ class Compilation:
                 self._takers.append(weakref.WeakMethod(taker))
 
     def on_finished(self, callback: Callable[[], None]) -> None:
-        """Call a function from the compiler thread when finished; call it now if already finished."""
+        """Call a function from the compiler thread when finished; now if finished already."""
         with background.changed:
             if not self.finished:
                 self._callbacks.append(callback)

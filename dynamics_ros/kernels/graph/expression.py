@@ -97,7 +97,7 @@ class Arithmetic(Protocol):
         """Return 1 / a."""
 
     def extremum(self, operation: Operation, a: Expression, b: Scalar, no_bound: float) -> Scalar:
-        """Return the minimum or maximum of a and b; ``no_bound`` is the value of b without effect."""
+        """Return the minimum or maximum of a and b; b has no effect if it is ``no_bound``."""
 
     def compare(self, operation: Operation, a: Expression, b: Scalar) -> Condition | bool:
         """Return the condition of a comparison, or its truth value where it is certain."""

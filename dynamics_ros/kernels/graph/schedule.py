@@ -181,7 +181,7 @@ def _angle_levels(nodes: Sequence[Instruction]) -> list[list[int]]:
 def _needed_first(
     nodes: Sequence[Instruction], angles: Sequence[int], placed: Sequence[bool]
 ) -> list[int]:
-    """Return the instructions that some angles need and that have no position yet, operands first."""
+    """Return the instructions that some angles need and have no position yet, operands first."""
     needed: set[int] = set()
     waiting = list(angles)
     while waiting:

@@ -91,7 +91,7 @@ def apply(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str
 
 
 def where(condition: Any, then: Any, otherwise: Any) -> Any:
-    """Return ``then`` where a condition holds, else ``otherwise``; both are computed and broadcast."""
+    """Return ``then`` where a condition holds, else ``otherwise``; both are computed."""
     if not any(map(is_symbolic, (condition, then, otherwise))):
         return np.where(condition, then, otherwise)
     chosen = np.frompyfunc(_select, 3, 1)

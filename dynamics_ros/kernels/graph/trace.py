@@ -141,7 +141,7 @@ class Trace:
 
     @computed_once
     def operation_counts(self) -> dict[str, int]:
-        """Number of operations of each kind, the most frequent first; a loop counts one iteration."""
+        """Number of operations by kind, the most frequent first; a loop counts one iteration."""
         counts: Counter[str] = Counter()
         for operation, times in Counter(x.operation for x in self.nodes).items():
             if isinstance(operation, (Loop, Routine)):
@@ -158,7 +158,7 @@ class Trace:
 
     @computed_once
     def written_count(self) -> int:
-        """Number of operations that code is emitted for: a routine counts once, not for each call."""
+        """Number of operations that code is emitted for: a routine counts once, not per call."""
         own = sum(x.operation not in (INPUT, ELEMENT) for x in self.nodes)
         inside = sum(x.body.written_count for x in self.routines)
         return own + sum(x.body.written_count for x in self.loops) + inside

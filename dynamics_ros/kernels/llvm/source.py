@@ -69,7 +69,7 @@ def with_declarations(
 def required_function(
     trace: Trace, dialect: Dialect, processor: Processor, lanes: int
 ) -> list[str]:
-    """Return the functions that check whether all requirements are met; none without requirements."""
+    """Return the functions that check whether all requirements are met, if there are any."""
     required = trace.required
     if required is None:
         return []
