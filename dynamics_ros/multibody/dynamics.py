@@ -134,8 +134,7 @@ class Dynamics(KernelMethods):
         *,
         out: Array | None = None,
     ) -> Array:
-        """a (..., nv) = M^-1 (tau - C v - g + J^T w), by the articulated body algorithm ([Lie]
-        2.2).
+        """a (..., nv) = M^-1 (tau - C v - g + J^T w), by articulated bodies ([Lie] 2.2).
 
         Args:
             q, v, tau: configuration, velocity, torques.
@@ -357,9 +356,7 @@ class Dynamics(KernelMethods):
         tau: ArrayLike,
         prescribed: Sequence[bool] | NDArray[np.bool_],
     ) -> tuple[Key, Any, Any]:
-        """Return the kernel of hybrid dynamics for a mask, and the entries of a and tau that it
-        reads.
-        """
+        """Return the kernel of hybrid dynamics for a mask, and its entries of a and tau."""
         mask = boolean_mask('prescribed', prescribed, self.nv)
         key = _key_of_mask(name, mask.tobytes())
         if is_symbolic([a, tau]):

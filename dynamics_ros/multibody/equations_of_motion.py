@@ -31,10 +31,10 @@ class EquationsOfMotion(NamedTuple):
 def transformed_equations(
     M: ArrayLike, h: ArrayLike, B: ArrayLike, B_rate_u: ArrayLike
 ) -> EquationsOfMotion:
-    """Transform equations M_bar u_bar-dot + h_bar = tau_bar to velocities u with u_bar = B u
-    ([Kindr]).
+    """Transform equations of motion from velocities u_bar to u with u_bar = B u ([Kindr]).
 
-    M = B^T M_bar B and h = B^T (h_bar + M_bar B-dot u); torques are tau = B^T tau_bar. [Kindr]
+    The given equations are M_bar u_bar-dot + h_bar = tau_bar. The result has M = B^T M_bar B and
+    h = B^T (h_bar + M_bar B-dot u); torques are tau = B^T tau_bar. [Kindr]
     prints the last term with a minus, which is that of an h on the other side of the equation.
 
     Args:

@@ -86,7 +86,7 @@ def _sample_departure(model: Model) -> Formula:
 
 
 def _contacts(model: Model, names: Sequence[str]) -> list[ContactFrame]:
-    """Return contacts from pairs of names: the frame, and the frame of the axes ('' for the root)."""
+    """Return contacts from pairs of names: the frame, and the frame of the axes ('' for root)."""
     return [
         ContactFrame(model.frame(frame), model.frame(axes) if axes else None)
         for frame, axes in zip(names[::2], names[1::2], strict=True)

@@ -58,7 +58,7 @@ class Options(Enum):
     FRAME_AND_REFERENCE = ':FRAME[:REFERENCE]'
     """A frame, followed by the reference of a Jacobian, twist or acceleration."""
     WRENCHES = '[:FRAME...]'
-    """Frames of external wrenches; each adds an input: force [N], then torque [Nm], in the frame."""
+    """Frames of external wrenches; each adds an input: force [N], then torque [Nm] in the frame."""
     PRESCRIBED = '[:INDEX...]'
     """Indices of the velocities whose acceleration is given."""
     FRAME_AND_ROWS = ':FRAME[:ROWS]'
@@ -117,7 +117,7 @@ class Definition:
 
     @property
     def names_a_frame(self) -> bool:
-        """Whether its options are the last arguments of its method: a frame, and maybe a reference."""
+        """Whether its options are the last arguments of its method: a frame, maybe a reference."""
         return self.options in (Options.FRAME, Options.FRAME_AND_REFERENCE)
 
 

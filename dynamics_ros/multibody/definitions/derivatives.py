@@ -20,9 +20,7 @@ from .definition import Definition, Formula, Options, Values, square, with_wrenc
 def _derivatives(
     algorithm: Callable[..., tuple[Any, Any, Any]], third: str
 ) -> Callable[..., Formula]:
-    """Return the formula maker of an algorithm of (model, q, v, third, external) with three
-    results.
-    """
+    """Return the formula maker of an algorithm of (model, q, v, third, external), three results."""
 
     def named(model: Model, *arguments: Any) -> dict[str, Any]:
         matrices = [square(model, rows) for rows in algorithm(model, *arguments)]
