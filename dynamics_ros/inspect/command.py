@@ -29,7 +29,7 @@ from .speed import inverse_kinematics, speeds
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the report; return 1 if it has findings, 2 with the reason if there is no such robot."""
+    """Print the report; return 1 if it has findings, 2 with the reason if there is no robot."""
     options = _parser().parse_args(arguments)
     level = LOG.level
     # The page includes the reader's warnings.

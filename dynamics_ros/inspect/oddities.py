@@ -29,7 +29,7 @@ DEGREES = 8.0 * math.pi
 """Angle [rad] of four turns; limits beyond it are in degrees, or mean no limit."""
 
 FASTEST = 60.0
-"""Largest plausible velocity limit [rad/s], about ten turns a second; larger ones are in degrees."""
+"""Largest plausible velocity limit [rad/s], ten turns a second; larger ones are in degrees."""
 
 LARGEST = 50.0
 """Largest plausible distance of a link from its parent [m]; larger ones are in millimetres."""
@@ -89,7 +89,7 @@ def _about_joint(joint: JointDescription, doubts: Doubts) -> None:
 
 
 def _about_shape(link: str, inertial: Inertial, triangles: Array, doubts: Doubts) -> None:
-    """Compare an inertial with the bounding box of the collision shape, which is never too small."""
+    """Compare an inertial with the bounding box of the collision shape, never too small."""
     if not inertial.mass:
         return
     corners = triangles.reshape(-1, 3)

@@ -15,7 +15,7 @@ from dynamics_ros.model.visual_geometry import Visual
 COLOR = (0.85, 0.6, 0.25)
 
 THICKNESS, WAIST = 0.07, 0.2
-"""Half width of a bone, and distance of its widest point from its start, as shares of its length."""
+"""Half width of a bone, and distance of its widest point from its start, over its length."""
 
 SHORTEST = 1e-6
 """Shortest bone [m]; links at the same place have no bone between them."""

@@ -219,15 +219,15 @@ class RigidBodySystem(Kinematics, Dynamics):
         return '\n'.join(lines)
 
     def shares_kernels_with(self, other: RigidBodySystem) -> bool:
-        """Return whether both run the same machine code, which takes gravity and payload as inputs."""
+        """Return whether both run the same machine code, with gravity and payload as inputs."""
         return self._kernel_set.shares(other._kernel_set)
 
     def with_load_of(self: _Kind, other: RigidBodySystem) -> _Kind:
-        """Return this robot with the gravity and payload of another robot of the same description."""
+        """Return this robot with the gravity and payload of another of the same description."""
         return self._remade(other.model, other._without_payload)
 
     def with_gravity(self: _Kind, gravity: Sequence[float]) -> _Kind:
-        """Return the robot, including its payload, with another gravity [m/s^2] in the root frame."""
+        """Return the robot, including its payload, with another gravity [m/s^2] in root axes."""
         return self._remade(
             self.model.with_gravity(gravity), self._without_payload.with_gravity(gravity)
         )
@@ -323,8 +323,7 @@ class RigidBodySystem(Kinematics, Dynamics):
         return self._composed(lambda model: composition.without(model, names)[0], places)
 
     def with_locked(self: _Kind, positions: Mapping[str, float]) -> _Kind:
-        """Return the robot with joints locked at a position, as by ``locked_joints`` of
-        ``from_urdf``.
+        """Return the robot with joints locked at positions, as ``locked_joints`` of ``from_urdf``.
 
         Args:
             positions: name to position [rad or m]; joints that mimic a joint are locked with it.
