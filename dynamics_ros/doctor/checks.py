@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong in a graph, each with what to do about it."""
+"""Checks of a ROS graph; each finding says what is wrong and how to fix it."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from rclpy.qos import QoSCompatibility, qos_check_compatible
 from .graph import CLOCK, JOINT_STATE, Graph, Topic
 
 LATE = 0.5
-"""s; what is computed from states that old is of the past."""
+"""Age [s] from which states, and results computed from them, are outdated."""
 
 EARLY = -0.05
-"""s; stamps of the future are of another clock."""
+"""Age [s] below which stamps lie in the future and come from another clock."""
 
 COMMANDS = re.compile(r'(command|commands|cmds?|cmd_vel|joint_trajectory)$')
-"""Names of topics that move a robot."""
+"""Names of topics that command a robot."""
 
 STILL = re.compile(r'unconfigured|inactive|paused|finalized')
-"""Words of the status of a node that commands nothing at the moment."""
+"""Status words of a node that sends no commands at the moment."""
 
 REFUSED = 'refused: '
-"""How keys of a status begin that count what was refused."""
+"""Prefix of status keys that count refused inputs."""
 
 
 class Finding(NamedTuple):
-    """Something that is wrong.
+    """Problem found in a graph.
 
     Attributes:
-        problem: one line that names the thing.
-        advice: what to do; '' where the problem says it.
+        problem: one line that names the affected object.
+        advice: what to do; '' if the problem implies it.
     """
 
     problem: str
@@ -94,11 +94,11 @@ CURES = (
         'ros2 lifecycle set NODE configure, then activate; or the parameter autostart',
     ),
 )
-"""Words of a status, and what helps."""
+"""Status words and the advice for them."""
 
 
 def findings(graph: Graph) -> list[Finding]:
-    """All that is wrong, the most fundamental first."""
+    """Return all findings, the most fundamental first."""
     return [
         *_emptiness(graph),
         *_vanished(graph),
@@ -173,14 +173,14 @@ def _mismatches(topic: Topic, graph: Graph) -> Iterator[Finding]:
 
 
 def _match(topic: str, sender: str, listener: str, why: str, graph: Graph) -> str:
-    """What helps where qualities of service do not match."""
+    """Return advice for incompatible quality of service settings."""
     advice = f'have {listener} ask for less, or {sender} offer more'
     policies = (
         ('reliability', 'best_effort', 'reliable'),
         ('durability', 'volatile', 'transient_local'),
     )
     for policy, less, more in policies:
-        # Told as "Best effort publisher and reliable subscription", and so on.
+        # The text has the form "Best effort publisher and reliable subscription".
         if not re.search(f'{less}|{more}'.replace('_', ' '), why, re.IGNORECASE):
             continue
         if listener in graph.statuses:
@@ -194,7 +194,7 @@ def _silences(graph: Graph) -> Iterator[Finding]:
     told: dict[str, list[str]] = {}
     for name, status in sorted(graph.statuses.items()):
         if status.level != DiagnosticStatus.OK and name in graph.nodes:
-            # Namesakes have a finding of their own.
+            # Nodes with equal names have a finding of their own.
             message = re.sub(r'; \d+ nodes are named \S+$', '', status.message)
             message += _most_refused(status)
             told.setdefault(message, []).append(name)
@@ -205,7 +205,7 @@ def _silences(graph: Graph) -> Iterator[Finding]:
 
 
 def _most_refused(status: DiagnosticStatus) -> str:
-    """What was refused most often, where the status is about that; else ''."""
+    """Return the most frequent reason of refusal if the status counts refusals; else ''."""
     counts = {
         value.key.removeprefix(REFUSED): int(value.value)
         for value in status.values
@@ -253,7 +253,7 @@ def _simulated_time(graph: Graph) -> Iterator[Finding]:
 def _clocks(graph: Graph) -> Iterator[Finding]:
     clock = '/clock' if graph.simulated else 'the clock of this machine'
     for topic in _sorted(graph):
-        # What is computed has the stamp of what it was computed from.
+        # A result carries the stamp of the state that it was computed from.
         if topic.age is None or JOINT_STATE not in topic.types or not _is_input(topic, graph):
             continue
         if not EARLY <= topic.age <= LATE:

@@ -16,11 +16,11 @@ from .observer import observe
 from .screen import screen
 
 SECONDS = 5.0
-"""Long enough for discovery, and for statuses that come once a second."""
+"""Observation time [s], long enough for discovery and for statuses at 1 Hz."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Look, and print the screen; 1 if something is wrong."""
+    """Observe the graph and print the report; return 1 if something is wrong."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     parser = argparse.ArgumentParser(prog='doctor', description=__doc__)
     parser.add_argument(

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A ROS graph as it was seen for some seconds: data."""
+"""Data of a ROS graph that was observed for some seconds."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from rclpy.qos import QoSProfile
 CLOCK = '/clock'
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 OUTPUTS = ': outputs'
-"""End of the name of a status that a node of this package publishes."""
+"""Suffix of the name of a status that a node of this package publishes."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A publisher or a subscription.
+    """Publisher or subscription.
 
     Attributes:
         node: full name of its node.
-        type: of its messages.
-        qos: its quality of service.
+        type: message type.
+        qos: quality of service.
     """
 
     node: str
@@ -33,15 +33,15 @@ class Endpoint:
 
 @dataclass
 class Topic:
-    """A topic and what was heard on it.
+    """Topic and statistics of the received messages.
 
     Attributes:
-        name: in full.
-        publishers, subscriptions: of other nodes.
+        name: full name.
+        publishers, subscriptions: those of other nodes.
         listened: whether its messages were counted.
-        count: messages.
-        rate: messages a second between the first and the last one.
-        age: median of how long ago the stamps were when the messages came [s]; None without stamps.
+        count: number of messages.
+        rate: messages per second between the first and the last one.
+        age: median age of the stamps on arrival [s]; None without stamps.
     """
 
     name: str
@@ -54,26 +54,26 @@ class Topic:
 
     @property
     def types(self) -> set[str]:
-        """Of all that publish and subscribe."""
+        """Message types of all publishers and subscriptions."""
         return {one.type for one in (*self.publishers, *self.subscriptions)}
 
     @property
     def is_private(self) -> bool:
-        """Whether it lies below the name of a node that publishes it: an output, no input."""
+        """Whether it lies below the name of a node that publishes it, so that it is an output."""
         return any(self.name.startswith(f'{one.node}/') for one in self.publishers)
 
 
 @dataclass
 class Graph:
-    """What was seen.
+    """Observed graph.
 
     Attributes:
         domain: ROS_DOMAIN_ID.
-        seconds: for how long.
-        nodes: how many have each full name.
+        seconds: observation time [s].
+        nodes: number of nodes by full name.
         topics: by name.
         statuses: the last one of each node of this package, by the full name of the node.
-        simulated: whether stamps were compared with /clock in place of the machine's clock.
+        simulated: whether stamps were compared with /clock instead of the machine's clock.
     """
 
     domain: int

@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at a ROS graph for some seconds, without disturbing it.
+"""Observation of a ROS graph for some seconds, without disturbing it.
 
-Outputs that nobody listens to are not listened to either: nodes of this package compute only what
-somebody wants.
+It does not subscribe to outputs without other subscribers: nodes of this package compute an output
+only while somebody subscribes.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from rosgraph_msgs.msg import Clock
 from .graph import CLOCK, JOINT_STATE, OUTPUTS, Endpoint, Graph, Topic
 
 LOOK_PERIOD = 0.25
-"""Seconds between two looks at who is there."""
+"""Period between two discovery checks [s]."""
 
 DEPTH = 1000
-"""Messages that may wait while the graph is looked at."""
+"""Queue depth for messages during discovery checks."""
 
 MOST_AGES = 1000
-"""Stamps of a topic that are kept."""
+"""Largest number of stamps kept per topic."""
 
 
 def observe(seconds: float, arguments: list[str] | None = None) -> Graph:
-    """Look at the graph of this ROS domain.
+    """Observe the graph of this ROS domain.
 
     Args:
-        seconds: for how long.
-        arguments: of ROS, as after ``--ros-args``.
+        seconds: observation time [s].
+        arguments: ROS arguments, as after ``--ros-args``.
     """
     context = rclpy.Context()
     rclpy.init(args=arguments, context=context, signal_handler_options=SignalHandlerOptions.NO)
     try:
-        # Names with an underscore in front are hidden from `ros2 node list`.
+        # A leading underscore hides the node from `ros2 node list`.
         node = Node(f'_dynamics_ros_doctor_{os.getpid()}', context=context)
         executor = SingleThreadedExecutor(context=context)
         executor.add_node(node)
@@ -78,7 +78,7 @@ class _Observer:
         node.create_subscription(Clock, CLOCK, self._on_clock, best_effort)
 
     def look(self) -> None:
-        """See who is there, and listen to what is new."""
+        """Discover nodes and subscribe to new topics."""
         node, graph = self._node, self._graph
         own = node.get_fully_qualified_name()
         graph.nodes.clear()
@@ -111,7 +111,7 @@ class _Observer:
         latched = all(
             one.qos.durability == DurabilityPolicy.TRANSIENT_LOCAL for one in topic.publishers
         )
-        # A best-effort subscription is not given what was published before.
+        # A best-effort subscription does not receive earlier messages.
         qos = QoSProfile(
             depth=DEPTH,
             reliability=ReliabilityPolicy.RELIABLE if latched else ReliabilityPolicy.BEST_EFFORT,
@@ -134,7 +134,7 @@ class _Observer:
                 self._graph.statuses[name] = status
 
     def graph(self, domain: int, seconds: float) -> Graph:
-        """What was seen."""
+        """Return the observed graph."""
         graph = self._graph
         graph.domain, graph.seconds = domain, seconds
         graph.simulated = self._clock is not None
@@ -146,7 +146,7 @@ class _Observer:
 
 
 class _Heard:
-    """Counts the messages of a topic."""
+    """Counter of the messages of a topic."""
 
     def __init__(self, has_stamp: bool) -> None:
         self.count = 0
@@ -155,12 +155,12 @@ class _Heard:
         self._first = self._last = 0.0
 
     def take(self, data: bytes, now: float) -> None:
-        """Take a message as bytes."""
+        """Count a serialized message."""
         self._last = time.monotonic()
         self._first = self._first or self._last
         self.count += 1
         if self._has_stamp and len(data) >= 12 and len(self.ages) < MOST_AGES:
-            # CDR: four bytes say the order of bytes, then the stamp of the header comes first.
+            # CDR: four bytes give the byte order, then the header begins with the stamp.
             order = '<' if data[1] & 1 else '>'
             sec, nanosec = struct.unpack_from(f'{order}iI', data, 4)
             if sec or nanosec:
@@ -168,7 +168,7 @@ class _Heard:
 
     @property
     def rate(self) -> float:
-        """Messages a second; 0 where there were not two."""
+        """Messages per second; 0 with fewer than two messages."""
         lasted = self._last - self._first
         return (self.count - 1) / lasted if lasted > 0.0 else 0.0
 
@@ -186,7 +186,7 @@ def _endpoints(infos: list[TopicEndpointInfo], own: str) -> tuple[Endpoint, ...]
 
 
 def _message_type(name: str) -> Any:
-    """The class of a message type; None where it is not installed."""
+    """Return the class of a message type, or None if it is not installed."""
     package, _, rest = name.partition('/')
     try:
         return getattr(import_module(f'{package}.msg'), rest.rpartition('/')[2])

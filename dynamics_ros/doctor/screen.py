@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A graph and its findings as one screen of text."""
+"""Text report of a graph and its findings."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .graph import Graph, Topic
 MOST_TOPICS = 14
 MOST_FINDINGS = 10
 NARROWEST = 100
-"""Characters of a line, however narrow the terminal is."""
+"""Smallest line width [characters], also for narrower terminals."""
 
 
 def screen(graph: Graph, found: Sequence[Finding], width: int = NARROWEST) -> Iterator[str]:
-    """The lines.
+    """Return the lines of the report.
 
     Args:
-        graph: what was seen.
-        found: what is wrong with it.
-        width: of the terminal; tables are cut there.
+        graph: the observed graph.
+        found: its findings.
+        width: width of the terminal, at which tables are cut.
     """
     width = max(width, NARROWEST)
     others = sorted(set(graph.nodes) - set(graph.statuses))
@@ -58,7 +58,7 @@ def screen(graph: Graph, found: Sequence[Finding], width: int = NARROWEST) -> It
 
 
 def _by_interest(graph: Graph) -> list[Topic]:
-    """Inputs and outputs first that were listened to; none of what every node has."""
+    """Return observed topics, inputs and outputs first, without those that every node has."""
     usual = ('/rosout', '/parameter_events')
     topics = [topic for topic in graph.topics.values() if topic.name not in usual]
     return sorted(topics, key=lambda topic: (not topic.listened, topic.name))

@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Inspection of a robot: its description as text (``inspect``), and the robot on a web page.
+"""Inspection of a robot: its description as text (``inspect``), and a web page (``show``).
 
-``show`` opens the web page from scripts and notebooks.
+``show`` opens the page from scripts and notebooks.
 """
 
 from .robot_page import RobotPage, show

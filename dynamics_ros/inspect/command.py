@@ -29,10 +29,10 @@ from .speed import inverse_kinematics, speeds
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the page; 1 if something is odd, 2 and the reason if there is no such robot."""
+    """Print the report; return 1 if it has findings, 2 with the reason if there is no robot."""
     options = _parser().parse_args(arguments)
     level = LOG.level
-    # What the reader doubts is on the page.
+    # The page includes the reader's warnings.
     LOG.setLevel(logging.ERROR)
     try:
         with suppress(BrokenPipeError):
@@ -69,7 +69,7 @@ def _inspect(options: argparse.Namespace) -> int:
     text = read_description_file(options.robot, arguments)
     description = parse_urdf(text)
     robot = Robot(build_model(description, options.root_joint))
-    # Relative meshes start from the file; of a xacro there is only its text.
+    # Relative mesh paths start from the file; a xacro file is passed as expanded text only.
     expanded = options.robot.endswith('.xacro')
     source = text if expanded else Path(options.robot).expanduser()
     visuals, looks = read_visual_geometry(source)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What is odd about a description: usable, but probably not what its author meant."""
+"""Plausibility checks of a description: usable, but probably not as its author meant."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ from dynamics_ros.model.doubts import Doubts
 Array = NDArray[np.float64]
 
 DENSEST = 23_000.0
-"""kg/m^3: nothing that a robot is made of is denser."""
+"""Largest plausible density [kg/m^3], above every material of a robot."""
 
 OUTSIDE = 0.2
-"""Of the extent of a shape, how far off a centre of mass may be: shapes leave out screws."""
+"""Tolerated distance of a centre of mass from a shape, as a share of its extent: shapes omit
+screws.
+"""
 
 DEGREES = 8.0 * math.pi
-"""rad; a limit beyond four turns is one of a joint in degrees, or of one without limits."""
+"""Angle [rad] of four turns; limits beyond it are in degrees, or mean no limit."""
 
 FASTEST = 60.0
-"""rad/s; a limit of velocity beyond ten turns a second is one in degrees."""
+"""Largest plausible velocity limit [rad/s], ten turns a second; larger ones are in degrees."""
 
 LARGEST = 50.0
-"""m between a link and its parent; more are millimetres."""
+"""Largest plausible distance of a link from its parent [m]; larger ones are in millimetres."""
 
 NO_VELOCITY = 'no limit of velocity is given for {}: the servo and plans take their own'
 NO_EFFORT = 'no limit of effort is given for {}: contact thresholds come from noise alone'
@@ -46,13 +48,13 @@ TOO_HEAVY = 'the mass of {} is more than its shape of solid metal would have; kg
 def oddities(
     description: RobotDescription, model: Model, shapes: CollisionGeometry, looks: tuple[str, ...]
 ) -> list[str]:
-    """One sentence for each kind of thing that is odd, with the names that it is about.
+    """Return one sentence per kind of oddity, with the names of the elements.
 
     Args:
-        description: what was read.
-        model: built of it.
-        shapes: collision geometry of it.
-        looks: what of its visual geometry could not be read.
+        description: the description.
+        model: the model built from it.
+        shapes: its collision geometry.
+        looks: the visuals that could not be read.
     """
     doubts = Doubts()
     for joint in description.joints:
@@ -87,7 +89,7 @@ def _about_joint(joint: JointDescription, doubts: Doubts) -> None:
 
 
 def _about_shape(link: str, inertial: Inertial, triangles: Array, doubts: Doubts) -> None:
-    """Hold an inertial against the box around the collision shape, which is never too small."""
+    """Compare an inertial with the bounding box of the collision shape, never too small."""
     if not inertial.mass:
         return
     corners = triangles.reshape(-1, 3)
@@ -109,7 +111,7 @@ def _about_shape(link: str, inertial: Inertial, triangles: Array, doubts: Doubts
 
 
 def _meshes(problems: Mapping[str, None]) -> list[str]:
-    """What could not be read: the first of it in full, of the others how many."""
+    """Return the first unreadable mesh in full, and the number of others."""
     told = list(problems)
     more = [f'{len(told) - 3} more meshes cannot be read either'] if len(told) > 3 else []
     return told[:3] + more

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A robot as a page of text: its tree, its frames, what is odd, what it can do here."""
+"""Text report of a robot: its tree, frames, oddities and computing speed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .speed import Speed
 AXES = {(1.0, 0.0, 0.0): 'x', (0.0, 1.0, 0.0): 'y', (0.0, 0.0, 1.0): 'z'}
 
 MOST_LINES = 60
-"""Links that are shown at most."""
+"""Largest number of links shown."""
 
 HEAD = ('', 'joint', 'axis', 'range', 'velocity', 'effort', 'mass')
 
 
 def tree(robot: Robot, description: RobotDescription, tool: str) -> Iterator[str]:
-    """The links below one another, with the joint that moves each, its limits, and the mass."""
+    """Return the link tree, with the joint that moves each link, its limits, and the mass."""
     masses = {link.name: link.inertial.mass for link in description.links}
     rows: list[tuple[str, ...]] = [HEAD]
     outline = robot.model.outline()
@@ -72,7 +72,7 @@ def _bound(value: float, unit: str) -> str:
 
 
 def kernels(measured: Iterable[Speed]) -> Iterator[str]:
-    """A line for each kernel."""
+    """Return one line per kernel."""
     rows: list[tuple[str, ...]] = [('', 'a call', 'operations', 'made in', '')]
     for one in measured:
         if one.problem:
@@ -84,7 +84,7 @@ def kernels(measured: Iterable[Speed]) -> Iterator[str]:
 
 
 def time_of(seconds: float) -> str:
-    """A time in the unit that suits it."""
+    """Return a time in a suitable unit."""
     for unit, factor in (('ns', 1e9), ('us', 1e6)):
         if seconds * factor < 1000.0:
             return f'{seconds * factor:.3g} {unit}'
@@ -92,7 +92,7 @@ def time_of(seconds: float) -> str:
 
 
 def columns(rows: list[tuple[str, ...]]) -> Iterator[str]:
-    """Rows as lines, each column as wide as its widest cell."""
+    """Return rows as lines with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))

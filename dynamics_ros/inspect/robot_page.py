@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A robot on a page of the browser or in a notebook, without ROS."""
+"""Web page of a robot in the browser or in a notebook, without ROS."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 PORT = 8080
 
 HOST = '127.0.0.1'
-"""Only this machine reaches the page: it asks for no password."""
+"""Only this machine can reach the page, because it has no password."""
 
 PERIOD = 0.05
-"""s between two looks at what is asked for on the page."""
+"""Period between checks for requests from the page [s]."""
 
 HEIGHT = 600
-"""Pixels of a page within a notebook."""
+"""Height of a page in a notebook [pixels]."""
 
 
 def show(
@@ -45,29 +45,29 @@ def show(
     description: str | os.PathLike[str] | None = None,
     port: int = PORT,
 ) -> RobotPage:
-    """Serve a page of this machine that shows a robot, with a slider for each joint.
+    """Serve a page on this machine that shows a robot, with a slider for each joint.
 
-    In a notebook the page appears where the returned object is the last of a cell; a script calls
-    its ``wait``. The page has frames and their poses, gravity torques beside the limits, and all
+    In a notebook the page appears if the returned object is the last of a cell; a script calls
+    its ``wait``. The page shows frames and their poses, gravity torques beside the limits, and all
     solutions of inverse kinematics for a target that is dragged.
 
     Args:
-        robot: it.
-        configuration: (nq) that is shown at first; None has all joints at zero, or as near as
-            their limits allow.
-        frame: that is shown at first and dragged; None is the tool of the description, or what
-            is farthest from the root.
-        description: URDF text or file, whose shapes are drawn. Bodies without any shape are drawn
+        robot: the robot.
+        configuration: (nq) shown at first; None sets all joints to zero, or as near as their limits
+            allow.
+        frame: frame shown at first and dragged; None is the tool of the description, or the frame
+            farthest from the root.
+        description: URDF text or file, whose shapes are drawn. Bodies without shapes are drawn
             as bones between their joints.
-        port: of the page; the next free one where it is taken.
+        port: port of the page; the next free one if it is taken.
 
     Raises:
-        InvalidArgumentError: a configuration of another shape or not finite, a port that cannot be
-            had, or viser, which draws the page, is not installed.
+        InvalidArgumentError: the configuration has another shape or is not finite, the port is not
+            available, or viser, which draws the page, is not installed.
         UnknownFrameError: no such frame.
         ModelError: the description cannot be read.
     """
-    # Before anything is served.
+    # Fail before anything is served.
     q = None
     if configuration is not None:
         q = finite_vector('configuration', configuration, robot.nq)
@@ -87,24 +87,25 @@ def show(
 
 
 class RobotPage:
-    """A page that shows a robot until it is closed, also as a context manager.
+    """Page that shows a robot until it is closed; also a context manager.
 
     Attributes:
-        robot: that is shown.
+        robot: the robot.
         url: address of the page on this machine.
     """
 
     def __init__(self, robot: Robot, visuals: Sequence[Visual], tool: str, port: int) -> None:
-        """Serve it, from a thread of its own.
+        """Serve the page from a separate thread.
 
         Args:
-            robot: it.
-            visuals: its shapes; those of links that it has not are passed over.
-            tool: the frame that is shown at first.
-            port: of the page; the next free one when it is taken.
+            robot: the robot.
+            visuals: its shapes; those of unknown links are ignored.
+            tool: the frame shown at first.
+            port: port of the page; the next free one if it is taken.
 
         Raises:
-            InvalidArgumentError: the page cannot be served, or what draws it is not installed.
+            InvalidArgumentError: the page cannot be served, or its drawing library is not
+                installed.
         """
         scene, explorer = _explorer(f'dynamics_ros {robot.name}', port)
         drawn = [one for one in visuals if one.link in robot.frame_names]
@@ -122,7 +123,7 @@ class RobotPage:
         """Show the robot in a configuration (nq), which sliders may change.
 
         Raises:
-            InvalidArgumentError: of another shape, or not finite.
+            InvalidArgumentError: the configuration has another shape, or is not finite.
         """
         configuration = finite_vector('q', q, self.robot.nq).copy()
         self._scene.later(lambda: self._explorer.pose(configuration))
@@ -130,7 +131,7 @@ class RobotPage:
     def wait(self) -> None:
         """Serve the page until it is closed or Ctrl-C ends it."""
         try:
-            # A wait without end would not hear of Ctrl-C on every system.
+            # A wait without timeout would block Ctrl-C on some systems.
             while not self._closed.wait(1.0):
                 pass
         finally:
@@ -139,7 +140,7 @@ class RobotPage:
             raise self._failure
 
     def close(self) -> None:
-        """Serve the page no more."""
+        """Stop serving the page."""
         self._closed.set()
         if self._thread is not threading.current_thread():
             self._thread.join()
@@ -155,7 +156,7 @@ class RobotPage:
         return f'<RobotPage of {self.robot.name!r}: {state}>'
 
     def _repr_html_(self) -> str:
-        """The page within a notebook."""
+        """Return HTML that embeds the page in a notebook."""
         if self._closed.is_set():
             return f'<p>{escape(repr(self))}</p>'
         return (
@@ -164,7 +165,7 @@ class RobotPage:
         )
 
     def _run(self) -> None:
-        """Do what people ask for: the explorer is for one thread."""
+        """Handle requests from the page in one thread, because the explorer is not thread-safe."""
         try:
             while not self._closed.wait(PERIOD):
                 self._explorer.update()
@@ -192,6 +193,6 @@ def _explorer(title: str, port: int) -> tuple[Scene, Explorer]:
 
 
 def _farthest(robot: Robot) -> str:
-    """The first of the links with most links above it."""
+    """Return the first of the links with the largest depth in the tree."""
     frame, _ = max(robot.model.outline(), key=lambda one: one[1])
     return frame.name

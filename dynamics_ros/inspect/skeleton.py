@@ -15,17 +15,17 @@ from dynamics_ros.model.visual_geometry import Visual
 COLOR = (0.85, 0.6, 0.25)
 
 THICKNESS, WAIST = 0.07, 0.2
-"""Of the length of a bone: half its width, and how far from its beginning it is that wide."""
+"""Half width of a bone, and distance of its widest point from its start, over its length."""
 
 SHORTEST = 1e-6
-"""m; links at one place have no bone between them."""
+"""Shortest bone [m]; links at the same place have no bone between them."""
 
 
 def skeleton(model: Model, drawn: Collection[str]) -> tuple[Visual, ...]:
-    """A bone from each link to each of the next ones, within bodies that have no shape.
+    """Return a bone from each link to each of its children, within bodies without shapes.
 
     Args:
-        model: of the robot.
+        model: model of the robot.
         drawn: names of the links that have shapes.
     """
     with_shape = {frame.body for frame in model.frames if frame.name in drawn}

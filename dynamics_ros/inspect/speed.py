@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How fast a robot computes on this machine: its kernels, and inverse kinematics."""
+"""Timing of a robot's kernels and inverse kinematics on this machine."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from dynamics_ros.errors import DynamicsRosError, SingularError
 from dynamics_ros.robot import Robot
 
 TRIES = 5
-"""Runs of which the fastest counts: the others were interrupted."""
+"""Runs per measurement, of which the fastest counts because others were interrupted."""
 
 LONG_ENOUGH = 2e-3
-"""s that a run takes at least."""
+"""Shortest duration of a run [s]."""
 
 COMPILED_WITHIN = 60.0
-"""s for which a kernel is waited for."""
+"""Longest wait for the compilation of a kernel [s]."""
 
 QUESTIONS = 50
-"""Poses that inverse kinematics is asked for."""
+"""Number of target poses for inverse kinematics."""
 
 FORMS = {'spherical': 'three axes through one point', 'parallel': 'three parallel axes'}
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Of one kernel.
+    """Timing of one kernel.
 
     Attributes:
-        name: of the quantity.
+        name: name of the quantity.
         backend: 'llvm' or 'python'.
         operations: scalar operations of the trace.
-        compile_seconds: from the trace to a callable.
-        call_seconds: of one call.
-        problem: why it cannot be computed; '' when it can.
+        compile_seconds: time from the trace to a callable.
+        call_seconds: time of one call.
+        problem: why it cannot be computed; '' if it can.
     """
 
     name: str
@@ -52,11 +52,11 @@ class Speed:
 
 
 def speeds(robot: Robot, frame: str) -> Iterator[Speed]:
-    """The kernels that most users need, one after the other as they are made.
+    """Yield the timing of the most used kernels, one by one as they are compiled.
 
     Args:
         robot: the robot.
-        frame: of pose and Jacobian.
+        frame: frame of pose and Jacobian.
     """
     q, v = robot.neutral(), np.zeros(robot.nv)
     calls: dict[str, tuple[tuple[str, ...], Callable[[], object]]] = {
@@ -83,7 +83,7 @@ def speeds(robot: Robot, frame: str) -> Iterator[Speed]:
 
 
 def _fastest(call: Callable[[], object]) -> float:
-    """Seconds of a call."""
+    """Return the shortest time of a call [s]."""
     timer, loops = timeit.Timer(call), 1
     while (taken := timer.timeit(loops)) < LONG_ENOUGH:
         loops = max(2 * loops, int(loops * LONG_ENOUGH / max(taken, 1e-9)))
@@ -91,7 +91,7 @@ def _fastest(call: Callable[[], object]) -> float:
 
 
 def inverse_kinematics(robot: Robot, frame: str) -> str:
-    """In words: closed form or search, how many of some poses it reaches, and how fast."""
+    """Describe the inverse kinematics: closed form or search, poses reached, and time."""
     chain = robot.model.ancestors(robot.model.frame(frame).body)
     if not chain:
         return f'{frame} does not move'
@@ -112,6 +112,6 @@ def inverse_kinematics(robot: Robot, frame: str) -> str:
             times.append(time.perf_counter() - began)
     except DynamicsRosError as error:
         return f'{how}; not tried: {error}'
-    # The first one waits for the kernels.
+    # The first call waits for the kernels.
     median = 1e3 * float(np.median(times[1:]))
     return f'{how}; {reached} of {QUESTIONS + 1} random poses reached, median {median:.2g} ms'

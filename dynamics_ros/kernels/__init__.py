@@ -1,11 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of scalars, traced once and run as machine code.
+"""Traces functions of scalars once and compiles them to machine code.
 
-Its rooms are the stages: ``graph`` (a computation as data), ``autodiff``, ``source`` and ``llvm``
-(its text in Python, C and LLVM IR), ``process`` and ``cpython`` (machine code in a process, and its
-calls from Python). The files here combine them: kernels, programs of kernels, batches, threads and
-the self test. Independent of robots; may import ``errors``.
+The subpackages are the stages: ``graph`` (a computation as data), ``autodiff``, ``source`` and
+``llvm`` (printing as Python, C and LLVM IR), ``process`` and ``cpython`` (loading machine code into
+a process and calling it from Python). The modules here combine them: kernels, programs of kernels,
+batches, threads and the self test. Independent of robots; may import ``errors``.
 """
 
 from dynamics_ros.kernels.autodiff.derivative import derivative

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Machine code for many states at once, compiled when a batch first asks for it."""
+"""Vectorized machine code for batches of states, compiled when a batch first asks for it."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from dynamics_ros.kernels.llvm.dialect import DOUBLE, SINGLE
 from dynamics_ros.kernels.process import compile_queue as background
 
 BATCH_STATES = 32
-"""Smaller batches go state by state: they save too little to compile for."""
+"""Smaller batches run state by state: they save too little time to pay for compilation."""
 
 TOLERANCES = {DOUBLE: self_test.TOLERANCE, SINGLE: 1e-2}
-"""Largest error in the self test, relative to the largest result: wrong code from right."""
+"""Largest relative error in the self test, which tells wrong code from rounding errors."""
 
 RunStates = Callable[[int, Sequence[int], Sequence[int]], int]
-"""From number of states, addresses and strides to the number of states computed."""
+"""Takes the number of states, addresses and strides; returns the number of states computed."""
 
 _log = logging.getLogger('dynamics_ros.kernels')
 
 
 class BatchCode:
-    """Machine code of one trace that computes several states at once, one in each vector lane.
+    """Machine code of one trace that computes one state in each vector lane.
 
     Attributes:
-        dtype: of the numbers that it computes with, takes and returns.
+        dtype: dtype of inputs, results and arithmetic.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class BatchCode:
         platform: Platform,
         compile_later: Callable[[Callable[[], None]], None],
     ) -> None:
-        """Note what may be compiled.
+        """Store what is needed to compile later.
 
         Args:
-            platform: what it is compiled for; its dialect says with which numbers.
-            compile_later: runs a function that compiles, when it sees fit.
+            platform: target of the compilation; its dialect sets the precision.
+            compile_later: schedules a function that compiles.
         """
         number = platform.dialect.number
         self.dtype = np.dtype(f'f{number.size}')
@@ -60,13 +60,13 @@ class BatchCode:
         self._platform = platform
         self._compile_later = compile_later
         self._scratch_size = 0
-        # By which process, as the thread that compiles is not there in one that forked from it.
+        # Keyed by process: a forked process does not have the thread that compiles.
         self._wanted_by = 0 if platform.processor.lanes > 1 else None
         self._code: llvm_compiler.MachineCode | None = None
         self._function: Any = None
 
     def function(self, states: int) -> RunStates | None:
-        """Return the function that computes a batch of this size; None while there is none."""
+        """Return the function that computes a batch of this size, or None while there is none."""
         if self._function is None:
             if states < BATCH_STATES:
                 return None
@@ -76,18 +76,18 @@ class BatchCode:
         return self._run
 
     def request(self) -> None:
-        """Have it compiled, unless it is, or will be, or this processor has no vectors."""
+        """Request compilation, unless already requested or the processor has no vector unit."""
         if self._function is None and self._is_first_wish():
             self._compile_later(self._compile)
 
     @property
     def address(self) -> int:
-        """Where the function of many states is (see `llvm.batch`); 0 while there is none."""
+        """Address of the batch function (see `llvm.batch`), or 0 while there is none."""
         return self._code.address('batch') if self._code and self._function else 0
 
     @property
     def scratch_bytes(self) -> int:
-        """How much memory that function takes."""
+        """Scratch memory that the batch function needs [bytes]."""
         size = llvm_batch.scratch_size(self._trace)
         return self._platform.processor.lanes * size * self.dtype.itemsize
 
@@ -119,10 +119,10 @@ class BatchCode:
         self._function = function
 
     def _self_test(self, function: Any) -> None:
-        """Compare each lane, and a lane that is left over, with the plain trace.
+        """Compare each vector lane, and a leftover state, with the plain trace.
 
         Raises:
-            RuntimeError: one is different.
+            RuntimeError: a result differs.
         """
         trace, states = self._trace, self._platform.processor.lanes + 1
         one, wanted = self_test.trial(trace)
@@ -139,7 +139,7 @@ class BatchCode:
             raise RuntimeError('the machine code disagrees with the plain trace')
 
     def _run(self, states: int, starts: Sequence[int], strides: Sequence[int]) -> int:
-        """Compute states, several at once; return how many were computed."""
+        """Compute states by vector lanes; return the number of states computed."""
         return self._call(self._function, states, starts, strides)
 
     def _call(

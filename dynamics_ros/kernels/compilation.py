@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The machine code of a trace: made now or in the background, shared by the kernels that run it."""
+"""Compilation of a trace, at once or in the background, shared by the kernels that run it."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from dynamics_ros.kernels.process import compile_queue as background
 from dynamics_ros.kernels.python_backend import PythonBackend
 
 WAIT_OPERATIONS = 5000
-"""Up to so many operations, some 0.15 s, a trace is compiled before it is first used."""
+"""Traces of up to this many operations (about 0.15 s) are compiled before their first use."""
 
 _log = logging.getLogger('dynamics_ros.kernels')
 
 
 class Compilation:
-    """What runs a trace: plain Python at first, machine code once it is compiled.
+    """Runner of a trace: plain Python at first, machine code once it is compiled.
 
     Attributes:
-        trace: what is computed.
-        backend: that was asked for: 'llvm', 'python' or 'auto'.
-        plain: the plain Python function, which computes until there is machine code.
-        runner: what computes it.
-        seconds: how long the compilation took; 0 until it is finished.
+        trace: the trace to run.
+        backend: the requested backend: 'llvm', 'python' or 'auto'.
+        plain: the plain Python function, used until there is machine code.
+        runner: the function or machine code that runs the trace now.
+        seconds: duration of the compilation [s]; 0 until it is finished.
     """
 
     def __init__(self, trace: Trace, backend: str, wait: bool | None) -> None:
-        """Begin.
+        """Start the compilation, or schedule it.
 
         Args:
-            trace: what is computed.
+            trace: the trace to compile.
             backend, wait: as for ``Kernel``.
         """
         self.trace = trace
@@ -58,20 +58,20 @@ class Compilation:
 
     @property
     def finished(self) -> bool:
-        """Whether the compilation is over, so that ``runner`` does not change any more."""
+        """Whether the compilation is over, so that ``runner`` no longer changes."""
         self.resume()
         return self._finished
 
     def resume(self) -> None:
-        """Make sure that the compiler's thread runs, also in a forked process."""
+        """Ensure that the compiler thread runs, also in a forked process."""
         if not self._finished:
             background.resume()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it is finished; return whether it is.
+        """Wait until the compilation is finished; return whether it is.
 
         Args:
-            timeout: how long at most [s]; None for as long as it takes.
+            timeout: longest time to wait [s]; None waits without limit.
         """
         if not self.finished:
             with background.changed:
@@ -79,16 +79,17 @@ class Compilation:
         return self._finished
 
     def tell(self, taker: Callable[[], None]) -> None:
-        """Call a bound method before the compilation counts as finished, if its object still lives.
+        """Register a bound method to call just before the compilation counts as finished.
 
-        Nothing is called when it is finished already.
+        The method's object is held by a weak reference. After the end of the compilation this does
+        nothing.
         """
         with background.changed:
             if not self._finished:
                 self._takers.append(weakref.WeakMethod(taker))
 
     def on_finished(self, callback: Callable[[], None]) -> None:
-        """Call a function once it is finished, from the thread that compiles; or now."""
+        """Call a function from the compiler thread when finished; now if finished already."""
         with background.changed:
             if not self.finished:
                 self._callbacks.append(callback)
@@ -96,7 +97,7 @@ class Compilation:
         callback()
 
     def _run_when_fit(self, job: Callable[[], None]) -> None:
-        """Run a job that compiles, now or in the background."""
+        """Run a compilation job, now or in the background."""
         wait = self._wait
         if wait is None:
             wait = self.trace.operation_count <= WAIT_OPERATIONS and not background.is_busy()
@@ -106,18 +107,18 @@ class Compilation:
             background.submit(self.trace.operation_count, job)
 
     def compile(self) -> None:
-        """Put machine code in the place of plain Python, where that can be done."""
+        """Replace plain Python by machine code where this is possible."""
         started = time.perf_counter()
         try:
             runner = LlvmBackend(self.trace, self._run_when_fit)
         except CompilerUnavailableError as reason:
             _warn_once(f'kernels run as plain Python, which is slower: {reason}')
         except Exception as reason:
-            # Whatever went wrong: plain Python is right, and who compiles must go on.
+            # Any failure leaves plain Python, which is correct; the compiler thread must go on.
             _warn_once(f'{self.trace.name} runs as plain Python, which is slower: {reason}')
         else:
             self.runner = runner
-            # Gives back the memory of the functions that answered meanwhile.
+            # Frees the memory of the plain functions that machine code has replaced.
             self.plain = PythonBackend(self.trace)
         self.seconds = time.perf_counter() - started
         with background.changed:
@@ -134,7 +135,7 @@ class Compilation:
 
 
 def _compiling(compilation: weakref.ref[Compilation]) -> Callable[[], None]:
-    """Return a job that compiles, unless nobody needs it any more."""
+    """Return a compilation job that does nothing once the compilation is garbage collected."""
 
     def job() -> None:
         alive = compilation()

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A function of NumPy arrays, traced and compiled."""
+"""Compilation of a user's function of NumPy arrays."""
 
 from __future__ import annotations
 
@@ -24,29 +24,31 @@ def compile(
     backend: str = 'auto',
     wait: bool | None = None,
 ) -> Kernel:
-    """The machine code of a function of arrays.
+    """Trace and compile a function of arrays.
 
-    The function is called once, with arrays of symbols. It computes with operators, indices,
-    ``@``, sums and NumPy's elementwise functions, or with those of ``dynamics_ros.kernels.math``;
-    methods of a robot that have a kernel may be called, too. It cannot branch on a symbol
-    (``where`` chooses), and what it reads of its surroundings is constant from then on.
+    The function is called once, with arrays of symbols. It may use operators, indexing, ``@``,
+    sums,
+    NumPy's elementwise functions, those of ``dynamics_ros.kernels.math``, and the methods of a
+    robot
+    that have a kernel. It cannot branch on a symbol (use ``where``). Values that it reads from
+    outside
+    its arguments become constants.
 
     Args:
-        function: called with one argument an input, in their order: a scalar for the shape (),
-            else an array. Returns a scalar, an array or nested lists, or a dict of these by
-            output name.
+        function: takes one argument per input, in order: a scalar for the shape (), else an array.
+            Returns a scalar, an array or nested lists, or a dict of these by output name.
         inputs: shape of each input by name; an int n is the shape (n,).
-        name: a Python identifier, for errors and printed code; '' is the function's own.
+        name: a Python identifier, for errors and printed code; '' takes the function's own name.
         backend, wait: as for ``Kernel``.
 
     Returns:
-        A function of float64 arrays that broadcasts over leading axes. Its ``derivative`` is
-        another one; ``c_source(kernel.trace)`` prints it as C.
+        A function of float64 arrays that broadcasts over leading axes. Its ``derivative`` returns
+        another such function; ``c_source(kernel.trace)`` prints it as C.
 
     Raises:
-        TypeError: the function branches on a traced value, or uses what takes none.
-        InvalidArgumentError: a name or shape that cannot be printed, results that are no numbers or
-            ragged.
+        TypeError: the function branches on a traced value, or calls code that does not accept one.
+        InvalidArgumentError: a name or shape cannot be printed, or the results are ragged or not
+            numbers.
         TooLargeError: the function takes more operations than a trace may have.
     """
     if not callable(function):
@@ -68,6 +70,6 @@ def compile(
 
 
 def _array(values: Any, shape: int | Shape) -> Any:
-    """An input as an array, which has its shape also where it has no elements."""
+    """Return an input as an array of the given shape, also if it has no elements."""
     array = symbols(values)
     return array.reshape(shape) if isinstance(array, np.ndarray) else array

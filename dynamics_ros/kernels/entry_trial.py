@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A trial of entry points of every kind, run in a process of its own (`cpython/trial.py`)."""
+"""Trial of entry points of every kind, run in a separate process (`cpython/trial.py`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dynamics_ros.kernels.program import Program, Step
 
 
 def main() -> None:
-    """Try entry points of every kind; leave with FAULTY where one is wrong."""
+    """Try entry points of every kind; exit with FAULTY if one is wrong."""
     try:
         addresses()
     except UnknownLayoutError as reason:
@@ -49,5 +49,5 @@ def main() -> None:
 
 class _Named:
     def method(self, x: object, frame: object) -> object:
-        """Return what it is called with."""
+        """Return the arguments."""
         return x, frame

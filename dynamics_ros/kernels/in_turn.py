@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""States in turn: each is computed with the memory that the one before it has left."""
+"""Sequential computation of states, each with the memory left by the previous one."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ if TYPE_CHECKING:
     from dynamics_ros.kernels.kernel import Kernel
 
 MEMORY, NEXT = 'memory', 'next_memory'
-"""Names of the input that a state takes from the one before it, and of the output it leaves; the
-output may have the name of the input."""
+"""Names of the input that a state takes from the previous one, and of the output for the next one;
+the output may have the name of the input.
+"""
 
 
 class InTurn:
-    """A kernel with a memory, over many states in one call of machine code."""
+    """A kernel with a memory, run over many states in one call of machine code."""
 
     def __init__(self, kernel: Kernel) -> None:
         """Find the memory among inputs and outputs of a kernel.
 
         Raises:
-            ValueError: the kernel has no input ``memory``, or no output that is its successor.
+            ValueError: the kernel has no input ``memory``, or no matching output.
         """
         self.kernel = kernel
         self._before = [x.name for x in kernel.trace.arguments].index(MEMORY)
@@ -38,15 +39,17 @@ class InTurn:
         """Compute states one after the other.
 
         Args:
-            values: one array an input: with one leading axis of states, or of the input's own shape
-                where all states share it; of the memory that of the first state.
+            values: one array per input: with one leading axis of states, or of the input's own
+                shape if
+                all states share it; for the memory, the value before the first state.
 
         Returns:
-            Each output with a leading axis of states; row k of the memory is what state k leaves.
+            Each output with a leading axis of states; row k of the memory is its value after state
+            k.
 
         Raises:
-            InvalidArgumentError: an argument of wrong shape, or one that is not finite.
-            Exception: what the trace says about inputs and results that it does not allow.
+            InvalidArgumentError: an argument has a wrong shape or is not finite.
+            Exception: the error of the trace for inputs and results that it does not allow.
         """
         kernel, before = self.kernel, self._before
         trace = kernel.trace
@@ -55,7 +58,7 @@ class InTurn:
         variables = [x for i, x in enumerate(trace.arguments) if i != before]
         (count,) = arguments.leading_shape(variables, others)
         results = [np.empty((count, *x.shape)) for x in trace.outputs]
-        # What one state leaves lies where the next one looks for it.
+        # The memory output of a state is stored where the next state reads its input.
         chain = np.empty((count + 1, *trace.arguments[before].shape))
         chain[0], results[self._after] = arrays[before], chain[1:]
         arrays[before] = chain[:-1]
@@ -65,7 +68,7 @@ class InTurn:
         else:
             done = 0
         for i in range(done, count):
-            # Without machine code, or where a state is refused: the ordinary call says why.
+            # Without machine code, or if a state is refused: the ordinary call raises the error.
             found = kernel.call(
                 *(x[i] if x.ndim > len(y.shape) else x for x, y in zip(arrays, trace.arguments))
             )

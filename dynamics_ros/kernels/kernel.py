@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A trace ready to be called with NumPy arrays."""
+"""Kernels: traces that are called with NumPy arrays."""
 
 from __future__ import annotations
 
@@ -23,27 +23,30 @@ BACKENDS = ('auto', 'llvm', 'python')
 
 
 class Kernel:
-    """A compiled trace: a function of float64 arrays that broadcasts over leading axes.
+    """Compiled trace: a function of float64 arrays that broadcasts over leading axes.
 
     Attributes:
-        trace: what it computes.
-        bound: what the bound input of the trace is bound to, read-only; None where there is none.
-        call: the same as calling the kernel, with less overhead; another one once it is ready.
+        trace: the compiled trace.
+        bound: read-only value of the trace's bound input; None if it has none.
+        call: same as calling the kernel, with less overhead; replaced once the kernel is ready.
     """
 
     def __init__(self, trace: Trace, backend: str = 'auto', wait: bool | None = None) -> None:
-        """Make a kernel; one of a trace with a bound input is bound to zeros.
+        """Compile a trace; a bound input is bound to zeros.
 
         Args:
-            trace: what it computes.
-            backend: ``'llvm'``, ``'python'``, or ``'auto'``: llvm where it can be had. Where it
-                cannot, the plain Python function runs and one log line says why.
-            wait: True to compile now; False to compile in the background while the plain Python
-                function answers; None to wait for all with ``'llvm'``, and else for small traces
+            trace: the trace to compile.
+            backend: ``'llvm'``, ``'python'``, or ``'auto'``: llvm if available, else the plain
+                Python
+                function and one log line with the reason.
+            wait: True compiles now; False compiles in the background while the plain Python
+                function
+                answers; None waits for every trace with ``'llvm'``, otherwise only for small
+                traces,
                 unless the compiler is busy with a large one.
 
         Raises:
-            InvalidArgumentError: an unknown back end.
+            InvalidArgumentError: the backend is unknown.
         """
         if backend not in BACKENDS:
             raise InvalidArgumentError('backend', repr(backend), f'one of {BACKENDS}')
@@ -54,7 +57,7 @@ class Kernel:
         self.trace = compilation.trace
         self.bound = bound
         self._compilation = compilation
-        # The machine code's slow path knows nothing of this object: so there is no cycle.
+        # The machine code's slow path holds no reference to this object, which avoids a cycle.
         self._general = GeneralCall(compilation, bound)
         self.call: Callable[..., Any] = self._general
         compilation.tell(self._take)
@@ -62,20 +65,22 @@ class Kernel:
             self._take()
 
     def _take(self) -> None:
-        """Let ``call`` be the machine code from now on, where the compilation has made some."""
+        """Set ``call`` to the machine code, if the compilation has made some."""
         runner = self._compilation.runner
         if not isinstance(runner, PythonBackend):
             self._general.entry = runner.bind(_not_taken, self.bound)
             self.call = runner.bind(self._general, self.bound)
 
     def bound_to(self, values: Array) -> Kernel:
-        """The same machine code with its bound input bound to other numbers; nothing is compiled.
+        """Return a kernel of the same machine code with other values of its bound input.
+
+        Nothing is compiled.
 
         Args:
-            values: as many as the bound input has; they are copied.
+            values: array of the bound input's shape; it is copied.
 
         Raises:
-            InvalidArgumentError: another shape, or the trace has no bound input.
+            InvalidArgumentError: the shape is wrong, or the trace has no bound input.
         """
         variable = self.trace.inputs[-1] if self.trace.bound else None
         if variable is None or np.shape(values) != variable.shape:
@@ -88,9 +93,10 @@ class Kernel:
         return other
 
     def derivative(self, by: str, of: str = 'result', mode: str = 'auto') -> Kernel:
-        """Return the kernel of the derivative of one output by one input.
+        """Return the kernel of the derivative of one output with respect to one input.
 
-        The derivative of that one is the second derivative; of a cost ``hessian`` is shorter.
+        The derivative of that kernel is the second derivative; for a scalar cost, ``hessian`` is
+        shorter.
 
         Args:
             by: name of an input.
@@ -99,19 +105,21 @@ class Kernel:
 
         Returns:
             A kernel of the same inputs; its result has the shape of the output followed by the
-            shape of the input. It is by coordinates: of a quaternion by its four numbers.
+            shape of the input. The derivative is with respect to coordinates: for a quaternion, its
+            four numbers.
 
         Raises:
-            InvalidArgumentError: no such input or output, or it is computed by what has no
-                derivative, such as a loop.
+            InvalidArgumentError: there is no such input or output, or the output is computed by an
+                operation without a derivative, such as a loop.
         """
         return self._of(derivative(self.trace, by, of, mode))
 
     def hessian(self, by: str, of: str = 'result') -> Kernel:
-        """Return the kernel of the second derivative of a scalar output by one input.
+        """Return the kernel of the Hessian of a scalar output with respect to one input.
 
-        It takes fewer operations than the derivative of the derivative: the order of the sweeps is
-        chosen by what they come to, and entries that are the same are computed once.
+        It takes fewer operations than the derivative of the derivative: it uses the cheapest order
+        of
+        the sweeps, and computes equal entries once.
 
         Args:
             by: name of an input.
@@ -121,24 +129,26 @@ class Kernel:
             A kernel of the same inputs; its result has the shape of the input twice.
 
         Raises:
-            InvalidArgumentError: as for ``derivative``, or an output that is no scalar.
+            InvalidArgumentError: as for ``derivative``, or the output is not a scalar.
         """
         return self._of(hessian(self.trace, by, of))
 
     def pullback(self) -> Kernel:
-        """Return the kernel of the gradients of weighted results: dy/dx^T w for each input x.
+        """Return the kernel of the vector-Jacobian product: dy/dx^T w for each input x.
 
         Returns:
             A kernel of the same inputs, followed by weights w of the shape of each output; it
-            returns the gradient by each input.
+            returns the gradient with respect to each input.
 
         Raises:
-            InvalidArgumentError: an output is computed by what has no derivative, such as a loop.
+            InvalidArgumentError: an output is computed by an operation without a derivative, such
+                as
+                a loop.
         """
         return self._of(pullback(self.trace))
 
     def _of(self, traced: Trace) -> Kernel:
-        """Return the kernel of a trace with the same bound input, bound as this one is."""
+        """Return the kernel of a trace with the same bound input, bound to this kernel's values."""
         made = Kernel(traced, self._compilation.backend)
         return made if self.bound is None else made.bound_to(self.bound)
 
@@ -154,22 +164,22 @@ class Kernel:
 
     @property
     def backend(self) -> str:
-        """What runs, ``'llvm'`` (machine code) or ``'python'``."""
+        """The running backend, ``'llvm'`` (machine code) or ``'python'``."""
         return 'python' if isinstance(self._compilation.runner, PythonBackend) else 'llvm'
 
     @property
     def compile_seconds(self) -> float:
-        """How long it took to make; 0 until it is ready."""
+        """Compile time [s]; 0 until the kernel is ready."""
         return self._compilation.seconds
 
     @property
     def ready(self) -> bool:
-        """Whether it will run no faster than it does: it is not being compiled any more."""
+        """Whether compilation is over, so that the kernel will not become faster."""
         return self._compilation.finished
 
     @property
     def runner(self) -> LlvmBackend | PythonBackend:
-        """What computes it now; another one once it is ready."""
+        """The backend that computes now; replaced once the kernel is ready."""
         return self._compilation.runner
 
     @property
@@ -182,22 +192,22 @@ class Kernel:
         """Wait until the kernel is ready; return whether it is.
 
         Args:
-            timeout: how long at most [s]; None for as long as it takes.
+            timeout: longest time to wait [s]; None waits without limit.
         """
         return self._compilation.wait(timeout)
 
     def on_ready(self, callback: Callable[[], None]) -> None:
-        """Call a function when the kernel is ready, from the thread that compiles; or now."""
+        """Call a function from the compiler thread when ready; call it now if already ready."""
         self._compilation.on_finished(callback)
 
     def __copy__(self) -> Kernel:
-        return self  # nothing of it changes
+        return self  # kernels are immutable
 
     def __deepcopy__(self, _: Any) -> Kernel:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Machine code stays in its process; a copy in another one makes its own.
+        # Machine code belongs to its process; an unpickled kernel compiles its own.
         return _remade, (type(self), self.trace, self._compilation.backend, self.bound)
 
     def __repr__(self) -> str:
@@ -208,7 +218,7 @@ class Kernel:
         """Compute the outputs of one state, or of many over leading axes.
 
         Args:
-            values: one array an input, shape (..., input shape); leading axes broadcast.
+            values: one array per input, shape (..., input shape); leading axes broadcast.
             out: an array to fill and return, or one for each of several outputs.
 
         Returns:
@@ -216,22 +226,25 @@ class Kernel:
             without leading axes is a NumPy float.
 
         Raises:
-            InvalidArgumentError: an argument of wrong shape or type, or one that is not finite.
-            TypeError: a wrong number of arguments.
-            Exception: what the trace says about inputs and results that it does not allow.
+            InvalidArgumentError: an argument has a wrong shape or type, or is not finite.
+            TypeError: the number of arguments is wrong.
+            Exception: the error of the trace for inputs and results that it does not allow.
         """
         return self.call(*values) if out is None else self.call(*values, out=out)
 
     def float32(self, *values: Any, out: Any = None) -> Any:
-        """Compute the outputs of many states in single precision: twice as many at once.
+        """Compute the outputs of many states in single precision, with twice as many per vector.
 
-        Fewer than 32 states, and states that single precision refuses, are computed as by the
-        kernel itself and rounded; so are all until the code for many states is there. What is
-        computed in single precision is off by some 1e-6 of the largest result, times the condition
-        number of what is solved.
+        Fewer than 32 states, and states that single precision refuses, are computed in double
+        precision
+        and rounded; so are all states until the batch code is compiled. Results in single precision
+        have
+        an error of about 1e-6 of the largest result, times the condition number of the linear
+        systems
+        that are solved.
 
         Args:
-            values: one array an input, as for a call; float32 arrays are taken as they are.
+            values: one array per input, as for a call; float32 arrays are used without conversion.
             out: a float32 array to fill and return, or one for each of several outputs.
 
         Returns:
@@ -246,18 +259,19 @@ class Kernel:
     def bind(
         self, slow_path: Callable[..., Any], method: Callable[..., Any] | None = None
     ) -> Callable[..., Any]:
-        """Return the kernel as a function with a slow path of your own.
+        """Return the kernel as a function with the caller's slow path.
 
         Args:
-            slow_path: called with all arguments as they came, wherever these are not exactly one
-                C-contiguous float64 array of the right shape an input (a float for a scalar one)
-                and at most ``out=``, where a number is not finite, and where the trace does not
-                allow an input or a result.
-            method: a bound method that the function is to look like.
+            slow_path: called with all arguments unchanged unless each is a C-contiguous float64
+                array of
+                the right shape (a float for a scalar input) with at most ``out=`` as keyword, all
+                numbers are finite, and the trace allows inputs and results.
+            method: a bound method whose signature and documentation the function shows.
 
         Returns:
-            A builtin function without any Python between the caller and the machine code; where
-            there is none, or none yet, ``slow_path`` itself.
+            A builtin function that runs machine code without Python in between; ``slow_path``
+            itself
+            while there is no machine code.
         """
         runner = self._compilation.runner
         if isinstance(runner, PythonBackend):
@@ -266,10 +280,10 @@ class Kernel:
 
 
 class GeneralCall:
-    """A kernel for arguments of any kind: converts, broadcasts, or raises the clear error.
+    """General call of a kernel: converts and broadcasts arguments, or raises a clear error.
 
     Attributes:
-        entry: the entry point of the machine code, once it is there.
+        entry: the entry point of the machine code, once compiled.
     """
 
     def __init__(self, compilation: Compilation, bound: Array | None) -> None:
@@ -289,7 +303,7 @@ class GeneralCall:
         return arrays, arguments.leading_shape(taken, arrays)
 
     def single(self, values: Sequence[Any], out: Any = None) -> Any:
-        """Compute in single precision: as ``Kernel.float32``."""
+        """Compute in single precision, as ``Kernel.float32``."""
         compilation = self._compilation
         compilation.resume()
         outputs, runner = compilation.trace.outputs, compilation.runner
@@ -298,14 +312,14 @@ class GeneralCall:
         arrays += [x.astype(FLOAT32) for x in self._bound]
         results, work = arguments.as_outputs(outputs, leading, out, arrays, FLOAT32)
         if isinstance(runner, PythonBackend) or not runner.run(arrays, leading, work):
-            # Double precision computes it, or says what is wrong.
+            # Double precision computes the state or raises the error.
             exact = self(*values)
             work = [np.asarray(x) for x in (exact if len(outputs) > 1 else (exact,))]
         with np.errstate(over='ignore'):
             return _returned(results, work, out)
 
     def __call__(self, *values: Any, out: Any = None) -> Any:
-        """Compute: as ``Kernel.__call__``."""
+        """Compute, as ``Kernel.__call__``."""
         compilation = self._compilation
         compilation.resume()
         trace = compilation.trace
@@ -318,7 +332,7 @@ class GeneralCall:
         arrays += self._bound
         results, work = arguments.as_outputs(trace.outputs, leading, out, arrays)
         if 0 in leading:
-            # Where no state is computed, numbers that all states share are still looked at.
+            # With zero states, check the inputs that all states share.
             arguments.refuse_non_finite(trace.inputs, arrays)
         if not compilation.runner.run(arrays, leading, work):
             arguments.refuse_non_finite(trace.inputs, arrays)
@@ -327,12 +341,12 @@ class GeneralCall:
 
 
 def _returned(results: list[Array], work: list[Array], out: Any) -> Any:
-    """Return the results, into which what was computed elsewhere is copied.
+    """Return the results, after copying those that were computed in separate arrays.
 
     Args:
-        results: of each output the array that is returned.
-        work: of each output the array that was filled, the same one or another.
-        out: what the caller gave; None where scalars are returned as numbers.
+        results: the array to return for each output.
+        work: the array that was filled for each output, the same one or another.
+        out: the caller's ``out``; None if scalars are returned as numbers.
     """
     for result, computed in zip(results, work):
         if result is not computed:
@@ -357,7 +371,7 @@ def _remade(kind: type[Kernel], trace: Trace, backend: str, bound: Array | None)
 
 
 def _fixed(values: Array) -> Array:
-    """Make an array read-only: several kernels may be bound to it."""
+    """Return an array made read-only, because several kernels may share it."""
     values.setflags(write=False)
     return values
 

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The back end that runs a trace as machine code made by LLVM."""
+"""Backend that runs a trace as machine code compiled by LLVM."""
 
 from __future__ import annotations
 
@@ -31,18 +31,20 @@ from dynamics_ros.kernels.llvm.source import emit as trace_module
 from dynamics_ros.kernels.process import compile_process
 
 QUICK_OPERATIONS = 300_000
-"""Traces of more operations, of a routine once, are compiled without optimization, which would take
-half a minute and more on a busy machine. What is optimized takes some 0.7 of the time."""
+"""Longer traces, counting each routine once, are compiled without optimization, which would take
+half
+a minute or more on a busy machine. Optimized code takes about 0.7 of the run time.
+"""
 
 _log = logging.getLogger('dynamics_ros.kernels')
 
 
 def assemble(trace: Trace) -> tuple[bytes, list[str]]:
-    """Return the object file of a trace, and the functions in it: ``batch``, and ``entry`` if any.
+    """Return the object file of a trace, and its functions: ``batch``, and ``entry`` if any.
 
     Raises:
         CompilerUnavailableError: there is no compiler.
-        RuntimeError: it cannot be compiled.
+        RuntimeError: compilation failed.
     """
     dialect, processor = llvm_compiler.platform()
     functions = _functions(trace)
@@ -52,7 +54,7 @@ def assemble(trace: Trace) -> tuple[bytes, list[str]]:
             text = trace_module(trace, dialect, processor)
             return text + entry_source.emit(trace, dialect) if 'entry' in functions else text
 
-    # The same trace is the same module, which then need not be printed to be found.
+    # Equal traces give equal modules, so a module need not be printed to be found on disk.
     if trace.origin:
         code = llvm_compiler.object_code(ir, _origin(trace, functions), _quickly(trace))
     else:
@@ -62,7 +64,7 @@ def assemble(trace: Trace) -> tuple[bytes, list[str]]:
 
 
 def is_kept(trace: Trace) -> bool:
-    """Return whether the object file of a trace is on disk: it is there at once."""
+    """Return whether the object file of a trace is on disk."""
     if not trace.origin:
         return False
     try:
@@ -89,22 +91,23 @@ def _quickly(trace: Trace) -> bool:
 
 
 class LlvmBackend:
-    """A trace compiled for this processor.
+    """Trace compiled for this processor.
 
     Attributes:
-        code: with ``batch``, a C function of a number of states, the addresses of the arrays and
-            how many bytes states are apart in each; it returns how many it computed.
+        code: its function ``batch`` is a C function of a number of states, the addresses of the
+            arrays
+            and their strides in bytes; it returns the number of states computed.
     """
 
     def __init__(self, trace: Trace, compile_later: Callable[[Callable[[], None]], None]) -> None:
-        """Compile and try a trace.
+        """Compile and test a trace.
 
         Args:
-            compile_later: runs a function that compiles, when it sees fit.
+            compile_later: schedules a function that compiles.
 
         Raises:
             CompilerUnavailableError: there is no compiler.
-            RuntimeError: it cannot be compiled, or the machine code is wrong.
+            RuntimeError: compilation failed, or the machine code is wrong.
         """
         self._trace = trace
         platform = llvm_compiler.platform()
@@ -124,15 +127,16 @@ class LlvmBackend:
     def run(
         self, arrays: Sequence[Array], leading: tuple[int, ...], results: Sequence[Array]
     ) -> bool:
-        """Fill the result arrays; return whether inputs and results are as the trace wants them.
+        """Fill the result arrays; return whether the trace allows all inputs and results.
 
-        The GIL is free meanwhile. Float32 is for batches only: False where there is no code for it.
+        Releases the GIL. Float32 is for batches only: returns False if there is no code for it.
 
         Args:
-            arrays: one an input, trailing axes contiguous, leading axes to be broadcast.
+            arrays: one per input, trailing axes contiguous, leading axes to be broadcast.
             leading: the broadcast shape of the leading axes.
-            results: one an output, C-contiguous, apart from all others, all of one dtype that is
-                that of the inputs.
+            results: one per output, C-contiguous, not overlapping any other, all of the dtype of
+                the
+                inputs.
         """
         states = math.prod(leading)
         described = [
@@ -161,7 +165,7 @@ class LlvmBackend:
         return sum(threads.run(jobs)) == states
 
     def batch_code(self, dtype: np.dtype[Any]) -> BatchCode:
-        """Return the code for many states of float64 or float32."""
+        """Return the batch code for float64 or float32."""
         code = self._batches.get(dtype)
         if code is None:
             platform = llvm_compiler.platform(SINGLE)
@@ -172,16 +176,16 @@ class LlvmBackend:
     def run_in_turn(
         self, arrays: Sequence[Array], bound: Sequence[Array], results: Sequence[Array]
     ) -> int:
-        """Compute states one after the other, whose results may be inputs of the next one.
+        """Compute states in sequence, where results may be inputs of the next state.
 
         Args:
-            arrays: one an argument, trailing axes contiguous; a leading axis of states, or none
-                where all states share it.
-            bound: what the bound input is bound to, if there is one.
-            results: one an output, C-contiguous, with a leading axis of states.
+            arrays: one per argument, trailing axes contiguous; a leading axis of states, or none
+                if all states share it.
+            bound: value of the bound input, if there is one.
+            results: one per output, C-contiguous, with a leading axis of states.
 
         Returns:
-            The number of states computed; less than all where one is refused.
+            The number of states computed; less than all if one is refused.
         """
         given = [*arrays, *bound]
         strides = [
@@ -194,7 +198,7 @@ class LlvmBackend:
         )
 
     def _run_one_by_one(self, states: int, starts: Sequence[int], strides: Sequence[int]) -> int:
-        """Compute states one after the other; return how many were computed."""
+        """Compute states one by one; return the number computed."""
         count = len(starts)
         return int(
             self._one_by_one(
@@ -208,11 +212,11 @@ class LlvmBackend:
         bound: Array | None = None,
         method: Callable[..., Any] | None = None,
     ) -> Callable[..., Any]:
-        """Return the compiled entry point with a slow path, or without one a call by ctypes.
+        """Return the compiled entry point with a slow path, or a ctypes call if there is none.
 
         Args:
-            bound: what the bound input of the trace is bound to; None where there is none.
-            method: a bound method that it is to look like.
+            bound: value of the trace's bound input; None if it has none.
+            method: a bound method whose signature and documentation the function shows.
         """
         if not self._has_entry:
             if method is not None:

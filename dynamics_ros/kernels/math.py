@@ -1,11 +1,12 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of numbers, arrays and traced values: for functions that are traced by ``compile``.
+"""Mathematical functions of numbers, arrays and traced values, for use with ``compile``.
 
-Each does on numbers what NumPy's function of the same meaning does, so that a function written with
-them is one of arrays as well. NumPy's own (``np.sin``, ``np.maximum``, ``np.where``) take the
-inputs of a traced function and what is computed from them; these take plain lists and arrays with
-a traced value among numbers too.
+On numbers each function equals NumPy's function of the same meaning, so that code written with them
+also runs on arrays. NumPy's own functions (``np.sin``, ``np.maximum``, ``np.where``) accept the
+inputs of a traced function and values computed from them; the functions here also accept plain
+lists
+and arrays that mix traced values and numbers.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ __all__ = [
 
 
 def _elementwise(ufunc: np.ufunc, meaning: str) -> Callable[..., Any]:
-    """Return a function that broadcasts as NumPy's does, over traced values too."""
+    """Return a function that broadcasts as NumPy's does, also over traced values."""
 
     def function(*values: Any) -> Any:
         if any(map(is_symbolic, values)):
@@ -69,5 +70,5 @@ maximum = _elementwise(np.maximum, 'The larger of two values.')
 
 
 def array(values: Any) -> Any:
-    """An array of numbers and traced values, which the functions of NumPy take that there are."""
+    """Return an array of numbers and traced values that NumPy's functions accept."""
     return symbols(values) if is_symbolic(values) else np.asarray(values, dtype=np.float64)

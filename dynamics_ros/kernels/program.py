@@ -1,10 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Several kernels one after the other, on arrays that stay: one call without arguments.
+"""Programs: sequences of kernels and copies on fixed arrays, run by one call without arguments.
 
-Whoever computes the same things again and again, a thousand times a second, neither passes arrays
-nor makes new ones: a program reads its inputs where they are and writes into its outputs, those of
-one kernel being inputs of the next where they are the same array.
+A caller that repeats the same computation a thousand times a second avoids passing and allocating
+arrays: a program reads its inputs and writes its outputs in place. An output array of one kernel
+may
+be an input of the next.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ from dynamics_ros.kernels.llvm import compiler as llvm_compiler
 from dynamics_ros.kernels.llvm.compiler import CompilerUnavailableError, MachineCode
 from dynamics_ros.kernels.llvm.dialect import Dialect
 
-# Of a table: how many steps there are, then for each its machine code and where it finds the
-# addresses of its arrays and how far states are apart.
+# Layout of a table: number of steps, then for each its machine code and pointers to the addresses
+# and strides of its arrays.
 STEPS, FIRST_STEP = 0, 1
 CODE, POINTERS, STRIDES = range(3)
 STEP = 3
 
 
 class Step(NamedTuple):
-    """A kernel and the arrays that it works on.
+    """Kernel and the arrays that it works on.
 
     Attributes:
-        kernel: what is computed, for one state.
+        kernel: the kernel, run for one state.
         inputs, outputs: an array for each argument and output of its trace, C-contiguous float64
-            of as many numbers; of its outputs none shares memory with another array of the step.
+            of the same size; no output shares memory with another array of the step.
     """
 
     kernel: Kernel
@@ -49,10 +50,10 @@ class Step(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """Numbers that are copied as they are, such as those that stand in two messages.
+    """Copy of numbers between arrays, such as values that occur in two messages.
 
     Attributes:
-        source, target: C-contiguous float64 of as many numbers, which share no memory.
+        source, target: C-contiguous float64 of equal size that share no memory.
     """
 
     source: Array
@@ -60,20 +61,20 @@ class Copy(NamedTuple):
 
 
 class Program:
-    """Several kernels and copies that run one after the other, on arrays that stay.
+    """Sequence of kernels and copies that runs on fixed arrays.
 
     Attributes:
         steps: the kernels and copies.
-        run: computes; returns whether all inputs and results were as the kernels want them. Where
-            they were not, what comes after is as it was before.
-        final: whether it will run no faster if it is made anew, as it might once a kernel that is
-            still being compiled is ready.
+        run: runs the program; returns whether all kernels accept their inputs and results. Steps
+            after a refusal are not run.
+        final: whether rebuilding the program cannot make it faster; False while a kernel is still
+            being compiled.
     """
 
     run: Callable[[], bool]
 
     def __init__(self, steps: Sequence[Step | Copy]) -> None:
-        """Make a program.
+        """Build the program.
 
         Raises:
             InvalidArgumentError: an array does not fit.
@@ -88,10 +89,10 @@ class Program:
         self.run = self._machine_code() or self._run_one_by_one
 
     def explain(self) -> None:
-        """Compute by the ordinary calls, which say what is wrong with the numbers.
+        """Run the ordinary kernel calls, which raise the error of invalid numbers.
 
         Raises:
-            Exception: as the first kernel that refuses its inputs or results raises it.
+            Exception: the error of the first kernel that refuses its inputs or results.
         """
         for step in self.steps:
             if isinstance(step, Copy):
@@ -114,7 +115,7 @@ class Program:
         return True
 
     def _machine_code(self) -> Callable[[], bool] | None:
-        """A builtin that goes through the steps; None where one of them has no machine code."""
+        """Return a builtin that runs the steps, or None if one of them has no machine code."""
         kernels = [step.kernel for step in self.steps if isinstance(step, Step)]
         if not self.steps or any(kernel.machine_code is None for kernel in kernels):
             return None
@@ -208,8 +209,9 @@ def _compiled() -> MachineCode:
 def emit(dialect: Dialect) -> str:
     """Return the functions that all programs share.
 
-    ``program`` is of METH_FASTCALL | METH_KEYWORDS; ``copy`` is called as kernels are, with the
-    addresses of source and target and, in the place of the first stride, the count of numbers.
+    ``program`` is of METH_FASTCALL | METH_KEYWORDS; ``copy`` is called like a kernel, with the
+    addresses
+    of source and target and, in place of the first stride, the count of numbers.
     """
     byte, number = dialect.pointer('i8'), dialect.pointer('i64')
     code = dialect.pointer(f'i64 (i64, {number}, {number})')

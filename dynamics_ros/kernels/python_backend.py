@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The back end that runs a trace as plain Python: no compiler, no extra package."""
+"""Backend that runs a trace as plain Python: no compiler, no extra package."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dynamics_ros.kernels.graph.trace import Trace, Unanswered
 from dynamics_ros.kernels.source.plain_function import PlainFunction
 
 ARRAY_STATES = 16
-"""From so many states on the function is faster on arrays than state by state."""
+"""From this many states on, the function is faster on arrays than state by state."""
 
 
 class PythonBackend:
-    """A trace as a Python function, on floats for a few states and on arrays for many."""
+    """Trace as a Python function, run on floats for a few states and on arrays for many."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -28,12 +28,12 @@ class PythonBackend:
     def run(
         self, arrays: Sequence[Array], leading: tuple[int, ...], results: Sequence[Array]
     ) -> bool:
-        """Fill the result arrays; return whether inputs and results are as the trace wants them.
+        """Fill the result arrays; return whether the trace allows all inputs and results.
 
         Args:
-            arrays: one an input, leading axes to be broadcast.
+            arrays: one per input, leading axes to be broadcast.
             leading: the broadcast shape of the leading axes.
-            results: one an output, C-contiguous, shape (leading + output shape).
+            results: one per output, C-contiguous, shape (leading + output shape).
         """
         if not all(np.isfinite(x).all() for x in arrays):
             return False
@@ -45,10 +45,10 @@ class PythonBackend:
         return all(bool(np.isfinite(x).all()) for x in results)
 
     def unmet(self, arrays: Sequence[Array], leading: tuple[int, ...]) -> Exception | None:
-        """Return the error of the first requirement that some state does not meet.
+        """Return the error of the first requirement that some state violates.
 
         Args:
-            arrays: one an input, leading axes to be broadcast, all finite.
+            arrays: one per input, leading axes to be broadcast, all finite.
             leading: the broadcast shape of the leading axes.
         """
         if self._required is None:
@@ -69,7 +69,7 @@ class PythonBackend:
         """Return the first state with a result that is not finite.
 
         Args:
-            arrays: one an input, leading axes to be broadcast, all finite.
+            arrays: one per input, leading axes to be broadcast, all finite.
             leading: the broadcast shape of the leading axes.
         """
         columns, inputs = self._rows(arrays, leading), self._trace.inputs
@@ -111,7 +111,7 @@ class PythonBackend:
             try:
                 self._run_state([x[i] for x in columns], [x[i] for x in targets])
             except (ArithmeticError, ValueError):
-                # Machine code answers inf or NaN here, as IEEE 754 says; so do arrays.
+                # Machine code and arrays return inf or NaN here, as IEEE 754 defines.
                 one = slice(i, i + 1)
                 self._run_arrays([x[one] for x in columns], [x[one] for x in targets])
 

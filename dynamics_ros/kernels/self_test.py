@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs on which machine code is tried before it is used, and the results it has to give."""
+"""Self test of machine code: sample inputs and the expected results."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from dynamics_ros.kernels.source.plain_function import PlainFunction
 TOLERANCE = 1e-6
 """Largest error of machine code against the plain trace, relative to the largest result.
 
-It tells wrong code from right, so it stays clear of what rounding can do in an ill-conditioned
-function; accuracy is for the tests.
+It only separates wrong code from right, with a margin for rounding errors of an ill-conditioned
+function; tests check the accuracy.
 """
 
 NUDGE = 1e-12
-"""Relative change of inputs that does to a loop what rounding may do."""
+"""Relative change of inputs that affects a loop as rounding may."""
 
 STEPS = 20
-"""Newton's method needs some five steps from nearby; more means that it does not get there."""
+"""Newton's method converges in about five steps from nearby; more steps mean divergence."""
 
 
 def trial(trace: Trace) -> tuple[list[Array], Array | None]:
-    """Return inputs that meet the requirements of a trace, and all elements of the results there.
+    """Return inputs that meet the requirements of a trace, and all result elements there.
 
     Raises:
         RuntimeError: no such inputs were found.
@@ -49,8 +49,8 @@ def example(trace: Trace) -> Example:
     """Compute the example of a trace.
 
     Returns:
-        All elements of the inputs and all of the results, or None where nothing can be said about
-        these: where the function has no value, or rounding decides how often a loop runs.
+        All elements of the inputs, and all of the results or None if these cannot be compared: the
+        function has no value there, or rounding decides the iteration count of a loop.
 
     Raises:
         RuntimeError: no inputs were found that meet the requirements.
@@ -62,7 +62,7 @@ def example(trace: Trace) -> Example:
 
 
 def _meet(trace: Trace, required: Trace, elements: list[float]) -> None:
-    """Move elements to where each requirement is met, along its slope."""
+    """Move elements along the slope of each requirement until it is met."""
     used = {x for _, operands in required.nodes[len(elements) :] for x in operands}
     used |= set(required.results)
     moved = [i for i in used if isinstance(i, int) and required.nodes[i].operation is INPUT]
@@ -88,7 +88,7 @@ def _meet(trace: Trace, required: Trace, elements: list[float]) -> None:
 
 
 def expected(trace: Trace, elements: Sequence[float]) -> list[float] | None:
-    """Return all elements of the results at those of the inputs, or None, as ``example`` does."""
+    """Return all result elements for given input elements, or None, as ``example`` does."""
     try:
         if trace.routines and not trace.loops:
             return _by_routines(trace, elements)
@@ -103,7 +103,7 @@ def expected(trace: Trace, elements: Sequence[float]) -> list[float] | None:
 
 
 def _by_routines(trace: Trace, elements: Sequence[float]) -> list[float]:
-    """Return what ``interpret`` does, in a fraction of the time where routines are called often."""
+    """Return the result of ``interpret``, much faster where routines are called often."""
     arguments: list[Any] = []
     start = 0
     for x in trace.inputs:
@@ -118,7 +118,7 @@ def _by_routines(trace: Trace, elements: Sequence[float]) -> list[float]:
 
 
 def flat(results: Sequence[Array]) -> Array:
-    """Return all elements of some arrays."""
+    """Return all elements of some arrays as one array."""
     return np.concatenate([np.zeros(0), *[x.ravel() for x in results]])
 
 

@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How many threads compute a batch, and the pool that they come from.
+"""Thread count for batches, and the thread pool.
 
-One thread by default: on a robot the other processors are for other nodes, and a controller wants
-the same time for each call more than the least time for a large batch. The environment variable
+The default is one thread: on a robot the other processors serve other nodes, and a controller needs
+a constant time per call more than the shortest time for a large batch. The environment variable
 ``DYNAMICS_ROS_THREADS`` or `set_thread_count` allows more.
 """
 
@@ -20,14 +20,16 @@ from dynamics_ros.errors import InvalidArgumentError
 VARIABLE = 'DYNAMICS_ROS_THREADS'
 
 OPERATIONS_PER_THREAD = 8_000_000
-"""A thread more pays from so many scalar operations on: to wake one takes up to 0.1 ms, and vectors
-do so many in some 0.3 ms."""
+"""Scalar operations per additional thread: waking a thread takes up to 0.1 ms, and vector code
+computes
+this many in about 0.3 ms.
+"""
 
 _log = logging.getLogger('dynamics_ros.kernels')
 
 
 class _Pool:
-    """A pool that is made when it is first needed, and made anew in a forked process."""
+    """Thread pool, created when first needed and again in a forked process."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -69,13 +71,13 @@ _pool = _Pool()
 
 
 def set_thread_count(count: int) -> None:
-    """Set how many threads may compute one batch, in the whole process.
+    """Set how many threads may compute one batch, for the whole process.
 
     Args:
-        count: 1 or more; the thread that calls is one of them.
+        count: 1 or more, including the calling thread.
 
     Raises:
-        InvalidArgumentError: it is no positive whole number.
+        InvalidArgumentError: the count is not a positive integer.
     """
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:
         raise InvalidArgumentError('count', repr(count), 'a whole number, 1 or more')
@@ -88,10 +90,10 @@ def thread_count() -> int:
 
 
 def useful_threads(operations: int) -> int:
-    """Return how many threads pay for so many scalar operations in all."""
+    """Return the number of threads that pay off for a total number of scalar operations."""
     return max(1, min(_pool.count, operations // OPERATIONS_PER_THREAD))
 
 
 def run(jobs: Sequence[Callable[[], int]]) -> list[int]:
-    """Run jobs at the same time, the first one in this thread; return what they return."""
+    """Run jobs in parallel, the first one in this thread; return their results."""
     return _pool.run(jobs) if len(jobs) > 1 else [jobs[0]()]

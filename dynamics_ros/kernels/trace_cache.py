@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Traces on disk: what a process before this one has traced is neither traced nor printed again."""
+"""Disk cache of traces, so that a later process neither traces nor prints them again."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def kept(made_of: Any, make: Callable[[], Trace]) -> Trace:
-    """A trace from the disk, or a new one, which is kept there.
+    """Return a trace from the disk cache, or make it and store it there.
 
     Args:
-        made_of: all that the trace depends on beside the code of this package; what
-            cannot be pickled is traced each time.
-        make: traces.
+        made_of: everything that the trace depends on besides the code of this package; if it cannot
+            be pickled, the function is traced each time.
+        make: makes the trace.
 
     Returns:
-        The trace with its example and, where it may be kept, its origin.
+        The trace with its example and, if it can be cached, its origin.
     """
     origin = _origin(made_of)
     stored = disk_cache.read(origin) if origin else None
@@ -39,7 +39,7 @@ def kept(made_of: Any, make: Callable[[], Trace]) -> Trace:
         found: Trace = pickle.loads(stored)
         return found
     made = make()
-    with suppress(RuntimeError):  # without example: its kernel will say why it cannot be tried
+    with suppress(RuntimeError):  # without an example, its kernel reports why it cannot be tested
         made = replace(made, origin=origin, example=self_test.example(made))
     if made.origin:
         disk_cache.write(origin, pickle.dumps(made, pickle.HIGHEST_PROTOCOL))
@@ -47,7 +47,7 @@ def kept(made_of: Any, make: Callable[[], Trace]) -> Trace:
 
 
 def _origin(made_of: Any) -> str:
-    """A digest of all that a trace depends on; '' where nothing is kept."""
+    """Return a digest of everything that a trace depends on; '' if it cannot be cached."""
     if disk_cache.folder() is None or not (code := _code()):
         return ''
     try:
@@ -59,9 +59,10 @@ def _origin(made_of: Any) -> str:
 
 @lru_cache(maxsize=1)
 def _code() -> str:
-    """A digest of the sources of this package; '' where they are not there.
+    """Return a digest of the sources of this package; '' if they are missing.
 
-    Which of them a trace depends on is not to be told, and all of them are read in milliseconds.
+    It covers all sources: which ones a trace depends on is unknown, and reading all takes
+    milliseconds.
     """
     sources = sorted(PACKAGE.rglob('*.py'))
     try:

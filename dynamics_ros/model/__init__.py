@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The model of a robot: description, joints, frames, the frozen Model, and the URDF reader."""
+"""Robot models: description, joints, frames, the frozen Model, and the URDF reader."""
 
 from .build import build_model
 from .description import RobotDescription

@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The Model of a robot description: moving joints, merged bodies, frames.
+"""Building of the Model from a robot description: moving joints, merged bodies, frames.
 
-Fixed and locked joints are gone: the links behind them are merged into the body that carries them,
-and remain as frames.
+Fixed and locked joints are removed: the links behind them are merged into the body that carries
+them, and remain as frames.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ def build_model(
         description: links and joints in tree order.
         root_joint: how the root link moves in the world: fixed, floating or planar.
         gravity: in the root frame [m/s^2].
-        locked_joints: joint name to the constant position it is kept at.
-        joint_kinds: joint name to what it is in place of what the description says.
+        locked_joints: joint name to the constant position at which it is locked.
+        joint_kinds: joint name to the kind that replaces that of the description.
 
     Raises:
-        UnknownJointError: a kind for a joint that there is not.
+        UnknownJointError: a kind is given for an unknown joint.
         InvalidArgumentError: an unknown root joint, a gravity that is not three finite numbers, a
             locked joint that does not exist, cannot be locked, or has no finite position.
-        ModelError: a mimic joint that follows a joint of several coordinates, or a kind for a joint
-            that is fixed or follows another one.
+        ModelError: a mimic joint follows a joint of several coordinates, or a kind is given for a
+            joint that is fixed or follows another one.
     """
     if root_joint not in ROOT_JOINTS:
         raise InvalidArgumentError('root_joint', repr(root_joint), f'one of {ROOT_JOINTS}')
@@ -76,7 +76,7 @@ def build_model(
 
 
 class _Builder:
-    """Walks a description once and collects joints, bodies and frames."""
+    """Builder that walks a description once and collects joints, bodies and frames."""
 
     def __init__(
         self, description: RobotDescription, root_joint: str, kinds: Mapping[str, JointKind]
@@ -115,7 +115,7 @@ class _Builder:
     def _assign_indices(
         self, description: RobotDescription
     ) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
-        """Coordinates in the order of the joints that own them; followers own none."""
+        """Assign coordinates in the order of the joints that own them; mimic joints own none."""
         q: dict[str, tuple[int, ...]] = {}
         v: dict[str, tuple[int, ...]] = {}
         for joint in description.joints:

@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The surfaces that a description gives its links for collision, as triangles in link frames.
+"""Collision surfaces of links as triangles in link frames.
 
-Boxes, cylinders and spheres are cut into triangles, flat to a hundredth of their radius; meshes are
-read by ``mesh_file``. What cannot be read is left out and told, for a robot works without it.
+Boxes, cylinders and spheres are triangulated to within a hundredth of their radius; meshes are read
+by ``mesh_file``. Unreadable shapes are skipped and reported, because a robot works without them.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from .urdf import read_origin
 Array = NDArray[np.float64]
 
 SEGMENTS = 32
-"""Corners of a circle."""
+"""Corners of the polygon that approximates a circle."""
 
 
 @dataclass(frozen=True, eq=False)
 class CollisionGeometry:
-    """What a description says about the shapes of links.
+    """Collision shapes of a robot's links.
 
     Attributes:
-        triangles: link name to (n, 3, 3) corners in the link frame [m]; a link without shape is
-            not in it. Seen from outside, corners run counterclockwise.
+        triangles: link name to (n, 3, 3) corners in the link frame [m], without links that have no
+            shape. Corners are counterclockwise as seen from outside.
         problems: shapes that could not be read, each with the reason.
         unread: links that have such a shape.
     """
@@ -52,7 +52,7 @@ def read_collision_geometry(source: str | os.PathLike[str]) -> CollisionGeometry
         source: URDF XML text, or the path of a file, to which relative mesh paths refer.
 
     Raises:
-        ModelError: the description is no XML, or the file cannot be read.
+        ModelError: the description is not XML, or the file cannot be read.
     """
     document, base = read_document(source)
     found: dict[str, Array] = {}
@@ -73,13 +73,13 @@ def read_collision_geometry(source: str | os.PathLike[str]) -> CollisionGeometry
 
 
 def read_document(source: str | os.PathLike[str]) -> tuple[Element, Path | None]:
-    """The XML of a description, and the folder that relative mesh paths start from.
+    """Return the XML of a description, and the folder of relative mesh paths.
 
     Args:
         source: URDF XML text, or the path of a file.
 
     Raises:
-        ModelError: the description is no XML, or the file cannot be read.
+        ModelError: the description is not XML, or the file cannot be read.
     """
     if isinstance(source, str) and source.lstrip('\ufeff \t\r\n')[:1] in ('<', ''):
         return read_xml(source), None
@@ -90,7 +90,8 @@ def read_document(source: str | os.PathLike[str]) -> tuple[Element, Path | None]
 
 
 def surface(element: Element, base: Path | None) -> Array:
-    """The triangles (n, 3, 3) of a ``collision`` or ``visual`` element, in the link frame [m].
+    """Return the triangles (n, 3, 3) of a ``collision`` or ``visual`` element in the link frame
+    [m].
 
     Raises:
         ModelError: the shape is malformed, unknown, or its mesh cannot be read.
@@ -115,7 +116,7 @@ def _shape(geometry: Element, base: Path | None) -> Array:
 def _mesh(element: Element, base: Path | None) -> Array:
     scale = np.array(element.numbers('scale', 3) if element.has('scale') else (1.0, 1.0, 1.0))
     triangles = read_mesh(resolve_mesh(element.text('filename'), base)) * scale
-    # A mirrored mesh has its corners the other way round.
+    # A mirrored mesh has reversed corner order.
     return triangles[:, ::-1] if np.prod(scale) < 0.0 else triangles
 
 
@@ -147,7 +148,7 @@ def _sphere(element: Element) -> Array:
 
 
 def _revolved(profile: Array) -> Array:
-    """The surface of a profile of (radius, height) from the bottom up, turned about z."""
+    """Return the surface of revolution about z of a profile of (radius, height), bottom first."""
     angles = np.linspace(0.0, 2.0 * np.pi, SEGMENTS, endpoint=False)
     circle = np.stack([np.cos(angles), np.sin(angles), np.zeros(SEGMENTS)], axis=1)
     rings = profile[:, :1, np.newaxis] * circle
@@ -156,7 +157,7 @@ def _revolved(profile: Array) -> Array:
     next_low, next_high = np.roll(low, -1, axis=1), np.roll(high, -1, axis=1)
     halves = [np.stack([low, next_low, next_high], 2), np.stack([low, next_high, high], 2)]
     triangles = np.concatenate(halves).reshape(-1, 3, 3)
-    # At the axis one half of each quadrangle has shrunk to nothing.
+    # At the axis, one triangle of each quadrangle is degenerate.
     doubled = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
     sizes = np.linalg.norm(doubled, axis=1)
     return triangles[sizes > 1e-9 * sizes.max()]

@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Models made from models: frames added, robots attached, branches taken away, joints locked.
+"""Models made from models: adds frames, attaches robots, removes branches, locks joints.
 
-Bodies keep their order and coordinates theirs; what is attached comes after what was there.
+Bodies and coordinates keep their order; attached ones come after the existing ones.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from .joints import OneCoordinate
 from .model import ROOT, Frame, Joint, Model
 
 NOTHING_MORE = 1e-12
-"""A difference of inertias that is a smaller share of them is rounding."""
+"""Differences of inertias below this share of them are rounding errors."""
 
 Carrier = tuple[int, Transform]
-"""A body, and the pose of another one in it that has become part of it."""
+"""Body, and the pose in it of another body that was merged into it."""
 
 
 def with_frame(model: Model, name: str, parent: str, pose: Transform) -> Model:
-    """The model with one more frame.
+    """Return the model with one more frame.
 
     Args:
         model: the robot.
-        name: of the new frame.
+        name: name of the new frame.
         parent: the frame that it is fixed to.
-        pose: its pose in that one.
+        pose: pose in the parent frame.
 
     Raises:
         UnknownFrameError: no such parent.
@@ -52,20 +52,20 @@ def with_frame(model: Model, name: str, parent: str, pose: Transform) -> Model:
 
 
 def with_tool(model: Model, tool: Model, at: str, pose: Transform, prefix: str = '') -> Model:
-    """The model with another one fixed to one of its frames.
+    """Return the model with another one fixed to one of its frames.
 
     Gravity, root and name are those of the first model.
 
     Args:
         model: the robot.
-        tool: what is attached; its root joint is fixed.
+        tool: the attached model; its root joint is fixed.
         at: the frame that carries it.
-        pose: of the root link of the tool in that frame.
-        prefix: before all names of the tool.
+        pose: pose of the tool's root link in that frame.
+        prefix: prefix for all names of the tool.
 
     Raises:
         UnknownFrameError: no such frame.
-        InvalidArgumentError: a tool whose base moves, or names that both have.
+        InvalidArgumentError: the tool's base moves, or both have equal names.
     """
     carrier = model.frame(at)
     if tool.root_joint != 'fixed':
@@ -106,7 +106,7 @@ def with_tool(model: Model, tool: Model, at: str, pose: Transform, prefix: str =
     ]
     inertias = list(model.inertias)
     if carrier.body != ROOT:
-        # The base of the tool, which did not move before.
+        # The base of the tool, which was the fixed root.
         inertias[carrier.body] = inertias[carrier.body] + base.act(_of_links(tool, ROOT))
     return replace(
         model,
@@ -121,16 +121,16 @@ def with_tool(model: Model, tool: Model, at: str, pose: Transform, prefix: str =
 
 
 def without(model: Model, names: Collection[str]) -> tuple[Model, dict[int, int]]:
-    """The model without some branches, and the new index of each body that is left.
+    """Return the model without some branches, and the new index of each remaining body.
 
-    What has been added to a body beside its links, such as a payload, stays with it.
+    Inertia added to a body besides its links, such as a payload, stays with it.
 
     Args:
         model: the robot.
-        names: of links, or of joints that move; each goes with all that hangs on it.
+        names: links or moving joints, at which the removed branches begin.
 
     Raises:
-        UnknownNameError: neither a link nor a joint that moves.
+        UnknownNameError: a name is neither a link nor a moving joint.
         InvalidArgumentError: the root link, or the leader of a joint that would stay.
     """
     links = dict(zip((joint.name for joint in model.joints), model.body_names, strict=True))
@@ -162,17 +162,17 @@ def without(model: Model, names: Collection[str]) -> tuple[Model, dict[int, int]
 
 
 def with_locked(model: Model, positions: Mapping[str, float]) -> tuple[Model, dict[int, int]]:
-    """The model with joints kept at a position, and the body that each body is then part of.
+    """Return the model with joints locked at positions, and the body that each body merges into.
 
-    The followers of a locked joint are locked with it.
+    Joints that mimic a locked joint are locked with it.
 
     Args:
         model: the robot.
-        positions: of joints with one coordinate of their own, by name.
+        positions: positions of joints with one coordinate of their own, by name.
 
     Raises:
         UnknownJointError: no such joint.
-        InvalidArgumentError: a joint that cannot be locked, or a position that is not finite.
+        InvalidArgumentError: a joint cannot be locked, or a position is not finite.
     """
     locked = _checked_positions(model, positions)
     carriers: dict[int, Carrier] = {ROOT: (ROOT, Transform.identity())}
@@ -204,13 +204,13 @@ def with_locked(model: Model, positions: Mapping[str, float]) -> tuple[Model, di
 def _renumbered(
     model: Model, kept: Sequence[int], inertias: Sequence[Inertia], carriers: Mapping[int, Carrier]
 ) -> Model:
-    """The model of some of its bodies, coordinates counted anew in their order.
+    """Return the model of some of its bodies with renumbered coordinates.
 
     Args:
-        model: with the frames that are left.
+        model: a model with only the remaining frames.
         kept: indices of bodies.
-        inertias: of these.
-        carriers: of each body the one of the new model that it is part of, and its pose in it.
+        inertias: inertias of these bodies.
+        carriers: for each body the new body that it is part of, and its pose in it.
     """
     carriers = {ROOT: (ROOT, Transform.identity()), **carriers}
     joints = [model.joints[i] for i in kept]
@@ -250,13 +250,13 @@ def _renumbered(
 
 
 def _of_links(model: Model, body: int) -> Inertia:
-    """What the links of a body have together, in its frame."""
+    """Return the combined inertia of a body's links, in its frame."""
     own = [frame.placement.act(frame.inertia) for frame in model.frames if frame.body == body]
     return reduce(add, own) if own else Inertia.zero()
 
 
 def _added(model: Model, body: int) -> Inertia:
-    """What a body has beside its links, such as a payload, in its frame."""
+    """Return the inertia of a body besides its links, such as a payload, in its frame."""
     whole, links = model.inertias[body].parameters(), _of_links(model, body).parameters()
     rest = [x - y for x, y in zip(whole, links, strict=True)]
     largest = max(map(abs, (*whole, *links)))

@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a robot description says, before any choice of root joint or locked joints.
+"""Robot descriptions, before any choice of root joint or locked joints.
 
-Plain frozen records, free of XML: ``urdf.py`` and ``mjcf.py`` fill them, ``build.py`` builds the
-Model from them.
+Plain frozen records, independent of XML: ``urdf.py`` and ``mjcf.py`` create them, ``build.py``
+builds the Model from them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ ZERO: Triple = (0.0, 0.0, 0.0)
 IDENTITY: Matrix3 = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 FAR = 0.5
-"""Of the range of a joint: what is beyond its limits by more is no matter of tolerances."""
+"""Share of a joint's range: positions farther outside than this are not within tolerance."""
 
 LEAST = {'m': 0.1, 'rad': 0.5}
-"""By its unit, by how much a position is beyond at least."""
+"""Smallest excess over a limit that counts as far outside, by unit."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Inertial:
 
 @dataclass(frozen=True)
 class Limits:
-    """Joint limits in rad or m, rad/s or m/s, Nm or N; infinite where the description has none."""
+    """Joint limits in rad or m, rad/s or m/s, Nm or N; infinite if the description has none."""
 
     lower: float = -math.inf
     upper: float = math.inf
@@ -51,11 +51,11 @@ class Limits:
     effort: float = math.inf
 
     def far_beyond(self, position: float, unit: str) -> str:
-        """In words, that a position is beyond by more than tolerances explain; '' where it is not.
+        """Return a description of how far a position exceeds the limits, or '' if within tolerance.
 
         Args:
-            position: of the joint.
-            unit: 'rad' or 'm'; without limits, or in another one, it cannot be judged.
+            position: position of the joint.
+            unit: 'rad' or 'm'; other units, and joints without limits, are not checked.
         """
         span = self.upper - self.lower if math.isfinite(self.upper - self.lower) else 0.0
         excess = max(position - self.upper, self.lower - position)
@@ -69,7 +69,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Mimic:
-    """The joint moves as ``multiplier * q_leader + offset``."""
+    """Mimic joint: it moves as ``multiplier * q_leader + offset``."""
 
     joint: str
     multiplier: float = 1.0
@@ -78,7 +78,7 @@ class Mimic:
 
 @dataclass(frozen=True)
 class LinkDescription:
-    """A link: its name, its inertial (a missing one is massless), whether it has any geometry."""
+    """Link: its name, its inertial (None if massless), and whether it has any geometry."""
 
     name: str
     inertial: Inertial = Inertial()
@@ -87,11 +87,11 @@ class LinkDescription:
 
 @dataclass(frozen=True)
 class JointDescription:
-    """A joint between two links.
+    """Joint between two links.
 
     ``type`` is one of fixed, revolute, continuous, prismatic, spherical, planar, floating. ``axis``
     is a unit vector in the joint frame (the normal of the plane for a planar joint). ``armature``
-    is the inertia of a rotor, as seen at the joint [kg m^2 or kg].
+    is the inertia of a rotor, reflected to the joint [kg m^2 or kg].
     """
 
     name: str
@@ -109,9 +109,9 @@ class JointDescription:
 
 @dataclass(frozen=True)
 class RobotDescription:
-    """A tree of links and joints. Joints are in tree order: a parent comes before its children.
+    """Tree of links and joints. Joints are in tree order: a parent comes before its children.
 
-    ``doubts`` has a sentence for each thing that is usable but probably not meant.
+    ``doubts`` has a sentence for each element that is usable but probably not intended.
     """
 
     name: str

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A robot description from a file: URDF as it is, xacro expanded."""
+"""Reading of a robot description from a URDF file or a xacro file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dynamics_ros.errors import ModelError
 def read_description_file(
     path: str | os.PathLike[str], xacro_arguments: Mapping[str, str] | None = None
 ) -> str:
-    """The URDF text of a file.
+    """Return the URDF text of a file.
 
     Args:
         path: a URDF file, or a xacro file if its name ends in ``.xacro``; ``~`` is the home folder.
@@ -33,21 +33,21 @@ def read_description_file(
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, 'strerror', None) or error
         raise ModelError(f'file {str(file)!r}', f'cannot be read: {reason}') from error
-    # Whoever reads it would take it for the name of another file.
+    # A parser would mistake such text for a file name.
     if text.lstrip('\ufeff \t\r\n')[:1] not in ('<', ''):
         raise ModelError(f'file {str(file)!r}', 'is no URDF: XML begins with "<"')
     return text
 
 
 def expanded_xacro(path: str | os.PathLike[str], arguments: Mapping[str, object]) -> str:
-    """The URDF text of a xacro file; expanding it runs expressions in it.
+    """Return the URDF text of a xacro file; the expansion runs expressions in the file.
 
     Args:
-        path: of the file.
+        path: path of the file.
         arguments: values of its ``<xacro:arg>`` by name.
 
     Raises:
-        ModelError: the file or the package xacro is not there, or xacro refuses the file.
+        ModelError: the file or the package xacro is missing, or xacro refuses the file.
     """
     try:
         import xacro
@@ -60,6 +60,6 @@ def expanded_xacro(path: str | os.PathLike[str], arguments: Mapping[str, object]
     try:
         return str(xacro.process_file(os.fspath(path), mappings=mappings).toxml())
     except Exception as error:
-        # What a file may raise is whatever the expressions in it raise.
+        # Expressions in the file may raise any exception.
         problem = f'xacro cannot expand it: {type(error).__name__}: {error}'
         raise ModelError(f'file {os.fspath(path)!r}', problem) from error

@@ -1,9 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a description says that is usable but probably not meant: one sentence for each kind.
+"""Warnings about a description that is usable but probably not as intended.
 
-The reader collects them, logs each as a warning of the logger ``dynamics_ros.model`` and keeps them
-with the description. Nodes hand the library's warnings on to their own log.
+The reader collects them, one sentence per kind, logs each as a warning of the logger
+``dynamics_ros.model`` and stores them in the description. Nodes forward these warnings to their
+log.
 """
 
 from __future__ import annotations
@@ -26,24 +27,24 @@ NO_MASS = 'no mass is given for {}, which joints move: torques lack their weight
 
 
 class Doubts:
-    """The elements that each kind of doubt is about, in the order in which they were met."""
+    """Elements affected by each kind of doubt, in order of occurrence."""
 
     def __init__(self) -> None:
         self._names: dict[str, list[str]] = {}
 
     def add(self, doubt: str, name: str) -> None:
-        """Note a doubt about an element.
+        """Record a doubt about an element.
 
         Args:
             doubt: a sentence with {} for the names.
-            name: of the link or joint.
+            name: name of the link or joint.
         """
         names = self._names.setdefault(doubt, [])
         if name not in names[-1:]:
             names.append(name)
 
     def sentences(self, robot: str) -> tuple[str, ...]:
-        """One sentence for each kind of doubt, with the names of the elements."""
+        """Return one sentence for each kind of doubt, with the names of the elements."""
         return tuple(
             f'robot {quoted(robot)}: {doubt.format(listed(names))}'
             for doubt, names in self._names.items()

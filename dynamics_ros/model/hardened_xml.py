@@ -1,9 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""XML from an untrusted source to a tree of elements: bounded, without DTD, never recursive.
+"""Safe XML parser for untrusted sources: bounded, without DTD, not recursive.
 
-Everything that is read of an element goes through its methods, which raise a ModelError that names
-the element.
+Elements are read through their methods, which raise a ModelError that names the element.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from dynamics_ros.errors import ModelError
 DOCUMENT = 'robot description'
 
 MAXIMUM_SIZE = 50_000_000
-"""Characters of text, or bytes of a file; robots in the field stay far below."""
+"""Size limit: characters of text, or bytes of a file; real robots stay far below."""
 
 MAXIMUM_ELEMENTS = 1_000_000
 MAXIMUM_DEPTH = 256
 MAXIMUM_ATTRIBUTE = 4096
-"""Characters of an attribute that is read; a number or a name is far shorter."""
+"""Length limit of an attribute; a number or a name is far shorter."""
 
 MAXIMUM_NUMBER = 1e30
 """Bound on a number: products of a few of them must stay finite."""
@@ -34,15 +33,15 @@ _NUMBER = re.compile(r'[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
 _BLANKS = ' \t\r\n'
 
 _INVALID_TOKEN = expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN]
-"""What expat reports for -- within a comment."""
+"""Error code of expat for -- within a comment."""
 
-# Sections in which anything may stand, also what looks like the beginning of another one.
+# Sections that may contain any text, even the beginning of another section.
 _CLOSINGS = {b'<!--': b'-->', b'<![CDATA[': b']]>', b'<?': b'?>'}
 _OPENING = re.compile(b'|'.join(re.escape(opening) for opening in _CLOSINGS))
 
 
 class Element:
-    """An element of the document; text between elements is not kept, URDF has none."""
+    """Element of the document; text between elements is dropped, URDF has none."""
 
     __slots__ = ('_attributes', '_children', '_parent', 'line', 'tag')
 
@@ -59,10 +58,10 @@ class Element:
 
     @property
     def label(self) -> str:
-        """How errors call the element, e.g. ``joint 'elbow' axis``."""
+        """Name of the element in errors, e.g. ``joint 'elbow' axis``."""
         name = self._attributes.get('name')
         own = self.tag if name is None else f'{self.tag} {quoted(name)}'
-        # What stands directly below the document's root is named without it.
+        # Direct children of the document's root are named without it.
         if self._parent is None or self._parent._parent is None:
             return own
         return f'{self._parent.label} {own}'
@@ -72,37 +71,39 @@ class Element:
         raise ModelError(self.label, reason)
 
     def children(self, tag: str) -> Iterator[Element]:
-        """The direct children of a tag, in document order."""
+        """Yield the direct children with a tag, in document order."""
         return (child for child in self._children if child.tag == tag)
 
     def child(self, tag: str) -> Element | None:
-        """The only child of a tag, or None; two of them would contradict each other."""
+        """Return the only child with a tag, or None; two children are an error."""
         found = list(self.children(tag))
         if len(found) > 1:
             self.refuse(f'has {len(found)} <{tag}> elements, at most one is allowed')
         return found[0] if found else None
 
     def first_child(self, tag: str) -> Element | None:
-        """The first child of a tag, or None; for the elements that the caller counts by itself."""
+        """Return the first child with a tag, or None; for callers that count the elements
+        themselves.
+        """
         return next(self.children(tag), None)
 
     def count(self, tag: str) -> int:
-        """How many direct children of a tag there are."""
+        """Return the number of direct children with a tag."""
         return sum(1 for _ in self.children(tag))
 
     def required_child(self, tag: str) -> Element:
-        """The only child of a tag, which must be there."""
+        """Return the only child with a tag; a missing child is an error."""
         found = self.child(tag)
         if found is None:
             self.refuse(f'has no <{tag}> element')
         return found
 
     def has(self, attribute: str) -> bool:
-        """Whether the attribute is given."""
+        """Return whether the attribute is given."""
         return attribute in self._attributes
 
     def text(self, attribute: str) -> str:
-        """An attribute as it is written; it must be there."""
+        """Return an attribute as text; a missing attribute is an error."""
         value = self._attributes.get(attribute)
         if value is None:
             self.refuse(f'has no attribute {attribute} (line {self.line})')
@@ -116,7 +117,9 @@ class Element:
         return value
 
     def name(self, attribute: str = 'name') -> str:
-        """A name: not empty, and every character of it visible or a plain space."""
+        """Return a name, which must not be empty and consists of visible characters or plain
+        spaces.
+        """
         value = self.text(attribute)
         if not value.strip():
             self.refuse(f'attribute {attribute} is empty (line {self.line})')
@@ -127,7 +130,7 @@ class Element:
     def numbers(
         self, attribute: str, count: int, bound: float = MAXIMUM_NUMBER
     ) -> tuple[float, ...]:
-        """Exactly ``count`` finite numbers, separated by blanks."""
+        """Return exactly ``count`` finite numbers, separated by whitespace."""
         text = self.text(attribute)
         words = [word for word in re.split(f'[{_BLANKS}]+', text.strip(_BLANKS)) if word]
         if len(words) != count:
@@ -141,7 +144,7 @@ class Element:
         default: float | None = None,
         bound: float = MAXIMUM_NUMBER,
     ) -> float:
-        """One finite number; ``default`` where the attribute is not given."""
+        """Return one finite number, or ``default`` if the attribute is missing."""
         if default is not None and not self.has(attribute):
             return default
         (value,) = self.numbers(attribute, 1, bound)
@@ -156,32 +159,32 @@ class Element:
         value = float(word)
         if not math.isfinite(value) or abs(value) > bound:
             self.refuse(f'{attribute} has {quoted(word)}, which is too large')
-        return value + 0.0  # -0.0 becomes 0.0, which folds away
+        return value + 0.0  # -0.0 becomes 0.0, which constant folding removes
 
 
 def quoted(text: str) -> str:
-    """Text of the document for a message: in quotes, escaped, cut when long."""
+    """Quote text of the document for a message, escaped and truncated."""
     return repr(text if len(text) <= 80 else text[:77] + '...')
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:
-    """The first few of many names, for a message."""
+    """Return the first few of many names, for a message."""
     more = f' and {len(names) - most} more' if len(names) > most else ''
     return ', '.join(quoted(name) for name in names[:most]) + more
 
 
 def read_xml(source: str | bytes) -> Element:
-    """Root element of a document; bytes are decoded as their XML declaration says.
+    """Return the root element of a document; bytes are decoded as the XML declaration says.
 
     Raises:
         ModelError: empty, too large, not well-formed, or with a document type declaration.
     """
     if len(source) > MAXIMUM_SIZE:
         raise ModelError(DOCUMENT, f'larger than {MAXIMUM_SIZE // 1_000_000} MB')
-    # Text is decoded already, whatever its declaration says.
+    # Text is already decoded, whatever encoding its declaration names.
     encoding = 'utf-8' if isinstance(source, str) else None
     data = _encoded(source) if isinstance(source, str) else source
-    # Launch files leave blank lines before the XML declaration, where XML has none.
+    # Launch files leave blank lines before the XML declaration, where XML allows none.
     document = data.lstrip(_BLANKS.encode())
     if not document:
         raise ModelError(DOCUMENT, 'empty')
@@ -202,7 +205,7 @@ def read_xml(source: str | bytes) -> Element:
 
 
 def _parsed(document: bytes, encoding: str | None, blank_lines: int) -> _Builder:
-    """The elements of a document. Comments may have -- in them, which tinyxml2 takes."""
+    """Parse a document; comments may contain --, which tinyxml2 accepts."""
     for text in (document, _without_comments(document)):
         builder = _Builder(encoding, blank_lines)
         try:
@@ -216,7 +219,7 @@ def _parsed(document: bytes, encoding: str | None, blank_lines: int) -> _Builder
 
 
 def _without_comments(document: bytes) -> bytes:
-    """The document with the line ends of its comments in their place, in linear time."""
+    """Return the document with comments replaced by their line ends, in linear time."""
     parts, at = [], 0
     while opening := _OPENING.search(document, at):
         closing = _CLOSINGS[opening[0]]
@@ -240,7 +243,7 @@ def _encoded(text: str) -> bytes:
 
 
 class _Builder:
-    """Builds elements from the events of expat, which itself does not recurse."""
+    """Builder of elements from the events of expat, which does not recurse."""
 
     def __init__(self, encoding: str | None, blank_lines: int) -> None:
         self._blank_lines = blank_lines

@@ -53,10 +53,10 @@ class Entries:
     """Consecutive coordinates or velocities that belong together.
 
     Attributes:
-        count: how many.
-        unit: of the coordinate, or of what the velocity is the rate of: 'm', 'rad', or '1'.
-        meaning: in words, with {body} and {place} for the moving body and the frame that it moves
-            in; '' where the name of the joint says it all.
+        count: number of coordinates or velocities.
+        unit: unit of the coordinate, or of the velocity's integral: 'm', 'rad', or '1'.
+        meaning: description with {body} and {place} for the moving body and the frame that it moves
+            in; '' if the joint's name suffices.
     """
 
     count: int
@@ -66,16 +66,16 @@ class Entries:
 
 @dataclass(frozen=True)
 class JointKind(ABC):
-    """A kind of joint with its axis; q and v below are its own coordinates and velocities.
+    """Kind of joint with its axis; q and v below are its own coordinates and velocities.
 
     Attributes:
         axis: constant unit axis in the joint frame; the normal of a planar joint.
-        name: type of the joint in a URDF.
-        coordinates: what q consists of.
-        velocities: what v consists of.
-        has_axis: whether its axis means something.
+        name: joint type in a URDF.
+        coordinates: entries of q.
+        velocities: entries of v.
+        has_axis: whether the kind uses its axis.
         has_range: whether a description bounds its position.
-        quaternion: place in q of a unit quaternion x, y, z, w; None where there is none.
+        quaternion: index in q of a unit quaternion x, y, z, w; None if there is none.
     """
 
     axis: Vector3 = Z
@@ -104,7 +104,7 @@ class JointKind(ABC):
 
     @property
     def slides(self) -> tuple[bool, ...]:
-        """Of each velocity whether it is a length a second, not an angle."""
+        """For each velocity, whether it is linear (not angular)."""
         return tuple(x.unit == 'm' for x in self.velocities for _ in range(x.count))
 
     @abstractmethod
@@ -113,14 +113,14 @@ class JointKind(ABC):
 
     @abstractmethod
     def motion_subspace(self, q: Sequence[Scalar]) -> list[Motion]:
-        """The columns of S at q, in the frame of the moving body."""
+        """Return the columns of S at q, in the frame of the moving body."""
 
     def displacements(self, q: Sequence[Scalar]) -> list[Motion]:
         """Body twists whose exponentials, one after the other, are `transform`."""
         return [S * x for S, x in zip(self.motion_subspace(q), q, strict=True)]
 
     def neutral(self) -> list[float]:
-        """Coordinates at which the joint transform is the identity."""
+        """Return the coordinates at which the joint transform is the identity."""
         return [0.0] * self.nq
 
     @abstractmethod
@@ -141,15 +141,15 @@ class JointKind(ABC):
 
     @abstractmethod
     def random(self, generator: Any, lower: float, upper: float) -> list[float]:
-        """Coordinates, uniform within limits.
+        """Return random coordinates, uniform within limits.
 
         Args:
-            generator: of NumPy.
-            lower, upper: limits of a joint of one coordinate, infinite where it has none.
+            generator: NumPy generator.
+            lower, upper: limits of a joint of one coordinate, infinite if it has none.
         """
 
     def reach(self, lower: float, upper: float) -> float:
-        """How far the origin of the moving body gets from the joint frame [m], inf if unbounded.
+        """Return the largest distance of the body's origin from the joint frame [m], or inf.
 
         Args:
             lower, upper: limits of a joint of one coordinate.
@@ -158,10 +158,10 @@ class JointKind(ABC):
 
 
 class OneCoordinate(JointKind):
-    """A joint whose position is one number and whose velocity is its rate."""
+    """Joint with one coordinate whose velocity is the coordinate's rate."""
 
     free_range: ClassVar[float]
-    """To either side of 0, where a random position is taken from without limits."""
+    """Range of random positions without limits, to either side of 0."""
 
     def integrate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
         """q + v."""
@@ -172,7 +172,7 @@ class OneCoordinate(JointKind):
         return [q1[0] - q0[0]]
 
     def random(self, generator: Any, lower: float, upper: float) -> list[float]:
-        """Within the limits; on a side without one, in ``free_range``."""
+        """Random position within the limits, or ``free_range`` on a side without limit."""
         reach = self.free_range
         return [
             generator.uniform(
@@ -183,7 +183,7 @@ class OneCoordinate(JointKind):
 
 
 class Revolute(OneCoordinate):
-    """A turn about the axis, within limits."""
+    """Rotation about the axis, within limits."""
 
     name = 'revolute'
     coordinates = (Entries(1, 'rad'),)
@@ -192,7 +192,7 @@ class Revolute(OneCoordinate):
     free_range = math.pi
 
     def transform(self, q: Sequence[Scalar]) -> Transform:
-        """Turn about the axis."""
+        """Rotation about the axis."""
         return Transform(rotation_about(self.axis, q[0]), Vector3.zero())
 
     def motion_subspace(self, q: Sequence[Scalar]) -> list[Motion]:
@@ -205,7 +205,7 @@ class Revolute(OneCoordinate):
 
 
 class Continuous(Revolute):
-    """A turn about the axis that may go on for ever; its coordinate counts turns."""
+    """Unlimited rotation about the axis; its coordinate counts turns."""
 
     name = 'continuous'
     has_range = False
@@ -229,12 +229,12 @@ class Prismatic(OneCoordinate):
         return [Motion(self.axis, Vector3.zero())]
 
     def reach(self, lower: float, upper: float) -> float:
-        """The longer stroke."""
+        """The larger magnitude of both limits."""
         return max(abs(lower), abs(upper))
 
 
 class Spherical(JointKind):
-    """A turn about any axis through the origin of the joint, as of a ball in its socket.
+    """Rotation about any axis through the origin of the joint, as in a ball joint.
 
     URDF has no such type; several simulators read this one.
     """
@@ -250,25 +250,25 @@ class Spherical(JointKind):
         return Transform(quaternion_to_matrix(_quaternion(q)), Vector3.zero())
 
     def motion_subspace(self, q: Sequence[Scalar]) -> list[Motion]:
-        """The angular velocities."""
+        """Unit angular velocities."""
         return [Motion(Vector3.zero(), e) for e in (X, Y, Z)]
 
     def displacements(self, q: Sequence[Scalar]) -> list[Motion]:
-        """The turn."""
+        """The rotation."""
         return [Motion(Vector3.zero(), quaternion_log(_quaternion(q)))]
 
     def neutral(self) -> list[float]:
-        """Not turned."""
+        """Identity rotation."""
         return [0.0, 0.0, 0.0, 1.0]
 
     def integrate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
-        """The orientation after a turn at a constant angular velocity."""
+        """Orientation after a rotation at a constant angular velocity."""
         turned = quaternion_product(_quaternion(q), quaternion_exp(Vector3.of(v)))
-        # Rounding would let the length drift over many steps.
+        # Normalized, because rounding would let the length drift over many steps.
         return list(quaternion_normalized(turned))
 
     def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
-        """The turn between two orientations, by at most pi."""
+        """Rotation between two orientations, by at most pi."""
         return list(
             quaternion_log(
                 quaternion_product(quaternion_conjugate(_quaternion(q0)), _quaternion(q1))
@@ -286,12 +286,12 @@ class Spherical(JointKind):
         return [2.0 * w for w in turning[:3]]
 
     def random(self, generator: Any, lower: float, upper: float) -> list[float]:
-        """Any orientation, all alike."""
+        """Uniformly distributed orientation."""
         quaternion = generator.normal(size=4)
         return list(quaternion / math.hypot(*quaternion))
 
     def reach(self, lower: float, upper: float) -> float:
-        """0: the origin stays."""
+        """0: the origin does not move."""
         return 0.0
 
 
@@ -299,7 +299,7 @@ BALL = Spherical()
 
 
 class Planar(JointKind):
-    """A motion in the plane whose normal is the axis; its angle counts turns."""
+    """Motion in the plane whose normal is the axis; its angle counts turns."""
 
     name = 'planar'
     coordinates = (
@@ -309,24 +309,24 @@ class Planar(JointKind):
     velocities = (Entries(2, 'm', 'linear, of {body} in its axes'), Entries(1, 'rad', 'angular'))
 
     def transform(self, q: Sequence[Scalar]) -> Transform:
-        """Displacement in the plane, then a turn about its normal."""
+        """Displacement in the plane, then a rotation about its normal."""
         ex, ey = plane_axes(self.axis)
         return Transform(rotation_about(self.axis, q[2]), ex * q[0] + ey * q[1])
 
     def motion_subspace(self, q: Sequence[Scalar]) -> list[Motion]:
-        """Two axes of the plane, as they have turned, and the turn."""
+        """Two axes of the plane in the rotated frame, and the rotation."""
         ex, ey = plane_axes(self.axis)
         zero = Vector3.zero()
         return [Motion(ex, zero), Motion(ey, zero), Motion(zero, self.axis)]
 
     def integrate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
-        """An arc: the displacement turns with the angle."""
+        """Motion along an arc: the direction of the displacement rotates with the angle."""
         step = exp_left_jacobian(Z * v[2]) @ Vector3(v[0], v[1], 0.0)
         turned_step = rotation_about(Z, q[2]) @ step
         return [q[0] + turned_step.x, q[1] + turned_step.y, q[2] + v[2]]
 
     def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
-        """The arc between two poses; its angle is not wrapped, the coordinate counts turns."""
+        """Arc between two poses; its angle is not wrapped, because the coordinate counts turns."""
         angle = q1[2] - q0[2]
         moved = Vector3(q1[0] - q0[0], q1[1] - q0[1], 0.0)
         step = rotation_about(Z, q0[2]).transpose_apply(moved)
@@ -334,23 +334,23 @@ class Planar(JointKind):
         return [v.x, v.y, angle]
 
     def rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
-        """The linear velocity, given in the moving axes, in the resting ones."""
+        """Linear velocity transformed from moving to fixed axes."""
         moving = rotation_about(Z, q[2]) @ Vector3(v[0], v[1], 0.0)
         return [moving.x, moving.y, v[2]]
 
     def velocity(self, q: Sequence[Scalar], rate: Sequence[Scalar]) -> list[Scalar]:
-        """The rate of the position, in the moving axes."""
+        """Rate of the position, in the moving axes."""
         moving = rotation_about(Z, q[2]).transpose_apply(Vector3(rate[0], rate[1], 0.0))
         return [moving.x, moving.y, rate[2]]
 
     def random(self, generator: Any, lower: float, upper: float) -> list[float]:
-        """Within ``FREE_SLIDE`` and a turn about 0."""
+        """Random position within ``FREE_SLIDE``, and an angle within a turn about 0."""
         position = generator.uniform(-FREE_SLIDE, FREE_SLIDE, 2)
         return [*position, generator.uniform(-math.pi, math.pi)]
 
 
 class Floating(JointKind):
-    """A free motion, the joint of a base that nothing holds."""
+    """Free motion of a floating base."""
 
     name = 'floating'
     coordinates = (
@@ -373,28 +373,28 @@ class Floating(JointKind):
         return [Motion(e, Vector3.zero()) for e in (X, Y, Z)] + BALL.motion_subspace(q[3:])
 
     def displacements(self, q: Sequence[Scalar]) -> list[Motion]:
-        """The displacement, then the turn."""
+        """The displacement, then the rotation."""
         return [Motion(Vector3.of(q[:3]), Vector3.zero()), *BALL.displacements(q[3:])]
 
     def neutral(self) -> list[float]:
-        """The origin, not turned."""
+        """The origin, not rotated."""
         return [0.0, 0.0, 0.0, *BALL.neutral()]
 
     def integrate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
-        """A screw motion."""
+        """Motion along a screw."""
         R = BALL.transform(q[3:]).rotation
         step = R @ (exp_left_jacobian(Vector3.of(v[3:])) @ Vector3.of(v[:3]))
         return [*(Vector3.of(q[:3]) + step), *BALL.integrate(q[3:], v[3:])]
 
     def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
-        """The screw motion between two poses, with a turn by at most pi."""
+        """Screw motion between two poses, with a rotation by at most pi."""
         w = BALL.difference(q0[3:], q1[3:])
         moved = Vector3.of(q1[:3]) - Vector3.of(q0[:3])
         step = BALL.transform(q0[3:]).rotation.transpose_apply(moved)
         return [*(log_left_jacobian(Vector3.of(w)) @ step), *w]
 
     def rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
-        """(R v, q w / 2): of the orientation as of a ball."""
+        """(R v, q w / 2): the orientation as for a spherical joint."""
         moving = BALL.transform(q[3:]).rotation @ Vector3.of(v[:3])
         return [*moving, *BALL.rate(q[3:], v[3:])]
 
@@ -404,7 +404,7 @@ class Floating(JointKind):
         return [*moving, *BALL.velocity(q[3:], rate[3:])]
 
     def random(self, generator: Any, lower: float, upper: float) -> list[float]:
-        """Position within ``FREE_SLIDE``, any orientation, all alike."""
+        """Random position within ``FREE_SLIDE``, and a uniformly distributed orientation."""
         orientation = BALL.random(generator, lower, upper)
         return [*generator.uniform(-FREE_SLIDE, FREE_SLIDE, 3), *orientation]
 
@@ -412,12 +412,12 @@ class Floating(JointKind):
 JOINT_KINDS: dict[str, type[JointKind]] = {
     kind.name: kind for kind in (Revolute, Continuous, Prismatic, Spherical, Planar, Floating)
 }
-"""By the type of the joint in a URDF; a fixed joint is none, it does not move."""
+"""Joint kinds by URDF type; fixed joints do not move and have none."""
 
 ONE_COORDINATE = tuple(
     name for name, kind in JOINT_KINDS.items() if issubclass(kind, OneCoordinate)
 )
-"""Types of joint whose position is one number, which a mimic joint can follow."""
+"""Joint types with one coordinate, which a mimic joint can follow."""
 
 
 def plane_axes(normal: Vector3) -> tuple[Vector3, Vector3]:
@@ -429,12 +429,12 @@ def plane_axes(normal: Vector3) -> tuple[Vector3, Vector3]:
 
 
 def _quaternion(q: Sequence[Scalar]) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-    """Four coordinates, or their rates."""
+    """Return four coordinates, or their rates, as a quaternion."""
     return q[0], q[1], q[2], q[3]
 
 
 def _planar_log_jacobian(angle: Scalar) -> Matrix3:
-    """Inverse of the left Jacobian of exp for a turn about z that may count several turns."""
+    """Inverse of the left Jacobian of exp for a rotation about z that may exceed a full turn."""
     J = exp_left_jacobian(Z * angle)
     a, b = J[0, 0], J[1, 0]
     scale = 1.0 / (a * a + b * b)

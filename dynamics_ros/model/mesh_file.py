@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Triangles of a mesh file: STL in both of its forms here, other formats through trimesh."""
+"""Reading of mesh triangles: binary and text STL here, other formats through trimesh."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .hardened_xml import quoted
 Array = NDArray[np.float64]
 
 MAXIMUM_MESH_SIZE = 100_000_000
-"""Bytes; a collision mesh has far less."""
+"""Size limit of a mesh file [bytes]; a collision mesh is far smaller."""
 
 PACKAGE = 'package://'
 FILE = 'file://'
@@ -28,7 +28,8 @@ _FACET = np.dtype([('normal', '<f4', 3), ('corners', '<f4', (3, 3)), ('attribute
 
 
 def read_mesh(path: Path) -> Array:
-    """The triangles (n, 3, 3) of a file [m, if the file is in m]: triangle, corner, coordinate.
+    """Return the triangles (n, 3, 3) of a file: triangle, corner, coordinate [m, if the file is in
+    m].
 
     Raises:
         ModelError: the file cannot be read, or is in a format that needs trimesh.
@@ -49,7 +50,7 @@ def read_mesh(path: Path) -> Array:
 
 
 def _stl(content: bytes, where: str) -> Array:
-    # Some binary files begin with the word of the text form too; their size tells them apart.
+    # Some binary files begin with the keyword of the text form; their size distinguishes them.
     if len(content) >= _HEADER:
         count = int.from_bytes(content[80:_HEADER], 'little')
         if len(content) == _HEADER + count * _FACET.itemsize:
@@ -74,23 +75,23 @@ def _by_trimesh(path: Path, where: str) -> Array:
         ) from None
     try:
         return np.asarray(trimesh.load(path, force='mesh').triangles, dtype=np.float64)
-    except Exception as error:  # each format has errors of its own
+    except Exception as error:  # each format raises its own errors
         raise ModelError(where, f'trimesh cannot read it: {error}') from error
 
 
 def resolve_mesh(uri: str, base: Path | None = None) -> Path:
-    """The file that a description's ``filename`` means.
+    """Return the file that a description's ``filename`` refers to.
 
     Args:
         uri: ``package://name/path``, ``file://path`` or a path.
-        base: folder that a relative path starts from; None for the working folder.
+        base: folder of relative paths; None for the working folder.
 
     Returns:
-        A path of an existing file. Packages are looked for as ``share/name`` in AMENT_PREFIX_PATH
+        A path of an existing file. Packages are searched as ``share/name`` in AMENT_PREFIX_PATH
         and CMAKE_PREFIX_PATH and as ``name`` in ROS_PACKAGE_PATH.
 
     Raises:
-        ModelError: there is no such file; names where it was looked for.
+        ModelError: there is no such file; names the searched places.
     """
     if uri.startswith(PACKAGE):
         package, _, rest = uri.removeprefix(PACKAGE).partition('/')

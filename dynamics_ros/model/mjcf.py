@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""MJCF text or file to a RobotDescription, by the library mujoco, which compiles it.
+"""Reader of MJCF text or files to a RobotDescription, with the library mujoco as compiler.
 
-Read are bodies, their joints of any type and number, inertias, limits, sites as links without mass,
-and joints that an equality has follow another one linearly. A link has the frame of its body.
+It reads bodies, their joints of any type and number, inertias, limits, sites as links without mass,
+and joint equalities as mimic joints. A link has the frame of its body.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from .hardened_xml import MAXIMUM_NUMBER, quoted
 from .topology import resolve_mimics
 
 TYPES = ('floating', 'spherical', 'prismatic', 'revolute')
-"""Of the types of joint in the order of MuJoCo: free, ball, slide, hinge."""
+"""Joint types in MuJoCo's order: free, ball, slide, hinge."""
 
 OF_BODIES = ('body_mass', 'body_inertia', 'body_ipos', 'body_pos')
 OF_JOINTS = ('jnt_pos', 'jnt_range')
 OF_FREEDOMS = ('dof_damping', 'dof_frictionloss', 'dof_armature')
-"""Arrays of a compiled model with a row for each of these, by MuJoCo's names."""
+"""MuJoCo's names of arrays with one row per degree of freedom."""
 
 LEFT_OUT = 'MJCF has {tag}, of which the dynamics of rigid bodies knows nothing: {{}}'
 
 
 class Mjcf(NamedTuple):
-    """What an MJCF says of a robot.
+    """Contents of an MJCF.
 
     Attributes:
         description: links and joints.
-        root_joint: 'floating' where all hangs on one body with a free joint, else 'fixed'.
+        root_joint: 'floating' if a single body on a free joint carries everything, else 'fixed'.
         gravity: [m/s^2].
     """
 
@@ -65,13 +65,13 @@ def read_mjcf(source: str | os.PathLike[str]) -> Mjcf:
         source: MJCF text, or a path to a file.
 
     Raises:
-        ModelError: mujoco is not there, or refuses it.
+        ModelError: mujoco is not installed, or refuses the source.
     """
     return _Reader(_compiled(source)).read()
 
 
 def _compiled(source: str | os.PathLike[str]) -> Any:
-    """The MjModel of a source."""
+    """Return the MjModel of a source."""
     text = isinstance(source, str) and source.lstrip('\ufeff \t\r\n')[:1] == '<'
     element = 'MJCF' if text else f'file {quoted(str(source))}'
     try:
@@ -88,7 +88,7 @@ def _compiled(source: str | os.PathLike[str]) -> Any:
 
 
 class _Reader:
-    """Goes through the bodies of a compiled model once."""
+    """Reader that walks the bodies of a compiled model once."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -101,11 +101,11 @@ class _Reader:
         self.mimics = dict(self.followers())
 
     def told(self, kind: str, index: int) -> str:
-        """Name of an element; its kind and number where it has none."""
+        """Return the name of an element, or its kind and number if it has none."""
         return getattr(self.model, kind)(index).name or f'{kind}_{index}'
 
     def free_name(self, name: str) -> str:
-        """A name of a link that no other link has."""
+        """Return a unique link name."""
         while name in self.taken:
             name = f'{name}_'
         self.taken.add(name)
@@ -140,7 +140,7 @@ class _Reader:
         return Mjcf(description, root_joint, gravity)
 
     def check_numbers(self) -> None:
-        """Refuse numbers with which dynamics would overflow, as those of a URDF are refused."""
+        """Refuse numbers with which dynamics would overflow, as the URDF reader does."""
         model = self.model
         rows: dict[str, tuple[str, Iterable[int]]] = {
             **dict.fromkeys(OF_BODIES, ('body', range(model.nbody))),
@@ -156,7 +156,7 @@ class _Reader:
                     raise ModelError(element, f'{array} has {row}, which is too large')
 
     def floating_base(self) -> int | None:
-        """The body that all hangs on by a free joint alone; None where there is none."""
+        """Return the body whose single free joint carries everything, or None."""
         model = self.model
         on_world = [i for i in range(1, model.nbody) if model.body_parentid[i] == 0]
         if len(on_world) != 1:
@@ -169,12 +169,12 @@ class _Reader:
         return range(first, first + int(self.model.body_jntnum[body]))
 
     def add_body(self, body: int, is_base: bool) -> None:
-        """Add the link of a body, with a chain of its joints before it."""
+        """Add the link of a body, preceded by a chain of its joints."""
         model = self.model
         link = self.body_links[body]
         if not is_base:
             parent = self.body_links[int(model.body_parentid[body])]
-            # Pose of the body, where its joints have not moved it yet, in the link so far.
+            # Pose of the body, before its joints move it, in the current link.
             R, p = _matrix(model.body_quat[body]), np.array(model.body_pos[body])
             for joint in self.joints_of(body):
                 R, p, parent = self.add_joint(joint, body, parent, R, p)
@@ -198,7 +198,7 @@ class _Reader:
         name = self.told('joint', joint)
         anchor, axis = np.array(model.jnt_pos[joint]), np.array(model.jnt_axis[joint])
         if kind == 'floating':
-            # Its coordinates are the pose in the world, whatever that of the body is.
+            # Its coordinates are the pose in the world, whatever the body's own pose.
             R, p, anchor = np.eye(3), np.zeros(3), np.zeros(3)
         is_last = joint == self.joints_of(body)[-1] and not anchor.any()
         link = self.body_links[body] if is_last else self.free_name(name)
@@ -230,7 +230,7 @@ class _Reader:
         return np.eye(3), -anchor, link
 
     def limits(self, joint: int, kind: str) -> Limits:
-        """Limits of a joint of one coordinate, and what its motors are told to give at most."""
+        """Return the limits of a joint of one coordinate, including its actuators' force limits."""
         model = self.model
         lower, upper = -math.inf, math.inf
         if kind in ('prismatic', 'revolute') and model.jnt_limited[joint]:
@@ -241,7 +241,7 @@ class _Reader:
         return Limits(lower, upper, effort=effort)
 
     def followers(self) -> Iterator[tuple[str, Mimic]]:
-        """The joints that an equality has follow another one: q1 = c0 + c1 q2 from their starts."""
+        """Yield the joints that an equality couples to another: q1 = c0 + c1 q2 from their starts."""
         import mujoco
 
         model = self.model
@@ -259,7 +259,7 @@ class _Reader:
             yield self.told('joint', first), Mimic(self.told('joint', second), slope, offset)
 
     def add_sites(self, body: int) -> None:
-        """Add the sites of a body that have names, as links without mass."""
+        """Add the named sites of a body as links without mass."""
         model = self.model
         for site in np.flatnonzero(model.site_bodyid == body):
             if not model.site(site).name:
@@ -272,7 +272,7 @@ class _Reader:
             self.links.append(LinkDescription(link))
 
     def joint_name(self, name: str) -> str:
-        """A name of a fixed joint that no other joint has."""
+        """Return a unique name for a fixed joint."""
         others = {self.told('joint', i) for i in range(self.model.njnt)}
         while name in self.joints or name in others:
             name = f'{name}_'

@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The Model: a frozen tree of joints, bodies and frames, ready for the algorithms.
+"""Model: a frozen tree of joints, bodies and frames, the input of the algorithms.
 
-Body i is what moves with joint i; the root frame is the body ROOT, which never moves.
+Body i moves with joint i; the root frame is the body ROOT, which never moves.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .joints import JointKind
 from .varying_joint import VaryingJoint
 
 ROOT = -1
-"""The root frame as a body: parent of the first joints, at rest at the origin."""
+"""Index of the root frame as a body: parent of the first joints, at rest at the origin."""
 
 UNLIMITED = Limits()
 NOWHERE_ELSE = Transform.identity()
@@ -30,7 +30,7 @@ WITHOUT_MASS = Inertia.zero()
 
 
 class Stated:
-    """What is pickled as its fields alone, whatever has been computed from them since."""
+    """Base of objects that pickle their fields only, without cached values."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields."""
@@ -39,20 +39,21 @@ class Stated:
 
 @dataclass(frozen=True)
 class Joint(Stated):
-    """A moving joint of the tree.
+    """Moving joint of the tree.
 
     Attributes:
         name: as in the description; ``root_joint`` for the joint of a moving base.
         kind: geometry and manifold.
         parent: index of the body that carries it, ``ROOT`` for the root frame.
         placement: constant pose of the joint frame in the parent body.
-        q_indices, v_indices: where its coordinates and velocities stand in q and v.
-        multiplier, offset: a mimic joint moves as multiplier * q[leader] + offset; 1 and 0 else.
+        q_indices, v_indices: indices of its coordinates and velocities in q and v.
+        multiplier, offset: a mimic joint moves as multiplier * q[leader] + offset; 1 and 0
+            otherwise.
         leader: name of the joint that it follows, or None.
         limits: position, velocity and effort limits.
         damping: viscous friction of the description [Nms/rad or Ns/m].
         friction: Coulomb friction of the description [Nm or N].
-        armature: inertia of the rotor as seen at the joint [kg m^2 or kg], of the description.
+        armature: rotor inertia of the description, reflected to the joint [kg m^2 or kg].
     """
 
     name: str
@@ -78,7 +79,7 @@ class Joint(Stated):
         return self.kind.transform(self.own_coordinates(q))
 
     def own_coordinates(self, q: Sequence[Scalar]) -> list[Scalar]:
-        """Its own coordinates; of a follower, where its leader takes it."""
+        """Return its coordinates; for a mimic joint, computed from its leader's."""
         own = [q[i] for i in self.q_indices]
         return own if self.leader is None else [self.multiplier * own[0] + self.offset]
 
@@ -102,7 +103,7 @@ class Joint(Stated):
         )
 
     def subspace_rates(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Motion]:
-        """How each column of S changes in the body frame; zero but of a `VaryingJoint`."""
+        """Return the rate of each column of S in the body frame; zero except for a `VaryingJoint`."""
         if not isinstance(self.kind, VaryingJoint):
             return [Motion.zero()] * len(self.v_indices)
         own = [v[k] for k in self.v_indices]
@@ -110,7 +111,9 @@ class Joint(Stated):
         return [combined(row, own) for row in slopes]
 
     def subspace_slopes(self, q: Sequence[Scalar]) -> list[tuple[int, int, Motion]]:
-        """(m, k, derivative of column m of S by coordinate k), as in v; none of a constant S."""
+        """(m, k, derivative of column m of S by coordinate k), indices in v; empty for a constant
+        S.
+        """
         if not isinstance(self.kind, VaryingJoint):
             return []
         slopes = self.kind.subspace_slopes(self.own_coordinates(q))
@@ -132,15 +135,15 @@ class Joint(Stated):
 
 @dataclass(frozen=True)
 class Frame:
-    """A link of the description.
+    """Link of the description.
 
     Attributes:
-        name: of the link.
-        body: that it is part of.
+        name: name of the link.
+        body: body that it is part of.
         placement: X_BF, its constant pose in the body frame.
-        parent: the link that its joint hangs it on; '' for the root link.
-        origin: its pose in that link, without what its joint moves it by.
-        inertia: of the link alone, in its frame; the body has it with that of its other links.
+        parent: its parent link; '' for the root link.
+        origin: its pose in the parent link at zero joint displacement.
+        inertia: inertia of the link alone, in its frame; that of the body includes its other links.
     """
 
     name: str
@@ -153,10 +156,10 @@ class Frame:
 
 @dataclass(frozen=True)
 class Model(Stated):
-    """A tree-structured robot.
+    """Tree-structured robot.
 
     Attributes:
-        name: of the robot.
+        name: name of the robot.
         joints: moving joints, parents before children; joint i moves body i.
         inertias: inertia of each body in its body frame.
         body_names: link at the child end of each joint.
@@ -165,7 +168,7 @@ class Model(Stated):
         root_joint: fixed, floating or planar.
         root_frame: name of the frame that poses are given in.
         nq, nv: sizes of q and v.
-        with_geometry: bodies one of whose links has a visual or collision element.
+        with_geometry: bodies with a visual or collision element on one of their links.
     """
 
     name: str
@@ -182,10 +185,10 @@ class Model(Stated):
 
     @computed_once
     def massless_bodies(self) -> tuple[str, ...]:
-        """Bodies whose mass the description seems to have forgotten.
+        """Bodies whose mass the description seems to lack.
 
-        Without mass are also the bodies between the joints of a universal joint and the like; they
-        have no geometry, and carry a body that has a mass.
+        Bodies between the joints of a universal joint and the like are also massless, but have no
+        geometry and carry a body with mass; they are not included.
         """
         carried = [float(inertia.mass) for inertia in self.inertias]
         for body in reversed(range(len(carried))):
@@ -200,7 +203,7 @@ class Model(Stated):
 
     @computed_once
     def doubt(self) -> str:
-        """A sentence about bodies without mass; '' when there are none."""
+        """Sentence about massless bodies; '' if there are none."""
         doubts = Doubts()
         for name in self.massless_bodies:
             doubts.add(NO_MASS, name)
@@ -213,11 +216,11 @@ class Model(Stated):
 
     @computed_once
     def moving_frames(self) -> tuple[Frame, ...]:
-        """The links that a joint moves in their parent link, in the order of the joints."""
+        """Links that a joint moves in their parent link, in the order of the joints."""
         return tuple(self.frame(name) for name in self.body_names if self.frame(name).parent)
 
     def outline(self) -> list[tuple[Frame, int]]:
-        """The links, each below its parent, with how many are above it."""
+        """Links, each below its parent, with their depth."""
         children: dict[str, list[Frame]] = {}
         for frame in self.frames:
             children.setdefault(frame.parent, []).append(frame)
@@ -230,18 +233,18 @@ class Model(Stated):
         return found
 
     def joint_of(self, frame: Frame) -> Joint | None:
-        """The joint that moves a link in its parent link; None of a link that is fixed to it."""
+        """Return the joint that moves a link in its parent link, or None for a fixed link."""
         moved = frame.body != ROOT and self.body_names[frame.body] == frame.name
         return self.joints[frame.body] if moved else None
 
     @computed_once
     def fixed_frames(self) -> tuple[Frame, ...]:
-        """The links that stand still in their parent link, in the order of the description."""
+        """Links fixed to their parent link, in the order of the description."""
         moving = {frame.name for frame in self.moving_frames}
         return tuple(one for one in self.frames if one.parent and one.name not in moving)
 
     def frame(self, name: str) -> Frame:
-        """The frame of that name.
+        """Return the frame with a given name.
 
         Raises:
             UnknownFrameError: the model has no such frame.
@@ -253,17 +256,17 @@ class Model(Stated):
 
     @computed_once
     def root_joint_nq(self) -> int:
-        """Coordinates of the root joint, in front of those of the joints."""
+        """Number of coordinates of the root joint, which precede those of the joints."""
         return 0 if self.root_joint == 'fixed' else self.joints[0].kind.nq
 
     @computed_once
     def root_joint_nv(self) -> int:
-        """Velocities of the root joint, in front of those of the joints."""
+        """Number of velocities of the root joint, which precede those of the joints."""
         return 0 if self.root_joint == 'fixed' else self.joints[0].kind.nv
 
     @computed_once
     def actuated(self) -> tuple[Joint, ...]:
-        """The joints with coordinates of their own after the root joint, in the order of q."""
+        """Joints with coordinates of their own after the root joint, in the order of q."""
         first = 0 if self.root_joint == 'fixed' else 1
         leaders = [joint for joint in self.joints[first:] if joint.leader is None]
         return tuple(sorted(leaders, key=lambda joint: joint.q_indices))
@@ -275,11 +278,11 @@ class Model(Stated):
 
     @computed_once
     def pairs_of_joints(self) -> int:
-        """Number of pairs of a joint and one that carries it."""
+        """Number of pairs of a joint and an ancestor."""
         return sum(len(self.ancestors(i)) - 1 for i in range(len(self.joints)))
 
     def ancestors(self, body: int) -> list[int]:
-        """The joints that move a body, from the root to the body itself."""
+        """Return the joints that move a body, from the root to the body itself."""
         chain: list[int] = []
         while body != ROOT:
             chain.append(body)
@@ -287,11 +290,11 @@ class Model(Stated):
         return chain[::-1]
 
     def with_gravity(self, gravity: Sequence[float]) -> Model:
-        """The same robot under another gravity [m/s^2] in the root frame."""
+        """Return the same robot with another gravity [m/s^2] in the root frame."""
         return replace(self, gravity=checked_gravity(gravity))
 
     def with_added_inertia(self, frame: str, inertia: Inertia) -> Model:
-        """The robot with a rigid body added at a frame, its inertia given in that frame."""
+        """Return the robot with a rigid body added at a frame, its inertia given in that frame."""
         carrier = self.frame(frame)
         if carrier.body == ROOT:
             return self
@@ -301,7 +304,7 @@ class Model(Stated):
 
 
 def combined(motions: Sequence[Motion], factors: Sequence[Scalar]) -> Motion:
-    """Sum of motions, each times its factor."""
+    """Return the sum of motions, each times its factor."""
     total = Motion.zero()
     for motion, factor in zip(motions, factors, strict=True):
         total = total + motion * factor
@@ -309,7 +312,7 @@ def combined(motions: Sequence[Motion], factors: Sequence[Scalar]) -> Motion:
 
 
 def checked_gravity(gravity: Sequence[float]) -> Vector3:
-    """Gravity [m/s^2] as a vector.
+    """Return gravity [m/s^2] as a vector.
 
     Raises:
         InvalidArgumentError: not three finite numbers.

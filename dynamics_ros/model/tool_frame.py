@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Which link of an unknown robot is its tool: the end of its longest chain, before the fingers."""
+"""Choice of the tool link of an unknown robot: the end of its longest chain, before fingers."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from .joints import ONE_COORDINATE
 _TOOL_NAME = re.compile(
     r'(^|[_\-])(tool\d*|tcp|eef?|end_?effector|grasp\w*|gripper_frame\w*)([_\-]|$)', re.IGNORECASE
 )
-_ARM_BEFORE_HAND = 3  # joints; fewer cannot place a hand, so a fork there is not between fingers
+_ARM_BEFORE_HAND = 3  # joints; fewer cannot place a hand, so an earlier fork is not between fingers
 _FINGER_LENGTH = 4  # joints; arms and legs have more
-_WHOLE_ARM = 6  # joints; a chain that forks after as many forks into fingers, however long
+_WHOLE_ARM = 6  # joints; a fork after this many is between fingers, however long they are
 
 
 def tool_frame(description: RobotDescription) -> str:
-    """The link to look at where the user names none, the same one for the same description.
+    """Return the default tool link, always the same one for the same description.
 
-    From the root the walk follows the branch with most joints of their own. It stops at a link
+    From the root the walk follows the branch with the most joints of their own. It stops at a link
     where the chain forks into fingers, at a single jaw beside a frame with the name of a tool, or
-    at the end. What is fixed to that link is preferred when it has the name of a tool (``tool0``,
-    ``..._ee``, ``tcp``), then what is farthest out.
+    at the end. Among the links fixed to that link, it prefers one with the name of a tool
+    (``tool0``,
+    ``..._ee``, ``tcp``), then the farthest.
 
     Args:
-        description: of a robot with any number of joints.
+        description: description of a robot with any number of joints.
 
     Returns:
         The name of a link.
@@ -39,7 +40,7 @@ class _Walk:
         self._root = description.root
         self._below: dict[str, list[JointDescription]] = {}
         self._depth: dict[str, int] = {}  # own joints on the longest path below a link
-        self._moves: dict[str, bool] = {}  # whether any joint below moves, followers included
+        self._moves: dict[str, bool] = {}  # whether any joint below moves, mimic joints included
         for joint in description.joints:
             self._below.setdefault(joint.parent, []).append(joint)
         for joint in reversed(description.joints):
@@ -79,7 +80,7 @@ class _Walk:
         return name
 
     def _fixed_to(self, link: str) -> list[tuple[str, int]]:
-        """The link and all that is fixed to it, with the number of fixed joints between."""
+        """Return the link and all links fixed to it, with the number of fixed joints between."""
         found = [(link, 0)]
         for name, distance in found:
             found.extend(
@@ -91,5 +92,5 @@ class _Walk:
 
 
 def _own(joint: JointDescription) -> int:
-    """1 for a joint with a coordinate of its own, which a follower has not."""
+    """Return 1 for a joint with a coordinate of its own, which a mimic joint lacks."""
     return int(joint.type in ONE_COORDINATE and joint.mimic is None)

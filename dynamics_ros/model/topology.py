@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How links hang together: mimic joints resolved to their leaders, joints in tree order.
+"""Tree structure of links: mimic joints resolved to their leaders, joints in tree order.
 
-Nothing here recurses, so that a chain of ten thousand links is as good as any.
+No function recurses, so that chains of ten thousand links are possible.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from .joints import ONE_COORDINATE
 
 
 def resolve_mimics(joints: dict[str, JointDescription]) -> dict[str, JointDescription]:
-    """Replace each mimic of a mimic by one of the leader that moves by itself.
+    """Replace each mimic of a mimic joint by a mimic of the independent leader.
 
     Args:
         joints: by name; a mimic names its direct leader.
 
     Raises:
-        ModelError: a leader is unknown, has no single coordinate, or follows its follower.
+        ModelError: a leader is unknown, does not have one coordinate, or follows its follower.
     """
     resolved: dict[str, Mimic] = {}
     for follower in joints.values():
@@ -74,7 +74,7 @@ def _mimic_label(joint: str) -> str:
 def tree_order(
     links: dict[str, LinkDescription], joints: dict[str, JointDescription]
 ) -> tuple[str, list[JointDescription]]:
-    """The root link, and the joints depth first, the children of a link in the given order.
+    """Return the root link, and the joints depth first, children of a link in the given order.
 
     Raises:
         ModelError: a link has two parent joints, there are two roots, or a cycle.
@@ -108,7 +108,7 @@ def tree_order(
 
 
 def _refuse_cycle(start: JointDescription, parent_joints: dict[str, JointDescription]) -> NoReturn:
-    """Name the cycle above a joint that hangs on no root."""
+    """Raise an error that names the cycle above a joint without a root."""
     above: dict[str, JointDescription] = {}
     joint = start
     while joint.name not in above:

@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""URDF text or file to a RobotDescription, with one error that names what is wrong with it.
+"""Reader of URDF text or files to a RobotDescription, with errors that name the element.
 
-Read are links with their inertials, and joints. Transmissions, materials, visuals, collisions,
-sensors and simulator tags are passed over; mesh files are never opened.
+It reads links with their inertials, and joints. It ignores transmissions, materials, visuals,
+collisions, sensors and simulator tags; mesh files are never opened.
 """
 
 from __future__ import annotations
@@ -46,17 +46,19 @@ MAXIMUM_LINKS = 10_000
 
 
 FIRST_COUNTS = ('origin', 'axis', 'limit', 'dynamics')
-"""Elements of a joint of which the first counts, as in urdfdom and all that is built on it. Two of
-any other would leave open what is connected to what, or what it weighs."""
+"""Joint elements of which the first counts, as in urdfdom and everything built on it. Two of any
+other
+element would leave connections or masses ambiguous.
+"""
 
 UNLIMITED = 1e16
-"""Simulators and exporters write this for a limit that is not there."""
+"""Value that simulators and exporters write for a missing limit."""
 
 ANGLE_ROUNDING = 1e-14
 """Half a unit of the 15th digit of an angle up to 2 pi, the precision that exporters print."""
 
 INERTIA_ROUNDING = 1e-6
-"""kg m^2: many exporters print six decimals, so that a small part may miss by this much."""
+"""Inertia rounding error [kg m^2]: many exporters print six decimals."""
 
 
 def read_urdf(source: str | os.PathLike[str]) -> RobotDescription:
@@ -77,7 +79,7 @@ def read_urdf(source: str | os.PathLike[str]) -> RobotDescription:
         raise InvalidArgumentError('source', problem, 'URDF as XML text, or a path') from None
     try:
         with open(path, 'rb') as file:
-            # One byte more than allowed: what is too large is seen without reading all of it.
+            # One byte more than allowed, to detect a large file without reading all of it.
             content = file.read(MAXIMUM_SIZE + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -95,12 +97,12 @@ def parse_urdf(text: str) -> RobotDescription:
     i + 1 is the child of joint i. A mimic joint that follows a mimic joint names the last leader,
     with the composed multiplier and offset.
 
-    Limits are infinite where the text has none, and where it has an effort or velocity of 0, a
-    range from 0 to 0, or a bound of 1e16 and beyond, which exporters write for an unknown limit;
-    an effort or velocity of -1 is unlimited in SDF. A fixed joint has no limits, axis or friction,
-    whatever is written there.
+    Limits are infinite if the text has none, and for values that exporters write for an unknown
+    limit: an effort or velocity of 0, a range from 0 to 0, or a bound of 1e16 and beyond; an effort
+    or velocity of -1 is unlimited in SDF. A fixed joint has no limits, axis or friction, whatever
+    its element says.
 
-    What is usable but probably not meant is logged as a warning and kept in ``doubts``.
+    Usable but probably unintended contents are logged as a warning and kept in ``doubts``.
 
     Raises:
         ModelError: the description cannot be used; names the element and the reason.
@@ -164,14 +166,14 @@ def _inertial(link: Element, doubts: Doubts) -> Inertial:
 
 
 def _inertia(element: Element, link: str, doubts: Doubts) -> Matrix3:
-    """The inertia in the axes of the inertial's origin, checked to be one of a body."""
+    """Return the inertia in the axes of the inertial's origin, checked to be physical."""
     xx, yy, zz = (element.number(key) for key in ('ixx', 'iyy', 'izz'))
     xy, xz, yz = (element.number(key) for key in ('ixy', 'ixz', 'iyz'))
     inertia = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
     smallest, middle, largest = _principal_moments(inertia)
     if smallest < -INERTIA_ROUNDING * (1.0 + abs(largest)):
         element.refuse(f'has a negative principal moment, {smallest:.6g} kg m^2')
-    # A milligram a millimetre away, 1e-12 kg m^2, is nothing.
+    # A milligram at a millimetre, 1e-12 kg m^2, is negligible.
     if smallest + middle < largest - INERTIA_ROUNDING * largest - 1e-12:
         doubts.add(IMPOSSIBLE_INERTIA, link)
     return inertia
@@ -197,7 +199,7 @@ def _principal_moments(inertia: Matrix3) -> tuple[float, float, float]:
 
 
 def _rotated(inertia: Matrix3, rotation: Matrix3) -> Matrix3:
-    """The inertia in the axes that ``rotation`` leads to: R I R^T, exactly symmetric."""
+    """Return the inertia in rotated axes: R I R^T, exactly symmetric."""
     if rotation == IDENTITY:
         return inertia
     r = SpatialMatrix3(rotation)
@@ -260,7 +262,7 @@ def _end(joint: Element, tag: str, links: dict[str, LinkDescription]) -> str:
 
 def _axis(joint: Element, kind: str) -> Triple:
     element = joint.first_child('axis')
-    # The axis of a joint that has none says nothing, whatever it is; exporters write zeros there.
+    # The axis of a joint that uses none is ignored; exporters write zeros there.
     if element is None or kind not in JOINT_KINDS or not JOINT_KINDS[kind].has_axis:
         return (1.0, 0.0, 0.0)
     numbers = element.numbers('xyz', 3)
@@ -278,7 +280,7 @@ def _limits(joint: Element, kind: str, doubts: Doubts) -> Limits:
     if element is None:
         low = high = 0.0
     else:
-        # What is not given is 0, as in the specification.
+        # Missing attributes are 0, as in the specification.
         low, high = (element.number(key, 0.0, math.inf) for key in ('lower', 'upper'))
     if kind == 'fixed':
         if low > high:
@@ -302,7 +304,7 @@ def _limits(joint: Element, kind: str, doubts: Doubts) -> Limits:
 
 
 def _largest(limit: Element, attribute: str, joint: str, doubts: Doubts) -> float:
-    """Bound on a magnitude; 0 is written for an unknown one, a joint that has none is fixed."""
+    """Return a bound on a magnitude; 0 means unknown, because a joint with bound 0 would be fixed."""
     value = limit.number(attribute, 0.0, math.inf)
     if value == -1.0:
         doubts.add(MINUS_ONE, joint)
@@ -325,7 +327,7 @@ def _dynamics(joint: Element) -> tuple[float, float]:
 
 def _mimic(joint: Element, kind: str) -> Mimic | None:
     element = joint.child('mimic')
-    # Robots with joints turned to fixed keep their mimic tags, which then say nothing.
+    # Joints that were changed to fixed keep their mimic tags, which have no effect.
     if element is None or kind == 'fixed':
         return None
     if kind not in ONE_COORDINATE:
@@ -339,7 +341,7 @@ def _mimic(joint: Element, kind: str) -> Mimic | None:
 
 
 def read_origin(parent: Element) -> Origin:
-    """Pose of the element's ``origin``; the identity where it has none."""
+    """Return the pose of the element's ``origin``; the identity if it has none."""
     element = parent.first_child('origin')
     if element is None:
         return Origin()
@@ -353,9 +355,9 @@ def read_origin(parent: Element) -> Origin:
 
 
 def rotation_of_rpy(roll: float, pitch: float, yaw: float) -> Matrix3:
-    """Rotation matrix Rz(yaw) Ry(pitch) Rx(roll) of fixed-axis angles [rad], as URDF means them."""
-    # A right angle has to give a true 0 and 1: the traced algorithms fold those away, while a
-    # cosine of 6e-17 would stay in every product that it takes part in.
+    """Rotation matrix Rz(yaw) Ry(pitch) Rx(roll) of fixed-axis angles [rad], URDF convention."""
+    # A right angle must give an exact 0 and 1: the traced algorithms fold those away, while a
+    # cosine of 6e-17 would stay in every product that uses it.
     sr, cr = _snapped(math.sin(roll)), _snapped(math.cos(roll))
     sp, cp = _snapped(math.sin(pitch)), _snapped(math.cos(pitch))
     sy, cy = _snapped(math.sin(yaw)), _snapped(math.cos(yaw))
@@ -367,7 +369,7 @@ def rotation_of_rpy(roll: float, pitch: float, yaw: float) -> Matrix3:
 
 
 def _quaternion_rotation(origin: Element) -> Matrix3:
-    """The rotation of a quaternion, which URDF 1.1 allows in place of rpy."""
+    """Return the rotation of a quaternion, which URDF 1.1 allows instead of rpy."""
     x, y, z, w = origin.numbers('quat_xyzw', 4)
     if math.hypot(x, y, z, w) < 1e-6:
         origin.refuse('quat_xyzw is zero, it has no direction')
@@ -376,13 +378,13 @@ def _quaternion_rotation(origin: Element) -> Matrix3:
 
 
 def _snapped(x: float) -> float:
-    """A sine, cosine or direction cosine without its rounding noise at 0 and 1."""
+    """Return a sine, cosine or direction cosine without rounding noise at 0 and 1."""
     if abs(x) < ANGLE_ROUNDING:
         return 0.0
     return math.copysign(1.0, x) if abs(abs(x) - 1.0) < 1e-15 else x
 
 
 def _rows(*rows: Iterable[float]) -> Matrix3:
-    """A matrix without -0.0, which would not fold away."""
+    """Return a matrix without -0.0, which would not fold away."""
     (a, b, c), (d, e, f), (g, h, i) = ([entry + 0.0 for entry in row] for row in rows)
     return ((a, b, c), (d, e, f), (g, h, i))

@@ -15,7 +15,7 @@ from .joints import JointKind
 
 
 class VaryingJoint(JointKind):
-    """A joint whose velocities are the rates of its coordinates, and whose columns of S change.
+    """Joint with a varying motion subspace S; its velocities are the rates of its coordinates.
 
     Derivatives are of components in the frame of the moving body.
     """
@@ -39,11 +39,13 @@ class VaryingJoint(JointKind):
         return [y - x for x, y in zip(q0, q1, strict=True)]
 
     def displacements(self, q: Sequence[Scalar]) -> list[Motion]:
-        """The screw motion from where the joint rests."""
+        """Screw motion from the zero position."""
         return [self.transform(q).log()]
 
     def random(self, generator: Any, lower: float, upper: float) -> list[float]:
-        """Within the limits of a joint of one coordinate; else within 1 of the neutral position."""
+        """Random position within the limits of one coordinate; else within 1 of the neutral
+        position.
+        """
         if self.nq == 1 and math.isfinite(lower) and math.isfinite(upper):
             return [generator.uniform(lower, upper)]
         return list(generator.uniform(-1.0, 1.0, self.nq))

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a description says links look like: coloured triangles in link frames."""
+"""Visual shapes of links: coloured triangles in link frames."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Array = NDArray[np.float64]
 Color = tuple[float, float, float]
 
 GREY = (0.7, 0.7, 0.7)
-"""Of what has no colour."""
+"""Default colour."""
 
 
 @dataclass(frozen=True, eq=False)
 class Visual:
-    """A shape of a link.
+    """Visual shape of a link.
 
     Attributes:
         link: name of the link.
@@ -40,16 +40,16 @@ class Visual:
 def read_visual_geometry(
     source: str | os.PathLike[str],
 ) -> tuple[tuple[Visual, ...], tuple[str, ...]]:
-    """Read what links look like; a link whose looks cannot be read has its collision shapes.
+    """Read the visual shapes of links; a link with unreadable visuals gets its collision shapes.
 
     Args:
         source: URDF XML text, or the path of a file, to which relative mesh paths refer.
 
     Returns:
-        The shapes, and what could not be read, each with the reason.
+        The shapes, and the unreadable ones, each with the reason.
 
     Raises:
-        ModelError: the description is no XML, or the file cannot be read.
+        ModelError: the description is not XML, or the file cannot be read.
     """
     document, base = read_document(source)
     palette = {
@@ -72,7 +72,7 @@ def read_visual_geometry(
 
 
 def _color(element: Element, palette: dict[str, Color]) -> Color:
-    """The colour of a material that the element has, or names."""
+    """Return the colour of an element's material, given inline or by name."""
     material = element.child('material')
     if material is None:
         return GREY

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of what a caller hands in; every refusal names the argument."""
+"""Argument checks, whose errors name the argument."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dynamics_ros.spatial import Inertia, Matrix3, Vector3
 FLOAT = np.dtype(np.float64)
 
 ORTHOGONALITY = 1e-6
-"""How far R R^T may be from the identity: a tenth of the default tolerance of a solution."""
+"""Largest deviation of R R^T from the identity: a tenth of a solution's default tolerance."""
 
 
 @functools.cache
@@ -34,11 +34,11 @@ def check_options(function: Callable[..., Any], options: Mapping[str, Any]) -> N
     """Refuse keyword arguments that a function does not take.
 
     Args:
-        function: whose first argument is not the user's.
-        options: by name.
+        function: the function; its first argument is not passed by the user.
+        options: the keyword arguments by name.
 
     Raises:
-        UnknownOptionError: names the first of them, and those that there are.
+        UnknownOptionError: names the first unknown option, and the valid ones.
     """
     known = _options(function)
     for name in options:
@@ -47,29 +47,29 @@ def check_options(function: Callable[..., Any], options: Mapping[str, Any]) -> N
 
 
 def check_positive(argument: str, value: float) -> None:
-    """Refuse what is not a positive finite number.
+    """Check that a value is a positive finite number.
 
     Raises:
-        InvalidArgumentError: naming the argument.
+        InvalidArgumentError: it is not; names the argument.
     """
     if type(value) is float and 0.0 < value < math.inf:
-        return  # an isinstance check against an abstract class takes longer than all the rest
+        return  # an isinstance check against an abstract class takes longer than everything else
     if not _is_finite(value) or value <= 0.0:
         raise InvalidArgumentError(argument, repr(value), 'a positive finite number')
 
 
 def check_not_negative(argument: str, value: float) -> None:
-    """Refuse what is not a finite number of at least zero.
+    """Check that a value is a finite number of at least zero.
 
     Raises:
-        InvalidArgumentError: naming the argument.
+        InvalidArgumentError: it is not; names the argument.
     """
     if not _is_finite(value) or value < 0.0:
         raise InvalidArgumentError(argument, repr(value), 'a finite number, 0 or more')
 
 
 def _is_finite(value: Any) -> bool:
-    """Whether a value is a real number that is finite as a float."""
+    """Return whether a value is a real number that is finite as a float."""
     try:
         return isinstance(value, Real) and math.isfinite(value)
     except OverflowError:
@@ -77,20 +77,20 @@ def _is_finite(value: Any) -> bool:
 
 
 def check_flag(argument: str, value: bool) -> None:
-    """Refuse what is neither True nor False.
+    """Check that a value is True or False.
 
     Raises:
-        InvalidArgumentError: naming the argument.
+        InvalidArgumentError: it is not; names the argument.
     """
     if not (value is True or value is False or isinstance(value, np.bool_)):
         raise InvalidArgumentError(argument, repr(value), 'True or False')
 
 
 def check_count(argument: str, value: int, least: int) -> None:
-    """Refuse what is not a whole number of at least ``least``.
+    """Check that a value is an integer of at least ``least``.
 
     Raises:
-        InvalidArgumentError: naming the argument.
+        InvalidArgumentError: it is not; names the argument.
     """
     if type(value) is int and value >= least:
         return
@@ -99,15 +99,16 @@ def check_count(argument: str, value: int, least: int) -> None:
 
 
 def real_array(argument: str, value: ArrayLike, expected: str) -> NDArray[np.float64]:
-    """An array of any shape; what would lose something as a float, as complex numbers, is refused.
+    """Return an array of any shape as floats, without loss.
 
     Args:
-        argument: its name.
+        argument: name of the argument.
         value: numbers.
-        expected: what would be right.
+        expected: description of a valid value.
 
     Raises:
-        InvalidArgumentError: naming the argument.
+        InvalidArgumentError: the conversion would lose information, such as for complex numbers;
+            names the argument.
     """
     if type(value) is np.ndarray and value.dtype is FLOAT64:
         return value
@@ -126,35 +127,35 @@ def real_array(argument: str, value: ArrayLike, expected: str) -> NDArray[np.flo
 
 
 def finite_vector(argument: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
-    """A vector of finite numbers; the caller's own array where it is one already.
+    """Return a vector of finite numbers; the caller's own array if it is one already.
 
     Raises:
-        InvalidArgumentError: naming the argument.
+        InvalidArgumentError: it is not such a vector; names the argument.
     """
     if type(value) is np.ndarray and value.dtype is FLOAT and value.shape == (size,):
         vector = value
     else:
         vector = _of_shape(argument, value, (size,))
-    # The sum is finite when all entries are, unless they overflow, and far quicker to ask.
+    # The sum is finite if all entries are, unless it overflows, and is much faster to check.
     if not math.isfinite(sum(vector.tolist())) and not np.isfinite(vector).all():
         raise InvalidArgumentError(argument, 'NaN or infinite entries', 'finite numbers')
     return vector
 
 
 def finite_vectors(argument: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
-    """One vector of finite numbers or many: shape (..., size).
+    """Return one vector of finite numbers or many: shape (..., size).
 
     Raises:
-        InvalidArgumentError: naming the argument.
+        InvalidArgumentError: names the argument.
     """
     return finite_arrays(argument, value, (size,))
 
 
 def finite_arrays(argument: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """One array of finite numbers or many over leading axes: shape (..., *shape).
+    """Return one array of finite numbers or many over leading axes: shape (..., *shape).
 
     Raises:
-        InvalidArgumentError: naming the argument.
+        InvalidArgumentError: names the argument.
     """
     array = _over_leading_axes(argument, value, shape)
     if not np.isfinite(array).all():
@@ -163,10 +164,10 @@ def finite_arrays(argument: str, value: ArrayLike, shape: tuple[int, ...]) -> ND
 
 
 def real_vectors(argument: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
-    """One vector or many: shape (..., size); NaN and infinite entries may be in it.
+    """Return one vector or many: shape (..., size); entries may be NaN or infinite.
 
     Raises:
-        InvalidArgumentError: naming the argument.
+        InvalidArgumentError: names the argument.
     """
     return _over_leading_axes(argument, value, (size,))
 
@@ -182,16 +183,16 @@ def _over_leading_axes(
 
 
 def refuse_overflow(*results: NDArray[np.float64], **arguments: ArrayLike) -> None:
-    """Refuse arguments of which something has been computed that is not finite.
+    """Refuse arguments whose results are not finite.
 
     Args:
-        results: what has been computed.
-        arguments: finite ones by name; the error names the one with the largest number.
+        results: the computed results.
+        arguments: finite arguments by name; the error names the one with the largest number.
 
     Raises:
         InvalidArgumentError: a result is NaN or infinite.
     """
-    # Of one state the sum is quicker to ask; it is finite when all entries are, or overflows.
+    # For one state the sum is faster to check; it is finite if all entries are, or overflows.
     for x in results:
         if not (x.ndim == 1 and math.isfinite(sum(x.tolist()))) and not np.isfinite(x).all():
             largest = {name: float(np.abs(a).max(initial=0.0)) for name, a in arguments.items()}
@@ -201,13 +202,13 @@ def refuse_overflow(*results: NDArray[np.float64], **arguments: ArrayLike) -> No
 
 
 def finite_together(**arguments: tuple[Any, ...]) -> list[NDArray[np.float64]]:
-    """Arrays of finite numbers whose leading axes broadcast.
+    """Return arrays of finite numbers whose leading axes broadcast.
 
     Args:
-        arguments: by name, the value followed by its own axes: ``v=(v, 7)`` is of (..., 7).
+        arguments: by name, the value followed by its own axes: ``v=(v, 7)`` has shape (..., 7).
 
     Raises:
-        InvalidArgumentError: naming the argument, or all of them where they do not go together.
+        InvalidArgumentError: names the argument, or all of them if they do not broadcast.
     """
     own = {name: tuple(axes) for name, (_, *axes) in arguments.items()}
     arrays = [finite_arrays(name, arguments[name][0], axes) for name, axes in own.items()]
@@ -217,10 +218,10 @@ def finite_together(**arguments: tuple[Any, ...]) -> list[NDArray[np.float64]]:
 
 
 def finite_matrix(argument: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
-    """A square matrix of finite numbers.
+    """Return a square matrix of finite numbers.
 
     Raises:
-        InvalidArgumentError: naming the argument.
+        InvalidArgumentError: names the argument.
     """
     matrix = _of_shape(argument, value, (size, size))
     if not np.isfinite(matrix).all():
@@ -231,17 +232,17 @@ def finite_matrix(argument: str, value: ArrayLike, size: int) -> NDArray[np.floa
 def per_entry(
     argument: str, value: ArrayLike, size: int, *, least: float = -math.inf, infinite: bool = False
 ) -> NDArray[np.float64]:
-    """A setting for every entry of a vector: one number for all, or one each; always a copy.
+    """Return a setting per entry of a vector, from one number for all or one each; always a copy.
 
     Args:
-        argument: its name.
+        argument: name of the argument.
         value: scalar or (size).
-        size: how many entries.
+        size: number of entries.
         least: smallest allowed value.
         infinite: whether inf is allowed.
 
     Raises:
-        InvalidArgumentError: naming the argument.
+        InvalidArgumentError: names the argument.
     """
     expected = f'a number or shape ({size},)'
     entries = real_array(argument, value, expected)
@@ -258,10 +259,10 @@ def per_entry(
 def rigid_pose(
     argument: str, value: ArrayLike, *, position_only: bool = False
 ) -> NDArray[np.float64]:
-    """A finite (4, 4) pose; its rotation is not looked at when only the position counts.
+    """Return a finite (4, 4) pose; its rotation is not checked if only the position counts.
 
     Raises:
-        InvalidArgumentError: naming the argument.
+        InvalidArgumentError: names the argument.
     """
     pose = _of_shape(argument, value, (4, 4))
     if not np.isfinite(pose[:3, 3] if position_only else pose).all():
@@ -287,10 +288,10 @@ def _of_shape(argument: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArra
 def boolean_mask(
     argument: str, value: Sequence[bool] | NDArray[np.bool_], size: int
 ) -> NDArray[np.bool_]:
-    """One boolean an entry.
+    """Return one boolean per entry.
 
     Raises:
-        InvalidArgumentError: naming the argument.
+        InvalidArgumentError: names the argument.
     """
     try:
         mask = np.asarray(value)
@@ -307,10 +308,10 @@ def boolean_mask(
 
 
 def payload_inertia(mass: float, center_of_mass: ArrayLike, inertia: ArrayLike | None) -> Inertia:
-    """The inertia of a payload as ``with_payload`` takes it.
+    """Return the inertia of a payload from the arguments of ``with_payload``.
 
     Raises:
-        InvalidArgumentError: a negative mass, a wrong shape, or an inertia that is none.
+        InvalidArgumentError: a negative mass, a wrong shape, or an invalid inertia.
     """
     check_not_negative('mass', mass)
     center = finite_vector('center_of_mass', center_of_mass, 3)

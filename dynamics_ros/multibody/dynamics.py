@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Dynamics: torques, accelerations, matrices, derivatives, energies and momenta of a robot."""
+"""Dynamics of a robot: torques, accelerations, matrices, derivatives, energies and momenta."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from .kernel_methods import Array, Arrays, KernelMethods, kernel_method
 
 
 class HybridDerivatives(NamedTuple):
-    """Derivatives (..., nv, nv each) of what ``hybrid_dynamics`` returns.
+    """Derivatives (..., nv, nv each) of the results of ``hybrid_dynamics``.
 
-    By q they are along velocities. Columns by what is not given, an acceleration of a free joint or
-    a torque of a prescribed one, are zero.
+    Derivatives by q are along velocities. Columns of values that are not inputs are zero: the
+    acceleration of a free joint, the torque of a prescribed one.
     """
 
     a_dq: Array
@@ -38,7 +38,7 @@ class HybridDerivatives(NamedTuple):
 
 
 class Dynamics(KernelMethods):
-    """The equations of motion of a robot and what follows from them."""
+    """Equations of motion of a robot, and quantities derived from them."""
 
     @kernel_method
     def inverse_dynamics(
@@ -74,12 +74,12 @@ class Dynamics(KernelMethods):
         *,
         out: Array | None = None,
     ) -> Array:
-        """F (..., bodies, 6): what each body takes from its parent through its joint.
+        """F (..., bodies, 6): wrench that each body receives from its parent through its joint.
 
-        Of the bodies of ``body_names``, each in the frame of its body, about its origin: force [N],
-        then torque [Nm] ([Lie] table 2, [RD] 3.3.2). Along the joint it is the torque of the
-        motor, across it what the bearing bears. With a of ``forward_dynamics`` or
-        ``hybrid_dynamics`` it belongs to the motion that these tell ([Lie] tables 3, 4).
+        One row per body of ``body_names``, in the frame of the body, about its origin: force [N],
+        then torque [Nm] ([Lie] table 2, [RD] 3.3.2). Its component along the joint is the motor
+        torque, the others are the bearing load. With a from ``forward_dynamics`` or
+        ``hybrid_dynamics`` it is the wrench of the motion that these give ([Lie] tables 3, 4).
 
         Args:
             q, v, a, external_wrenches: as for ``inverse_dynamics``.
@@ -98,7 +98,7 @@ class Dynamics(KernelMethods):
 
     @kernel_method
     def nonlinear_effects(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
-        """C v + g (..., nv), in the units of torques: N m, or N for a joint that slides.
+        """C v + g (..., nv) [N m, or N for a prismatic joint].
 
         Raises:
             InvalidArgumentError: numbers so large that the result overflows.
@@ -120,7 +120,7 @@ class Dynamics(KernelMethods):
         """M^-1 (..., nv, nv).
 
         Raises:
-            SingularError: a joint moves nothing that has mass or inertia.
+            SingularError: a joint moves neither mass nor inertia.
         """
         return self._run(('mass_matrix_inverse',), q, out=out)
 
@@ -141,7 +141,7 @@ class Dynamics(KernelMethods):
             external_wrenches: as for ``inverse_dynamics``.
 
         Raises:
-            SingularError: a joint moves nothing that has mass or inertia.
+            SingularError: a joint moves neither mass nor inertia.
             InvalidArgumentError: numbers so large that the result overflows.
         """
         if external_wrenches is None:
@@ -177,7 +177,7 @@ class Dynamics(KernelMethods):
         if external_wrenches is None:
             accelerations, torques = self._run(key, q, v, given, known, out=out)
             return accelerations, torques
-        # Wrenches push as torques on all joints would: those that are asked for are the rest.
+        # The result is the torque that remains after the wrenches' equivalent joint torques.
         push = self.wrench_torques(q, external_wrenches)
         accelerations, torques = self._run(key, q, v, given, known + push, out=out)
         torques -= push
@@ -195,12 +195,13 @@ class Dynamics(KernelMethods):
     ) -> tuple[Array, Array, Array]:
         """dtau/dq, dtau/dv, dtau/da (..., nv, nv each) of ``inverse_dynamics`` ([Singh2022]).
 
-        Derivatives with respect to q are along velocities, so a floating base has six. By a wrench
-        the derivative is minus the transposed ``jacobian(q, frame, 'local')``.
+        Derivatives with respect to q are along velocities, so a floating base has six. The
+        derivative
+        with respect to a wrench is minus the transposed ``jacobian(q, frame, 'local')``.
 
         Args:
-            q, v, a, external_wrenches: as for ``inverse_dynamics``; wrenches do not change in the
-                frames that they act on.
+            q, v, a, external_wrenches: as for ``inverse_dynamics``; wrenches are constant in their
+                frames.
 
         Raises:
             InvalidArgumentError: numbers so large that the result overflows.
@@ -328,7 +329,7 @@ class Dynamics(KernelMethods):
         return self._run(('centroidal_map',), q, out=out)
 
     def wrench_torques(self, q: ArrayLike, external_wrenches: Wrenches) -> Array:
-        """J^T w (..., nv): the torques that push as wrenches do ([RD] eq. 3.49 to 3.51).
+        """J^T w (..., nv): joint torques equivalent to external wrenches ([RD] eq. 3.49 to 3.51).
 
         Args:
             q: (..., nq).
@@ -342,7 +343,7 @@ class Dynamics(KernelMethods):
         """d(J^T w)/dq (..., nv, nv) along velocities of ``wrench_torques``.
 
         Args:
-            q, external_wrenches: as for ``wrench_torques``; wrenches do not change in their frames.
+            q, external_wrenches: as for ``wrench_torques``; wrenches are constant in their frames.
         """
         still = np.zeros(self.nv)
         pushed, _, _ = self.inverse_dynamics_derivatives(q, still, still, external_wrenches)
@@ -355,13 +356,13 @@ class Dynamics(KernelMethods):
         tau: ArrayLike,
         prescribed: Sequence[bool] | NDArray[np.bool_],
     ) -> tuple[Key, Any, Any]:
-        """The kernel of hybrid dynamics for a mask, and what it reads of a and tau."""
+        """Return the kernel of hybrid dynamics for a mask, and its entries of a and tau."""
         mask = boolean_mask('prescribed', prescribed, self.nv)
         key = _key_of_mask(name, mask.tobytes())
         if is_symbolic([a, tau]):
             given, known = np.asarray(a), np.asarray(tau)
         else:
-            # What is not read may be anything, NaN too.
+            # Entries that are not read may be anything, even NaN.
             given = np.where(mask, real_vectors('a', a, self.nv), 0.0)
             known = np.where(mask, 0.0, real_vectors('tau', tau, self.nv))
         return key, given, known
@@ -381,5 +382,5 @@ class Dynamics(KernelMethods):
 
 @lru_cache(maxsize=256)
 def _key_of_mask(name: str, mask: bytes) -> Key:
-    """The key of the kernel in which the joints of a mask are prescribed."""
+    """Return the key of the hybrid dynamics kernel for a mask of prescribed joints."""
     return name, *(str(k) for k, prescribed in enumerate(mask) if prescribed)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Equations of motion in other velocities: u_bar = B u ([Kindr])."""
+"""Change of velocity coordinates in equations of motion: u_bar = B u ([Kindr])."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ class EquationsOfMotion(NamedTuple):
 def transformed_equations(
     M: ArrayLike, h: ArrayLike, B: ArrayLike, B_rate_u: ArrayLike
 ) -> EquationsOfMotion:
-    """The equations M_bar u_bar-dot + h_bar = tau_bar in velocities u with u_bar = B u ([Kindr]).
+    """Transform equations of motion from velocities u_bar to u with u_bar = B u ([Kindr]).
 
-    M = B^T M_bar B and h = B^T (h_bar + M_bar B-dot u); torques are tau = B^T tau_bar. [Kindr]
+    The given equations are M_bar u_bar-dot + h_bar = tau_bar. The result has M = B^T M_bar B and
+    h = B^T (h_bar + M_bar B-dot u); torques are tau = B^T tau_bar. [Kindr]
     prints the last term with a minus, which is that of an h on the other side of the equation.
 
     Args:
@@ -58,14 +59,14 @@ def inertial_base_velocity(
     is the choice of [RD] and [Kindr]; v of this package has both in base axes: v = B u.
 
     Args:
-        robot: with a floating base.
-        q, v: (..., nq), (..., nv), v as everywhere in the package.
+        robot: a robot with a floating base.
+        q, v: (..., nq), (..., nv), in the package's convention.
 
     Returns:
         B (..., nv, nv), orthogonal, so that u = B^T v; and B-dot u (..., nv).
 
     Raises:
-        InvalidArgumentError: the base does not float.
+        InvalidArgumentError: the robot has no floating base.
     """
     if robot.model.root_joint_nv != 6:
         raise InvalidArgumentError('robot', 'a base that does not float', 'root_joint="floating"')

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Wrenches by the names of the frames that they act on, and errors that name these frames."""
+"""External wrenches by frame name, and errors that name these frames."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Wrenches = Mapping[str, ArrayLike]
 
 
 def frames_and_wrenches(wrenches: Wrenches) -> tuple[tuple[str, ...], tuple[ArrayLike, ...]]:
-    """The names in alphabetic order and the wrenches, so that a set of frames is one kernel.
+    """Return frame names in alphabetical order and wrenches, so that a set of frames is one kernel.
 
     Raises:
-        InvalidArgumentError: no mapping.
+        InvalidArgumentError: not a mapping.
     """
     if not isinstance(wrenches, Mapping):
         problem = f'a {type(wrenches).__name__}'
@@ -32,7 +32,7 @@ def frames_and_wrenches(wrenches: Wrenches) -> tuple[tuple[str, ...], tuple[Arra
 
 
 def with_frames(error: InvalidArgumentError, frames: Sequence[str]) -> InvalidArgumentError:
-    """The error of a kernel, which knows wrenches by their places, as the caller knows them."""
+    """Return a kernel's error with frame names in place of the kernel's wrench indices."""
     argument = re.sub(
         rf'\b{WRENCH_INPUT}(\d+)',
         lambda x: f'external_wrenches[{frames[int(x[1])]!r}]',

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Joints that a function of their coordinates describes, such as a knee that rolls or a cardan."""
+"""Joints defined by a function of their coordinates, such as a rolling knee or a cardan joint."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ UNITS = ('m', 'rad')
 
 @dataclass(frozen=True)
 class FunctionJoint(VaryingJoint):
-    """A joint whose pose is a function of its coordinates, traced once; S and c_J are automatic.
+    """Joint whose pose is a traced function of its coordinates; S and c_J are derived from it.
 
-    ``function_joint`` makes one.
+    Create one with ``function_joint``.
 
     Attributes:
         pose: trace of the pose (4, 4) of the moving body in the joint frame.
@@ -48,11 +48,11 @@ class FunctionJoint(VaryingJoint):
     has_range: bool = False  # type: ignore[misc]
 
     def transform(self, q: Sequence[Scalar]) -> Transform:
-        """The function at q."""
+        """Pose of the moving body at q."""
         return _transform(_nested(self.pose, q))
 
     def motion_subspace(self, q: Sequence[Scalar]) -> list[Motion]:
-        """The columns of S: X^-1 dX/dq as twists, [RBM]."""
+        """Columns of S: X^-1 dX/dq as twists, [RBM]."""
         return [Motion.of(column) for column in _nested(self.columns, q)]
 
     def subspace_slopes(self, q: Sequence[Scalar]) -> list[list[Motion]]:
@@ -70,20 +70,20 @@ class FunctionJoint(VaryingJoint):
 def function_joint(
     function: Callable[..., Any], units: Sequence[str] = ('rad',), has_range: bool | None = None
 ) -> FunctionJoint:
-    """A kind of joint from the pose of its body as a function of its coordinates.
+    """Create a joint kind from the pose of its body as a function of its coordinates.
 
-    The velocities of the joint are the rates of its coordinates. At zero coordinates the pose has
-    to be the identity: what the joint frame is placed by belongs to the description.
+    The velocities of the joint are the rates of its coordinates. At zero coordinates the pose must
+    be the identity: the description places the joint frame.
 
     Args:
-        function: an array q (n) to the pose (4, 4) of the moving body in the joint frame. It is
-            traced once and computes as docs/kernels.md says.
-        units: 'rad' or 'm' of each coordinate.
-        has_range: whether limits of a description bound it; None where it has one coordinate.
+        function: takes an array q (n), returns the pose (4, 4) of the moving body in the joint
+            frame. It is traced once, with the operations that docs/kernels.md allows.
+        units: 'rad' or 'm' for each coordinate.
+        has_range: whether limits of a description bound it; None means if it has one coordinate.
 
     Raises:
         InvalidArgumentError: other units, a pose of another shape or one that is not rigid or not
-            the identity at zero, or a function that has no derivatives.
+            the identity at zero, or a function without derivatives.
     """
     n = len(units)
     check_count('units', n, 1)
@@ -131,7 +131,7 @@ def function_joint(
 
 
 def _nested(traced: Trace | None, q: Sequence[Scalar]) -> Any:
-    """The one output of a trace at q, an object array of its shape."""
+    """Return the only output of a trace at q, an object array of its shape."""
     assert traced is not None
     found = np.empty(traced.outputs[0].size, dtype=object)
     found[:] = replay(traced, list(q))

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Methods of a robot that are kernels, and the builtins that take their place once compiled."""
+"""Robot methods that are kernels, and the builtins that replace them once compiled."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from .parameters import explicit
 Array = NDArray[np.float64]
 
 Arrays = Sequence[Array]
-"""Of a method with several results: one for each."""
+"""One array for each result of a method."""
 
 _Method = TypeVar('_Method', bound=Callable[..., Any])
 
 _METHODS: set[Callable[..., Any]] = set()
-"""Every function that `kernel_method` has marked."""
+"""Functions marked by `kernel_method`."""
 
 _OUT = """``out=`` is an array to fill and return, or a tuple of them for several results: float64,
 of the shape of the result. After an error it holds nothing to rely on."""
 
 
 def kernel_method(method: _Method) -> _Method:
-    """Mark a method of `KernelMethods` as one that the kernel of its name may replace.
+    """Mark a method of `KernelMethods` that the kernel of its name may replace.
 
-    The builtin that takes its place has no annotations, so its signature shows none either. A
-    method takes ``out``, which it hands to ``_run``; its documentation ends with what that is.
+    The replacing builtin has no annotations, so its signature shows none either. A method takes
+    ``out`` and passes it to ``_run``; its docstring ends with the description of ``out``.
     """
     method.__doc__ = f'{inspect.cleandoc(method.__doc__ or "")}\n\n{_OUT}'
     method.__signature__ = plain_signature(method)  # type: ignore[attr-defined]
@@ -52,24 +52,24 @@ def kernel_method(method: _Method) -> _Method:
 
 
 class KernelMethods:
-    """A model and its kernels, each compiled when a method first needs it.
+    """Model and its kernels, each compiled when a method first needs it.
 
     Attributes:
-        model: the Model whose kernels they are.
+        model: the Model.
     """
 
     _FIXED: ClassVar[frozenset[str]] = frozenset({'model', 'nq', 'nv'})
-    """Attributes that cannot be set once more: kernels and other attributes agree with them."""
+    """Attributes that cannot be reassigned, because kernels and other attributes depend on them."""
 
     def __init__(self, model: Model, backend: str) -> None:
-        """Start without kernels.
+        """Create the object without kernels.
 
         Args:
             model: as built by ``dynamics_ros.model.build_model``.
-            backend: 'llvm', 'python', or 'auto' for LLVM where llvmlite is there.
+            backend: 'llvm', 'python', or 'auto' for LLVM if llvmlite is installed.
 
         Raises:
-            InvalidArgumentError: an unknown back end.
+            InvalidArgumentError: the backend is unknown.
         """
         self.model = model
         self.nq = model.nq
@@ -96,36 +96,39 @@ class KernelMethods:
             raise FixedAttributeError(name, f'{makers} make another robot')
 
     def _use(self, kernels: KernelSet) -> None:
-        """Take another set of kernels of the same model; before the first use of any."""
+        """Replace the kernel set by another one of the same model, before its first use."""
         self._kernel_set = kernels
         self._calls = kernels.calls
         self._parametric: dict[str, KernelSet] = {}
 
     @property
     def backend(self) -> str:
-        """The back end that was asked for: 'llvm', 'python' or 'auto'."""
+        """The requested backend: 'llvm', 'python' or 'auto'."""
         return self._kernel_set.backend
 
     @property
     def kernels(self) -> dict[str, KernelInfo]:
-        """What has been compiled so far: 'name(options)' to how it runs."""
+        """Information about the kernels compiled so far, by 'name(options)'."""
         return self._kernel_set.info()
 
     def has_kernels(self, names: Iterable[str]) -> bool:
-        """Whether all of these, named as in ``kernels``, have been compiled so far."""
+        """Return whether all named kernels, as in ``kernels``, have been compiled."""
         return self._kernel_set.names.issuperset(names)
 
     def kernel(self, name: str, *options: str, parameters: str = '') -> Kernel:
-        """The compiled function of a name, for callers that keep their own arrays.
+        """Return a compiled function by name, for callers that keep their own arrays.
 
         Args:
             name, options: such as 'inverse_dynamics', or 'jacobian', a frame and a reference.
-            parameters: what is one more input at the end, so that the kernel is compiled once for
-                all numbers; the rest of the robot is constant. 'inertias' are the inertial
+            parameters: makes these values one more input at the end, so that the kernel is compiled
+                once for all values; everything else of the robot is constant. 'inertias': the
+                inertial
                 parameters of all bodies (bodies, 10) in the order of ``regressor``, masses above
-                zero. 'gravity' is that (3) [m/s^2] in the root frame. 'placements' (bodies, 6) are
-                by how much each joint is elsewhere than in the description, in the axes of its
-                frame: a translation [m], then a rotation vector [rad].
+                zero. 'gravity': gravity (3) [m/s^2] in the root frame. 'placements': (bodies, 6),
+                the
+                offset of each joint from the description, in the axes of its frame: a translation
+                    [m],
+                then a rotation vector [rad].
         """
         if not parameters:
             return self._kernel_set.kernel((name, *options))
@@ -137,17 +140,17 @@ class KernelMethods:
         return kernels.kernel((name, *options))
 
     def _run(self, key: Key, *arrays: ArrayLike, out: Any = None) -> Any:
-        """What the kernel of a key makes of its inputs; compiles it the first time.
+        """Run the kernel of a key; compiles it the first time.
 
-        Symbols among the inputs make symbols, so that a function that calls methods can be traced.
+        Symbolic inputs give symbolic results, so that a function that calls methods can be traced.
 
         Args:
-            key: of the kernel.
+            key: key of the kernel.
             arrays: its inputs.
             out: as for ``Kernel.__call__``.
 
         Raises:
-            InvalidArgumentError: ``out`` for symbols, besides what the kernel refuses.
+            InvalidArgumentError: ``out`` with symbols, or inputs that the kernel refuses.
         """
         if any(map(is_symbolic, arrays)):
             if out is not None:
@@ -156,7 +159,7 @@ class KernelMethods:
         try:
             call = self._calls.get(key) or self._kernel_set.call(key)
         except (TypeError, ValueError):
-            # A frame or reference that cannot be a key: the definition says which.
+            # A frame or reference that cannot be part of a key: the definition raises the error.
             define(self.model, key)
             raise
         result = call(*arrays) if out is None else call(*arrays, out=out)
@@ -165,7 +168,7 @@ class KernelMethods:
         return result
 
     def _shorten(self, key: Key) -> None:
-        """Let such a call of the method be one of the machine code, unless it is overridden."""
+        """Route such calls of the method directly to machine code, unless it is overridden."""
         owner = self if self._twin_of is None else self._twin_of()
         kernel = self._kernel_set.kernel(key)
         if owner is None or not kernel.ready:
@@ -182,15 +185,15 @@ class KernelMethods:
     def _shortcut(
         self, key: Key, kernel: Kernel, method: Callable[..., Any]
     ) -> Callable[..., Any] | None:
-        """A builtin in the place of a bound method that goes straight to the machine code.
+        """Return a builtin that replaces a bound method and calls machine code directly.
 
         Args:
-            key, kernel: of a kernel with an entry point.
-            method: the method itself, for whatever is not one array an input, and for names
-                other than those of the keys that this function was called with.
+            key, kernel: a kernel with an entry point.
+            method: the bound method, for arguments other than one array per input, and for names
+                of keys that were not added.
 
         Returns:
-            None where there is none.
+            None if no builtin can be made.
         """
         if len(key) == 1:
             return kernel.bind(method, method) if _takes_inputs(method, kernel) else None
@@ -208,10 +211,11 @@ class KernelMethods:
         return calls.function
 
     def _slow_path(self) -> Any:
-        """The same without builtins, whose methods these call.
+        """Copy of this object without builtins, whose methods the builtins call.
 
-        So builtins do not refer to the object that refers to them: one that nobody uses any more
-        goes at once, without a collection of cycles.
+        Builtins thus do not refer to the object that refers to them: an unused object is freed at
+        once,
+        without cyclic garbage collection.
         """
         if self._twin is None:
             twin = object.__new__(type(self))
@@ -222,7 +226,7 @@ class KernelMethods:
 
 
 def _takes_inputs(method: Callable[..., Any], kernel: Kernel) -> bool:
-    """Whether a method may be called with the arguments of a kernel and nothing else."""
+    """Return whether a method takes exactly the arguments of a kernel."""
     parameters = list(inspect.signature(method).parameters.values())
     inputs = [x.name for x in kernel.trace.arguments]
     rest = parameters[len(inputs) :]
@@ -231,18 +235,18 @@ def _takes_inputs(method: Callable[..., Any], kernel: Kernel) -> bool:
 
 
 def _of_symbols(model: Model, key: Key, arrays: Sequence[Any]) -> Any:
-    """What a kernel computes, as expressions of its inputs instead of numbers.
+    """Return the results of a kernel as expressions of its inputs.
 
     Args:
-        model: of the robot, all of it constant.
-        key: of the kernel.
+        model: the robot's model, constant.
+        key: key of the kernel.
         arrays: its inputs, one state: arrays or nested lists of numbers and traced values.
 
     Returns:
         An array of traced values, or a tuple of them.
 
     Raises:
-        InvalidArgumentError: an input of another shape.
+        InvalidArgumentError: an input has another shape.
         UnknownFrameError: as ``define`` raises it.
     """
     formula = define(model, key)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels of one robot: traced and compiled when first used."""
+"""Kernels of one robot, traced and compiled when first used."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ from .definitions.definition import Options
 from .parameters import FOLDED, INPUT, Folded
 
 HUGE = 1e100
-"""Positions [m or rad] beyond it are what overflows; a singular mass matrix needs none."""
+"""Positions [m or rad] beyond this may overflow; smaller ones point to a singular mass matrix."""
 
 MANY = 128
-"""Kernels that are kept of those of which there may be any number: one for each set of frames with
-wrenches, of prescribed joints, or of constraints. The oldest go; who asks again has them made anew,
-mostly from the disk."""
+"""Largest number of kept kernels with unlimited variants: one for each set of frames with wrenches,
+of
+prescribed joints, or of constraints. The oldest are dropped; a later request rebuilds them, mostly
+from the disk cache.
+"""
 
 UNIT_QUATERNION_TOLERANCE = 1e-6
-"""Largest error of a quaternion's squared length; beyond it the rotation would not be one."""
+"""Largest error of a quaternion's squared length."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class KernelInfo:
     """How a kernel runs.
 
     Attributes:
-        backend: 'llvm' or 'python'; 'python' too while the machine code is being made.
+        backend: 'llvm' or 'python'; also 'python' while the machine code is being compiled.
         operation_count: scalar operations of the trace.
         compile_seconds: time from the trace to a callable.
     """
@@ -51,20 +53,20 @@ class KernelInfo:
 
 
 class CompiledKernels:
-    """What kernel sets share whose models differ in nothing but their parameters.
+    """Kernels shared by sets whose models differ only in their parameters.
 
     Attributes:
-        names: of the kernels that are there, as ``KernelSet.info`` has them.
-        kernels: by key, bound to nothing yet.
+        names: names of the compiled kernels, as in ``KernelSet.info``.
+        kernels: by key, not bound to parameters yet.
     """
 
     def __init__(self, model: Model, backend: str, parameters: Folded) -> None:
-        """Start without kernels.
+        """Create the object without kernels.
 
         Args:
-            model: what is traced.
+            model: the model to trace.
             backend: 'llvm', 'python' or 'auto'.
-            parameters: what of it is an input.
+            parameters: the parameters that are kernel inputs.
         """
         self.names: set[str] = set()
         self.kernels: dict[Key, Kernel] = {}
@@ -75,7 +77,7 @@ class CompiledKernels:
         self._lock = FreshLock()
 
     def kernel(self, key: Key) -> Kernel:
-        """The kernel of a key, compiled now if it is the first time."""
+        """Return the kernel of a key; compiles it the first time."""
         with self._lock:
             kernel = self.kernels.get(key)
             if kernel is None:
@@ -92,7 +94,7 @@ class CompiledKernels:
 
 
 def _traced(model: Model, parameters: Folded, key: Key) -> Trace:
-    """The trace of a kernel, from the disk if it is there."""
+    """Return the trace of a kernel, from the disk cache if possible."""
     made_of = parameters.rest(model), parameters, key
     return trace_cache.kept(made_of, partial(_traced_anew, model, parameters, key))
 
@@ -116,12 +118,12 @@ def _traced_anew(model: Model, parameters: Folded, key: Key) -> Trace:
 
 
 def _with_parameters(model: Model, parameters: Folded, key: Key, *values: Any) -> Any:
-    """The function of a kernel, whose last argument is the parameters."""
+    """Return the function of a kernel, whose last argument is the parameters."""
     return define(parameters.model(model, values[-1]), key).function(*values[:-1])
 
 
 def _requirements(model: Model, names: Sequence[str], *symbols: Any) -> Iterator[Requirement]:
-    """Quaternions of the configurations among the inputs have unit length."""
+    """Require unit quaternions in the configurations among the inputs."""
     quaternions = [
         joint.q_indices[joint.kind.quaternion]
         for joint in model.joints
@@ -143,14 +145,13 @@ def _requirements(model: Model, names: Sequence[str], *symbols: Any) -> Iterator
 class KernelSet:
     """Kernels of a model by key (name, *options); may be used from several threads.
 
-    What a kernel requires of its inputs, finite numbers and unit quaternions, is checked by the
-    kernel itself, in machine code.
+    The kernel itself checks its requirements, finite numbers and unit quaternions, in machine code.
 
     Attributes:
-        model: whose kernels.
+        model: the model.
         backend: 'llvm', 'python' or 'auto'.
-        parameters: what of the model is an input of its kernels.
-        calls: the kernels that are compiled for good, as functions of their inputs.
+        parameters: the model parameters that are kernel inputs.
+        calls: the kernels whose compilation is over, as functions of their inputs.
     """
 
     def __init__(
@@ -160,14 +161,14 @@ class KernelSet:
         parameters: Folded = FOLDED,
         compiled: CompiledKernels | None = None,
     ) -> None:
-        """Make a set.
+        """Create a set.
 
         Args:
             model, backend, parameters: as above.
-            compiled: what another model with the same parameters has compiled; None for nothing.
+            compiled: kernels compiled for another model with the same parameters; None for none.
 
         Raises:
-            InvalidArgumentError: an unknown back end.
+            InvalidArgumentError: the backend is unknown.
         """
         if backend not in BACKENDS:
             raise InvalidArgumentError('backend', repr(backend), f'one of {BACKENDS}')
@@ -182,24 +183,24 @@ class KernelSet:
 
     @property
     def names(self) -> set[str]:
-        """The kernels that are there, as ``info`` has them."""
+        """Names of the compiled kernels, as in ``info``."""
         return self._compiled.names
 
     def of(self, model: Model) -> KernelSet:
-        """The set of another model, with what is compiled here where only parameters differ."""
+        """Return the set of another model; shares compiled kernels if only parameters differ."""
         fits = self.parameters.fits(self.model, model)
         return KernelSet(model, self.backend, self.parameters, self._compiled if fits else None)
 
     def shares(self, other: KernelSet) -> bool:
-        """Whether both run the same machine code."""
+        """Return whether both run the same machine code."""
         return self._compiled is other._compiled
 
     def call(self, key: Key) -> Callable[..., Any]:
-        """The kernel as a function of its inputs; kept in ``calls`` once it is final.
+        """Return the kernel as a function of its inputs; kept in ``calls`` once it is final.
 
         Raises:
             UnknownFrameError, InvalidArgumentError: an option that the model does not know.
-            SingularError: a joint that moves nothing with mass or inertia, whatever q is.
+            SingularError: a joint moves neither mass nor inertia, whatever q is.
         """
         kernel = self.kernel(key)
         if kernel.ready:
@@ -207,15 +208,15 @@ class KernelSet:
         return kernel.call
 
     def kernel(self, key: Key) -> Kernel:
-        """The kernel itself, compiled now if it is the first time; raises as ``call`` does."""
+        """Return the kernel; compiles it the first time. Raises as ``call`` does."""
         try:
             kernel = self._kernels.get(key)
         except (TypeError, ValueError):
-            # A frame or reference that cannot be a key: the definition says which.
+            # A frame or reference that cannot be part of a key: the definition raises the error.
             define(self.model, key)
             raise
         if kernel is not None:
-            return kernel  # who needs this one does not wait while another is traced
+            return kernel  # does not wait while another kernel is traced
         kernel = self._compiled.kernels.get(key) or self._compiled.kernel(key)
         if kernel.bound is not None and self._numbers is not None:
             kernel = kernel.bound_to(self._numbers)
@@ -225,8 +226,9 @@ class KernelSet:
         return self._kernels.setdefault(key, kernel)
 
     def info(self) -> dict[str, KernelInfo]:
-        """What has been compiled so far: 'name(options)' to how it runs."""
-        # Without the lock, which is held while a kernel is traced: whoever asks should not wait.
+        """Return information about the kernels compiled so far, by 'name(options)'."""
+        # Without the lock, which is held while a kernel is traced, so that the caller does not
+        # wait.
         kernels = sorted(self._compiled.kernels.copy().items())
         return {
             _told(key): KernelInfo(kernel.backend, kernel.operation_count, kernel.compile_seconds)
@@ -235,7 +237,7 @@ class KernelSet:
 
 
 def _beyond(many: list[Key], key: Key) -> list[Key]:
-    """Note a key of which there may be any number; return those for which there is no room."""
+    """Record a key with unlimited variants; return the keys that exceed the limit."""
     name, *options = key
     kind = DEFINITIONS[name].options
     if not options or kind in (Options.NONE, Options.FRAME, Options.FRAME_AND_REFERENCE):
@@ -247,7 +249,7 @@ def _beyond(many: list[Key], key: Key) -> list[Key]:
 
 
 def _told(key: Key) -> str:
-    """A key in one word, as users see it."""
+    """Return a key in the notation for users."""
     return f'{key[0]}({", ".join(key[1:])})'
 
 
@@ -257,10 +259,11 @@ def _no_unit_quaternion(name: str, squared: float) -> InvalidArgumentError:
 
 
 def overflow_or_singular(state: Unanswered) -> Exception:
-    """The error of a state whose results are not finite.
+    """Return the error of a state whose results are not finite.
 
-    A mass matrix does not depend on velocities, accelerations, torques and wrenches. So it is not
-    singular where the same configuration has an answer at rest.
+    A mass matrix does not depend on velocities, accelerations, torques and wrenches. It is
+    therefore
+    not singular if the same configuration at rest has a finite result.
 
     Args:
         state: inputs by name; those that begin with q are configurations.

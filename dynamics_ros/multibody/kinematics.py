@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Kinematics: the configurations of a robot, and where its frames are and how they move."""
+"""Kinematics of a robot: configurations, and poses and motion of its frames."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Kinematics(KernelMethods):
 
         Args:
             q: configuration.
-            rate: (..., nq) time derivative of q; a part of it that would change the length of a
+            rate: (..., nq) time derivative of q; a component that would change the length of a
                 quaternion is dropped.
         """
         return self._run(('velocity_of_rate',), q, rate, out=out)
@@ -95,8 +95,9 @@ class Kinematics(KernelMethods):
 
         Args:
             q: configuration.
-            frame: its name; of a list of m names the result is (..., m, 4, 4), by one kernel. So it
-                is with all quantities of a frame.
+            frame: its name, or a list of m names for a result (..., m, 4, 4) from one kernel. The
+                same
+                holds for all quantities of a frame.
         """
         return self._run(_key('forward_kinematics', frame), q, out=out)
 
@@ -119,7 +120,7 @@ class Kinematics(KernelMethods):
 
         Args:
             q, v: configuration and velocity.
-            frame: whose twist, or a list of names.
+            frame: name of the frame, or a list of names.
             reference: 'world' (spatial), 'local' (body), or 'local_world_aligned' (velocity of the
                 frame's origin and angular velocity, in root axes).
         """
@@ -148,8 +149,8 @@ class Kinematics(KernelMethods):
     ) -> Array:
         """Spatial accelerations (..., bodies, 6), each in the frame of its body ([Lie] table 2).
 
-        Of the bodies of ``body_names``, linear then angular: the time derivative of the twist's
-        components in the moving frame. Gravity is no part of it.
+        One row per body of ``body_names``, linear then angular: the time derivative of the twist's
+        components in the moving frame. Gravity is not included.
         """
         return self._run(('body_accelerations',), q, v, a, out=out)
 
@@ -192,7 +193,7 @@ class Kinematics(KernelMethods):
 
 
 def _key(name: str, frame: Frames, *reference: str) -> Key:
-    """The key of a quantity of a frame, or of several."""
+    """Return the key of a quantity of a frame, or of several frames."""
     if isinstance(frame, (list, tuple)):
         return ('of_frames', name, *(reference or ('',)), *frame)
     return (name, frame, *reference)  # type: ignore[arg-type]

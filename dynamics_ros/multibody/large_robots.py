@@ -1,11 +1,13 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Robots that are too large for some kernels, which would take minutes and gigabytes to compile.
+"""Size limits for kernels that would take minutes and gigabytes to compile for large robots.
 
 Poses, Jacobians, gravity and inverse dynamics take work per joint. A mass matrix, a Coriolis matrix
-and what is solved with them have entries for pairs of joints that lie behind one another, each of
-which goes along the path to the root: for a chain of 60 joints they took half a gigabyte, for one
-of 120 minutes. Who must not stand still that long, such as a node, asks here first.
+and their solutions have entries for pairs of joints on the same path to the root, each of which
+takes
+work along that path: compiling them took half a gigabyte for a chain of 60 joints and minutes for
+one
+of 120. Callers that must not block that long, such as a node, check here first.
 """
 
 from __future__ import annotations
@@ -17,20 +19,21 @@ from dynamics_ros.errors import InvalidArgumentError
 from .rigid_body_system import RigidBodySystem
 
 MAX_PAIRS = 100_000
-"""Sum over the joints of the square of how many lie between each and the root: that of a chain of
-66. A humanoid of 60 joints with hands has less than a tenth."""
+"""Largest sum over the joints of their squared depth: that of a chain of 66 joints. A humanoid of
+60 joints with hands has less than a tenth.
+"""
 
 PAIRED = frozenset(
     {'mass_matrix', 'mass_matrix_inverse', 'coriolis', 'forward_dynamics', 'hybrid_dynamics'}
 )
-"""Kernels of that kind which requests ask for."""
+"""Requestable kernels with entries for pairs of joints."""
 
 
 def check_size(robot: RigidBodySystem) -> None:
-    """Refuse what needs the mass matrix of a robot that is too large for it.
+    """Refuse a robot that is too large for kernels that need its mass matrix.
 
     Raises:
-        InvalidArgumentError: it is.
+        InvalidArgumentError: the robot is too large.
     """
     depths: list[int] = []
     for joint in robot.model.joints:
@@ -46,17 +49,17 @@ def check_size(robot: RigidBodySystem) -> None:
 
 
 def check_kernels(robot: RigidBodySystem, names: Iterable[str]) -> None:
-    """Refuse kernels, named as in ``Robot.kernels``, that are too large to be made.
+    """Refuse kernels, named as in ``Robot.kernels``, that are too large to compile.
 
     Raises:
-        InvalidArgumentError: one is.
+        InvalidArgumentError: a kernel is too large.
     """
     if any(name.partition('(')[0] in PAIRED for name in names):
         check_size(robot)
 
 
 def is_large(robot: RigidBodySystem) -> bool:
-    """Whether ``check_size`` refuses a robot."""
+    """Return whether ``check_size`` refuses a robot."""
     try:
         check_size(robot)
     except InvalidArgumentError:

@@ -1,9 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Linear systems that may be over- or underdetermined, batched over leading axes.
+"""Over- or underdetermined linear systems, batched over leading axes.
 
-Every rank is decided against a scale that the caller knows: J N of two matrices whose product
-vanishes is rounding noise, and a cutoff relative to that noise would call it full rank.
+Every rank is decided relative to a scale from the caller: J N of two matrices whose product
+vanishes
+is rounding noise, and a cutoff relative to that noise would find full rank.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ Array = NDArray[np.float64]
 
 RANK_TOLERANCE = 1e-8
 """Singular values below this share of the scale count as zero: half the digits of a double, so
-that what is divided by is known to as many digits as are lost."""
+that quotients keep as many digits as they lose.
+"""
 
 
 def transposed(A: Array) -> Array:
@@ -40,7 +42,7 @@ def rank(A: Array, scale: Array | None = None) -> NDArray[np.intp]:
 
     Args:
         A: the matrices.
-        scale: (...) what singular values are measured against; None is the largest of each A.
+        scale: (...) reference for the singular values; None is the largest of each A.
     """
     if 0 in A.shape[-2:]:
         return np.zeros(A.shape[:-2], dtype=np.intp)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The links of a robot as a tree along its joints: those that move, and those that stand still."""
+"""Tree of a robot's links along its joints, moving and fixed."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .rigid_body_system import RigidBodySystem
 Array = NDArray[np.float64]
 
 Links = tuple[tuple[str, str], ...]
-"""Parent and child."""
+"""Pairs of parent and child link."""
 
 
 class LinkTree(NamedTuple):
-    """The tree of a robot.
+    """Link tree of a robot.
 
     Attributes:
         moving: links that joints move; a base that moves in the world has the parent ''.
-        transforms: the kernel of their poses in their parents; None where nothing moves.
-        fixed: links that stand still in their parents.
-        poses: (n, 4, 4) of these.
+        transforms: the kernel of their poses in their parents; None if no link moves.
+        fixed: links that are fixed to their parents.
+        poses: (n, 4, 4) poses of the fixed links.
     """
 
     moving: Links
@@ -36,10 +36,10 @@ class LinkTree(NamedTuple):
 
     @classmethod
     def of(cls, robot: RigidBodySystem, *, base: bool) -> LinkTree:
-        """The tree of a robot.
+        """Return the tree of a robot.
 
         Args:
-            robot: the robot; locked joints stand still.
+            robot: the robot; locked joints are fixed.
             base: whether a moving base is part of it.
         """
         model = robot.model

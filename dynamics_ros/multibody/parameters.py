@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Gravity and inertial parameters as inputs of kernels: which there are, and their numbers."""
+"""Model parameters as kernel inputs, such as gravity and inertias."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ class Folded:
     bound = False
 
     def shape(self, model: Model) -> tuple[int, ...] | None:
-        """Shape of the input; None where kernels have none."""
+        """Return the shape of the input; None if kernels have none."""
         return None
 
     def numbers(self, model: Model) -> Array | None:
-        """What the input is for a model."""
+        """Return the value of the input for a model."""
         return None
 
     def model(self, model: Model, parameters: Any) -> Model:
-        """The model with parameters in place of its own numbers."""
+        """Return the model with its numbers replaced by parameters."""
         return model
 
     def rest(self, model: Model) -> Model:
-        """The model without the numbers of its own that parameters take the place of."""
+        """Return the model without the numbers that parameters replace."""
         return model
 
     def fits(self, model: Model, other: Model) -> bool:
-        """Whether kernels of one model compute the other one, with its numbers for parameters."""
+        """Return whether kernels of one model also compute the other, with its own parameters."""
         return False
 
     def moved(self, places: Mapping[int, int]) -> Folded:
-        """The same parameters of a model whose bodies have become others; some have gone."""
+        """Return the same parameters after bodies were renumbered or removed."""
         return self
 
 
@@ -63,7 +63,7 @@ class Adjustable(Folded):
     """Gravity, and the inertias of some bodies, bound to numbers of the robot.
 
     The numbers are gravity (3) and for each body m, c (3), Ixx Ixy Iyy Ixz Iyz Izz about c. This
-    form needs no division, so that a body without mass is no exception.
+    form needs no division, so a massless body is no exception.
 
     Attributes:
         bodies: indices of the bodies.
@@ -73,15 +73,15 @@ class Adjustable(Folded):
     bound = True
 
     def including(self, body: int) -> Adjustable:
-        """With one more body, unless that is the root, which nothing moves."""
+        """Return the parameters with one more body, unless it is the root, which never moves."""
         return Adjustable(tuple(sorted({*self.bodies, body} - {ROOT})))
 
     def shape(self, model: Model) -> tuple[int, ...]:
-        """Shape of the input."""
+        """Return the shape of the input."""
         return (3 + INERTIA * len(self.bodies),)
 
     def numbers(self, model: Model) -> Array:
-        """What the input is for a model."""
+        """Return the value of the input for a model."""
         found: list[Scalar] = [*model.gravity]
         for body in self.bodies:
             inertia = model.inertias[body]
@@ -89,7 +89,7 @@ class Adjustable(Folded):
         return np.array(found, dtype=np.float64)
 
     def model(self, model: Model, parameters: Sequence[Scalar]) -> Model:
-        """The model with parameters in place of its own numbers."""
+        """Return the model with its numbers replaced by parameters."""
         inertias = list(model.inertias)
         for i, body in enumerate(self.bodies):
             start = 3 + INERTIA * i
@@ -98,18 +98,18 @@ class Adjustable(Folded):
         return replace(model, gravity=Vector3(*parameters[:3]), inertias=tuple(inertias))
 
     def rest(self, model: Model) -> Model:
-        """The model without the numbers of its own that parameters take the place of."""
+        """Return the model without the numbers that parameters replace."""
         return self.model(model, [0.0] * self.shape(model)[0])
 
     def fits(self, model: Model, other: Model) -> bool:
-        """Whether kernels of one model compute the other one, with its numbers for parameters."""
+        """Return whether kernels of one model also compute the other, with its own parameters."""
         if model.joints is not other.joints or model.frames is not other.frames:
             return False
         pairs = enumerate(zip(model.inertias, other.inertias, strict=True))
         return all(a is b for i, (a, b) in pairs if i not in self.bodies)
 
     def moved(self, places: Mapping[int, int]) -> Adjustable:
-        """The same parameters of a model whose bodies have become others; some have gone."""
+        """Return the same parameters after bodies were renumbered or removed."""
         bodies = {places[body] for body in self.bodies if body in places}
         return Adjustable(tuple(sorted(bodies - {ROOT})))
 
@@ -119,15 +119,15 @@ class Inertias(Folded):
     """The inertias of all bodies as an input (bodies, 10), in the order of ``regressor``."""
 
     def shape(self, model: Model) -> tuple[int, ...]:
-        """Shape of the input."""
+        """Return the shape of the input."""
         return (len(model.joints), INERTIA)
 
     def model(self, model: Model, parameters: Sequence[Sequence[Scalar]]) -> Model:
-        """The model with parameters in place of its own numbers."""
+        """Return the model with its numbers replaced by parameters."""
         return replace(model, inertias=tuple(Inertia.of_parameters(x) for x in parameters))
 
     def rest(self, model: Model) -> Model:
-        """The model without the numbers of its own that parameters take the place of."""
+        """Return the model without the numbers that parameters replace."""
         return replace(model, inertias=(Inertia.zero(),) * len(model.inertias))
 
 
@@ -136,32 +136,32 @@ class Gravity(Folded):
     """Gravity (3) in the root frame as an input [m/s^2]."""
 
     def shape(self, model: Model) -> tuple[int, ...]:
-        """Shape of the input."""
+        """Return the shape of the input."""
         return (3,)
 
     def model(self, model: Model, parameters: Sequence[Scalar]) -> Model:
-        """The model with parameters in place of its own numbers."""
+        """Return the model with its numbers replaced by parameters."""
         return replace(model, gravity=Vector3(*parameters))
 
     def rest(self, model: Model) -> Model:
-        """The model without the numbers of its own that parameters take the place of."""
+        """Return the model without the numbers that parameters replace."""
         return replace(model, gravity=Vector3.zero())
 
 
 @dataclass(frozen=True)
 class Placements(Folded):
-    """How far each joint is from where the model has it, as an input (bodies, 6).
+    """Offsets of the joint frames from those of the model, as an input (bodies, 6).
 
-    Of the frame of the joint in its own axes a translation [m], then a rotation vector [rad]: link
-    lengths and angles between axes. Zeros are the model.
+    For each joint frame, in its own axes: a translation [m], then a rotation vector [rad]. They
+    describe link lengths and angles between axes. Zeros are the model.
     """
 
     def shape(self, model: Model) -> tuple[int, ...]:
-        """Shape of the input."""
+        """Return the shape of the input."""
         return (len(model.joints), 6)
 
     def model(self, model: Model, parameters: Sequence[Sequence[Scalar]]) -> Model:
-        """The model with parameters in place of its own numbers."""
+        """Return the model with its numbers replaced by parameters."""
         moves = [Transform(exp_matrix(Vector3(*x[3:])), Vector3(*x[:3])) for x in parameters]
         joints = [
             replace(joint, placement=joint.placement @ move)
@@ -178,14 +178,14 @@ class Placements(Folded):
 
 
 EXPLICIT = {'inertias': Inertias(), 'gravity': Gravity(), 'placements': Placements()}
-"""What ``RigidBodySystem.kernel`` can have as an input, by name."""
+"""Parameters that ``RigidBodySystem.kernel`` accepts, by name."""
 
 
 def explicit(name: str) -> Folded:
-    """The parameters of a name.
+    """Return the parameters with a given name.
 
     Raises:
-        InvalidArgumentError: there are none.
+        InvalidArgumentError: the name is unknown.
     """
     if not isinstance(name, str) or name not in EXPLICIT:
         raise InvalidArgumentError('parameters', repr(name), f'one of {tuple(EXPLICIT)}')

@@ -17,19 +17,19 @@ from dynamics_ros.model import Joint
 def random_configuration(
     joints: Sequence[Joint], nq: int, rng: np.random.Generator | int | None = None
 ) -> NDArray[np.float64]:
-    """A configuration (nq), uniform within the limits of all joints of a model.
+    """Return a configuration (nq), uniform within the limits of all joints of a model.
 
     Angles without limits are taken from [-pi, pi], displacements without limits from [-1, 1] m.
 
     Args:
-        joints: of the model.
+        joints: joints of the model.
         nq: size of its configurations.
         rng: a NumPy generator, or a seed.
 
     Raises:
-        InvalidArgumentError: neither a generator nor a seed.
+        InvalidArgumentError: ``rng`` is neither a generator nor a seed.
     """
-    # NumPy takes arrays for seeds as well, and dies of a matrix.
+    # NumPy also accepts arrays as seeds, but fails for a matrix.
     if not (rng is None or isinstance(rng, (np.random.Generator, Integral))):
         raise InvalidArgumentError('rng', f'a {type(rng).__name__}', 'a NumPy generator or a seed')
     try:

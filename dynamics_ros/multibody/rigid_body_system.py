@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""RigidBodySystem: a model and its kernels, with NumPy in and out."""
+"""RigidBodySystem: a model and its kernels, with a NumPy interface."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ class RigidBodySystem(Kinematics, Dynamics):
 
     Every method takes and returns float64 arrays and broadcasts over leading axes: q of shape
     (..., nq) gives results of shape (..., ...). SI units. A wrong shape, NaN or infinity raises
-    InvalidArgumentError, an unknown frame UnknownFrameError. It never changes; its methods may be
-    called from several threads.
+    InvalidArgumentError, an unknown frame UnknownFrameError. The object is immutable; its methods
+    may
+    be called from several threads.
 
     Attributes:
         name: name in the description.
@@ -53,11 +54,11 @@ class RigidBodySystem(Kinematics, Dynamics):
         body_names: the link that each moving joint moves.
         root_frame: the frame that poses are given in: the root link, or 'world' for a moving base.
         total_mass: mass of the moving bodies [kg].
-        massless_bodies: those of ``body_names`` whose mass the description seems to lack: torques
-            are then without their weight and inertia.
+        massless_bodies: bodies of ``body_names`` whose mass the description seems to lack; torques
+            then lack their weight and inertia.
         lower_limits, upper_limits: per coordinate after the root joint [rad or m].
-        velocity_limits, effort_limits: per velocity after the root joint; inf where there is none.
-        model: the Model underneath.
+        velocity_limits, effort_limits: per velocity after the root joint; inf if unlimited.
+        model: the underlying Model.
     """
 
     _own: ClassVar[frozenset[str]] = frozenset()
@@ -68,11 +69,11 @@ class RigidBodySystem(Kinematics, Dynamics):
     }
 
     def __init__(self, model: Model, backend: str = 'auto') -> None:
-        """Make the system of a model.
+        """Create the system of a model.
 
         Args:
             model: as built by ``dynamics_ros.model.build_model``.
-            backend: 'llvm', 'python', or 'auto' for LLVM where llvmlite is there.
+            backend: 'llvm', 'python', or 'auto' for LLVM if llvmlite is installed.
         """
         super().__init__(model, backend)
         self.name = model.name
@@ -107,18 +108,19 @@ class RigidBodySystem(Kinematics, Dynamics):
         """Read a robot from URDF.
 
         Args:
-            source: URDF XML text, or a path to a file; that of a file whose name ends in .xacro is
-                expanded by the package xacro. Expanding runs expressions of the file: take no
-                file that you would not run.
+            source: URDF XML text, or a path to a file. A file whose name ends in .xacro is expanded
+                by
+                the package xacro, which runs expressions of the file: use trusted files only.
             root_joint: how the root link moves in the world: 'fixed', 'floating' or 'planar'.
             gravity: in the root frame [m/s^2].
-            locked_joints: joint name to the constant position it is kept at.
+            locked_joints: joint name to the constant position at which it is locked.
             backend: 'llvm', 'python' or 'auto'.
-            adjustable: whether gravity, and a payload at the tool, may change without compiling
-                anything: see ``adjustable``. The tool is the link that ``tool_frame`` finds.
+            adjustable: whether gravity, and a payload at the tool, may change without compilation:
+                see ``adjustable``. The tool is the link that ``tool_frame`` finds.
             xacro_arguments: values of the arguments (``<xacro:arg>``) of a xacro file by name.
-            joint_kinds: joint name to its kind in place of the type in the description, such as one
-                that ``dynamics_ros.multibody.function_joint.function_joint`` makes.
+            joint_kinds: joint name to the kind that replaces its type in the description, such as
+                one
+                from ``dynamics_ros.multibody.function_joint.function_joint``.
 
         Raises:
             ModelError: the description is not a robot; the error names element and reason.
@@ -139,17 +141,17 @@ class RigidBodySystem(Kinematics, Dynamics):
         locked_joints: Mapping[str, float] | None = None,
         backend: str = 'auto',
     ) -> _Kind:
-        """Read a robot from MJCF, by the library ``mujoco``.
+        """Read a robot from MJCF with the library ``mujoco``.
 
         A single body on a free joint is a floating base. q and v have the order of MuJoCo, with
-        quaternions x, y, z, w and a base's velocity in its own frame. Sites are frames. Damping,
-        friction and armature are noted with the joints of ``model``; the dynamics is that of rigid
-        bodies without them, as of a URDF. What else is left out is logged as a warning.
+        quaternions x, y, z, w and a base's velocity in its own frame. Sites become frames. Damping,
+        friction and armature are stored in the joints of ``model``; the dynamics is that of rigid
+        bodies without them, as for a URDF. Other ignored elements are logged as a warning.
 
         Args:
             source: MJCF text, or a path to a file, which may include others.
-            gravity: [m/s^2]; None is that of the file.
-            locked_joints: joint name to the constant position it is kept at.
+            gravity: [m/s^2]; None takes that of the file.
+            locked_joints: joint name to the constant position at which it is locked.
             backend: 'llvm', 'python' or 'auto'.
 
         Raises:
@@ -161,15 +163,15 @@ class RigidBodySystem(Kinematics, Dynamics):
         return cls(build_model(read.description, read.root_joint, pull, locked_joints), backend)
 
     def adjustable(self: _Kind, *frames: str) -> _Kind:
-        """The same robot with gravity and payload as inputs of its kernels, not constants.
+        """Return the same robot with gravity and payload as inputs of its kernels, not constants.
 
         ``with_gravity`` and ``with_payload`` of such a robot compile nothing: the robots that they
         return share its kernels, each with numbers of its own. Its dynamics takes some more
-        operations, since less is known when it is compiled.
+        operations, because fewer values are known at compile time.
 
         Args:
-            frames: where payloads are held. A payload at a frame of another body makes a robot
-                with new kernels, for which that body counts as well from then on.
+            frames: frames that hold payloads. A payload at a frame of another body makes a robot
+                with new kernels, to which that body is added.
 
         Raises:
             UnknownFrameError: no such frame.
@@ -185,7 +187,7 @@ class RigidBodySystem(Kinematics, Dynamics):
         return f'<{type(self).__name__} {printable(self.name)!r}: {told}>'
 
     def _repr_html_(self) -> str:
-        """The robot as a notebook shows it: what it is, and its joints with their limits."""
+        """Return HTML for a notebook: the robot, and its joints with their limits."""
         head = ('joint', 'kind', 'lower', 'upper', 'velocity', 'effort')
         rows = [
             (
@@ -208,7 +210,7 @@ class RigidBodySystem(Kinematics, Dynamics):
         return f'<p>{escape(repr(self))}</p><table><tr>{heads}</tr>{lines}</table>'
 
     def tree(self) -> str:
-        """The links as an indented text, each below its parent with the joint that moves it."""
+        """Return the links as indented text, each below its parent with the joint that moves it."""
         lines = []
         for frame, depth in self.model.outline():
             joint = self.model.joint_of(frame)
@@ -217,15 +219,15 @@ class RigidBodySystem(Kinematics, Dynamics):
         return '\n'.join(lines)
 
     def shares_kernels_with(self, other: RigidBodySystem) -> bool:
-        """Whether both run the same machine code, which takes gravity and payload as inputs."""
+        """Return whether both run the same machine code, with gravity and payload as inputs."""
         return self._kernel_set.shares(other._kernel_set)
 
     def with_load_of(self: _Kind, other: RigidBodySystem) -> _Kind:
-        """This robot with the gravity and payload of another robot of the same description."""
+        """Return this robot with the gravity and payload of another of the same description."""
         return self._remade(other.model, other._without_payload)
 
     def with_gravity(self: _Kind, gravity: Sequence[float]) -> _Kind:
-        """The same robot, payload included, under another gravity [m/s^2] in the root frame."""
+        """Return the robot, including its payload, with another gravity [m/s^2] in root axes."""
         return self._remade(
             self.model.with_gravity(gravity), self._without_payload.with_gravity(gravity)
         )
@@ -237,13 +239,14 @@ class RigidBodySystem(Kinematics, Dynamics):
         center_of_mass: ArrayLike = (0.0, 0.0, 0.0),
         inertia: ArrayLike | None = None,
     ) -> _Kind:
-        """The robot with a rigid payload in place of the one it may hold.
+        """Return the robot with a rigid payload, which replaces any previous one.
 
         Args:
-            frame: what the payload is fixed to; None takes the payload away.
-            mass: kg; 0 takes the payload away.
+            frame: the frame that the payload is fixed to; None removes the payload.
+            mass: [kg]; 0 removes the payload.
             center_of_mass: (3) in the frame [m].
-            inertia: (3, 3) about the centre of mass in the frame's axes [kg m^2]; None is a point.
+            inertia: (3, 3) about the centre of mass in the frame's axes [kg m^2]; None is a point
+                mass.
 
         Raises:
             InvalidArgumentError: a negative mass, a wrong shape, or an inertia that is not
@@ -260,16 +263,16 @@ class RigidBodySystem(Kinematics, Dynamics):
         return self._remade(bare.with_added_inertia(frame, payload), bare, parameters)
 
     def with_frame(self: _Kind, name: str, parent: str, pose: ArrayLike) -> _Kind:
-        """The robot with one more frame, such as a point of a tool.
+        """Return the robot with one more frame, such as a point of a tool.
 
         Args:
-            name: of the new frame.
+            name: name of the new frame.
             parent: the frame that it is fixed to.
-            pose: (4, 4) of the new frame in that one.
+            pose: (4, 4) pose of the new frame in its parent.
 
         Raises:
             UnknownFrameError: no such parent.
-            InvalidArgumentError: a name that is taken, or no rigid pose.
+            InvalidArgumentError: the name is taken, or the pose is not rigid.
         """
         X = _transform(pose)
         return self._composed(lambda model: composition.with_frame(model, name, parent, X))
@@ -281,20 +284,22 @@ class RigidBodySystem(Kinematics, Dynamics):
         pose: ArrayLike | None = None,
         prefix: str = '',
     ) -> _Kind:
-        """The robot with another one fixed to one of its frames: a gripper, or a second arm.
+        """Return the robot with another one fixed to one of its frames: a gripper, or a second arm.
 
-        Coordinates of the tool follow those of this robot, its frames and bodies likewise. Gravity,
-        root and payload are those of this robot; a payload of the tool is left out.
+        Coordinates, frames and bodies of the tool follow those of this robot. Gravity, root and
+        payload
+        are those of this robot; a payload of the tool is dropped.
 
         Args:
-            tool: a robot with a fixed base, whose mass counts from now on.
+            tool: a robot with a fixed base, whose mass is included.
             at: the frame that carries it.
             pose: (4, 4) of its root link in that frame; None is the identity.
-            prefix: before all names of the tool, where both have the same ones.
+            prefix: prefix for all names of the tool, to resolve name clashes.
 
         Raises:
             UnknownFrameError: no such frame.
-            InvalidArgumentError: a tool whose base moves, names that both have, or no rigid pose.
+            InvalidArgumentError: the tool's base moves, both have equal names, or the pose is not
+                rigid.
         """
         X = Transform.identity() if pose is None else _transform(pose)
         if not isinstance(tool, RigidBodySystem):
@@ -303,25 +308,25 @@ class RigidBodySystem(Kinematics, Dynamics):
         return self._composed(lambda model: composition.with_tool(model, added, at, X, prefix))
 
     def without(self: _Kind, *names: str) -> _Kind:
-        """The robot without some branches, each with its mass and all that hangs on it.
+        """Return the robot without some branches, including their masses.
 
-        A payload goes with the body that carries it.
+        A payload is removed with the body that carries it.
 
         Args:
-            names: of links, or of joints that move.
+            names: names of links or of moving joints, at which the branches begin.
 
         Raises:
-            UnknownNameError: neither a link nor a joint that moves.
-            InvalidArgumentError: the root link, or a joint that another one follows.
+            UnknownNameError: a name is neither a link nor a moving joint.
+            InvalidArgumentError: the root link, or a joint that another one mimics.
         """
         _, places = composition.without(self.model, names)
         return self._composed(lambda model: composition.without(model, names)[0], places)
 
     def with_locked(self: _Kind, positions: Mapping[str, float]) -> _Kind:
-        """The robot with joints kept at a position, as by ``locked_joints`` of ``from_urdf``.
+        """Return the robot with joints locked at positions, as ``locked_joints`` of ``from_urdf``.
 
         Args:
-            positions: name to position [rad or m]; joints that follow one are locked with it.
+            positions: name to position [rad or m]; joints that mimic a joint are locked with it.
 
         Raises:
             UnknownJointError: no such joint.
@@ -333,11 +338,11 @@ class RigidBodySystem(Kinematics, Dynamics):
     def _composed(
         self: _Kind, change: Callable[[Model], Model], places: Mapping[int, int] | None = None
     ) -> _Kind:
-        """The robot of another model, made of that with the payload and that without alike.
+        """Return the robot of a changed model, applying the change with and without the payload.
 
         Args:
-            change: makes it.
-            places: new index of each body that is left; None where all stay.
+            change: makes the changed model.
+            places: new index of each remaining body; None if all keep theirs.
         """
         model, before = change(self.model), self._kernel_set.parameters
         bare = model
@@ -348,9 +353,9 @@ class RigidBodySystem(Kinematics, Dynamics):
     def _remade(
         self: _Kind, model: Model, without_payload: Model, parameters: Folded | None = None
     ) -> _Kind:
-        """A robot of the same class, with what a subclass or a user has added to this one.
+        """Return a robot of the same class with attributes added by a subclass or a user.
 
-        It shares the kernels of this one where they fit.
+        It shares the kernels of this one if they fit.
         """
         before = self._kernel_set
         if parameters is None or parameters == before.parameters:
@@ -362,7 +367,7 @@ class RigidBodySystem(Kinematics, Dynamics):
         return other
 
     def _added(self) -> dict[str, Any]:
-        """The attributes that are not those of this class."""
+        """Return the attributes that are not those of this class."""
         if not self._own:
             made = RigidBodySystem(self.model, self._kernel_set.backend)
             RigidBodySystem._own = frozenset(vars(made))
@@ -377,7 +382,7 @@ class RigidBodySystem(Kinematics, Dynamics):
         original = self._twin_of and self._twin_of()
         if original:
             return original.__reduce__()
-        # Machine code stays in its process; a copy makes its own.
+        # Machine code belongs to its process; a copy compiles its own.
         kernels = self._kernel_set
         own = (type(self), self.model, kernels.backend, kernels.parameters, self._without_payload)
         return _copied, own, self._added()
@@ -388,7 +393,7 @@ def _transform(pose: ArrayLike) -> Transform:
 
 
 def _joint_told(joint: Joint) -> str:
-    """A joint in a few words: its name, kind, and its coordinates or whom it follows."""
+    """Describe a joint briefly: its name, kind, and its coordinates or the joint that it mimics."""
     kind = joint.kind.name
     if joint.leader is not None:
         return f'({printable(joint.name)}: {kind}, follows {printable(joint.leader)})'
@@ -412,7 +417,7 @@ def _per_velocity(joints: Sequence[Joint], value: Callable[[Joint], float]) -> A
 def _restored(
     kind: type[RigidBodySystem], kernels: KernelSet, without_payload: Model
 ) -> RigidBodySystem:
-    # A subclass may want other arguments; what its __init__ has added comes as attributes.
+    # A subclass may take other arguments; attributes that its __init__ adds are copied.
     robot: RigidBodySystem = object.__new__(kind)
     RigidBodySystem.__init__(robot, kernels.model, kernels.backend)
     robot._use(kernels)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The derivative of a trace, as another trace."""
+"""Derivatives of traces, returned as traces."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from dynamics_ros.kernels.graph.tracing import Requirement, trace
 
 
 def derivative(traced: Trace, by: str, of: str = 'result', mode: str = 'auto') -> Trace:
-    """Return the trace of the derivative of one output by one input.
+    """Return the trace of the derivative of one output with respect to one input.
 
-    The derivative is by coordinates: of a quaternion by its four numbers. What the trace requires
-    of its inputs, its derivative requires too.
+    The derivative is taken with respect to coordinates: for a quaternion, its four numbers. The
+    derivative requires the same conditions of its inputs as the trace.
 
     Args:
-        traced: what is differentiated.
+        traced: the trace to differentiate.
         by: name of an input.
         of: name of an output.
         mode: 'forward', 'reverse' or 'auto', as for ``jacobian``.
@@ -46,8 +46,9 @@ def derivative(traced: Trace, by: str, of: str = 'result', mode: str = 'auto') -
         the shape of the input.
 
     Raises:
-        InvalidArgumentError: no such input or output, an unknown mode, or an output that is
-            computed by what has no derivative, such as a loop.
+        InvalidArgumentError: there is no such input or output, the mode is unknown, or the output
+            is
+            computed by an operation without a derivative, such as a loop.
     """
     variable, column = _named(traced.inputs, by, 'by')
     output, row = _named(traced.outputs, of, 'of')
@@ -65,10 +66,10 @@ def derivative(traced: Trace, by: str, of: str = 'result', mode: str = 'auto') -
 
 
 def hessian(traced: Trace, by: str, of: str = 'result') -> Trace:
-    """Return the trace of the second derivative of a scalar output by one input, symmetric.
+    """Return the trace of the Hessian of a scalar output with respect to one input, symmetric.
 
-    Forward and reverse sweeps after one another give the same numbers by different operations; of
-    the four the one with fewest is taken. Entries that are the same are computed once.
+    The four combinations of forward and reverse sweeps give the same numbers by different
+    operations; the one with the fewest operations is returned. Equal entries are computed once.
 
     Args:
         traced, by, of: as for ``derivative``; the output is a scalar.
@@ -77,7 +78,7 @@ def hessian(traced: Trace, by: str, of: str = 'result') -> Trace:
         A trace of the same inputs; its output ``result`` has the shape of the input twice.
 
     Raises:
-        InvalidArgumentError: as for ``derivative``, or an output that is no scalar.
+        InvalidArgumentError: as for ``derivative``, or the output is not a scalar.
     """
     variable, column = _named(traced.inputs, by, 'by')
     output, row = _named(traced.outputs, of, 'of')
@@ -95,7 +96,8 @@ def hessian(traced: Trace, by: str, of: str = 'result') -> Trace:
         modes = ('forward', 'reverse')
         slopes = [jacobian([y], xs, first)[0] for first in modes]
         seconds = [jacobian(slope, xs, mode) for slope in slopes for mode in modes]
-        # What is not chosen stays in the graph, of which only what results need is kept.
+        # Candidates that are not chosen stay in the graph; a trace keeps only what its results
+        # need.
         upper = [[rows[min(i, j)][max(i, j)] for i in n for j in n] for rows in seconds]
         best = min(upper, key=_operations)
         return np.array(best, dtype=object).reshape(2 * variable.shape).tolist()
@@ -104,7 +106,7 @@ def hessian(traced: Trace, by: str, of: str = 'result') -> Trace:
 
 
 def _operations(values: Sequence[Any]) -> int:
-    """Return how many operations compute some values from inputs."""
+    """Return the number of operations that compute some values from inputs."""
     waiting, found = [x for x in values if isinstance(x, Node)], set()
     while waiting:
         node = waiting.pop()
@@ -115,18 +117,22 @@ def _operations(values: Sequence[Any]) -> int:
 
 
 def pullback(traced: Trace) -> Trace:
-    """Return the trace of the gradients of weighted results, by one reverse sweep.
+    """Return the trace of the vector-Jacobian product of a trace, by one reverse sweep.
 
-    With weights w of the results y it is dy/dx^T w for each input x: what reverse-mode
-    differentiation of a program needs of one of its functions. It takes some four times the
-    operations of the trace at most, however many inputs there are.
+    For weights w of the results y it computes dy/dx^T w for each input x, which reverse-mode
+    differentiation of a program needs of each of its functions. It takes at most about four times
+    the operations of the trace, for any number of inputs.
 
     Returns:
-        A trace of the same inputs and, behind those that a caller passes, a weight ``w_<output>``
-        of the shape of each output; of each input x that a caller passes an output ``d_<x>``.
+        A trace with the same inputs, followed by a weight ``w_<output>`` of the shape of each
+        output.
+        The weights come after the inputs that a caller passes; the trace has an output ``d_<x>``
+        for
+        each of these inputs x.
 
     Raises:
-        InvalidArgumentError: an output is computed by what has no derivative, such as a loop.
+        InvalidArgumentError: an output is computed by an operation without a derivative, such as a
+            loop.
     """
     own, hidden = traced.arguments, traced.inputs[len(traced.arguments) :]
     count, last = len(own), len(own) + len(traced.outputs)
@@ -169,18 +175,18 @@ def pullback(traced: Trace) -> Trace:
 
 
 def replay(traced: Trace, elements: Sequence[Any]) -> list[Any]:
-    """Return all output elements of a trace, as expressions of those of other traces or as numbers.
+    """Return all output elements of a trace, as expressions of other traces or as numbers.
 
     Args:
-        traced: what is computed.
-        elements: all input elements, one after the other: expressions, numbers, or both.
+        traced: the trace to evaluate.
+        elements: all input elements in order: expressions, numbers, or both.
     """
     values = _replayed(traced, elements)
     return [values[x] if isinstance(x, int) else x for x in traced.results]
 
 
 def _like(traced: Trace, function: Callable[..., Any], name: str, what: str) -> Trace:
-    """Return the trace of a function of the inputs of another one, which requires the same."""
+    """Return the trace of a function of another trace's inputs, with the same requirements."""
     made = trace(
         function,
         {x.name: x.shape for x in traced.inputs},
@@ -197,7 +203,7 @@ def _like(traced: Trace, function: Callable[..., Any], name: str, what: str) -> 
 
 
 def _named(variables: Sequence[Variable], name: str, argument: str) -> tuple[Variable, int]:
-    """Return the variable of a name and its place."""
+    """Return the variable with a given name and its index."""
     for place, variable in enumerate(variables):
         if variable.name == name:
             return variable, place
@@ -243,4 +249,4 @@ _OPERATORS: dict[Operation, Callable[..., Any]] = {
     ABSOLUTE: abs,
     SELECT: select,
 }
-"""What is no method of an expression under its own name."""
+"""Operations that are not methods of an expression under their own name."""

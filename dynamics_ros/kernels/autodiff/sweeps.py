@@ -46,18 +46,18 @@ from dynamics_ros.kernels.graph.trace import Routine
 MODES = ('auto', 'forward', 'reverse')
 
 Entries = dict[int, Scalar]
-"""Derivatives of one value along directions, or of outputs by one value; what is left out is 0."""
+"""Derivatives of one value by direction, or of outputs by one value; missing entries are 0."""
 
 
 def gradient(y: Scalar, xs: Sequence[Expression]) -> list[Scalar]:
-    """Return the derivatives of one value by inputs, by a reverse sweep.
+    """Return the derivatives of one value with respect to inputs, by a reverse sweep.
 
     Args:
         y: the value; a constant has a zero gradient.
-        xs: inputs of the trace, each once.
+        xs: inputs of the trace, without repetition.
 
     Returns:
-        One scalar an input; plain 0.0 where y does not depend on it.
+        One scalar per input; plain 0.0 where y does not depend on it.
 
     Raises:
         InvalidArgumentError: as for ``jacobian``.
@@ -71,26 +71,26 @@ def jacobian(
     mode: str = 'auto',
     along: Sequence[Sequence[Scalar]] | None = None,
 ) -> list[list[Scalar]]:
-    """Return the derivatives of values by inputs, or along directions of the inputs.
+    """Return the derivatives of values with respect to inputs, or along directions of the inputs.
 
-    At a kink (min, max, abs, select) the derivative is that of the side that the value takes there.
-    A reverse sweep multiplies the side not taken by zero, so the derivative must be finite there,
-    as where a trace guards a division; a forward sweep leaves it out.
+    At a kink (min, max, abs, select) the derivative is that of the branch that the value takes.
+    A reverse sweep multiplies the other branch by zero, so that branch needs a finite derivative,
+    for example where a trace guards a division; a forward sweep leaves the branch out.
 
     Args:
         ys: values; a constant has zero derivatives.
-        xs: inputs of the trace, each once.
+        xs: inputs of the trace, without repetition.
         mode: 'forward', 'reverse', or 'auto' for the one with fewer operations, by an estimate.
         along: ``along[i][k]`` is the rate of input i along direction k; by default each input is a
             direction of its own. With the rates of coordinates for unit velocities, the derivative
             is the one along velocities, as for the quaternion of a floating base.
 
     Returns:
-        One row a value, one column a direction; plain 0.0 where nothing depends.
+        One row per value, one column per direction; plain 0.0 where a value does not depend on it.
 
     Raises:
-        InvalidArgumentError: an unknown mode, something else than inputs, or a value that is
-            computed by what has no derivative, such as a loop.
+        InvalidArgumentError: the mode is unknown, ``xs`` holds something other than inputs, or a
+            value is computed by an operation without a derivative, such as a loop.
     """
     if mode not in MODES:
         raise InvalidArgumentError('mode', repr(mode), f'one of {MODES}')
@@ -117,7 +117,7 @@ def jacobian(
 def _forward(
     ys: Sequence[Scalar], xs: Sequence[Expression], seeds: Sequence[Entries], nodes: list[Node]
 ) -> list[Entries]:
-    """Return for each value its derivatives along the directions."""
+    """Return the derivatives of each value along the directions, by a forward sweep."""
     rates: dict[int, Entries] = {x.index: seed for x, seed in zip(xs, seeds)}
     for node in nodes:
         choice = _choice(node)
@@ -142,7 +142,7 @@ def _forward(
 def _reverse(
     ys: Sequence[Scalar], xs: Sequence[Expression], seeds: Sequence[Entries], nodes: list[Node]
 ) -> list[Entries]:
-    """Return for each value its derivatives along the directions."""
+    """Return the derivatives of each value along the directions, by a reverse sweep."""
     moving = {node.index for node in nodes} | {x.index for x in xs}
     adjoints: dict[int, Entries] = {}
     for j, y in enumerate(ys):
@@ -178,7 +178,7 @@ def _reverse(
 def _moved_by(
     ys: Sequence[Scalar], xs: Sequence[Expression], seeds: Sequence[Entries]
 ) -> dict[Node, int]:
-    """Return the nodes between inputs and values, operands first, with their directions as bits."""
+    """Return the nodes between inputs and values, operands first, with directions as bit masks."""
     roots = [y for y in ys if isinstance(y, Expression)]
     if not roots or not len(xs):
         return {}
@@ -189,7 +189,7 @@ def _moved_by(
     for root in roots:
         needed[root.index] = 1
     for i in range(len(needed) - 1, -1, -1):
-        # What a condition depends on moves where a value jumps, not its derivative.
+        # The operands of a condition move the place where a value jumps, not its derivative.
         if needed[i] and not isinstance(graph.nodes[i], Condition):
             for operand in graph.nodes[i].operands:
                 if isinstance(operand, Node):
@@ -218,7 +218,7 @@ def _reverse_is_cheaper(ys: Sequence[Scalar], moved: dict[Node, int]) -> bool:
     for node in reversed(moved):
         product = node.operation not in (ADD, SUBTRACT, NEGATE)
         columns, rows = moved[node].bit_count(), outputs[node.index]
-        forward -= columns  # one term of a sum is no sum yet
+        forward -= columns  # the first term of a sum needs no addition
         for operand in node.operands:
             if isinstance(operand, Node) and operand in moved:
                 forward += moved[operand].bit_count() * (1 + product)
@@ -233,13 +233,13 @@ def _rate(rates: dict[int, Entries], value: Any) -> Entries:
 
 
 def _entries(values: Sequence[Scalar] | Entries) -> Entries:
-    """Return what is not the constant zero."""
+    """Return the entries that are not the constant zero."""
     items = values.items() if isinstance(values, dict) else enumerate(values)
     return {k: x for k, x in items if isinstance(x, Expression) or x != 0.0}
 
 
 def _choice(node: Node) -> tuple[Condition | bool, Any, Any] | None:
-    """Return the condition of a node that takes one of two values, and the values; else None."""
+    """Return the condition and both values of a node that selects one of two; else None."""
     if node.operation is SELECT:
         return cast('tuple[Condition, Any, Any]', node.operands)
     if node.operation is MINIMUM or node.operation is MAXIMUM:
@@ -249,7 +249,7 @@ def _choice(node: Node) -> tuple[Condition | bool, Any, Any] | None:
 
 
 def _slopes(node: Node) -> tuple[Scalar, ...]:
-    """Return the derivative of a node by each of its operands."""
+    """Return the derivative of a node with respect to each of its operands."""
     slopes = _SLOPES.get(node.operation)
     if slopes is None:
         origin = cast(Node, node.operands[0]) if node.operation is ELEMENT else node

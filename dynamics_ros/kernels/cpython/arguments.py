@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays as a user passes them, checked and brought to the form that compiled code takes."""
+"""Checks and conversions of array arguments for compiled code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def as_input(variable: Variable, value: Any, dtype: np.dtype[Any] = FLOAT64) -> 
     """Return an argument as an array of floats whose trailing axes are contiguous.
 
     Raises:
-        InvalidArgumentError: the value is no array of real numbers or has a wrong shape.
+        InvalidArgumentError: the value is not an array of real numbers or has a wrong shape.
     """
     rank = len(variable.shape)
     if (
@@ -67,10 +67,10 @@ def _expected(variable: Variable) -> str:
 
 
 def leading_shape(variables: Sequence[Variable], arrays: Sequence[Array]) -> tuple[int, ...]:
-    """Return the broadcast shape of the leading axes.
+    """Return the broadcast shape of the leading axes of arrays.
 
     Raises:
-        InvalidArgumentError: they do not broadcast.
+        InvalidArgumentError: the leading axes do not broadcast.
     """
     shapes = [x.shape[: x.ndim - len(variable.shape)] for variable, x in zip(variables, arrays)]
     if not any(shapes):
@@ -81,10 +81,10 @@ def leading_shape(variables: Sequence[Variable], arrays: Sequence[Array]) -> tup
 
 
 def broadcast(names: Iterable[str], shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """Return the broadcast shape of leading axes.
+    """Return the broadcast shape of several leading shapes.
 
     Raises:
-        InvalidArgumentError: they do not broadcast; it names the arguments.
+        InvalidArgumentError: they do not broadcast; the message names the arguments.
     """
     try:
         return np.broadcast_shapes(*shapes)
@@ -97,9 +97,10 @@ def broadcast(names: Iterable[str], shapes: Sequence[tuple[int, ...]]) -> tuple[
 
 
 def over_states(array: Array, leading: tuple[int, ...], rank: int) -> tuple[Array, int]:
-    """Return an array and the stride in bytes from state to state over broadcast leading axes.
+    """Return an array and its stride in bytes from state to state over broadcast leading axes.
 
-    One stride describes an array that all states share (0) and most others; the rest are copied.
+    A single stride describes an array that all states share (stride 0) and most other arrays; the
+    remaining ones are copied.
     """
     own = array.ndim - rank
     if array.flags.c_contiguous and array.shape[:own] == leading:
@@ -118,15 +119,15 @@ def over_states(array: Array, leading: tuple[int, ...], rank: int) -> tuple[Arra
 
 
 def address(array: NDArray[Any]) -> int:
-    """Return where the numbers of an array are."""
+    """Return the address of an array's data."""
     return int(array.__array_interface__['data'][0])
 
 
 def refuse_non_finite(variables: Sequence[Variable], arrays: Sequence[Array]) -> None:
-    """Raise the error that names the first element that is NaN or infinite.
+    """Refuse arrays with NaN or infinite elements.
 
     Raises:
-        InvalidArgumentError: there is one.
+        InvalidArgumentError: an element is not finite; the message names the first one.
     """
     for variable, array in zip(variables, arrays):
         bad = np.argwhere(~np.isfinite(array))
@@ -143,14 +144,14 @@ def as_outputs(
     inputs: Sequence[Array],
     dtype: np.dtype[Any] = FLOAT64,
 ) -> tuple[list[Array], list[Array]]:
-    """Return the arrays to give back and those to compute into, which differ where they must.
+    """Return the arrays to return and the arrays to compute into, which may have to differ.
 
     Args:
         out: None, or the array to fill; a sequence of arrays for several outputs.
-        inputs: the results are computed elsewhere first where ``out`` overlaps one of these.
+        inputs: results are first computed in a separate array if ``out`` overlaps one of these.
 
     Raises:
-        InvalidArgumentError: ``out`` is not what the results fit into.
+        InvalidArgumentError: ``out`` does not fit the results.
     """
     shapes = [leading + x.shape for x in variables]
     if out is None:
@@ -188,7 +189,7 @@ def as_outputs(
 
 
 def _overlaps_itself(array: NDArray[Any]) -> bool:
-    """Whether elements may lie upon each other, as in a view that was broadcast."""
+    """Return whether elements of an array may share memory, as in a broadcast view."""
     steps = sorted((abs(step), size) for step, size in zip(array.strides, array.shape) if size > 1)
     reach = array.itemsize
     for step, size in steps:

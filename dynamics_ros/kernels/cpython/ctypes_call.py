@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel's machine code called through ctypes, where there is no entry point for Python.
+"""Calls of a kernel's machine code through ctypes, for interpreters without an entry point.
 
-Arrays are copied into buffers whose addresses are known beforehand, which takes a fraction of what
-asking NumPy for an address does; results are copied out of them. As for an entry point, whatever
-is not exactly what the kernel takes goes, as it came, to a slow path.
+Arrays are copied into buffers with known addresses, which takes a fraction of the time of asking
+NumPy for an address; results are copied out of the buffers. As in an entry point, arguments that do
+not match exactly what the kernel takes are handed unchanged to a slow path.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from dynamics_ros.kernels.graph.trace import Trace, Variable
 def direct_call(
     code: int, trace: Trace, slow_path: Callable[..., Any], bound: Array | None
 ) -> Callable[..., Any]:
-    """Return a function of the arguments of a trace.
+    """Return a Python function that calls the machine code of a trace.
 
     Args:
         code: address of ``batch`` (see ``LlvmBackend.code``), which must outlive the function.
-        slow_path: called with the arguments that are not taken.
-        bound: what the bound input of the trace is bound to; None where there is none.
+        slow_path: called with arguments that do not match.
+        bound: value of the trace's bound input; None if it has none.
     """
     variables, taken = [*trace.arguments, *trace.outputs], len(trace.arguments)
     fixed = [] if bound is None else [address(bound)]
     strides = (ctypes.c_int64 * (len(trace.inputs) + len(trace.outputs)))()
 
-    # Arguments as ctypes passes them on: converted beforehand, which takes half of a call.
+    # Arguments are converted to ctypes beforehand, which would take half of a call.
     def buffers() -> tuple[Any, ...]:
         arrays = [np.empty(x.shape) for x in variables]
         places = [address(x) for x in arrays]
@@ -50,7 +50,7 @@ def direct_call(
         'strides': ctypes.byref(strides),
         'array': np.array,
         'missing': object(),
-        # Calls take buffers from here and put them back: none are used by two threads at once.
+        # Pool of buffers: each call takes one and returns it, so that no two threads share one.
         'free': [buffers()],
         'buffers': buffers,
         'slow_path': slow_path,

@@ -1,11 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled entry point of a kernel as a builtin function of Python.
+"""Compiled entry points of kernels as builtin functions of Python.
 
-A builtin refers to its definition (a struct PyMethodDef with its texts) without owning it, and the
-machine code reads what the builtin's self holds. All of that has to outlive the builtin in whatever
-order the cyclic collector takes things apart: the self is a tuple, which the collector follows and
-cannot clear, of bytes and plain arrays, tokens among them, which it does not see.
+A builtin refers to its definition (a struct PyMethodDef and its texts) without owning it, and the
+machine code reads the builtin's self. Both must outlive the builtin in whatever order the cyclic
+garbage collector clears objects. The self is therefore a tuple, which the collector traverses but
+cannot clear, of bytes and plain arrays, which the collector does not track.
 """
 
 from __future__ import annotations
@@ -24,24 +24,26 @@ DEFINITION = struct.Struct('PPiP')
 """struct PyMethodDef: name, function, flags, documentation."""
 
 OUT = sys.intern('out')
-"""The keyword that a kernel takes."""
+"""The only keyword argument of a kernel."""
 
-# Places in the self of a builtin, where machine code finds them.
+# Indices into the self of a builtin, which machine code reads.
 SLOW_PATH, KEYWORD, TABLE = range(3)
 
 
 class MachineCall(tuple[Any, ...]):
-    """What the machine code of a builtin gets as its self, and what has to live as long.
+    """Self of a builtin: holds what its machine code reads and must outlive it.
 
-    Its items: the Python callable for what the machine code does not take, the name of the keyword
-    that it takes (None for none), its table (None where it needs none), what to stand for in a
-    pickle (None where there is nothing), and what else is kept.
+    Its items: the Python callable for arguments that the machine code does not take, the name of
+    the
+    accepted keyword (None for none), the table (None if not needed), the object that represents the
+    builtin in a pickle (None for none), and other objects to keep alive.
     """
 
     __slots__ = ()
 
     def __reduce__(self) -> Any:
-        # A builtin is pickled as an attribute of its self: as that of the object it stands for.
+        # A builtin is pickled as an attribute of its self; let it be an attribute of the owner
+        # instead.
         owner = self[TABLE + 1]
         if owner is None:
             raise TypeError('machine code cannot be pickled')
@@ -67,13 +69,13 @@ def builtin(
     Args:
         address: a C function of METH_FASTCALL | METH_KEYWORDS.
         slow_path: called with the arguments that the machine code does not take.
-        keep: what has to live as long as the builtin: tokens and plain arrays.
-        keyword: the one that the machine code takes.
+        keep: objects that must live as long as the builtin: tokens and plain arrays.
+        keyword: name of the keyword argument that the machine code takes.
         table: a plain array that the machine code reads.
-        owner: the object whose attribute ``name`` a copy of the builtin is to be.
+        owner: a copy of the builtin becomes the attribute ``name`` of this object.
     """
 
-    # A plain Python function, which the machine code can call on every Python.
+    # A plain Python function, because machine code can call it on every Python version.
     def otherwise(*values: Any, **named: Any) -> Any:
         return slow_path(*values, **named)
 
@@ -88,7 +90,7 @@ def builtin(
 
 @lru_cache(maxsize=1)
 def _maker() -> Callable[..., Any]:
-    """Return what makes a builtin of a definition, its self and no module."""
+    """Return the C function that makes a builtin of a definition, its self and no module."""
     prototype = ctypes.PYFUNCTYPE(
         ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
     )
@@ -98,9 +100,9 @@ def _maker() -> Callable[..., Any]:
 def like_method(
     address: int, method: Callable[..., Any], *keep: Any, table: Any = None
 ) -> Callable[..., Any]:
-    """Return a builtin in the place of a bound method, which is its slow path.
+    """Return a builtin that replaces a bound method and falls back to it.
 
-    It shows the method's signature and documentation, and is pickled as it.
+    It shows the method's signature and documentation, and is pickled as the method.
 
     Args:
         address, keep, table: as for ``builtin``, whose keyword is ``out``.
@@ -114,16 +116,16 @@ def like_method(
 
 
 def _address(text: bytes) -> int:
-    """Return where the characters are."""
+    """Return the address of a bytes object's characters."""
     return ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p).value or 0
 
 
 @lru_cache(maxsize=256)
 def documentation_of(function: Callable[..., Any]) -> str:
-    """Return what makes a builtin show the signature and documentation of a method.
+    """Return a docstring that makes a builtin show a method's signature and documentation.
 
     Args:
-        function: the method as its class has it.
+        function: the method as an attribute of its class.
     """
     shown = str(plain_signature(function).replace(return_annotation=inspect.Signature.empty))
     name = function.__name__
@@ -131,7 +133,7 @@ def documentation_of(function: Callable[..., Any]) -> str:
 
 
 def plain_signature(function: Callable[..., Any]) -> inspect.Signature:
-    """Return a signature without annotations, which is what a builtin can show."""
+    """Return a signature without annotations, which builtins cannot show."""
     signature = inspect.signature(function)
     plain = [x.replace(annotation=inspect.Parameter.empty) for x in signature.parameters.values()]
     return inspect.Signature(plain)

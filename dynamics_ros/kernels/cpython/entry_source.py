@@ -1,16 +1,17 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The Python entry point of a kernel, in LLVM IR.
+"""LLVM IR of a kernel's Python entry point.
 
-``entry`` has the C signature of a METH_FASTCALL | METH_KEYWORDS function. It looks at each
-argument; where all are exactly what the kernel takes, it makes the result arrays and computes. A
-bound input is read from the array in ``self``.
-Anything else (another type, dtype, layout, shape, keyword, a number that is not finite) it hands,
-as it came, to the Python callable in its ``self`` (`entry_point`), which converts, broadcasts, or
-raises the clear error.
+``entry`` has the C signature of a METH_FASTCALL | METH_KEYWORDS function. It checks each argument;
+if all are exactly what the kernel takes, it allocates the result arrays and computes. A bound input
+is read from the array in ``self``. Any other call (another type, dtype, layout, shape or keyword,
+or
+a number that is not finite) is handed unchanged to the Python callable in ``self`` (`entry_point`),
+which converts, broadcasts, or raises an error with a clear message.
 
-Objects and functions of the interpreter and of NumPy are symbols, which `layout` names:
-what is compiled holds no address of this process and may be kept for another one.
+Objects and functions of the interpreter and of NumPy are symbols, which `layout` names. The
+compiled
+code holds no address of this process and can be cached for other processes.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from dynamics_ros.kernels.llvm.dialect import Dialect
 
 
 def emit(trace: Trace, dialect: Dialect) -> str:
-    """Return the entry point and its constants, to follow the module of the trace."""
+    """Return the IR of the entry point and its constants, to append to the module of the trace."""
     return _Entry(trace, dialect).text()
 
 
 def declarations(names: Iterable[str]) -> str:
-    """Return the declarations of symbols; all are bytes, whatever is there."""
+    """Return the declarations of symbols, all declared as bytes."""
     return ''.join(f'@{symbol(name)} = external global i8\n' for name in sorted(names))
 
 
@@ -39,7 +40,7 @@ SLOW_PATH_SYMBOLS = ('tuple_get_item', 'vectorcall')
 
 
 def slow_path(dialect: Dialect) -> str:
-    """Return the instructions that hand a call on as it came; needs SLOW_PATH_SYMBOLS."""
+    """Return the instructions that hand a call on unchanged; needs SLOW_PATH_SYMBOLS."""
     byte = dialect.pointer('i8')
     objects = dialect.pointer(byte)
     kind = dialect.pointer(f'{byte} ({byte}, {objects}, i64, {byte})')
@@ -53,7 +54,7 @@ def slow_path(dialect: Dialect) -> str:
 
 
 def table_pointer(dialect: Dialect) -> str:
-    """Return the instructions that find %table, the numbers of the array in %self."""
+    """Return the instructions that set %table to the numbers of the array in %self."""
     byte, number = dialect.pointer('i8'), dialect.pointer('i64')
     item = layout.TUPLE_ITEMS + 8 * TABLE
     return f"""{dialect.element('%item.b', 'i8', '%self', item)}
@@ -65,7 +66,7 @@ def table_pointer(dialect: Dialect) -> str:
 
 
 class _Entry:
-    """Writes one entry point, line after line."""
+    """Writer of the IR of one entry point."""
 
     def __init__(self, trace: Trace, dialect: Dialect) -> None:
         self.trace = trace
@@ -112,7 +113,7 @@ class _Entry:
         return self.emit(text)
 
     def is_object(self, value: str, name: str) -> str:
-        """Compare an object with a known one."""
+        """Return a flag: an object is a given known one."""
         return self.emit(f'icmp eq {self.object} {value}, {self.known(name)}')
 
     def all_of(self, flags: list[str]) -> str:
@@ -122,7 +123,7 @@ class _Entry:
         return total
 
     def require(self, flags: list[str], label: str, otherwise: str = 'slow') -> None:
-        """Go on only where all flags hold."""
+        """Branch to a label if all flags hold, else to another one."""
         self.lines.append(f'  br i1 {self.all_of(flags)}, label %{label}, label %{otherwise}')
         self.label(label)
 
@@ -134,7 +135,7 @@ class _Entry:
     # Checks
 
     def types_match(self, values: list[str], variables: tuple[Variable, ...]) -> list[str]:
-        """Return flags: arrays exactly, or floats for scalar inputs."""
+        """Return flags: each argument is exactly an array, or a float for a scalar input."""
         flags = []
         for value, variable in zip(values, variables):
             kind = self.load(self.object, value, layout.OBJECT_TYPE)
@@ -149,7 +150,7 @@ class _Entry:
     def layouts_match(
         self, values: list[str], variables: tuple[Variable, ...], required: int
     ) -> list[str]:
-        """Return flags: dtype, array flags and number of axes."""
+        """Return flags: dtype, array flags and number of axes match."""
         flags = []
         for value, variable in zip(values, variables):
             if variable.shape:
@@ -163,7 +164,7 @@ class _Entry:
         return flags
 
     def shapes_match(self, values: list[str], variables: tuple[Variable, ...]) -> list[str]:
-        """Return flags: each dimension; only after the number of axes is known to be right."""
+        """Return flags: each dimension matches; valid only after the number of axes was checked."""
         flags = []
         for value, variable in zip(values, variables):
             if variable.shape:
@@ -181,7 +182,7 @@ class _Entry:
         return self.emit(f'bitcast {self.object} {byte} to {self.double}')
 
     def apart(self, a: str, size_a: int, b: str, size_b: int) -> str:
-        """Return a flag: two stretches of doubles do not overlap."""
+        """Return a flag: two ranges of doubles do not overlap."""
         first = self.emit(f'ptrtoint {self.double} {a} to i64')
         second = self.emit(f'ptrtoint {self.double} {b} to i64')
         end_first = self.emit(f'add i64 {first}, {8 * size_a}')
@@ -193,7 +194,7 @@ class _Entry:
     # The function
 
     def text(self) -> str:
-        """Return the whole entry point."""
+        """Return the IR of the whole entry point."""
         inputs, outputs = self.trace.arguments, self.trace.outputs
         takes_out = len(outputs) == 1 and bool(outputs[0].shape)
         arguments = self.dialect.pointer(self.object)
@@ -249,7 +250,7 @@ class _Entry:
         return ''.join(lines)
 
     def compute(self, data: list[str], results: list[str], made: list[str], label: str) -> None:
-        """Compute; where results are not as the trace wants them, release the arrays for them."""
+        """Emit the computation; if it refuses its results, release the arrays made for them."""
         arguments = ', '.join(f'{self.double} {x}' for x in [*data, *results])
         self.lines.append(f'  call void @state({arguments})')
         if self.trace.finite_results is None:
@@ -264,7 +265,7 @@ class _Entry:
         self.label(label)
 
     def allocate_and_compute(self, data: list[str], scratch: list[str]) -> None:
-        """Return new objects: an array, a scalar, or a tuple of them."""
+        """Allocate and return new objects: an array, a scalar, or a tuple of them."""
         made: list[str | None] = []
         results = []
         for i, variable in enumerate(self.trace.outputs):
@@ -299,7 +300,7 @@ class _Entry:
         self.lines.append(f'  ret {self.object} {pair}')
 
     def new_array(self, output: int, made: list[str]) -> str:
-        """Make a float64 array of the shape of an output."""
+        """Allocate a float64 array of the shape of an output."""
         shape = self.trace.outputs[output].shape
         kind = f'[{len(shape)} x i64]'
         number = self.dialect.pointer('i64')
@@ -308,7 +309,7 @@ class _Entry:
         )
         dtype = self.known('float64_dtype')
         array_type = self.known('array_type')
-        # PyArray_NewFromDescr takes the reference to the dtype that it is given.
+        # PyArray_NewFromDescr steals the reference to the dtype.
         self.call('void', 'incref', f'{self.object} {dtype}')
         array = self.call(
             self.object,
@@ -326,7 +327,7 @@ class _Entry:
         return array
 
     def new_scalar(self, output: int, pointer: str, made: list[str]) -> str:
-        """Make a NumPy float64 of a number."""
+        """Create a NumPy float64 from a number."""
         dtype = self.known('float64_dtype')
         data = self.emit(f'bitcast {self.double} {pointer} to {self.object}')
         scalar = self.call(
@@ -340,7 +341,7 @@ class _Entry:
         return scalar
 
     def release_unless(self, value: str, label: str, made: list[str]) -> None:
-        """Where an allocation failed, release what was made and pass the error on."""
+        """If an allocation failed, release the objects made so far and propagate the error."""
         good = self.emit(f'icmp ne {self.object} {value}, null')
         self.lines.append(f'  br i1 {good}, label %{label}, label %{label}.failed')
         self.label(f'{label}.failed')

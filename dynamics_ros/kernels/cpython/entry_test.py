@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The test of an entry point before it is used: it has to answer, fill ``out``, and refuse."""
+"""Test of an entry point before its first use: correct results, ``out``, and refusals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dynamics_ros.kernels.cpython.arguments import Array
 from dynamics_ros.kernels.graph.trace import Trace, Variable
 
 _tried: set[tuple[tuple[Variable, ...], tuple[Variable, ...], bool]] = set()
-"""Inputs and outputs for which refusals were tried: what refuses is the same code for all such."""
+"""Inputs and outputs whose refusals were tried; refusals of equal ones run equal code."""
 
 Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 
@@ -24,11 +24,11 @@ def fault(
     arrays: Sequence[Array],
     results: Sequence[Array],
 ) -> str | None:
-    """Return what an entry point does wrong; None where it does all as it should.
+    """Return a description of an entry point's fault, or None if it works.
 
     Args:
         bind: makes the function from a slow path.
-        arrays, results: arguments that the trace allows, and what it makes of them.
+        arrays, results: valid arguments of the trace, and the expected results.
     """
     refused: list[Any] = []
 
@@ -72,7 +72,7 @@ def _equal(some: Any, others: Sequence[Array]) -> bool:
 
 
 def _same(refused: list[Any], values: tuple[Any, ...], named: dict[str, Any]) -> bool:
-    """Whether one call was handed on, with the very objects it came with."""
+    """Return whether one call was handed on with the identical objects."""
     if (
         len(refused) != 1
         or len(refused[0][0]) != len(values)
@@ -84,7 +84,7 @@ def _same(refused: list[Any], values: tuple[Any, ...], named: dict[str, Any]) ->
 
 
 def _refusals(trace: Trace, inputs: tuple[Any, ...]) -> Iterator[Call]:
-    """Yield calls that are not for an entry point."""
+    """Yield calls that an entry point must hand on."""
     yield 'one argument more', (*inputs, None), {}
     yield 'an unknown keyword', inputs, {'other': None}
     if inputs:
@@ -113,7 +113,7 @@ def _refusals(trace: Trace, inputs: tuple[Any, ...]) -> Iterator[Call]:
 
 
 def _unfit(value: Any, variable: Variable) -> Iterator[tuple[str, Any]]:
-    """Yield values that an entry point does not take for an input or output."""
+    """Yield values that an entry point must not accept for an input or output."""
     yield 'None', None
     if not variable.shape:
         yield 'a whole number', 1
@@ -137,7 +137,7 @@ def _unfit(value: Any, variable: Variable) -> Iterator[tuple[str, Any]]:
 
 
 class _Other(np.ndarray[Any, np.dtype[np.float64]]):
-    """Arrays whose behaviour an entry point does not know."""
+    """Array subclass, whose behaviour an entry point does not know."""
 
 
 def _unaligned(value: Array) -> Array:

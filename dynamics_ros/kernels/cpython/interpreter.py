@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Tells LLVM where machine code finds objects and functions of this interpreter."""
+"""Registration of this interpreter's objects and functions with LLVM."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dynamics_ros.kernels.process import compile_queue
 
 
 def provide_interpreter() -> None:
-    """Name the addresses of `layout.Addresses` to LLVM, for all modules that are compiled later.
+    """Register the addresses of `layout.Addresses` with LLVM for all modules compiled later.
 
     Raises:
         CompilerUnavailableError: there is no LLVM.
-        UnknownLayoutError: the addresses cannot be had.
+        UnknownLayoutError: the addresses are not available.
     """
     binding, addresses = compiler.load(), asdict(layout.addresses())
     with compile_queue.llvm:

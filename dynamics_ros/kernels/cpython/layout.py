@@ -1,11 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Where CPython and NumPy keep what the entry point reads, checked on live objects.
+"""Memory layouts of CPython and NumPy objects that the entry point reads, checked on live objects.
 
-The entry point reads arrays without calling anybody, so it has to know the layout of objects. The
-layouts are fixed by the C ABIs of CPython and NumPy for a given build. A probe of real objects
-decides whether they are as expected; where it disagrees there is no entry point. Versions that the
-package was not tested with are tried in a process of their own before (`trial.py`).
+The entry point reads arrays without calling the interpreter, so it has to know object layouts. The
+C ABIs of CPython and NumPy fix the layouts for a given build. A probe compares them with real
+objects; if it disagrees there is no entry point. Versions that the package was not tested with are
+first tried in a separate process (`trial.py`).
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ ARRAY_FLAGS = 64
 # NPY_ARRAY_C_CONTIGUOUS, ALIGNED and WRITEABLE
 CONTIGUOUS_AND_ALIGNED = 0x0101
 WRITEABLE = 0x0400
-# Places in the table of NumPy's C API
+# Indices into the table of NumPy's C API
 API_ARRAY_TYPE = 2
 API_SCALAR = 60
 API_NEW_FROM_DESCR = 94
 
 
 class UnknownLayoutError(Exception):
-    """This interpreter or NumPy is not one whose object layout is known."""
+    """Raised when the object layouts of this interpreter or NumPy are unknown."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Addresses:
 
 
 def symbol(name: str) -> str:
-    """Return what machine code calls one of the addresses."""
+    """Return the symbol of an address in machine code."""
     return f'dynamics_ros_python_{name}'
 
 
@@ -86,10 +86,10 @@ def addresses() -> Addresses:
     """Return the addresses that the entry point needs.
 
     Raises:
-        UnknownLayoutError: there is none for this interpreter.
+        UnknownLayoutError: this interpreter's layout is unknown.
     """
     _require_kind()
-    # First elsewhere: where a version has moved a pointer, even the probe may end the process.
+    # In another process first: if a version moved a pointer, the probe itself may crash.
     problem = None if _is_tested() else trial.problem()
     if problem is not None:
         raise UnknownLayoutError(problem)
@@ -103,7 +103,7 @@ def addresses() -> Addresses:
 def _collected() -> Addresses:
     api = _numpy_api()
     python = ctypes.pythonapi
-    # PyObject_Vectorcall became a function in 3.11; before, a Python function's own will do.
+    # PyObject_Vectorcall became a function in 3.11; before, a Python function's own one will do.
     vectorcall = getattr(python, 'PyObject_Vectorcall', None) or python._PyFunction_Vectorcall
     return Addresses(
         array_type=id(np.ndarray),
@@ -131,7 +131,7 @@ def _address(function: Any) -> int:
 
 
 def _is_tested() -> bool:
-    """Whether the package was tested with such versions; it says nothing of others."""
+    """Return whether the package was tested with these versions of Python and NumPy."""
     numpy = tuple(int(x) for x in re.findall(r'\d+', np.__version__)[:2])
     return (
         TESTED_PYTHON[0] <= sys.version_info[:2] <= TESTED_PYTHON[1]

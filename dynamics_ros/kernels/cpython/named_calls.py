@@ -1,11 +1,12 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A builtin function that chooses a kernel by the names among its arguments.
+"""Builtin functions that select a kernel by the names among their arguments.
 
-``forward_kinematics(q, frame)`` is another kernel for each frame. Which one is found in machine
-code: the arguments after the arrays are compared, as objects, with those of the calls that have
-been added. Whatever is not found goes, as it came, to a Python callable. ``out=`` goes on to the
-kernel with the arrays alone.
+``forward_kinematics(q, frame)`` runs a different kernel for each frame. Machine code selects it: it
+compares the arguments after the arrays, by object identity, with those of the calls in a table. A
+call that is not in the table goes unchanged to a Python callable. The selected kernel gets the
+arrays
+and ``out=``.
 """
 
 from __future__ import annotations
@@ -26,34 +27,34 @@ from dynamics_ros.kernels.llvm.dialect import Dialect
 from dynamics_ros.kernels.process.lifetime import token
 
 CAPACITY = 32
-"""Calls that are remembered; looking through so many takes a fraction of what one saves."""
+"""Largest number of calls in a table; scanning all takes a fraction of the time that one saves."""
 
 ARGUMENTS = 8
-"""Arguments of a kernel, ``out`` among them, that can be handed on without the names."""
+"""Largest number of arguments, including ``out``, that are handed to a kernel without the names."""
 
-# Of a table: how many rows there are, the rows.
+# Layout of a table: number of rows, rows.
 ROWS, FIRST_ROW = 0, 1
-# Of a row: arguments, arrays among them, the names after them (the second 0 if there is one only),
-# machine code and what it takes as its self.
+# Layout of a row: number of arguments, number of arrays among them, the names after the arrays
+# (the second 0 if there is only one), machine code and its self.
 COUNT, ARRAYS, NAME, SECOND_NAME, CODE, SELF = range(6)
 ROW = 6
 
 
 class NamedCalls:
-    """A builtin that goes from names to kernels, and the table that it reads.
+    """Builtin that looks up a kernel by names, and the table that it reads.
 
     Attributes:
         function: the builtin.
     """
 
     def __init__(self, method: Callable[..., Any]) -> None:
-        """Make a function that knows no call yet.
+        """Create the builtin with an empty table.
 
         Args:
-            method: a bound method, called with whatever is not found, as it came.
+            method: a bound method, called unchanged with calls that are not in the table.
 
         Raises:
-            CompilerUnavailableError, UnknownLayoutError: there is no machine code here.
+            CompilerUnavailableError, UnknownLayoutError: machine code is not available.
         """
         code = _compiled()
         self._table = np.zeros(FIRST_ROW + CAPACITY * ROW, np.int64)
@@ -64,11 +65,11 @@ class NamedCalls:
         )
 
     def add(self, arrays: int, names: tuple[str, ...], kernel: Callable[..., Any]) -> None:
-        """Let a call be machine code from now on, unless the table is full or the call too long.
+        """Add a call to the table, unless the table is full or the call has too many arguments.
 
         Args:
-            arrays: how many arguments come before the names.
-            names: one or two texts; later calls give equal ones.
+            arrays: number of arguments before the names.
+            names: one or two strings; later calls pass equal ones.
             kernel: the builtin function of the arrays alone.
         """
         row = int(self._table[ROWS])
@@ -78,7 +79,7 @@ class NamedCalls:
         code = ctypes.pythonapi.PyCFunction_GetFunction
         code.restype, code.argtypes = ctypes.c_void_p, [ctypes.py_object]
         target = kernel.__self__  # type: ignore[attr-defined]
-        # The kernel knows nothing of the object that the method is of, so it may be kept like this.
+        # The kernel has no reference to the method's object, so keeping it makes no cycle.
         self._kept.append((names, target))
         start = FIRST_ROW + row * ROW
         second = id(names[1]) if len(names) > 1 else 0
@@ -86,7 +87,7 @@ class NamedCalls:
             *(arrays + len(names), arrays, id(names[0]), second),
             *(code(kernel), id(target)),
         )
-        # Another thread may be reading: the row counts when it is complete.
+        # Another thread may be reading: the row counts only once it is complete.
         self._table[ROWS] = row + 1
 
 
@@ -144,11 +145,11 @@ _SYMBOLS = ('text_type', 'text_compare', 'tuple_size')
 
 
 def _is_out(dialect: Dialect) -> str:
-    """Return the instructions that find %is_out: whether ``out`` is the one keyword there is."""
+    """Return the instructions that set %is_out: whether ``out`` is the only keyword."""
     byte = dialect.pointer('i8')
     objects = dialect.pointer(byte)
     wanted = layout.TUPLE_ITEMS + 8 * KEYWORD
-    # The tuple of keywords has an item at least, so that its first one may be read.
+    # The tuple of keywords has at least one item, so its first item may be read.
     kind = dialect.pointer(f'i64 ({byte})')
     return f"""  %sized = bitcast {byte} @{layout.symbol('tuple_size')} to {kind}
   %size = call i64 %sized({byte} %names)
@@ -168,7 +169,7 @@ def _with_out(function: str, dialect: Dialect) -> str:
 
     Args:
         function: the type of a pointer to the kernel's machine code.
-        dialect: of LLVM.
+        dialect: dialect of LLVM.
     """
     byte = dialect.pointer('i8')
     objects = dialect.pointer(byte)
@@ -200,14 +201,14 @@ rest:
 
 
 def _search(how: str, before: str, otherwise: str, dialect: Dialect) -> str:
-    """Return the blocks that look for the row of a call, and end in ``found``.
+    """Return the blocks that search the row of a call and branch to ``found``.
 
     Args:
-        how: 'same' to compare names as objects, 'equal' as texts. The first takes no time, and
-            nearly always finds; the second finds names that were put together.
-        before: the block that comes before.
-        otherwise: the block that comes after if there is no such row.
-        dialect: of LLVM.
+        how: 'same' compares names by object identity, 'equal' by text. The first is fast and
+            nearly always succeeds; the second finds names that were built at run time.
+        before: the preceding block.
+        otherwise: the block to branch to if there is no such row.
+        dialect: dialect of LLVM.
     """
 
     def field(name: str, place: int) -> str:
@@ -270,7 +271,7 @@ def _argument(name: str, index: str, dialect: Dialect) -> str:
 
 
 def _same_text(dialect: Dialect) -> str:
-    """Return the function that tells whether an object is a text equal to a known one."""
+    """Return the function that tests whether an object is a string equal to a known one."""
     byte = dialect.pointer('i8')
     compare = dialect.pointer(f'i32 ({byte}, {byte})')
     return f"""define internal i1 @same_text(i64 %given, i64 %known) {{

@@ -1,11 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Entry points tried in a process of their own, where this interpreter or NumPy is a new one.
+"""Trial of entry points in a separate process, for untested versions of Python or NumPy.
 
-What machine code reads of the interpreter's objects is compared with live objects before it is
-used; but where a version has changed more than that comparison sees, a call may end the process.
-So versions that the package was not tested with are tried elsewhere first, once on each machine:
-the verdict is kept beside the compiled kernels, or handed to child processes where none are kept.
+The layouts that machine code relies on are compared with live objects before use. If a version has
+changed more than this comparison detects, a call may crash the process. Versions that the package
+was not tested with are therefore first tried in another process, once per machine: the verdict is
+stored with the cached kernels, or handed to child processes if there is no cache.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ VARIABLE = 'DYNAMICS_ROS_ENTRY_POINTS'
 TIMEOUT = 120.0
 GOOD, BAD = b'entry points work', b'entry points do not work'
 FAULTY = 3
-"""Exit code of a trial in which something was wrong."""
+"""Exit code of a trial that found a fault."""
 
 STOPPED = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-"""Signals that somebody sends; a process that ends by another one was at fault itself."""
+"""Signals sent from outside; any other signal that ends a trial means that the trial crashed."""
 
 PROGRAM = """import json, sys
 sys.path[:] = json.loads(sys.argv[1])
@@ -44,7 +44,7 @@ _log = logging.getLogger('dynamics_ros.kernels')
 
 @lru_cache(maxsize=1)
 def problem() -> str | None:
-    """Return why entry points are not to be used here; None where they were tried and work."""
+    """Return why entry points must not be used here, or None if their trial succeeded."""
     name = _name()
     known = os.environ.get(VARIABLE, '')
     if known.startswith(f'{name} '):
@@ -61,7 +61,7 @@ def problem() -> str | None:
 
 
 def _name() -> str:
-    """What the verdict depends on."""
+    """Return the cache key of the verdict."""
     package = Path(__file__).parent
     names = ('entry_source.py', 'layout.py', 'trial.py', '../entry_trial.py')
     sources = [package / x for x in names]
@@ -70,9 +70,9 @@ def _name() -> str:
 
 
 def _tried() -> bytes | None:
-    """Return the verdict of a process of its own; None where there was none."""
+    """Return the verdict of a separate process, or None if none could run."""
     if not Path(sys.executable or '').name.lower().startswith('python'):
-        return None  # who knows what the program that Python is part of would do
+        return None  # an embedding program might do anything if started as an interpreter
     here = str(Path(__file__).parents[3])
     try:
         done = subprocess.run(

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The computation of a function as data: expressions, their graph in normal form, loops, traces.
+"""Computations as data: expressions, their graph in normal form, loops, traces.
 
 Independent of printers and compilers. May import ``errors``.
 """

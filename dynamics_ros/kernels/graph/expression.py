@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Scalars that remember how they were computed.
+"""Scalar expressions that record how they were computed.
 
-An `Expression` stands in for a float in ordinary Python code. What is computed with it is
-simplified (`normal_form.py`) and stored by its graph (`graph.py`); whatever folds to a constant is
-a plain Python float again.
+An `Expression` stands in for a float in ordinary Python code. Operations on it are simplified
+(`normal_form.py`) and stored by its graph (`graph.py`); a result that folds to a constant is a
+plain Python float.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Operand = Union['Node', float]
 
 
 def constant(value: Any) -> float:
-    """Return a number as a finite float; what no trace can contain is refused."""
+    """Return a number as a finite float; refuse values that a trace cannot contain."""
     if value.__class__ is float and math.isfinite(value):
         return value
     if isinstance(value, Real):
@@ -57,11 +57,11 @@ def constant(value: Any) -> float:
 
 
 class Arithmetic(Protocol):
-    """What expressions ask of the graph that stores them, which is a `Graph`."""
+    """Interface of the graph that stores expressions, implemented by `Graph`."""
 
     @property
     def nodes(self) -> list[Node]:
-        """All nodes, in the order in which they were made."""
+        """All nodes, in order of creation."""
 
     def operand(self, value: Scalar) -> Scalar:
         """Return a value as an operand: an expression of this graph or a finite float."""
@@ -97,10 +97,10 @@ class Arithmetic(Protocol):
         """Return 1 / a."""
 
     def extremum(self, operation: Operation, a: Expression, b: Scalar, no_bound: float) -> Scalar:
-        """Return the minimum or maximum of a and b; ``no_bound`` is a b that never counts."""
+        """Return the minimum or maximum of a and b; b has no effect if it is ``no_bound``."""
 
     def compare(self, operation: Operation, a: Expression, b: Scalar) -> Condition | bool:
-        """Return the condition of a comparison, or its answer where that is certain."""
+        """Return the condition of a comparison, or its truth value where it is certain."""
 
     def repeat(
         self,
@@ -109,7 +109,7 @@ class Arithmetic(Protocol):
         limit: int,
         captured: Sequence[Any],
     ) -> list[Scalar]:
-        """Return the state after some turns of a loop."""
+        """Return the state after the iterations of a loop."""
 
     def call(
         self,
@@ -119,17 +119,17 @@ class Arithmetic(Protocol):
         take_apart: Callable[[Any, list[Scalar]], Any],
         put_together: Callable[[Any, Iterator[Scalar]], Any],
     ) -> Any:
-        """Return what a function returns, or what a routine does that is the same."""
+        """Return the result of a function, computed inline or by an equivalent routine."""
 
 
 class Node(Traced):
     """One value of a graph: an operation and its operands.
 
     Attributes:
-        graph: the graph that stores it.
-        index: its place there; operands come first.
-        operation: what computes it; `INPUT` for a symbol.
-        operands: nodes and floats; for a symbol nothing.
+        graph: the graph that stores the node.
+        index: index in the graph's nodes; operands have smaller ones.
+        operation: the operation that computes the value; `INPUT` for a symbol.
+        operands: nodes and floats; empty for a symbol.
     """
 
     __slots__ = ('graph', 'index', 'operands', 'operation')
@@ -161,7 +161,7 @@ class Node(Traced):
 
 
 class Condition(Node):
-    """A truth value that is known when the kernel runs; `select` takes it."""
+    """Truth value that is known only when the kernel runs; an argument of `select`."""
 
     __slots__ = ()
 
@@ -187,7 +187,7 @@ class Condition(Node):
 
 
 class Expression(Node):
-    """A real number that is known when the kernel runs; use it like a float."""
+    """Real number that is known only when the kernel runs; used like a float."""
 
     __slots__ = ()
 
@@ -244,7 +244,7 @@ class Expression(Node):
         return self.graph.node(ABSOLUTE, inside)
 
     def __pow__(self, exponent: int | float) -> Scalar:
-        """Return a power: an integer exponent by repeated squaring, or 0.5 for the root."""
+        """Return a power: an integer exponent by repeated squaring, or 0.5 as a square root."""
         if exponent == 0.5:
             return self.sqrt()
         if not (isinstance(exponent, (Integral, float)) and exponent == int(exponent)):
@@ -305,15 +305,15 @@ class Expression(Node):
         return self.graph.node(LOG, self)
 
     def minimum(self, other: Scalar) -> Scalar:
-        """Return the smaller of two values; plus infinity is no bound."""
+        """Return the smaller of two values; plus infinity has no effect."""
         return self.graph.extremum(MINIMUM, self, other, no_bound=math.inf)
 
     def maximum(self, other: Scalar) -> Scalar:
-        """Return the larger of two values; minus infinity is no bound."""
+        """Return the larger of two values; minus infinity has no effect."""
         return self.graph.extremum(MAXIMUM, self, other, no_bound=-math.inf)
 
     def where_less(self, other: Scalar, then: Scalar, otherwise: Scalar) -> Scalar:
-        """Return one value where self < other, else another one; both are computed."""
+        """Return ``then`` where self < other, else ``otherwise``; both are computed."""
         return select(self.less(other), then, otherwise)
 
     def __lt__(self, other: Scalar) -> Condition | bool:
@@ -343,7 +343,7 @@ class Expression(Node):
         limit: int,
         captured: Sequence[Any],
     ) -> list[Scalar]:
-        """Return the state after some turns of a loop in this trace: `Graph.repeat`."""
+        """Return the state after the iterations of a loop in this trace: `Graph.repeat`."""
         return self.graph.repeat(body, initial, limit, captured)
 
     def call(
@@ -354,7 +354,7 @@ class Expression(Node):
         take_apart: Callable[[Any, list[Scalar]], Any],
         put_together: Callable[[Any, Iterator[Scalar]], Any],
     ) -> Any:
-        """Return what a function returns, maybe by a routine of this trace: `Graph.call`."""
+        """Return the result of a function, possibly by a routine of this trace: `Graph.call`."""
         return self.graph.call(function, times, arguments, take_apart, put_together)
 
 

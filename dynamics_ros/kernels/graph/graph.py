@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The graph of a trace, with loops: how often a body runs is known only when the kernel runs."""
+"""Graph of a trace with loops, whose iteration count is known only when the kernel runs."""
 
 from __future__ import annotations
 
@@ -30,42 +30,42 @@ class _Place(int):
 
 
 WRITTEN_OUT = 100_000
-"""Nodes up to which a function is written out wherever it is called. Computing takes up to a fifth
-less time then, and compiling several times as much. All pairs of 38 joints of a humanoid come to
-30,000, those of 100 joints in a row to a million.
+"""Number of nodes up to which functions are inlined at every call. Inlined code runs up to a fifth
+faster and takes several times as long to compile. All pairs of 38 joints of a humanoid come to
+30,000 nodes, those of 100 joints in a row to a million.
 """
 
 KEPT = (0.0, 1.0, -1.0)
-"""Constants that a routine is made for; it takes all others as operands."""
+"""Constants that a routine is specialized for; all other constants are operands."""
 
 LEAST_OPERATIONS = 8
-"""A routine of fewer operations costs more to call than to write out."""
+"""A routine of fewer operations costs more to call than to inline."""
 
 
 class RoutinesWantedError(Exception):
-    """A function is written out so often that routines should be called instead."""
+    """Raised when a function is inlined so often that routines should be called instead."""
 
 
 class RoutinesUnwantedError(Exception):
-    """Something is done with the result of a routine that takes what it consists of."""
+    """Raised when an operation needs the expression inside the result of a routine."""
 
 
 class Graph(NormalForm):
-    """The graph of one trace: its nodes in normal form, loops and routines among them."""
+    """Graph of one trace: nodes in normal form, including loops and routines."""
 
     __slots__ = ('_called', '_calls', '_routines', '_written')
 
     def __init__(self, name: str = 'a trace', called: bool | None = False) -> None:
-        """Start without nodes.
+        """Create an empty graph.
 
         Args:
-            name: what is traced, for an error.
-            called: whether functions become routines; None to raise RoutinesWantedError where they
+            name: name of the traced function, for errors.
+            called: whether functions become routines; None raises RoutinesWantedError where they
                 should.
         """
         super().__init__(name)
         self._called = called
-        # Of functions that are written out: how often they were, and how many nodes that took.
+        # For each inlined function: number of calls and of nodes they took.
         self._written: dict[Hashable, tuple[int, int]] = {}
         self._calls: dict[Hashable, list[Scalar]] = {}
         self._routines: dict[Hashable, tuple[Routine | None, list[int | float], Any]] = {}
@@ -78,14 +78,14 @@ class Graph(NormalForm):
         take_apart: Callable[[Any, list[Scalar]], Any],
         put_together: Callable[[Any, Iterator[Scalar]], Any],
     ) -> Any:
-        """Return what a function returns, or what a routine does that is the same.
+        """Return the result of a function, inlined or computed by an equivalent routine.
 
         Args:
-            function: called with the arguments; of the expressions of the graph it uses no others.
-            times: how often it is called in the trace, about.
-            arguments: consist of scalars.
+            function: called with the arguments; uses no other expressions of the graph.
+            times: approximate number of calls in the trace.
+            arguments: values made of scalars.
             take_apart: appends the scalars of a value to a list and returns their arrangement.
-            put_together: makes the value of an arrangement and scalars.
+            put_together: builds the value from an arrangement and scalars.
         """
         if not self._called:
             before = len(self.nodes)
@@ -122,12 +122,12 @@ class Graph(NormalForm):
     def _found(
         self, routine: Routine, operands: list[Scalar], results: Sequence[int | float]
     ) -> list[Scalar]:
-        """Return the results of a call, the same nodes for the same operands.
+        """Return the results of a call; equal operands give the same nodes.
 
         Args:
-            routine: what is called.
-            operands: what it is called with.
-            results: where they are found, as of the trace of its body.
+            routine: the called routine.
+            operands: its operands.
+            results: positions of the results in the trace of the routine's body.
         """
         key = routine, *[x.index if isinstance(x, Expression) else repr(x) for x in operands]
         found = self._calls.get(key)
@@ -147,7 +147,7 @@ class Graph(NormalForm):
         return found
 
     def forget(self) -> None:
-        """Take the graph apart, whose memory comes free at once; nobody uses it any more."""
+        """Clear the graph to free its memory at once; it must not be used afterwards."""
         self.nodes.clear()
         self._table.clear()
         self._calls.clear()
@@ -155,15 +155,16 @@ class Graph(NormalForm):
     def repeat(
         self, body: Body, initial: Sequence[Scalar], limit: int, captured: Sequence[Any]
     ) -> list[Scalar]:
-        """Return the state after some turns of a loop, at least one.
+        """Return the state after the iterations of a loop, at least one.
 
         Args:
-            body: a turn: called with the state, a list, and the captured values, returns the next
-                state and whether to go on: a condition, a bool, or a number above zero.
-            initial: the first state.
-            limit: the most turns.
-            captured: what else the body needs: numbers, expressions or nested lists of them. Of
-                the expressions of the graph it can use no others.
+            body: one iteration: takes the state, a list, and the captured values; returns the next
+                state and whether to continue: a condition, a bool, or a number above zero.
+            initial: the initial state.
+            limit: the largest number of iterations.
+            captured: other values that the body needs: numbers, expressions or nested lists of
+                them.
+                The body can use no other expressions of the graph.
         """
         limit = operator.index(limit)
         if limit < 1:
@@ -172,7 +173,7 @@ class Graph(NormalForm):
         values: list[Operand] = []
 
         def place(value: Any) -> Any:
-            """Return a captured value with the places of its expressions in it; numbers stay."""
+            """Return a captured value with expressions replaced by their indices; numbers stay."""
             if isinstance(value, (list, tuple)):
                 return [place(x) for x in value]
             if hasattr(value, 'tolist'):
@@ -204,7 +205,7 @@ class Graph(NormalForm):
 
 
 def _traced_turn(body: Body, states: int, values: int, captured: Sequence[Any]) -> Trace:
-    """Return a turn as a trace of its own."""
+    """Return one iteration as a trace."""
     graph = Graph()
     state = [graph.symbol() for _ in range(states)]
     symbols = [graph.symbol() for _ in range(values)]
@@ -241,14 +242,14 @@ def _routine(
     kept: Sequence[float | None],
     count: int,
 ) -> tuple[Routine | None, list[int | float], Any]:
-    """Return a routine, where its results are found, and what the body tells of these.
+    """Return a routine, the positions of its results, and the arrangement of the body's results.
 
-    There is no routine where the body is too short for one.
+    The routine is None where the body is too short for one.
 
     Args:
-        body: returns scalars, and how they are arranged.
-        kept: the operands that are constants; None for others.
-        count: of the others.
+        body: returns scalars and their arrangement.
+        kept: the constant operands; None for the others.
+        count: number of the other operands.
     """
     graph = Graph()
     symbols = [graph.symbol() for _ in range(count)]
@@ -283,7 +284,7 @@ def _results(body: Trace, *operands: float) -> list[float]:
 
 
 def _signature(turn: Trace) -> tuple[object, ...]:
-    """Return a key that equal turns share; a constant is told from a place by its text."""
+    """Return a key shared by equal bodies; constants appear as text, positions as integers."""
     steps = [(operation, *map(repr, operands)) for operation, operands in turn.nodes]
     return (*steps, *map(repr, turn.results))
 

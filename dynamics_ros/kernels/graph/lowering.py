@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""From the normal form of the expression graph to the instructions that run.
+"""Lowering of the expression graph's normal form to instructions.
 
-The graph keeps one node of each pair of opposite values and writes quotients as products with
-reciprocals. Here the leftovers become single instructions again, and what nothing needs is dropped.
+The graph keeps one node for each pair of opposite values and writes quotients as products with
+reciprocals. Lowering fuses these back into single instructions and drops unused ones.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dynamics_ros.kernels.graph.trace import Instruction
 def lower(
     outputs: Sequence[Operand], inputs: Sequence[Instruction]
 ) -> tuple[list[Instruction], list[int | float]]:
-    """Return the instructions that compute some values, and where each value is found.
+    """Return the instructions that compute some values, and the position of each value.
 
     Args:
         outputs: nodes of one graph, and constants.
@@ -57,7 +57,7 @@ def lower(
 
 
 def depends(outputs: Sequence[Operand], first: int) -> bool:
-    """Return whether some value depends on a symbol from the place ``first`` on."""
+    """Return whether any value depends on a symbol with index ``first`` or higher."""
     return any(node.operation is INPUT and node.index >= first for node in _needed(outputs))
 
 
@@ -79,7 +79,7 @@ def _needed(outputs: Sequence[Operand]) -> list[Node]:
 
 
 def _cheapest(node: Node, uses: dict[int, int]) -> tuple[Operation, tuple[Operand, ...]]:
-    """Return the operation and operands that compute a node at the least cost."""
+    """Return the cheapest operation and operands that compute a node."""
     operation, operands = node.operation, node.operands
     if operation is NEGATE:
         inside = cast(Node, operands[0])
@@ -97,7 +97,7 @@ def _cheapest(node: Node, uses: dict[int, int]) -> tuple[Operation, tuple[Operan
             return SUBTRACT, (a, -b)
     elif operation is MULTIPLY:
         a, b = operands
-        # A reciprocal that only this product needs costs one division, not two steps.
+        # A reciprocal that only this product uses becomes one division instead of two steps.
         if _is_reciprocal(b) and uses[cast(Node, b).index] == 1:
             return DIVIDE, (a, *cast(Node, b).operands)
         if _is_reciprocal(a) and uses[cast(Node, a).index] == 1:
@@ -112,7 +112,7 @@ def _is_reciprocal(operand: Operand) -> bool:
 def _without_dead(
     instructions: list[Instruction], inputs: int, outputs: list[int | float]
 ) -> tuple[list[Instruction], list[int | float]]:
-    """Return the instructions without those that nothing uses; inputs all stay."""
+    """Return the instructions without unused ones; all inputs stay."""
     alive = [i < inputs for i in range(len(instructions))]
     for output in outputs:
         if isinstance(output, int):

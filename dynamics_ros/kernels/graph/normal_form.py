@@ -1,12 +1,13 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The normal form of expressions: what a graph simplifies before it stores a node.
+"""Normal form of expressions, into which a graph simplifies before it stores a node.
 
-What is computed is simplified at once and stored once: equal operations on equal operands are one
+Operations are simplified at once and stored once: equal operations on equal operands are one
 node.
 
-Of each pair of opposite values only one is stored, the other is its negation, and a negation is
-pulled out through products, sums and odd functions; so signs meet and cancel, and ``a - b`` shares
+Of each pair of opposite values only one is stored and the other is its negation. Negations are
+pulled out through products, sums and odd functions, so that signs cancel and ``a - b`` shares a
+node
 with ``b - a``. A quotient is a product with a reciprocal, which divisions by the same number share.
 `lowering.py` turns the normal form into the cheapest instructions.
 """
@@ -43,24 +44,25 @@ from dynamics_ros.kernels.graph.operations import (
 )
 
 MAX_NODES = 1_500_000
-"""Most nodes of a trace: some 0.7 GB while it is made. The largest kernel of a humanoid with 38
-joints has 150,000, that of two arms with hands on a free base and 101 joints 1.3 million."""
+"""Largest number of nodes of a trace: about 0.7 GB while tracing. The largest kernel of a humanoid
+with 38 joints has 150,000, that of two arms with hands on a free base and 101 joints 1.3 million.
+"""
 
 
 class NormalForm(ABC):
-    """The store of all nodes of one trace, and the rules by which expressions become nodes.
+    """Store of all nodes of one trace, and the rules that turn expressions into nodes.
 
     Attributes:
-        nodes: all nodes, operands before what is computed from them.
+        nodes: all nodes, operands before the nodes that use them.
     """
 
     __slots__ = ('_name', '_table', 'nodes')
 
     def __init__(self, name: str = 'a trace') -> None:
-        """Start without nodes.
+        """Create an empty store.
 
         Args:
-            name: what is traced, for an error.
+            name: name of the traced function, for errors.
         """
         self._name = name
         self.nodes: list[Node] = []
@@ -90,11 +92,11 @@ class NormalForm(ABC):
         """Return an element of an output as an operand.
 
         Args:
-            value: what the traced function returned there.
-            name: of the output, for the error.
+            value: the element that the traced function returned.
+            name: name of the output, for the error.
 
         Raises:
-            InvalidArgumentError: it is no finite number of this graph.
+            InvalidArgumentError: the value is not a finite number of this graph.
         """
         if isinstance(value, Node) and not isinstance(value, Expression):
             raise InvalidArgumentError(name, 'a condition is no output', 'numbers')
@@ -105,8 +107,8 @@ class NormalForm(ABC):
             raise InvalidArgumentError(name, str(error), expected) from None
 
     def node(self, operation: Operation, *operands: Operand) -> Expression:
-        """Return the stored node of an operation, made if it is new; no folding here."""
-        # A constant is told from a node's index by its text, which also keeps -0.0 from 0.0.
+        """Return the stored node of an operation, created if it is new, without folding."""
+        # Constants enter the key as text, unlike node indices; this also tells -0.0 from 0.0.
         key = (operation, *[x.index if isinstance(x, Node) else repr(x) for x in operands])
         return cast(Expression, self.stored(key, operation, operands, Expression))
 
@@ -117,7 +119,7 @@ class NormalForm(ABC):
         operands: tuple[Operand, ...],
         kind: type[Node],
     ) -> Node:
-        """Return the node with a key, made if it is new."""
+        """Return the node with a key, created if it is new."""
         node = self._table.get(key)
         if node is None:
             node = kind(self, self._index(), operation, operands)
@@ -126,7 +128,7 @@ class NormalForm(ABC):
         return node
 
     def _pair(self, operation: Operation, a: Expression, b: Expression) -> Expression:
-        """Return `node(operation, a, b)`, fast: most nodes come from here."""
+        """Return `node(operation, a, b)` by a short path: most nodes are created here."""
         if a.graph is not b.graph:
             raise ValueError('values of two different traces cannot be combined')
         key = (operation, a.index, b.index)
@@ -215,7 +217,7 @@ class NormalForm(ABC):
         return None
 
     def add_constant(self, a: Expression, c: float) -> Scalar:
-        """Return a + c; the constants of a nested sum become one."""
+        """Return a + c; merges the constant with that of a nested sum."""
         if c == 0.0:
             return a
         if a.operation is NEGATE:
@@ -253,7 +255,7 @@ class NormalForm(ABC):
         return -product if negative else product
 
     def scale(self, a: Expression, c: float) -> Scalar:
-        """Return c * a; the constants of a nested product become one."""
+        """Return c * a; merges the constant with that of a nested product."""
         if c == 0.0:
             return 0.0
         if c == 1.0:
@@ -264,7 +266,7 @@ class NormalForm(ABC):
             return -self.scale(a, -c)
         if a.operation is MULTIPLY and a.operands[1].__class__ is float:
             inside, inner = cast('tuple[Expression, float]', a.operands)
-            # Two extreme constants stay apart, their product might overflow or vanish.
+            # Two extreme constants stay separate, because their product might overflow or vanish.
             if 1e-290 < inner * c < 1e290:
                 return self.scale(inside, inner * c)
         key = (MULTIPLY, a.index, c, True)
@@ -288,7 +290,7 @@ class NormalForm(ABC):
         return self.node(operation, a, b)
 
     def compare(self, operation: Operation, a: Expression, b: Scalar) -> Condition | bool:
-        """Return the condition of a comparison, or its answer where that is certain."""
+        """Return the condition of a comparison, or its truth value where it is certain."""
         if a is b:
             return operation is LESS_EQUAL
         if not isinstance(b, Expression) and math.isinf(b):
@@ -308,7 +310,7 @@ class NormalForm(ABC):
         take_apart: Callable[[Any, list[Scalar]], Any],
         put_together: Callable[[Any, Iterator[Scalar]], Any],
     ) -> Any:
-        """Return what a function returns, or what a routine does that is the same."""
+        """Return the result of a function, inlined or computed by an equivalent routine."""
 
     @abstractmethod
     def repeat(
@@ -318,11 +320,11 @@ class NormalForm(ABC):
         limit: int,
         captured: Sequence[Any],
     ) -> list[Scalar]:
-        """Return the state after some turns of a loop."""
+        """Return the state after the iterations of a loop."""
 
 
 def _without_term(total: Expression, term: Expression) -> Operand | None:
-    """Return total - term where the total is a sum or difference that has this term, else None."""
+    """Return total - term if the total is a sum or difference with this term, else None."""
     if total.operation is ADD:
         a, b = total.operands
         return b if a is term else a if b is term else None
@@ -336,7 +338,7 @@ def _reciprocal_of(a: Expression) -> Operand | None:
 
 
 def _squared(a: Operand, *operations: Operation) -> Operand | None:
-    """Return x where a is f(x) * f(x) of one of some functions f, else None."""
+    """Return x if a is f(x) * f(x) for one of some functions f, else None."""
     if isinstance(a, Node) and a.operation is MULTIPLY and a.operands[0] is a.operands[1]:
         root = a.operands[0]
         if isinstance(root, Node) and root.operation in operations:

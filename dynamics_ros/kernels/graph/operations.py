@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The table of scalar operations: the only place that says what an operation means.
+"""Table of scalar operations, the only definition of their meaning.
 
-One row gives the value of an operation and how it is written in Python, C and LLVM IR. The
-expression graph, the emitters and the interpreter of constants all read from here.
+One row gives the value of an operation and its text in Python, C and LLVM IR. The expression graph,
+the emitters and the constant folding all read this table.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 COMPARISON, SUM, PRODUCT, SIGN, CALL = range(5)
-"""How tightly texts bind, the loosest first; Python and C agree on these."""
+"""Operator precedence levels, the loosest first; Python and C agree on these."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,16 +27,16 @@ class Operation:
     """One scalar operation.
 
     Attributes:
-        name: what it is called in operation counts.
+        name: name in operation counts.
         arity: number of operands.
-        evaluate: its value on Python floats.
+        evaluate: computes the value on Python floats.
         python: its Python text; ``{0}`` stands for the first operand. The functions that it calls
             are names of `SCALAR_FUNCTIONS`.
         c: its C text.
-        llvm: its LLVM instructions on a type ``{type}``, the last one defining ``{result}``; none
+        llvm: its LLVM instructions on a type ``{type}``, the last one defining ``{result}``; empty
             for an input and for sine and cosine.
-        precedence: how tightly its text binds; a call and a name bind tightest.
-        condition: whether the result is true or false instead of a number.
+        precedence: precedence of its text; a call and a name bind tightest.
+        condition: whether the result is a truth value instead of a number.
     """
 
     name: str
@@ -53,7 +53,7 @@ def _arithmetic(
     name: str, symbol: str, instruction: str, precedence: int, value: Callable[..., float]
 ) -> Operation:
     text = f'{{0}} {symbol} {{1}}'
-    # contract: a*b + c may become one fused instruction; nothing else may change.
+    # contract: a*b + c may become one fused instruction; no other change is allowed.
     llvm = f'{{result}} = {instruction} contract {{type}} {{0}}, {{1}}'
     return Operation(name, 2, value, text, text, (llvm,), precedence)
 
@@ -110,7 +110,7 @@ RECIPROCAL = Operation(
 )
 SQRT = _function('sqrt', math.sqrt, 'sqrt', 'llvm.sqrt.{suffix}')
 ABSOLUTE = _function('absolute', math.fabs, 'fabs', 'llvm.fabs.{suffix}')
-# Sines and cosines of many angles are computed at once, by a function of our own.
+# Sines and cosines of many angles are computed together by a function of this package.
 SIN = _function('sin', math.sin, 'sin', '')
 COS = _function('cos', math.cos, 'cos', '')
 TAN = _function('tan', math.tan, 'tan', 'tan{lanes}')
@@ -132,7 +132,7 @@ SELECT = Operation(
     '({0} ? {1} : {2})',
     ('{result} = select {condition} {0}, {type} {1}, {type} {2}',),
 )
-# An element of the last state of a loop: the loop, and the place as a constant.
+# Element of the final state of a loop: operands are the loop and the index as a constant.
 ELEMENT = Operation('element', 2, lambda state, place: state[int(place)], '', '', ())
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -166,7 +166,7 @@ SCALAR_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         'some': bool,
     }
 )
-"""What the function names in a printed trace mean on Python floats."""
+"""Functions of printed traces on Python floats, by name."""
 
 ARRAY_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
@@ -183,7 +183,7 @@ ARRAY_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         'some': np.any,
     }
 )
-"""What they mean on arrays, one element a state; IEEE 754 where Python floats would raise."""
+"""Functions of printed traces on arrays of states; IEEE 754 results where floats would raise."""
 
 _BY_NAME = {row.name: row for row in (INPUT, ELEMENT, *OPERATIONS)}
 
@@ -192,5 +192,5 @@ def _of_name(name: str) -> Operation:
     return _BY_NAME[name]
 
 
-# Operations are told apart by identity, in another process too.
+# Operations are compared by identity, also after unpickling in another process.
 copyreg.pickle(Operation, lambda operation: (_of_name, (operation.name,)))

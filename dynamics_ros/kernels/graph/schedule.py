@@ -1,11 +1,11 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""In which order a trace is computed: angles together, and long traces in parts.
+"""Order of computation of a trace: angles grouped together, long traces split into parts.
 
-Sine and cosine are computed for many angles at once, so angles that do not depend on each other
-are brought together: first everything that the angles need, then all their sines and cosines, then
-the rest in its own order. A compiler needs more than linear time for a function, so a long trace
-becomes several functions, the parts, which hand values on in memory.
+Sine and cosine are computed for many angles at once, so independent angles are grouped: first
+everything that the angles need, then all their sines and cosines, then the rest in its own order.
+Compile time grows faster than linearly with the length of a function, so a long trace becomes
+several functions, the parts, which pass values through memory.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ from dynamics_ros.kernels.graph.trace import Instruction, Routine
 T = TypeVar('T')
 
 PART_STEPS = 500
-"""Steps of a part; less costs loads and stores, more costs compile time, and run time where the
-code is large."""
+"""Steps of a part; smaller parts cost loads and stores, larger ones compile time, and run time
+where
+the code is large.
+"""
 
 BATCH_PART_STEPS = 2000
-"""Steps of a part that computes vectors of states, which are larger to load and store."""
+"""Steps of a part that computes vectors of states, whose loads and stores are larger."""
 
 PART_CALLS = 1000
-"""Calls of routines of a part; results leave the memory of a trace at the end of a part."""
+"""Routine calls of a part; results leave the memory of a trace at the end of a part."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Angles:
     """A step that computes the sines and cosines of several positions.
 
     Attributes:
-        positions: where the angles are.
+        positions: positions of the angles.
         first: number of angles in earlier steps.
     """
 
@@ -46,28 +48,28 @@ class Angles:
 
 @dataclass(frozen=True)
 class Calls:
-    """A part that calls routines, one after the other.
+    """A part that calls routines one after the other.
 
     Attributes:
-        positions: where the calls are.
+        positions: positions of the calls.
     """
 
     positions: tuple[int, ...]
 
 
 Step = int | Angles
-"""The position of an instruction that is computed now, or angles."""
+"""Position of a single instruction, or a group of angles."""
 
 Part = Sequence[Step] | Calls
-"""What is computed together."""
+"""Steps that form one function, or calls of routines."""
 
 
 def steps(nodes: Sequence[Instruction], width: int) -> list[Step]:
-    """Return the steps of a trace in their order: angles together, other instructions one by one.
+    """Return the steps of a trace in order: angles grouped, other instructions one by one.
 
     Args:
         nodes: the trace.
-        width: the most angles a step may have.
+        width: the largest number of angles in a step.
     """
     levels = _angle_levels(nodes)
     ordered: list[Step] = []
@@ -81,7 +83,7 @@ def steps(nodes: Sequence[Instruction], width: int) -> list[Step]:
             ordered.append(Angles(tuple(level[start : start + width]), angles))
             angles += len(level[start : start + width])
     ordered += [i for i, done in enumerate(placed) if not done]
-    # Results of routines are there once these have been called.
+    # Results of routines need no step: the call provides them.
     return [x for x in ordered if isinstance(x, Angles) or not is_result(nodes, x)]
 
 
@@ -94,26 +96,27 @@ def is_result(nodes: Sequence[Instruction], position: int) -> bool:
 def parts(
     nodes: Sequence[Instruction], ordered: Sequence[Step], count: int, size: int
 ) -> list[Part]:
-    """Return the parts of a trace, at least so many.
+    """Return the parts of a trace.
 
-    Calls are gathered, for their code is a table: first comes what needs no call, then all calls
-    that need no more than that and each other, then what needs these, and so on.
+    Calls are grouped because their code is a table: first come the steps that need no call, then
+    all
+    calls that need only these and each other, then the steps that need these calls, and so on.
 
     Args:
         nodes: the trace.
         ordered: its steps.
-        count: how many parts there are without routines.
-        size: the most steps of a part.
+        count: number of parts if there are no routines.
+        size: the largest number of steps in a part.
     """
     if not any(isinstance(node.operation, Routine) for node in nodes):
         return list(cut(ordered, count))
-    # Of each step, by its position, the stage that it is in; of an angle that of its sine.
+    # Stage of each step, by position; for an angle, the stage of its sine.
     stage: dict[int, int] = {}
     stage_of_sine: dict[int, int] = {}
     stages: list[tuple[list[Step], list[int]]] = []
 
     def needs(value: int, called: bool) -> int:
-        """Return the stage that what reads a value is in at least."""
+        """Return the earliest stage of an instruction that reads a value."""
         operation, operands = nodes[value]
         if operation is INPUT:
             return 0
@@ -148,18 +151,18 @@ def parts(
 
 
 def part_count(steps_of_all_kinds: int, size: int) -> int:
-    """Return the number of parts for so many steps."""
+    """Return the number of parts for a number of steps."""
     return max(1, -(-steps_of_all_kinds // size))
 
 
 def cut(items: Sequence[T], count: int) -> list[Sequence[T]]:
-    """Return a sequence in so many pieces of about equal length."""
+    """Return a sequence cut into a number of pieces of about equal length."""
     cuts = [len(items) * i // count for i in range(count + 1)]
     return [items[a:b] for a, b in pairwise(cuts)]
 
 
 def _angle_levels(nodes: Sequence[Instruction]) -> list[list[int]]:
-    """Return the angles of sines and cosines; those of a level need only levels before it."""
+    """Return the angles of sines and cosines by level; a level needs only earlier levels."""
     depth: list[int] = []
     levels: list[dict[int, None]] = []
     for operation, operands in nodes:
@@ -178,7 +181,7 @@ def _angle_levels(nodes: Sequence[Instruction]) -> list[list[int]]:
 def _needed_first(
     nodes: Sequence[Instruction], angles: Sequence[int], placed: Sequence[bool]
 ) -> list[int]:
-    """Return what some angles depend on and what has no place yet, operands first."""
+    """Return the instructions that some angles need and have no position yet, operands first."""
     needed: set[int] = set()
     waiting = list(angles)
     while waiting:

@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of traced values, and what NumPy's functions do with them.
+"""Arrays of traced values and NumPy's functions of them.
 
-`Symbols` is an object array that takes NumPy's elementwise functions, its sums, products and
-comparisons, element by element; whether an element is an expression, a condition or a number, only
-its methods say.
+`Symbols` is an object array that applies NumPy's elementwise functions, sums, products and
+comparisons element by element. The methods of an element decide whether it is an expression, a
+condition or a number.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 
 class Traced:
-    """A value that is known when the kernel runs; NumPy's functions of it are those of arrays."""
+    """Value that is known only when the kernel runs; NumPy's functions treat it as an array."""
 
     __slots__ = ()
 
@@ -53,7 +53,7 @@ def symbols(value: Any) -> Any:
 
 
 def is_symbolic(value: Any) -> bool:
-    """Return whether a value is, or nested lists or an array of it hold, a traced value."""
+    """Return whether a value is a traced value, or nested lists or an array that hold one."""
     if isinstance(value, np.ndarray):
         return value.dtype == object and any(map(is_symbolic, value.ravel().tolist()))
     if isinstance(value, (list, tuple)):
@@ -62,13 +62,13 @@ def is_symbolic(value: Any) -> bool:
 
 
 def apply(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
-    """Return what a function of NumPy makes of traced values.
+    """Apply a NumPy function to traced values.
 
     Args:
         ufunc, method, inputs, options: as ``__array_ufunc__`` gets them.
 
     Raises:
-        TypeError: a function that traced values do not have.
+        TypeError: traced values do not support the function.
     """
     out = options.pop('out', None)
     scalar = _SCALAR.get(ufunc)
@@ -91,7 +91,7 @@ def apply(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str
 
 
 def where(condition: Any, then: Any, otherwise: Any) -> Any:
-    """``then`` where a condition holds, else ``otherwise``; both are computed and broadcast."""
+    """Return ``then`` where a condition holds, else ``otherwise``; both are computed."""
     if not any(map(is_symbolic, (condition, then, otherwise))):
         return np.where(condition, then, otherwise)
     chosen = np.frompyfunc(_select, 3, 1)
@@ -99,7 +99,7 @@ def where(condition: Any, then: Any, otherwise: Any) -> Any:
 
 
 def norm(x: Any, axis: int | None = None) -> Any:
-    """Euclidean length of all entries, or along an axis; it has no derivative at zero."""
+    """Return the Euclidean norm of all entries, or along an axis; no derivative at zero."""
     values = np.asarray(x)
     if values.dtype != object:
         return np.linalg.norm(values.ravel() if axis is None else values, axis=axis)
@@ -107,13 +107,13 @@ def norm(x: Any, axis: int | None = None) -> Any:
 
 
 def _boxed(value: Any) -> Any:
-    """Return a value as a plain array; a traced one within an array of no axes."""
+    """Return a value as a plain array; a traced one as an array of shape ()."""
     if isinstance(value, np.ndarray):
         return value.view(np.ndarray)
     if isinstance(value, (list, tuple)):
         return np.array(value, dtype=object)
     box = np.empty((), dtype=object)
-    # A number of NumPy would come back here as it meets a traced value.
+    # A NumPy number would dispatch back here when it meets a traced value.
     box[()] = value.item() if isinstance(value, np.generic) else value
     return box
 
@@ -160,7 +160,7 @@ _NATIVE = frozenset(
         *(np.power, np.square, np.matmul, np.bitwise_and, np.bitwise_or),
     }
 )
-"""What NumPy does with the operators of its elements."""
+"""Functions that NumPy computes with the operators of the elements."""
 
 _SCALAR: dict[Any, Callable[..., Any]] = {
     **{
@@ -185,11 +185,11 @@ _SCALAR: dict[Any, Callable[..., Any]] = {
     np.logical_not: _not,
     np.invert: _not,
 }
-"""What they mean for one element."""
+"""Functions of NumPy by their meaning for one element."""
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.where: where,
     np.linalg.norm: norm,
     np.clip: lambda x, low, high: np.minimum(np.maximum(x, low), high),
 }
-"""Functions of NumPy that ask elements for their truth."""
+"""Functions of NumPy that need the truth values of elements."""

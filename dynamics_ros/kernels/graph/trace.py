@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Traces as data: a straight line of scalar operations, with the names and shapes around it."""
+"""Traces: straight lines of scalar operations with named and shaped inputs and outputs."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from dynamics_ros.kernels.graph.operations import ELEMENT, INPUT, Operation
 Shape = tuple[int, ...]
 
 Example = tuple[list[float], list[float] | None]
-"""Elements of all inputs of a function, and of all its results if these are known."""
+"""Elements of all inputs of a function, and all elements of its results if these are known."""
 
 STEPS, UNPACKED = '_steps', ('nodes', 'results')
-"""Attribute of a trace that was pickled, and what becomes of it."""
+"""Attribute of a pickled trace, and the attributes that it unpacks to."""
 
 
 class Variable(NamedTuple):
-    """An input or output: its name and the shape of its array; () is a scalar."""
+    """Input or output: its name and the shape of its array; () is a scalar."""
 
     name: str
     shape: Shape
@@ -50,11 +50,11 @@ class Instruction(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """The range in which a value has to lie, and the error of one that does not.
+    """Allowed range of a value, and the error of a value outside.
 
     Attributes:
-        low, high: the limits, which are allowed.
-        error: makes the error to raise from the value that lies outside.
+        low, high: the limits, inclusive.
+        error: makes the error to raise from the value that is outside.
     """
 
     low: float
@@ -63,11 +63,11 @@ class Limits(NamedTuple):
 
 
 class Unanswered(NamedTuple):
-    """A state whose results are not all finite.
+    """State whose results are not all finite.
 
     Attributes:
         inputs: its inputs by name, finite.
-        has_answer: whether the results of other inputs, by name, are finite.
+        has_answer: returns whether the results of other inputs, by name, are finite.
     """
 
     inputs: dict[str, NDArray[np.float64]]
@@ -76,7 +76,7 @@ class Unanswered(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace:
-    """A straight line of scalar operations: what emitters print and kernels run.
+    """Straight line of scalar operations, which emitters print and kernels run.
 
     Attributes:
         name: name of the function.
@@ -88,12 +88,13 @@ class Trace:
             computes it (int) or its constant value (float).
         required: the trace of the values that requirements limit; None without requirements.
         requirements: the limits of these values, in order.
-        finite_results: makes the error to raise when a result is NaN or infinite, from the state
-            that has it; None where such results are answers.
-        bound: whether the last input is bound to an array by the kernel, not passed by its callers.
+        finite_results: makes the error to raise from a state with a NaN or infinite result; None
+            if such results are returned.
+        bound: whether the kernel binds the last input to an array instead of taking it from
+            callers.
         example: elements of inputs that meet the requirements, and the results there (see
-            `self_test`); None where they have not been computed.
-        origin: a digest of all that it was made of; '' where that is not known.
+            `self_test`); None if not computed yet.
+        origin: a digest of everything that the trace was made from; '' if unknown.
     """
 
     name: str
@@ -110,20 +111,20 @@ class Trace:
     origin: str = ''
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: the steps as bytes, which few who take a trace ever look at."""
+        """Return the state to pickle: the steps as bytes, because most users never read them."""
         counts = {'operation_counts': self.operation_counts, 'written_count': self.written_count}
         state = {**vars(self), **counts}
         if STEPS not in state:
             steps = pickle.dumps((self.nodes, self.results), pickle.HIGHEST_PROTOCOL)
             state[STEPS] = zlib.compress(steps, 1)
-        for name in (*UNPACKED, 'routines'):  # routines are told apart by identity
+        for name in (*UNPACKED, 'routines'):  # routines are compared by identity
             state.pop(name, None)
         return state
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Unpack the steps when one first looks at them."""
+            """Unpack the steps at their first use."""
             if name not in UNPACKED or STEPS not in vars(self):
                 raise AttributeError(f'a Trace has no attribute {name!r}')
             vars(self).update(zip(UNPACKED, pickle.loads(zlib.decompress(vars(self)[STEPS]))))
@@ -140,7 +141,7 @@ class Trace:
 
     @computed_once
     def operation_counts(self) -> dict[str, int]:
-        """Number of operations of each kind, the most frequent first; of a loop those of a turn."""
+        """Number of operations by kind, the most frequent first; a loop counts one iteration."""
         counts: Counter[str] = Counter()
         for operation, times in Counter(x.operation for x in self.nodes).items():
             if isinstance(operation, (Loop, Routine)):
@@ -157,7 +158,7 @@ class Trace:
 
     @computed_once
     def written_count(self) -> int:
-        """Number of operations that code is written for: of a routine once, not for each call."""
+        """Number of operations that code is emitted for: a routine counts once, not per call."""
         own = sum(x.operation not in (INPUT, ELEMENT) for x in self.nodes)
         inside = sum(x.body.written_count for x in self.routines)
         return own + sum(x.body.written_count for x in self.loops) + inside
@@ -175,7 +176,7 @@ class Trace:
         return list(dict.fromkeys(found))
 
     def inlined(self) -> Trace:
-        """Return the trace without routines: what they compute stands where they are called."""
+        """Return the trace with all routines inlined at their calls."""
         if not self.routines:
             return self
         nodes: list[Instruction] = []
@@ -201,10 +202,10 @@ class Trace:
         return replace(self, nodes=tuple(nodes), results=moved(self.results, place))
 
     def interpret(self, elements: Sequence[float]) -> list[float]:
-        """Return all output elements, one after the other, without compiling anything.
+        """Return all output elements in order, without compiling.
 
         Args:
-            elements: all input elements, one after the other.
+            elements: all input elements in order.
         """
         values: list[Any] = list(elements)
         for operation, operands in self.nodes[len(values) :]:
@@ -216,14 +217,15 @@ class Trace:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Loop(Operation):
-    """An operation that repeats a trace, each turn starting from the state the last one left.
+    """Operation that repeats a trace; each iteration starts from the state of the previous one.
 
-    Its operands are the first state and the captured values; `ELEMENT` reads its last state.
+    Its operands are the initial state and the captured values; `ELEMENT` reads its final state.
 
     Attributes:
-        body: a turn: takes ``state`` and ``captured``, returns ``next`` and ``go_on``, which is 1
-            to go on and 0 to end.
-        limit: the most turns, at least one.
+        body: one iteration: takes ``state`` and ``captured``, returns ``next`` and ``go_on``, which
+            is
+            1 to continue and 0 to end.
+        limit: the largest number of iterations, at least one.
     """
 
     body: Trace
@@ -232,9 +234,9 @@ class Loop(Operation):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Routine(Operation):
-    """An operation of several results that a trace of its own computes, the same in many places.
+    """Operation with several results, computed by a trace of its own that many calls share.
 
-    `ELEMENT` reads a result. The operands are what the body takes in its one input.
+    `ELEMENT` reads a result. The operands are the elements of the body's only input.
 
     Attributes:
         body: takes ``operands``, returns ``results``.

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Tracing: a function over scalars, run once on symbols, becomes a straight line of operations."""
+"""Tracing: runs a function of scalars once on symbols to record its operations."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from dynamics_ros.kernels.graph.trace import (
 
 
 class Requirement(NamedTuple):
-    """An expression of the inputs of a trace that has to lie within limits.
+    """Expression of a trace's inputs that must lie within limits.
 
     Attributes:
         value: the expression.
-        low, high: the limits, which are allowed.
-        error: makes the error to raise from the value that lies outside.
+        low, high: the limits, inclusive.
+        error: makes the error to raise from the value that is outside.
     """
 
     value: Scalar
@@ -51,24 +51,24 @@ def trace(
     finite_results: Callable[[Unanswered], Exception] | None = None,
     bound: bool = False,
 ) -> Trace:
-    """Run a function once on symbols and keep what it computed.
+    """Trace a function: run it once on symbols and record its operations.
 
     Args:
-        function: called with one argument an input, in order: an `Expression` for shape (), a
+        function: takes one argument per input, in order: an `Expression` for shape (), a
             list for one axis, nested lists for more. Returns a scalar, a nested list, or a dict of
             these by output name.
         inputs: shape of each input by name; an int n is the shape (n,).
         name: a Python identifier, the name of the printed function.
         description: one line for the header of printed code.
-        requirements: called like the function; returns what the inputs must be like. A kernel of
+        requirements: called like the function; returns the requirements on the inputs. A kernel of
             the trace raises the error of a requirement that is not met.
-        finite_results: makes the error that a kernel raises when a result is NaN or infinite, from
-            the state that has it; without it such results are returned.
+        finite_results: makes the error that a kernel raises from a state with a NaN or infinite
+            result; without it such results are returned.
         bound: whether the last input is one that a kernel binds to an array (see
-            `Kernel.bound_to`); the trace leaves it out where nothing depends on it.
+            `Kernel.bound_to`); the trace omits it if nothing depends on it.
 
     Raises:
-        InvalidArgumentError: a name or shape that cannot be printed, or ragged results.
+        InvalidArgumentError: a name or shape cannot be printed, or the results are ragged.
         TooLargeError: the function takes more operations than a trace may have.
         TypeError: the function branches on a traced value.
     """
@@ -107,7 +107,7 @@ def _shape(name: str, shape: Any) -> Shape:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Keep the garbage collector from walking a growing graph, which takes half of the time."""
+    """Pause garbage collection, which would take half of the time on a growing graph."""
     running = gc.isenabled()
     gc.disable()
     try:
@@ -174,7 +174,7 @@ def _traced(
 
 
 def _undecided(requirements: Iterable[Requirement]) -> list[Requirement]:
-    """Return the requirements that depend on inputs; raise the error of a constant one not met."""
+    """Return the requirements that depend on inputs; raise the error of a violated constant one."""
     kept = []
     for x in requirements:
         if isinstance(x.value, Expression):
@@ -193,7 +193,7 @@ def _nested(elements: Iterator[Expression], shape: Shape) -> Any:
 
 def _flattened(value: Any, name: str) -> tuple[Shape, list[Any]]:
     """Return the shape and the elements of nested lists, tuples or an array."""
-    if hasattr(value, 'tolist'):  # an array knows its shape where it has no elements, too
+    if hasattr(value, 'tolist'):  # an array has a shape even without elements
         return tuple(value.shape), value.ravel().tolist()
     if not isinstance(value, (list, tuple)):
         return (), [value]

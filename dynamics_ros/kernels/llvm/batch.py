@@ -1,13 +1,14 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A trace for many states at once as a module of LLVM IR: each lane of a vector is a state.
+"""LLVM IR module of a trace for batches: each vector lane computes one state.
 
-``i64 @batch(i64 states, addresses, strides, scratch)`` is what the function of this name in
-`llvm_source` is, with a scratch memory of ``scratch_size`` vectors, aligned to a vector. It stops
-at the first block of states with one that is refused.
+``i64 @batch(i64 states, addresses, strides, scratch)`` has the arguments of the function of this
+name in `source.py`, and a scratch memory of ``scratch_size`` vectors, aligned to a vector. It stops
+at
+the first block of states that contains a refused one.
 
 The scratch memory holds the constants among the results, the inputs, and each computed result
-once; results take their numbers from these.
+once; the results are copied from these.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ from dynamics_ros.kernels.llvm.source import (
 
 @dataclass(frozen=True)
 class _Scratch:
-    """The layout of the scratch memory of a batch, in vectors.
+    """Layout of the scratch memory of a batch, in vectors.
 
     Attributes:
-        constants: the first is 0, which `llvm_rows` wants.
-        inputs: where each input begins.
-        values: where the computed results begin.
-        computed: the positions of these.
-        places: of each result the place of its vector.
-        size: of all.
+        constants: the first is 0, as `rows.py` requires.
+        inputs: offset of each input.
+        values: offset of the computed results.
+        computed: positions of the computed results.
+        places: offset of each result's vector.
+        size: total size.
     """
 
     constants: list[float]
@@ -53,7 +54,7 @@ class _Scratch:
     @classmethod
     def of(cls, trace: Trace) -> _Scratch:
         found = [x for x in trace.results if not isinstance(x, int)]
-        # By their text, which keeps -0.0 from 0.0.
+        # Compared by text, which distinguishes -0.0 from 0.0.
         constants = list({repr(x): x for x in (0.0, *map(float, found))}.values())
         place_of: dict[int | str, int] = {repr(x): i for i, x in enumerate(constants)}
         inputs = []
@@ -75,12 +76,12 @@ class _Scratch:
 
 
 def scratch_size(trace: Trace) -> int:
-    """Return the number of vectors that a call needs."""
+    """Return the number of scratch vectors that a call needs."""
     return _Scratch.of(trace).size
 
 
 def emit(trace: Trace, dialect: Dialect, processor: Processor) -> str:
-    """Return the module; it calls functions of `llvm_runtime` and libm."""
+    """Return the module; it calls functions of `runtime.py` and libm."""
     scratch = _Scratch.of(trace)
     values = (Variable('values', (len(scratch.computed),)),) if scratch.computed else ()
     computing = replace(trace, outputs=values, results=tuple(scratch.computed))
@@ -177,7 +178,7 @@ def _batch_function(trace: Trace, scratch: _Scratch, dialect: Dialect, lanes: in
 
 
 def _branch(flags: list[str], prefix: str, label: str) -> list[str]:
-    """Return the instructions that go on only where all flags hold."""
+    """Return the instructions that continue only if all flags hold."""
     lines = []
     total = 'true'
     for i, flag in enumerate(flags):

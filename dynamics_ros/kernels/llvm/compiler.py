@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""From LLVM IR to machine code in this process, by llvmlite, which is optional."""
+"""Compilation of LLVM IR to machine code in this process, by the optional llvmlite."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from dynamics_ros.kernels.process.forks import FreshLock
 from dynamics_ros.kernels.process.lifetime import token
 
 LIBM_FUNCTIONS = ('sin', 'cos', 'tan', 'asin', 'acos', 'atan2', 'exp', 'log', 'tanh')
-"""Those of floats have an f at the end."""
+"""Names for double; the names for float end in f."""
 
 
 class CompilerUnavailableError(Exception):
-    """No compiler is available in this process, so no kernel can become machine code."""
+    """Raised when no compiler is available in this process."""
 
 
 class Platform(NamedTuple):
-    """The LLVM and the processor that code is written for.
+    """LLVM version and processor that code is emitted for.
 
     Attributes:
-        dialect: of the LLVM at hand.
-        processor: what it compiles for.
+        dialect: dialect of the installed LLVM.
+        processor: target processor.
     """
 
     dialect: Dialect
@@ -39,10 +39,10 @@ class Platform(NamedTuple):
 
 
 class MachineCode:
-    """The functions of a compiled module, in the memory of this process.
+    """Functions of a compiled module, loaded in this process.
 
     Attributes:
-        token: as long as it lives the functions stay in memory; builtins hold it.
+        token: keeps the functions in memory while it lives; builtins hold it.
     """
 
     def __init__(self, engine: Any, functions: Sequence[str]) -> None:
@@ -55,14 +55,14 @@ class MachineCode:
 
 
 def load() -> Any:
-    """Return llvmlite's binding, ready for use.
+    """Return llvmlite's binding, initialized.
 
     Raises:
         CompilerUnavailableError: llvmlite is missing or broken, or machine code may not run here.
     """
     if forbidden := _why_forbidden():
         raise CompilerUnavailableError(forbidden)
-    # A process that forks in the middle of an import would have half a module for ever.
+    # A process that forks during an import would have a half-imported module forever.
     with background.llvm:
         try:
             from llvmlite import binding
@@ -79,15 +79,15 @@ def _why_forbidden() -> str:
 
 
 def platform(number: Number = DOUBLE) -> Platform:
-    """Return the platform for code that computes with a kind of number.
+    """Return the platform for code that computes with one kind of number.
 
-    The functions that all such code shares are compiled first.
+    Compiles the shared runtime functions first.
 
     Raises:
         CompilerUnavailableError: there is no LLVM.
     """
     load()
-    # Made twice, one would be thrown away, and with it code that kernels have been linked with.
+    # If two threads made it, one would be freed together with code that kernels are linked to.
     with _preparing, background.llvm:
         return _prepared(number)[0]
 
@@ -113,7 +113,7 @@ def _prepared(number: Number) -> tuple[Platform, MachineCode]:
 
 
 def has_opaque_pointers() -> bool:
-    """Return whether this LLVM wants pointers to be written ``ptr``; before 16 it need not know.
+    """Return whether this LLVM needs pointers written as ``ptr``, as LLVM does from 16 on.
 
     Raises:
         CompilerUnavailableError: there is no LLVM.
@@ -127,12 +127,12 @@ def compile_module(
     quickly: bool = False,
     symbols: Mapping[str, int] | None = None,
 ) -> MachineCode:
-    """Compile a module for this processor, unless the machine code of the same one is on disk.
+    """Compile a module for this processor, or load its cached machine code from disk.
 
     Args:
         ir: LLVM IR.
-        functions: the functions whose addresses will be asked for.
-        quickly: in a tenth of the time; what comes out is slower.
+        functions: the functions whose addresses will be requested.
+        quickly: compiles in a tenth of the time, to slower code.
         symbols: as for ``linked``.
     """
     return linked(object_code(lambda: ir, ir, quickly), functions, symbols)
@@ -141,11 +141,11 @@ def compile_module(
 def object_code(ir: Callable[[], str], origin: str, quickly: bool = False) -> bytes:
     """Return the machine code of a module as an object file, compiled or from disk.
 
-    It holds no address of this process: another one with the same packages may run it.
+    It holds no address of this process: another process with the same packages may run it.
 
     Args:
         ir: makes the LLVM IR.
-        origin: what it is made of, or the IR itself.
+        origin: identifies the sources of the module, or the IR itself.
         quickly: as for ``compile_module``.
     """
     binding = load()
@@ -161,7 +161,7 @@ def object_code(ir: Callable[[], str], origin: str, quickly: bool = False) -> by
 
 
 def is_kept(origin: str, quickly: bool = False) -> bool:
-    """Return whether ``object_code`` would find it on disk.
+    """Return whether ``object_code`` would find the object file on disk.
 
     Raises:
         CompilerUnavailableError: there is no LLVM.
@@ -181,12 +181,12 @@ def _options(quickly: bool) -> dict[str, Any]:
 def linked(
     code: bytes, functions: Sequence[str], symbols: Mapping[str, int] | None = None
 ) -> MachineCode:
-    """Take an object file into the memory of this process.
+    """Load an object file into the memory of this process.
 
     Args:
-        code: as of ``object_code``.
-        functions: the functions whose addresses will be asked for.
-        symbols: addresses of what the code names and only this time is there.
+        code: object file from ``object_code``.
+        functions: the functions whose addresses will be requested.
+        symbols: addresses of symbols of the code that are defined for this load only.
     """
     binding = load()
     with background.llvm:
@@ -204,8 +204,8 @@ def _machine(options: dict[str, Any]) -> Any:
 
 
 def _compiled(binding: Any, ir: str, machine: Any) -> bytes:
-    """Compile a module and forget it: in memory it takes thirty times as much as its code."""
-    # In a context of its own, as a context keeps types and constants until it is disposed of.
+    """Compile a module and free it: in memory it takes thirty times the size of its code."""
+    # In a separate context, because a context keeps types and constants until it is disposed of.
     context = binding.create_context()
     try:
         module = binding.parse_assembly(ir, context)
@@ -220,7 +220,7 @@ def _compiled(binding: Any, ir: str, machine: Any) -> bytes:
 
 @lru_cache(maxsize=1)
 def _target() -> tuple[Any, dict[str, Any], str]:
-    """Return what is compiled for, with which options, and by which versions of what."""
+    """Return the target, the compiler options, and a text of versions for the cache key."""
     binding = load()
     with background.llvm:
         target = binding.Target.from_default_triple()
@@ -240,7 +240,7 @@ def _llvmlite_version() -> str:
 
 
 def _provide_libm(binding: Any, number: Number) -> None:
-    """Tell LLVM where the mathematical functions of this process are."""
+    """Register the mathematical functions of this process with LLVM."""
     for name in (f'{x}{number.libm}' for x in LIBM_FUNCTIONS):
         if not binding.address_of_symbol(name):
             binding.add_symbol(name, _libm_address(name))

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How values and types are written in LLVM IR."""
+"""Text of values and types in LLVM IR."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 
 class Number(NamedTuple):
-    """The kind of number that code computes with.
+    """Floating-point format that code computes with.
 
     Attributes:
-        type: what LLVM calls it.
-        size: in bytes.
-        libm: what the names of its functions in libm end in.
+        type: LLVM type.
+        size: size [bytes].
+        libm: suffix of libm function names.
     """
 
     type: str
@@ -24,12 +24,12 @@ class Number(NamedTuple):
 
     @property
     def suffix(self) -> str:
-        """How LLVM ends the name of an intrinsic function of one of them."""
+        """Suffix of LLVM intrinsics for this type."""
         return f'f{8 * self.size}'
 
     @property
     def whole(self) -> str:
-        """The integer of as many bits."""
+        """LLVM integer type of the same size."""
         return f'i{8 * self.size}'
 
 
@@ -38,11 +38,11 @@ SINGLE = Number('float', 4, 'f')
 
 
 class Dialect(NamedTuple):
-    """How values are written for the LLVM at hand, and with which numbers it computes.
+    """Syntax of the installed LLVM, and the number format of the code.
 
     Attributes:
-        opaque_pointers: whether pointers are ``ptr``, as from 16 on; ``double*`` before.
-        number: that the code computes with.
+        opaque_pointers: whether pointers are ``ptr``, as from LLVM 16 on; ``double*`` before.
+        number: number format of the code.
     """
 
     opaque_pointers: bool
@@ -58,14 +58,14 @@ class Dialect(NamedTuple):
 
 
 def constant(value: float, number: Number = DOUBLE) -> str:
-    """Return a constant; the bits of the nearest number, as a double in hexadecimal, are exact."""
+    """Return a constant: the nearest number, as an exact hexadecimal double."""
     if number is SINGLE:
         value = ctypes.c_float(value).value
     return f'0x{struct.unpack("<Q", struct.pack("<d", value))[0]:016X}'
 
 
 def vector(lanes: int, element: str = 'double') -> str:
-    """Return the type of so many numbers side by side; one of them is a scalar."""
+    """Return the type of a vector with some lanes; one lane is a scalar."""
     return element if lanes == 1 else f'<{lanes} x {element}>'
 
 
@@ -75,15 +75,15 @@ def splat(value: str, lanes: int, element: str = 'double') -> str:
 
 
 def suffix(lanes: int, number: Number = DOUBLE) -> str:
-    """Return how LLVM ends the name of an intrinsic function of so many numbers."""
+    """Return the suffix of LLVM intrinsics for a vector with some lanes."""
     return number.suffix if lanes == 1 else f'v{lanes}{number.suffix}'
 
 
 class Writer:
-    """Writes a function line after line.
+    """Writer of a function, line by line.
 
     Attributes:
-        lines: so far.
+        lines: the lines so far.
     """
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class Writer:
         self._count = 0
 
     def emit(self, text: str) -> str:
-        """Write a line that computes a value, and return the name of that."""
+        """Append a line that computes a value; return the name of the value."""
         self._count += 1
         self.lines.append(f'  %t{self._count} = {text}')
         return f'%t{self._count}'

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of LLVM and libm that operations call, as declarations of LLVM IR."""
+"""LLVM IR declarations of functions of LLVM and libm that operations call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dynamics_ros.kernels.llvm.dialect import Dialect, Number, suffix, vector
 
 
 def declarations(body: str, dialect: Dialect, lanes: int) -> list[str]:
-    """Return declarations of what a body calls of LLVM and libm, and the functions in between."""
+    """Return declarations of the LLVM and libm functions that a body calls, and their wrappers."""
     lines = []
     number = dialect.number
     for row in OPERATIONS:
@@ -34,18 +34,18 @@ def declarations(body: str, dialect: Dialect, lanes: int) -> list[str]:
 
 
 def _called(row: Operation) -> str:
-    """Return the format of the name of the function that an operation calls; '' for none."""
+    """Return the format of the function name that an operation calls; '' for none."""
     calls = [line for line in row.llvm if ' call ' in line]
     return calls[0].split('@')[1].split('(')[0] if calls else ''
 
 
 def lane_tag(lanes: int, number: Number) -> str:
-    """Return what is appended to the name of a function of libm for so many lanes."""
+    """Return the suffix of a libm function's wrapper for some lanes."""
     return number.libm if lanes == 1 else f'{number.libm}.{lanes}'
 
 
 def _each_lane(name: str, arity: int, lanes: int, number: Number) -> str:
-    """Return a function that calls a function of libm for lane after lane."""
+    """Return a function that calls a libm function once per lane."""
     kind = vector(lanes, number.type)
     arguments = ', '.join(f'{kind} %a{i}' for i in range(arity))
     lines = [f'define internal {kind} @{name}.{lanes}({arguments}) nounwind {{']

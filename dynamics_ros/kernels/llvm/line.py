@@ -1,10 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The straight line of a trace as functions of LLVM IR, for one state or a vector of states.
+"""LLVM IR functions of a trace's straight line, for one state or a vector of states.
 
 ``void @<name>(inputs..., outputs...)`` takes a pointer to the first number of each array. With
-several lanes a number is a vector, one state a lane. No output may overlap another
-array.
+several lanes a number is a vector with one state per lane. No output may overlap another array.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ from dynamics_ros.kernels.llvm.processor import Processor
 from dynamics_ros.kernels.llvm.slots import Slots, padded
 
 MOST_MEMORY = 4 * 2**20
-"""Bytes of a call, on a stack that mostly has 8 MB."""
+"""Largest memory of a call [bytes]; stacks usually have 8 MB."""
 
 
 def parameters(trace: Trace, dialect: Dialect, attributes: str = '') -> list[str]:
-    """Return the parameters of the functions that take a pointer an array."""
+    """Return the parameters of the functions that take one pointer per array."""
     kind = ' '.join([dialect.pointer(dialect.number.type), *attributes.split()])
     inputs = [f'{kind} %in{i}' for i in range(len(trace.inputs))]
     return inputs + [f'{kind} %out{i}' for i in range(len(trace.outputs))]
@@ -54,12 +53,13 @@ def emit(trace: Trace, name: str, dialect: Dialect, processor: Processor, lanes:
 
 
 class _Line:
-    """Writes the functions of one trace.
+    """Writer of the functions of one trace.
 
-    Those of a routine take the memory of who calls it, ``%numbers``, and a pointer to the slots of
-    operands and results there, ``%places``.
+    The functions of a routine take the memory of their caller, ``%numbers``, and a pointer to the
+    slots
+    of operands and results in it, ``%places``.
 
-    What `Slots` has a slot for lies in a memory of the whole call.
+    Values that have a slot in `Slots` are stored in a memory that lasts for the whole call.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class _Line:
         # One call takes several angles of one state, or one angle of several states.
         self.width = processor.lanes if lanes == 1 else 1
         ordered = steps(trace.nodes, self.width)
-        # Where a result that is computed goes: output and element; and results that are not.
+        # Output and element of each computed result; and the constant results.
         self.stores: dict[int, list[tuple[int, int]]] = {}
         ready: list[tuple[int | float, tuple[int, int]]] = []
         places = [(i, j) for i, x in enumerate(trace.outputs) for j in range(x.size)]
@@ -101,8 +101,8 @@ class _Line:
             else:
                 ready.append((result, place))
         if as_routine:
-            ready = []  # who calls it knows them
-        # They are most of a sparse matrix, so that all parts have to share them.
+            ready = []  # the caller provides them
+        # They are most of a sparse matrix, so all parts share the work.
         size = PART_STEPS if lanes == 1 else BATCH_PART_STEPS
         count = part_count(len(ordered) + len(ready), size)
         self.parts = parts(trace.nodes, ordered, count, size)
@@ -116,7 +116,7 @@ class _Line:
             operation, operands = trace.nodes[position]
             if operation in (SIN, COS):
                 self.turned_results.setdefault(int(operands[0]), []).append(position)
-        # What an element reads and a routine takes is in memory.
+        # Elements of loops and operands of routines are in memory.
         nodes = [x for x in trace.nodes if x.operation is not ELEMENT and x.operation.llvm]
         numbers = (x for node in nodes for x in node.operands if type(x) is float)
         found = [constant(x, self.number) for x in numbers]
@@ -140,7 +140,7 @@ class _Line:
             self.load(name, f'%i{argument}', element)
 
     def store(self, value: str, array: str, index: int | str, name: str) -> None:
-        # volatile: LLVM would look for stores to merge, which takes longer than all the rest.
+        # volatile: LLVM would look for stores to merge, which takes longer than everything else.
         self.lines += [
             self.dialect.element(name, self.kind, array, index),
             f'  store volatile {self.kind} {value}, {self.pointer} {name}, '
@@ -148,7 +148,7 @@ class _Line:
         ]
 
     def value(self, reference: int | float) -> str:
-        """Return the name of a value, after making it known to this part."""
+        """Return the name of a value, after loading it in this part if needed."""
         if not isinstance(reference, int):
             return splat(constant(reference, self.number), self.lanes, self.number.type)
         operation, operands = self.trace.nodes[reference]
@@ -166,7 +166,7 @@ class _Line:
         return name
 
     def load_constant(self, value: float) -> str:
-        """Return the name of a constant, after making it known to this part."""
+        """Return the name of a constant, after loading it in this part if needed."""
         place = self.constants[constant(value, self.number)]
         name = f'%k{place}'
         if ('k', place) not in self.known:
@@ -209,7 +209,7 @@ class _Line:
         self.give(position)
 
     def run_loop(self, position: int, operands: tuple[int | float, ...]) -> None:
-        """Call the function of a loop on its first state and captured values, in memory."""
+        """Call the function of a loop on its initial state and captured values, in memory."""
         name, first = f'%l{position}', self.slots.of['l', position]
         for i, operand in enumerate(operands):
             self.store(self.value(operand), '%memory', first + i, f'{name}.{i}')
@@ -219,7 +219,7 @@ class _Line:
         ]
 
     def give(self, position: int) -> None:
-        """Store a value where it is a result."""
+        """Store a value to the outputs that it is a result of."""
         for output, element in self.stores.pop(position, ()):
             value, name = self.value(position), f'%r{output}.{element}'
             if self.as_routine:
@@ -230,7 +230,7 @@ class _Line:
                 self.store(value, f'%o{output}', element, name)
 
     def compute_angles(self, step: Angles) -> None:
-        """Call the function of all angles at once, the lanes that are left over repeating one."""
+        """Call the function of all angles at once; leftover lanes repeat an angle."""
         name = f'%g{step.first}'
         values = [self.value(x) for x in step.positions]
         size = self.lanes if self.lanes > 1 else padded(len(values))
@@ -251,7 +251,7 @@ class _Line:
         ]
 
     def packed(self, step: Angles, values: list[str], size: int) -> str:
-        """Return a vector of scalars, by one load where they lie side by side."""
+        """Return a vector of scalars, by one load if they are adjacent in memory."""
         name, count = f'%g{step.first}', len(values)
         nodes = [self.trace.nodes[x] for x in step.positions]
         argument, start = nodes[0].operands[:2] if nodes[0].operation is INPUT else (0, 0)
@@ -317,7 +317,7 @@ class _Line:
             texts.append(self.function(name, arguments))
         if several:
             self.lines = []
-            self.allocate(least=1)  # parts are handed one, also where nothing crosses
+            self.allocate(least=1)  # parts take a pointer to memory even if no value crosses
             self.typed_arrays()
             self.give_to_routines()
             plain = ', '.join([*self.parameters(), f'{self.pointer} %memory'])
@@ -354,7 +354,7 @@ class _Line:
         return texts
 
     def give_to_routines(self) -> None:
-        """Store constants and inputs where routines find them."""
+        """Store constants and inputs where routines read them."""
         number, slots = self.number, self.slots
         for place, (text, slot) in enumerate(slots.constants.items()):
             value = splat(constant(float(text), number), self.lanes, number.type)
@@ -388,9 +388,9 @@ class _Line:
         return [f'@{self.name}.constants = private constant {kind} [{values}]']
 
     def find_constants(self) -> None:
-        """Make a pointer to the constants that LLVM does not see through.
+        """Make a pointer to the constants that is opaque to LLVM.
 
-        It would address each of them on its own, by an instruction of ten bytes.
+        Otherwise LLVM would address each constant by an instruction of ten bytes.
         """
         if not self.constants:
             return
@@ -405,7 +405,7 @@ class _Line:
         ]
 
     def typed_arrays(self) -> None:
-        """Name the arrays as arrays of this kind of number."""
+        """Name the arrays as arrays of this number format."""
         if self.as_routine:
             return
         for count, short, long in (

@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A loop as a function of LLVM IR, for one state or a vector of states.
+"""LLVM IR function of a loop, for one state or a vector of states.
 
-``void @<name>(numbers)`` takes a pointer to the state, which it replaces by the last one, with the
-captured values behind it. In a vector a lane that has ended keeps its state until all have.
+``void @<name>(numbers)`` takes a pointer to the state, which it overwrites with the final one,
+followed by the captured values. In a vector, a lane that has ended keeps its state until all have.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ def emit(loop: Loop, name: str, turn: str, dialect: Dialect, lanes: int) -> str:
 
     Args:
         loop: the loop.
-        name: of the function.
+        name: name of the function.
         turn: name of the function of its body.
-        dialect: of the LLVM at hand.
+        dialect: dialect of the installed LLVM.
         lanes: states of a vector.
     """
     number = dialect.number

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The features of a processor that decide how numerical code is written."""
+"""Processor features that decide how numerical code is emitted."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 
 class Processor(NamedTuple):
-    """The width of its vectors, and whether it multiplies and adds in one instruction.
+    """Vector width of a processor, and whether it has fused multiply-add.
 
     Attributes:
-        lanes: numbers in a vector, doubles unless others are meant; 1 where vectors do not pay.
+        lanes: numbers in a vector, doubles unless stated otherwise; 1 where vectors do not pay off.
         fused: whether a*b + c is one instruction with one rounding.
     """
 
@@ -21,15 +21,15 @@ class Processor(NamedTuple):
 
 
 PLAIN = Processor(1, False)
-"""Any processor."""
+"""Baseline that any processor supports."""
 
 
 def of_target(triple: str, features: Mapping[str, bool]) -> Processor:
     """Return the features of an LLVM target.
 
     Args:
-        triple: what LLVM calls the target, its architecture first.
-        features: what LLVM found in the processor, by name.
+        triple: LLVM target triple, architecture first.
+        features: processor features that LLVM detected, by name.
     """
     architecture = triple.split('-', 1)[0]
     if architecture in ('aarch64', 'arm64'):

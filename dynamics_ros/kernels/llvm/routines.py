@@ -1,11 +1,12 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of routines in LLVM IR: a table that one loop goes through, however many there are.
+"""Routine calls in LLVM IR: one loop runs through a table of calls.
 
 A row of the table has the number of a routine, the slots of its operands and those of its results.
-``void @<routine>(numbers, places)`` takes the memory of the slots and a pointer to these, past the
-number. Hundreds of thousands of operations become a table that LLVM has nothing to do with, and
-code that stays in the processor's caches.
+``void @<routine>(numbers, places)`` takes the memory of the slots and a pointer to the slot numbers
+in the row. Hundreds of thousands of operations become a table, which LLVM does not process, and
+code
+that stays in the processor's caches.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from dynamics_ros.kernels.llvm.dialect import Dialect
 from dynamics_ros.kernels.llvm.slots import Slots
 
 END = -1
-"""In the place of the number of a routine, behind the last row."""
+"""Routine number that marks the end of the table."""
 
 
 def place(name: str, index: int, dialect: Dialect) -> list[str]:
-    """Return the instructions that make the slot at an index of a row."""
+    """Return the instructions that make the pointer to the slot at an index of a row."""
     return [
         dialect.element(f'{name}.p', 'i32', '%places', index),
         f'  {name}.i = load i32, {dialect.pointer("i32")} {name}.p, align 4, !invariant.load !{{}}',
@@ -31,7 +32,7 @@ def place(name: str, index: int, dialect: Dialect) -> list[str]:
 
 
 class Table:
-    """Rows of numbers as a constant of a module.
+    """Table of integers as a constant of a module.
 
     Attributes:
         text: its definition.
@@ -54,13 +55,13 @@ class Table:
 def _calls(
     table: Table, routines: Mapping[int, tuple[str, int]], pointer: str, dialect: Dialect
 ) -> list[str]:
-    """Return the instructions that go through a table of calls.
+    """Return the instructions that run through a table of calls.
 
     Args:
         table: the calls.
-        routines: by number the function of a routine and how many places it takes.
+        routines: function and number of slots of each routine, by number.
         pointer: the type of a pointer to the memory of the slots.
-        dialect: of the LLVM at hand.
+        dialect: dialect of the installed LLVM.
     """
     place = dialect.pointer('i32')
     targets = ' '.join(f'i32 {number}, label %routine{number}' for number in routines)
@@ -90,11 +91,11 @@ def _copies(table: Table, count: int, output: int, kind: str, dialect: Dialect) 
     """Return the instructions that copy slots into an output.
 
     Args:
-        table: the slot and the element of each.
-        count: how many there are.
+        table: slot and output element of each copy.
+        count: number of copies.
         output: number of the output.
-        kind: type of what is copied.
-        dialect: of the LLVM at hand.
+        kind: type of the values.
+        dialect: dialect of the installed LLVM.
     """
     place, pointer, size = dialect.pointer('i32'), dialect.pointer(kind), dialect.number.size
     n, block = f'%copy{output}', f'copy{output}'
@@ -124,7 +125,7 @@ def _copies(table: Table, count: int, output: int, kind: str, dialect: Dialect) 
 
 
 class Calling:
-    """What the parts of a trace that call routines consist of.
+    """Emitter of the parts of a trace that call routines.
 
     Attributes:
         names: the functions of the routines.
@@ -139,15 +140,15 @@ class Calling:
         kind: str,
         dialect: Dialect,
     ) -> None:
-        """Note what they need.
+        """Store what the parts need.
 
         Args:
-            trace: what is computed.
-            name: of its function.
+            trace: the trace.
+            name: name of its function.
             names: as above.
-            slots: of the trace.
+            slots: slots of the trace.
             kind: type of a number or a vector of them.
-            dialect: of the LLVM at hand.
+            dialect: dialect of the installed LLVM.
         """
         self.names = names
         self._trace, self._name, self._slots = trace, name, slots
@@ -157,12 +158,12 @@ class Calling:
     def lines(
         self, part: int, calls: Calls, stores: dict[int, list[tuple[int, int]]]
     ) -> tuple[list[str], list[str]]:
-        """Return instructions that call all routines of a part, then store results, and tables.
+        """Return the instructions that call a part's routines and store its results, and tables.
 
         Args:
             part: number of the part.
             calls: the part.
-            stores: where results go that are results of the trace; those of the part are taken out.
+            stores: destinations of the trace's results; those that the part stores are removed.
         """
         nodes, slots, dialect = self._trace.nodes, self._slots, self._dialect
         rows: list[list[int]] = []

@@ -1,15 +1,15 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that move states between rows in memory and vectors, in LLVM IR.
+"""LLVM IR functions that move states between rows in memory and vectors.
 
-Many states are rows of numbers; a vector holds the same number of several states. Blocks of some
-columns are loaded row by row and transposed in registers, which takes two or three shuffles a
-vector. Rows that do not exist repeat the last one, so a block need not be full: what is computed
-for them is equal, and is stored to the same place.
+States are rows of numbers in memory; a vector holds the same number of several states. Blocks of
+columns are loaded row by row and transposed in registers, which takes two or three shuffles per
+vector. Missing rows of the last block repeat its last row: their results are equal and are stored
+to the same place.
 
-The columns of results are anywhere in memory: a table says where. So an entry that a symmetric
-matrix has twice is computed, kept and checked once, and the zeros of a sparse one are one vector,
-the first: blocks of nothing but it are stored as they are.
+The columns of results may be anywhere in memory, as given by a table. An entry that a symmetric
+matrix has twice is therefore computed, stored and checked once, and the zeros of a sparse one share
+the first vector: blocks of nothing but zeros are stored without a transposition.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dynamics_ros.kernels.llvm.dialect import DOUBLE, Dialect, Number, Writer, s
 
 GATHER_AHEAD = 2
 SCATTER_AHEAD = 1
-"""Blocks of states between the memory in use and the memory that is asked for."""
+"""Distance in blocks of states between the memory in use and the prefetched memory."""
 
 
 def gather_name(lanes: int, number: Number = DOUBLE) -> str:
@@ -34,9 +34,11 @@ def scatter_name(lanes: int, number: Number = DOUBLE) -> str:
 def signatures(lanes: int, dialect: Dialect) -> list[str]:
     """Return result, name and types: (rows, stride in bytes, rows - 1, columns, vectors).
 
-    The function from rows to vectors returns whether all numbers are finite. That from vectors to
-    rows takes a table as well: of each column the place in bytes, behind the vectors; the vector
-    at place 0 is zero.
+    The function from rows to vectors returns whether all numbers are finite. The function from
+    vectors
+    to rows also takes a table after the vectors: the byte offset of each column's vector; the
+    vector at
+    offset 0 is zero.
     """
     byte, array = dialect.pointer('i8'), dialect.pointer(dialect.number.type)
     shared = f'{byte}, i64, i64, i64, {array}'
@@ -47,18 +49,18 @@ def signatures(lanes: int, dialect: Dialect) -> list[str]:
 
 
 def declaration(dialect: Dialect) -> str:
-    """Return the declaration of what the functions call."""
+    """Return the declarations of the functions that both call."""
     name = _prefetch_name(dialect)
     return f'declare void @{name}({dialect.pointer("i8")}, i32, i32, i32)'
 
 
 def emit(lanes: int, dialect: Dialect) -> str:
-    """Return both functions for vectors of so many states."""
+    """Return both functions for vectors with some lanes."""
     return _Rows(lanes, dialect, True).text() + _Rows(lanes, dialect, False).text()
 
 
 class _Rows(Writer):
-    """Writes one of the functions."""
+    """Writer of one of the functions."""
 
     def __init__(self, lanes: int, dialect: Dialect, gathers: bool) -> None:
         super().__init__()
@@ -93,7 +95,7 @@ class _Rows(Writer):
         )
 
     def prefetch(self, row: str, column: str, blocks: int) -> None:
-        """Ask for the memory that a coming block of states reads or writes here."""
+        """Prefetch the memory that a later block of states reads or writes here."""
         element = self.emit(f'getelementptr {self.number}, {self.array} {row}, i64 {column}')
         byte = self.emit(f'bitcast {self.array} {element} to {self.byte}')
         offset = self.emit(f'mul i64 %stride, {blocks * self.lanes}')
@@ -131,11 +133,11 @@ class _Rows(Writer):
         )
 
     def widths(self) -> list[int]:
-        """Return the widths of blocks, the widest first; a row takes the first that fits it."""
+        """Return the widths of blocks, the widest first; a row takes the first that fits."""
         return sorted({self.lanes, self.lanes // 2, min(self.lanes, 4), 1}, reverse=True)
 
     def blocks(self, width: int, label: str, narrower: str) -> None:
-        """Move all columns in blocks of a width, the last one over the one before it."""
+        """Move all columns in blocks of one width; the last block may overlap the one before."""
         j, seen = f'%{label}.j', f'%{label}.seen'
         self.lines += [
             f'{label}:',
@@ -165,7 +167,7 @@ class _Rows(Writer):
         ]
         self.result(f'{seen}.next')
 
-    # What is NaN or infinite times zero is NaN, and the sum of these keeps it.
+    # NaN or infinity times zero is NaN, which the sum of these products keeps.
 
     def note(self, values: list[str], seen: str) -> None:
         kind = vector(self.lanes, self.number)
@@ -241,7 +243,7 @@ class _Rows(Writer):
         self.prefetch(f'%row{lane}', column, SCATTER_AHEAD)
 
     def transposed(self, rows: list[str], width: int) -> list[str]:
-        """Return the columns of rows of some width."""
+        """Return the columns of some rows of one width."""
         lanes = self.lanes
         if width == 1:
             column = 'undef'
@@ -251,7 +253,7 @@ class _Rows(Writer):
                     f'{self.number} {value}, i64 {lane}'
                 )
             return [column]
-        # Side by side: row i, row i + width, ...
+        # Concatenated: row i, row i + width, ...
         for size in _doublings(width, lanes):
             pairs = [
                 (rows[first + i], rows[first + width + i])
@@ -279,7 +281,7 @@ class _Rows(Writer):
         return rows
 
     def squares(self, rows: list[str], width: int) -> list[str]:
-        """Transpose each square of a width within vectors that hold several side by side."""
+        """Transpose each square of a width within vectors that hold several squares."""
         lanes, step = self.lanes, 1
         while step < width:
             swapped = list(rows)
@@ -305,7 +307,7 @@ def _prefetch_name(dialect: Dialect) -> str:
 
 
 def _doublings(width: int, lanes: int) -> list[int]:
-    """Return the widths from one to the other, each twice the one before, without the last."""
+    """Return the widths from one to another by doubling, without the last."""
     sizes = []
     while width < lanes:
         sizes.append(width)

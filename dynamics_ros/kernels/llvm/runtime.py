@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The functions that all compiled kernels share, as one module of LLVM IR."""
+"""LLVM IR module of the functions that all compiled kernels share."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ FINITE_WIDTH = 8
 
 
 def finite_name(number: Number = DOUBLE) -> str:
-    """Return the name of the function that tells whether numbers are finite."""
+    """Return the name of the function that checks whether numbers are finite."""
     return f'dynamics_ros_finite{number.libm}'
 
 
 def finite_signature(dialect: Dialect) -> str:
-    """Return result, name and types: (numbers, how many); whether all are finite."""
+    """Return result, name and types of the finiteness check: (numbers, count)."""
     return f'i1 @{finite_name(dialect.number)}({dialect.pointer(dialect.number.type)}, i64)'
 
 
 def sincos_widths(processor: Processor) -> list[int]:
-    """Return the numbers of angles that one call can take."""
+    """Return the numbers of angles that one call can compute."""
     widths = [1]
     while widths[-1] < processor.lanes:
         widths.append(2 * widths[-1])
@@ -65,7 +65,7 @@ def emit(processor: Processor, dialect: Dialect) -> str:
 
 
 def _finite(dialect: Dialect) -> str:
-    """Return the function over any number of numbers: x - x is NaN unless x is finite."""
+    """Return the finiteness check for any count of numbers: x - x is NaN unless x is finite."""
     number = dialect.number.type
     array = dialect.pointer(number)
     kind = f'<{FINITE_WIDTH} x {number}>'

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sine and cosine of a vector of angles in LLVM IR, to the last bits of a number.
 
-Three steps, all without a branch: the nearest multiple k of pi/2 is taken off (Cody and Waite, with
-pi/2 in three pieces and fused multiply-add), sine and cosine of the rest, at most pi/4, are
-polynomials, and k modulo 4 says which is which and with what sign. In double precision what is left
-of k pi/2 is kept as a sum of two numbers, so an angle next to a multiple of pi/2 loses nothing.
+Three steps without branches: subtract the nearest multiple k of pi/2 (Cody and Waite, with pi/2 in
+three pieces and fused multiply-add), evaluate polynomials for sine and cosine of the remainder, at
+most pi/4, and select result and sign by k modulo 4. In double precision the remainder is kept as a
+sum of two numbers, so that an angle next to a multiple of pi/2 loses no accuracy.
 
-Beyond a limit each angle goes to the mathematical library of the machine.
+Angles beyond a limit are passed to the mathematical library of the machine.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TWO_OVER_PI = 0.6366197723675814
 
 
 class Constants(NamedTuple):
-    """What the functions of one kind of number are made of.
+    """Constants of the functions for one number format.
 
     Attributes:
         limit: largest angle [rad] computed here: k has as many bits as the pieces of pi/2 allow.
@@ -70,7 +70,7 @@ OF_DOUBLES = Constants(
         -1.13596475577881948265e-11,
     ),
 )
-# The first terms of the series, which leave less than 2^-28 of each
+# The first terms of the series, with errors less than 2^-28 of each function
 OF_SINGLES = Constants(
     limit=2.0**12,
     half_pi=(1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15),
@@ -83,19 +83,19 @@ LIMIT = OF_DOUBLES.limit
 
 
 def name(lanes: int, number: Number = DOUBLE) -> str:
-    """Return the name of the function of so many angles."""
+    """Return the name of the function for some number of angles."""
     return f'dynamics_ros_sincos{number.libm}_{lanes}'
 
 
 def signature(lanes: int, dialect: Dialect) -> str:
-    """Return result, name and types: (angles, where the sines go, where the cosines go)."""
+    """Return result, name and types: (angles, sines, cosines)."""
     number = dialect.number
     pointer = dialect.pointer(number.type)
     return f'void @{name(lanes, number)}({vector(lanes, number.type)}, {pointer}, {pointer})'
 
 
 def declarations(lanes: int, number: Number = DOUBLE) -> list[str]:
-    """Return the declarations of the functions that the function of so many angles calls."""
+    """Return the declarations that the function for some number of angles needs."""
     one, kind, ending = number.type, vector(lanes, number.type), suffix(lanes, number)
     return [
         f'declare {one} @sin{number.libm}({one})',
@@ -107,17 +107,17 @@ def declarations(lanes: int, number: Number = DOUBLE) -> list[str]:
 
 
 def emit(lanes: int, dialect: Dialect, fused: bool) -> str:
-    """Return the function of so many angles.
+    """Return the function for some number of angles.
 
     Args:
-        fused: whether the processor has fused multiply-add; without it libm computes it all.
+        fused: whether the processor has fused multiply-add; without it libm computes everything.
     """
     kind = _Sincos if dialect.number is DOUBLE else _SingleSincos
     return kind(lanes, dialect).text(fused)
 
 
 class _Sincos(Writer):
-    """Writes the function that computes sines and cosines, line after line."""
+    """Writer of the function that computes sines and cosines."""
 
     def __init__(self, lanes: int, dialect: Dialect) -> None:
         super().__init__()
@@ -168,7 +168,7 @@ class _Sincos(Writer):
         k = self.operation('fsub', shifted, whole)
         sine, cosine = self.near_zero(k)
 
-        # Quarter turns: odd ones exchange the two, and bit 1 is the sign.
+        # Quarter turns: odd ones exchange sine and cosine, and bit 1 is the sign.
         quarter = self.bits(shifted)
         one = self.integer(1)
         odd = self.operation('and', quarter, one)
@@ -191,7 +191,7 @@ class _Sincos(Writer):
         self.branch_to_libm()
 
     def near_zero(self, k: str) -> tuple[str, str]:
-        """Return sine and cosine of %x - k pi/2, which is at most pi/4."""
+        """Return sine and cosine of %x - k pi/2, whose magnitude is at most pi/4."""
         add, subtract, multiply = 'fadd', 'fsub', 'fmul'
         half_pi = self.constants.half_pi
         minus_k = self.emit(f'fneg {self.kind} {k}')
@@ -226,7 +226,7 @@ class _Sincos(Writer):
     def cosine(self, r: str, tail: str, z: str) -> str:
         """Return cos(r + tail)."""
         polynomial = self.operation('fmul', z, self.polynomial(z, self.constants.cosine))
-        # 1 - z/2 in two parts, so that its rounding is made good
+        # 1 - z/2 in two parts, to compensate its rounding error
         half = self.operation('fmul', z, self.number(0.5))
         most = self.operation('fsub', self.number(1.0), half)
         rounded = self.operation('fsub', self.operation('fsub', self.number(1.0), most), half)
@@ -234,7 +234,7 @@ class _Sincos(Writer):
         return self.operation('fadd', most, self.fma(z, polynomial, turned))
 
     def polynomial(self, z: str, coefficients: Sequence[float]) -> str:
-        """Return the sum of coefficients times powers of z, by halves that do not wait."""
+        """Return the sum of coefficients times powers of z, split into independent halves."""
         if len(coefficients) <= 3:
             value = self.number(coefficients[-1])
             for coefficient in reversed(coefficients[:-1]):
@@ -255,7 +255,7 @@ class _Sincos(Writer):
         self.lines += [f'  br i1 {far}, label %far, label %done', 'done:', '  ret void']
 
     def by_libm(self, condition: str) -> None:
-        """Compute the lanes where a condition holds one after the other."""
+        """Compute the lanes where a condition holds one by one with libm."""
         number = self.numbers
         angles = f'<{self.lanes} x {number.type}>'
         one = f'insertelement {angles} undef, {self.kind} %x, i64 0'
@@ -287,10 +287,10 @@ class _Sincos(Writer):
 
 
 class _SingleSincos(_Sincos):
-    """Writes the function for single precision, which leaves out what only the last bit needs."""
+    """Writer of the single precision function, without the corrections of the last bits."""
 
     def near_zero(self, k: str) -> tuple[str, str]:
-        """Return sine and cosine of %x - k pi/2, which is at most pi/4."""
+        """Return sine and cosine of %x - k pi/2, whose magnitude is at most pi/4."""
         r, minus_k = '%x', self.emit(f'fneg {self.kind} {k}')
         for piece in self.constants.half_pi:
             r = self.fma(minus_k, self.number(piece), r)

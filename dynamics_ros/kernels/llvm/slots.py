@@ -1,9 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Which values of a trace have a place in memory while its parts run, and which place.
+"""Assignment of memory slots to values that outlive a part of a trace.
 
-These are sines and cosines, what loops read and write, and values that a part after the one that
-computes them needs.
+These are sines and cosines, inputs and outputs of loops, and values that a later part needs.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ from dynamics_ros.kernels.graph.trace import Instruction, Loop
 
 
 class Slots:
-    """The slots of a trace in the memory of a call.
+    """Slots of a trace in the memory of a call.
 
     Attributes:
-        of: by kind and position of the instruction: 's' and 'c' for the sine and cosine of the
-            angle there, 'l' for the first of what a loop there reads and writes, 'v' for the value.
-        constants: by their text, of those that routines take.
+        of: slot by kind and position of the instruction: 's' and 'c' for the sine and cosine of the
+            angle there, 'l' for the first slot of the loop there, 'v' for the value.
+        constants: slots of the constants that routines take, by their text.
         given: the inputs that routines take.
-        waste: for results of routines that nothing needs.
-        read: of each call of a routine where its results are read.
-        count: how many slots there are.
+        waste: slot for unused results of routines.
+        read: positions where the results of each routine call are read.
+        count: number of slots.
     """
 
     def __init__(
@@ -34,12 +33,12 @@ class Slots:
         parts: Sequence[Part],
         results: Iterable[int | float] = (),
     ) -> None:
-        """Give slots.
+        """Assign the slots.
 
         Args:
             nodes: the instructions of the trace.
-            parts: the parts, in the order in which they run.
-            results: of the trace.
+            parts: the parts, in order of execution.
+            results: results of the trace.
         """
         self._nodes = nodes
         self.of: dict[tuple[str, int], int] = {}
@@ -61,7 +60,7 @@ class Slots:
         self._place_crossing(parts, results)
 
     def place(self, value: int | float) -> int:
-        """Return the slot of what a routine takes or returns."""
+        """Return the slot of an operand or result of a routine."""
         if not isinstance(value, int):
             return self.constants[repr(value)]
         operation, operands = self._nodes[value]
@@ -70,7 +69,7 @@ class Slots:
         return self.of['v', value]
 
     def _place_angles(self, step: Angles) -> None:
-        """Give sines and cosines slots, each kind in a row as one call writes them."""
+        """Assign adjacent slots to sines and to cosines, as one call writes them."""
         size = padded(len(step.positions))
         for i, position in enumerate(step.positions):
             self.of['s', position] = self.count + i
@@ -78,7 +77,7 @@ class Slots:
         self.count += 2 * size
 
     def _place_given(self, operands: Iterable[int | float]) -> None:
-        """Give slots to the constants and inputs among what a routine takes."""
+        """Assign slots to the constants and inputs among the operands of a routine."""
         for x in operands:
             if not isinstance(x, int):
                 if repr(x) not in self.constants:
@@ -90,12 +89,12 @@ class Slots:
                 self.count += 1
 
     def _place_crossing(self, parts: Sequence[Part], results: Iterable[int | float]) -> None:
-        """Give slots to values that are needed later; a slot is free after the last of them.
+        """Assign slots to values that later parts need; a slot is free after its last use.
 
-        Time goes on from part to part, and among calls from one to the next.
+        Time advances from part to part, and among calls from one to the next.
         """
         turns: list[Sequence[Step]] = []
-        # Of each call when those of its results leave that are results of the trace.
+        # For each call, when its results that are results of the trace are stored.
         written: dict[int, int] = {}
         for part in parts:
             turns += [(x,) for x in part.positions] if isinstance(part, Calls) else [part]
@@ -128,7 +127,7 @@ class Slots:
                         released[last.get(value, number)].append(slot)
 
     def _needs(self, step: Step) -> list[int]:
-        """Return the positions of values that a step reads; a comparison is done again."""
+        """Return the positions of values that a step reads; comparisons are recomputed."""
         positions = step.positions if isinstance(step, Angles) else (step,)
         needed: list[int] = []
         for position in positions:
@@ -142,7 +141,7 @@ class Slots:
 
 
 def _results_of_calls(nodes: Sequence[Instruction], parts: Sequence[Part]) -> dict[int, list[int]]:
-    """Return where the results of each call of a routine are read."""
+    """Return the positions where the results of each routine call are read."""
     found: dict[int, list[int]] = {
         x: [] for part in parts if isinstance(part, Calls) for x in part.positions
     }
@@ -154,7 +153,7 @@ def _results_of_calls(nodes: Sequence[Instruction], parts: Sequence[Part]) -> di
 
 
 def padded(count: int) -> int:
-    """Return the number of angles that a call takes for so many: the next power of two."""
+    """Return the number of angles of a call that computes some: the next power of two."""
     size = 1
     while size < count:
         size *= 2

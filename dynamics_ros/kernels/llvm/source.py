@@ -1,12 +1,12 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A trace as a module of LLVM IR, written as text straight from its instructions.
+"""LLVM IR module of a trace, written as text from its instructions.
 
-The module of one state at a time has a public function ``i64 @batch(i64 states, addresses,
-strides)``. ``addresses`` and ``strides`` point to one entry an array, inputs first; a stride is in
-bytes from state to state, 0 for an array that all states share. It returns the number of states
-computed, which is less than ``states`` when it met one that is refused: an input is not finite, a
-requirement is not met, or a result is not finite and the trace wants finite results.
+The module for one state at a time has a public function ``i64 @batch(i64 states, addresses,
+strides)``. ``addresses`` and ``strides`` point to one entry per array, inputs first; a stride is in
+bytes from state to state, 0 for an array that all states share. The function returns the number of
+states computed. It stops before a state that it refuses: an input is not finite, a requirement is
+not met, or a result is not finite and the trace wants finite results.
 
 No output may overlap an input or another output.
 """
@@ -24,13 +24,13 @@ from dynamics_ros.kernels.llvm.line import parameters
 from dynamics_ros.kernels.llvm.processor import PLAIN, Processor
 
 CHECK_WIDTH = 8
-"""Doubles that are checked for NaN and infinity at once."""
+"""Number of doubles per check for NaN and infinity."""
 
 
 def emit(trace: Trace, dialect: Dialect, processor: Processor) -> str:
-    """Return a module that computes one state or many states of a trace, one after the other.
+    """Return a module that computes one state or many states of a trace in sequence.
 
-    It calls functions of `llvm_runtime` and libm.
+    It calls functions of `runtime.py` and libm.
     """
     sections = [
         f'; {trace.name}: {trace.operation_count} operations',
@@ -47,8 +47,8 @@ def llvm_ir(trace: Trace, opaque_pointers: bool = True) -> str:
     """Return a trace as a module of LLVM IR for any processor.
 
     Args:
-        trace: what it computes.
-        opaque_pointers: whether pointers are written ``ptr``, as LLVM wants it from 16 on.
+        trace: the trace to print.
+        opaque_pointers: whether pointers are written ``ptr``, as LLVM requires from 16 on.
     """
     return emit(trace, Dialect(opaque_pointers), PLAIN)
 
@@ -69,7 +69,7 @@ def with_declarations(
 def required_function(
     trace: Trace, dialect: Dialect, processor: Processor, lanes: int
 ) -> list[str]:
-    """Return the functions that tell whether all requirements are met; none without any."""
+    """Return the functions that check whether all requirements are met, if there are any."""
     required = trace.required
     if required is None:
         return []
@@ -106,7 +106,7 @@ def required_function(
 
 
 def _check_function(trace: Trace, dialect: Dialect) -> str:
-    """Return the function that tells whether a state can be computed."""
+    """Return the function that checks whether a state can be computed."""
     inputs = parameters(trace, dialect)[: len(trace.inputs)]
     lines, finite = _finite_flag(trace.inputs, 'in', dialect)
     if trace.requirements:
@@ -125,7 +125,7 @@ def _check_function(trace: Trace, dialect: Dialect) -> str:
 def _finite_flag(
     variables: Sequence[Variable], prefix: str, dialect: Dialect
 ) -> tuple[list[str], str]:
-    """Return instructions, and the flag whether all is finite: x - x is NaN elsewhere."""
+    """Return instructions and the flag whether all are finite: x - x is NaN otherwise."""
     pointer = dialect.pointer('double')
     lines = []
     flags = []
@@ -153,7 +153,7 @@ def _finite_flag(
 
 
 def _results_function(trace: Trace, dialect: Dialect) -> list[str]:
-    """Return the function that tells whether all results are finite; none where they need not."""
+    """Return the function that checks whether all results are finite; none if they need not be."""
     if trace.finite_results is None:
         return []
     outputs = parameters(trace, dialect)[len(trace.inputs) :]
@@ -189,7 +189,7 @@ def array_names(trace: Trace) -> list[str]:
 
 
 def row_address(name: str, dialect: Dialect, state: str) -> list[str]:
-    """Return the instructions that make ``%<array>.byte``, where a state begins."""
+    """Return the instructions that set ``%<array>.byte`` to the address of a state."""
     byte = dialect.pointer('i8')
     return [
         f'  %{name}.offset = mul i64 %{name}.stride, {state}',

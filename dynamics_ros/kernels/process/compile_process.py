@@ -1,11 +1,12 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A process beside this one in which kernels are traced and compiled.
+"""A separate process that traces and compiles kernels.
 
-Threads of one process share one interpreter: whoever has to answer a thousand messages a second in
-one of them cannot spare half of it for a compiler in another. The process is started when it is
-first needed, runs functions one after the other, gives way to those with deadlines, and ends when
-it has nothing to do for a while, when it has grown old, or with the process that started it.
+Threads of one process share one interpreter. A thread that answers a thousand messages a second
+cannot give half of its time to a compiler in another thread. The process starts when first needed,
+runs functions one after the other at lower priority, and ends after some idle time, after a number
+of
+functions, or with the process that started it.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from dynamics_ros.kernels.process.forks import FreshLock
 Result = TypeVar('Result')
 
 IDLE = 30.0
-"""Seconds without work after which the process ends."""
+"""Idle time after which the process ends [s]."""
 
 MAX_JOBS = 1000
-"""Functions after which it makes way for a fresh one: what LLVM keeps grows with each."""
+"""Functions after which a fresh process takes over: LLVM keeps memory for each."""
 
 NICE = 5
-"""How much lower its priority is."""
+"""Increment of the process's nice value."""
 
 PROGRAM = f'from {__name__} import serve; serve({{}}, {{}})'
 
@@ -41,7 +42,7 @@ _log = logging.getLogger('dynamics_ros.kernels')
 
 
 class _CompileProcess:
-    """The other process, as it is seen from this one."""
+    """Client side of the compile process."""
 
     def __init__(self) -> None:
         self.enabled = False
@@ -54,7 +55,7 @@ class _CompileProcess:
             os.register_at_fork(after_in_child=self.forget)
 
     def run(self, function: Callable[[], Result]) -> Result:
-        # The main thread would have to wait for what others have asked for.
+        # The main thread would wait for the requests of other threads.
         if self.enabled and threading.current_thread() is not threading.main_thread():
             with self._lock:
                 answer = self._answer(function)
@@ -63,10 +64,10 @@ class _CompileProcess:
         return function()
 
     def _answer(self, function: Callable[[], Result]) -> tuple[Result] | None:
-        """The result of a function, in the other process; None where that cannot be."""
+        """Return the result of a function from the other process, or None if that fails."""
         try:
             request = pickle.dumps(function, pickle.HIGHEST_PROTOCOL)
-            for _ in range(2):  # once more where it has just ended
+            for _ in range(2):  # try again if it has just ended
                 try:
                     connection = self._connected()
                     connection.send_bytes(request)
@@ -79,7 +80,7 @@ class _CompileProcess:
                     self.end()
                 return (result,) if done else None
         except Exception as reason:
-            # Whatever it is: what cannot be computed there is computed here.
+            # Any failure: the function is computed in this process instead.
             _log.info('compiling in this process: %r', reason)
             self.end()
         return None
@@ -103,7 +104,7 @@ class _CompileProcess:
         return self._connection
 
     def end(self) -> None:
-        """End the other process, whatever it does; the next function gets another one."""
+        """End the other process, even while it works; the next function starts another one."""
         connection, process = self._connection, self._process
         self.forget()
         if connection is not None:
@@ -113,13 +114,13 @@ class _CompileProcess:
             process.wait()
 
     def forget(self) -> None:
-        """Be without one, as a forked process is: the other one belongs to its parent."""
+        """Drop the process in a forked child: it belongs to the parent."""
         self._connection = self._process = None
         self._jobs = 0
 
 
 def _pipe() -> tuple[Connection, Connection]:
-    from multiprocessing import Pipe  # takes a while, and most processes need none
+    from multiprocessing import Pipe  # slow to import, and most processes need none
 
     return Pipe()
 
@@ -128,10 +129,10 @@ def serve(descriptor: int, idle: float) -> None:
     """Run functions for the process at the other end of a pipe.
 
     Args:
-        descriptor: our end of it.
-        idle: seconds without work after which this process ends.
+        descriptor: file descriptor of this end.
+        idle: idle time after which this process ends [s].
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal, for all processes in it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all its processes
     os.nice(NICE)
     with Connection(descriptor) as connection:
         while connection.poll(idle):
@@ -147,7 +148,7 @@ def _result_of(request: bytes) -> bytes:
         answer: tuple[bool, Any] = True, pickle.loads(request)()
         return pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
     except Exception:
-        # The other process computes it once more, and raises what there is to raise.
+        # The other process computes it again and raises the error itself.
         return pickle.dumps((False, None))
 
 
@@ -155,26 +156,26 @@ _compile_process = _CompileProcess()
 
 
 def enable() -> None:
-    """From now on, trace and compile in another process what other threads than the main one need.
+    """Enable tracing and compilation in another process, for threads other than the main one.
 
-    It has its price: a start of half a second and the memory of a Python of its own.
+    It costs a start-up of half a second and the memory of another Python process.
     """
     _compile_process.enabled = True
 
 
 def run(function: Callable[[], Result]) -> Result:
-    """The result of a function, computed in the other process if that is enabled, else here.
+    """Return the result of a function, computed in the other process if enabled, else here.
 
     Args:
         function: without side effects; it and its result can be pickled.
 
     Raises:
-        Exception: what the function raises.
+        Exception: whatever the function raises.
     """
     return _compile_process.run(function)
 
 
 def disable() -> None:
-    """Compile in this process again; the other one, if there is one, ends."""
+    """Compile in this process again; ends the other one if it runs."""
     _compile_process.enabled = False
     _compile_process.end()

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""One thread that compiles while other threads go on with their work."""
+"""Background compiler thread and its job queue."""
 
 from __future__ import annotations
 
@@ -19,21 +19,23 @@ _log = logging.getLogger('dynamics_ros.kernels')
 Job = tuple[int, int, Callable[[], None]]
 
 llvm = Gate()
-"""Whoever calls LLVM is inside."""
+"""Held by every thread that calls LLVM."""
 
 changed = threading.Condition()
-"""Guards the jobs and what they say when they are done; notified when one is.
+"""Guards the jobs and their completion state; notified when one finishes.
 
-Reentrant, as the garbage collector may submit a job in the middle of another submission.
+Reentrant, because the garbage collector may submit a job during another submission.
 """
 
 
 class _Compiler:
-    """Runs jobs one after the other, small ones first; its thread ends when there are none left.
+    """Queue that runs jobs one by one, small ones first; its thread ends when the queue is empty.
 
-    LLVM must not be at work while the process takes its data apart, so an exiting process waits for
-    the job that runs and forgets the others. A forked process has the jobs and no thread: it starts
-    one when somebody asks for a result.
+    LLVM must not run while the process tears down its data, so an exiting process waits for the
+    running
+    job and drops the others. A forked process has the jobs but no thread; it starts one when
+    somebody
+    asks for a result.
     """
 
     def __init__(self) -> None:
@@ -105,30 +107,30 @@ def submit(size: int, job: Callable[[], None]) -> None:
     """Run a job in the background.
 
     Args:
-        size: smaller jobs come first, equal ones in the order of submission.
-        job: what it raises is logged, and the next job is taken. A process that forks while it
-            runs runs it again.
+        size: smaller jobs run first, equal ones in order of submission.
+        job: its exceptions are logged. If a process forks while the job runs, the child runs it
+            again.
     """
     _compiler.submit(size, job)
 
 
 def resume() -> None:
-    """See to it that what was submitted is being done, also in a forked process."""
+    """Ensure that submitted jobs are running, also in a forked process."""
     if _compiler.jobs and _compiler.thread is None:
         _compiler.resume()
 
 
 def is_busy() -> bool:
-    """Return whether another thread compiles, so that a call of LLVM here would wait for it."""
+    """Return whether another thread compiles, so that a call of LLVM here would wait."""
     thread = _compiler.thread
     return thread is not None and thread is not threading.current_thread()
 
 
 def discard(end: Callable[[], None]) -> None:
-    """Let LLVM throw something away, without waiting for LLVM.
+    """Free an LLVM object without waiting for LLVM.
 
     Args:
-        end: throws it away; the second time it is called it does nothing.
+        end: frees the object; a second call does nothing.
     """
     if not is_busy() and llvm.enter_if_free():
         try:

@@ -1,14 +1,14 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Traces and machine code on disk: a process need not trace or compile what one before it has.
+"""Disk cache of traces and machine code for later processes.
 
-What is loaded here is run, so files are only taken from a folder that belongs to this user and that
-nobody else can write to, and only files of which the same is true. Both are looked at through open
-descriptors, so that nothing can be exchanged between looking and reading. Each file begins with a
-digest of its name and the rest: one that is damaged or renamed is as good as none. A cache that
-cannot be used is never an error.
+Loaded files are executed, so they are only read from a folder that belongs to this user and that
+nobody else can write to, and only if the same holds for the file. Both are checked through open
+descriptors, so that neither can be exchanged between check and read. Each file begins with a digest
+of its name and contents; a damaged or renamed file is ignored. A cache that cannot be used is never
+an error.
 
-The environment variable ``DYNAMICS_ROS_CACHE`` names another folder, by an absolute path, or is
+The environment variable ``DYNAMICS_ROS_CACHE`` names another folder by an absolute path, or is
 ``off``.
 """
 
@@ -26,26 +26,26 @@ from pathlib import Path
 VARIABLE = 'DYNAMICS_ROS_CACHE'
 
 LIMIT = 128 * 2**20
-"""Bytes of all files together; beyond it those that were not used for the longest time go."""
+"""Size limit of all files together [bytes]; the least recently used files are removed first."""
 
 CHECKED_EVERY = LIMIT // 16
-"""Bytes that a process writes before it looks at all files again, which takes a while."""
+"""Bytes that a process writes between two checks of the total size, which are slow."""
 
 SUFFIX = '.kernel'
 DIGEST = hashlib.sha256
 OURS = re.compile(r'[0-9a-f]{64}\.')
-"""How names of files begin, of unfinished ones too."""
+"""Pattern of the names of cache files, including unfinished ones."""
 
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 _log = logging.getLogger('dynamics_ros.kernels')
 
 _written = CHECKED_EVERY
-"""Since the last look; a process looks at its first file."""
+"""Bytes written since the last check; a process checks at its first file."""
 
 
 def folder() -> Path | None:
-    """Return where the files are; None where there shall be none."""
+    """Return the cache folder, or None if the cache is off."""
     chosen = os.environ.get(VARIABLE, '')
     if chosen.lower() in ('off', '0', 'no', 'false'):
         return None
@@ -55,7 +55,7 @@ def folder() -> Path | None:
         return Path(chosen)
     base = os.environ.get('XDG_CACHE_HOME', '')
     try:
-        # The specification wants relative paths to be ignored.
+        # The XDG specification wants relative paths to be ignored.
         parent = Path(base) if os.path.isabs(base) else Path.home() / '.cache'
     except RuntimeError:
         return None
@@ -63,7 +63,7 @@ def folder() -> Path | None:
 
 
 def key(*parts: str | bytes) -> str:
-    """Return a digest of some texts, under which what is made of them is kept."""
+    """Return a digest of some texts as the cache key of what is made from them."""
     digest = DIGEST()
     for part in parts:
         content = part.encode() if isinstance(part, str) else part
@@ -73,7 +73,7 @@ def key(*parts: str | bytes) -> str:
 
 
 def has(name: str) -> bool:
-    """Return whether something seems to be kept under a key."""
+    """Return whether a file seems to exist for a key."""
     try:
         with _opened(make=False) as directory:
             return stat.S_ISREG(os.stat(name + SUFFIX, dir_fd=directory).st_mode)
@@ -82,7 +82,7 @@ def has(name: str) -> bool:
 
 
 def read(name: str) -> bytes | None:
-    """Return what is kept under a key; None where there is none that can be trusted."""
+    """Return the contents for a key, or None if there is no trustworthy file."""
     try:
         with _opened(make=False) as directory:
             file = os.open(name + SUFFIX, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=directory)

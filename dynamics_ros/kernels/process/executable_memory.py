@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whether this process may run what it has written.
+"""Check whether this process may run machine code that it writes.
 
-A service under ``MemoryDenyWriteExecute`` of systemd may not, nor a process that SELinux denies
-``execmem``: LLVM takes no notice of that, and the first call of what it compiled ends the process.
+A systemd service under ``MemoryDenyWriteExecute`` may not, nor a process that SELinux denies
+``execmem``. LLVM does not notice, and the first call of compiled code crashes the process.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ READ_EXECUTE = 1 | 4
 
 
 def why_forbidden() -> str:
-    """Why machine code that is made in this process would not run; '' where it would."""
+    """Return why machine code made in this process would not run; '' if it would."""
     if not sys.platform.startswith('linux'):
         return ''
     mprotect = ctypes.CDLL(None, use_errno=True).mprotect
     mprotect.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
     with mmap.mmap(-1, mmap.PAGESIZE) as page:
-        # As LLVM does it: pages are written first and made executable then.
+        # Same order as LLVM: pages are written first and made executable then.
         start = ctypes.c_char.from_buffer(page)
         refused = mprotect(ctypes.addressof(start), mmap.PAGESIZE, READ_EXECUTE)
         reason = os.strerror(ctypes.get_errno()) if refused else ''

@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Locks of a process that may fork while its other threads go on.
+"""Locks for a process that may fork while its other threads run.
 
-A forked process has one thread; a lock that another one held would stay locked there for ever, and
-LLVM would be left in the middle of what it did.
+A forked process has one thread: a lock held by another thread would stay locked forever, and LLVM
+would stay in the middle of an operation.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from types import TracebackType
 
 
 class FreshLock:
-    """A lock that is open in a forked process, whoever held it in its parent.
+    """Lock that is released in a forked process, whoever held it in the parent.
 
-    What it guards must be right at any moment for a reader who starts anew.
+    The data that it guards must be consistent at any moment for a reader that starts anew.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class FreshLock:
         _fresh.add(self)
 
     def renew(self) -> None:
-        """Open it, in a process where nobody holds it."""
+        """Release the lock, in a process where nobody holds it."""
         self._lock = threading.Lock()
 
     def __enter__(self) -> None:
@@ -36,9 +36,9 @@ class FreshLock:
 
 
 class Gate:
-    """A reentrant lock that is never held by another thread while a process forks.
+    """Reentrant lock that no other thread holds while a process forks.
 
-    So a fork waits until who is inside has come out, which is at most one call of LLVM.
+    A fork waits until the holder releases the lock, which takes at most one call of LLVM.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class Gate:
             self._lock.release()
 
     def enter_if_free(self) -> bool:
-        """Enter unless somebody is inside, this thread included; return whether it was entered."""
+        """Enter unless any thread is inside, this one included; return whether it was entered."""
         if self._owner == threading.get_ident() or not self._lock.acquire(blocking=False):
             return False
         self._owner = threading.get_ident()

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Gives memory of robots that were replaced back to the system."""
+"""Release of the memory of replaced robots to the system."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from collections.abc import Callable
 
 
 def give_back() -> None:
-    """Hand free pages of the allocator to the system; does nothing without glibc.
+    """Return free pages of the allocator to the system; does nothing without glibc.
 
-    A robot and its kernels are made in several threads, and glibc gives each thread a heap of its
-    own, of which it returns only the end. What a robot leaves in the middle stays with the process
-    and is spread a little more by each robot that follows. The interpreter goes on meanwhile.
+    A robot and its kernels are created in several threads, and glibc gives each thread a heap of
+    its
+    own, of which it returns only the end. Memory freed in the middle stays with the process and
+    fragments a little more with each robot. Other threads keep running during the call.
     """
     if _trim is not None:
         _trim(0)

@@ -1,11 +1,12 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Things that live as long as a token, whatever the cyclic collector does before.
+"""Lifetime tokens that the cyclic garbage collector cannot end early.
 
-The collector takes unreachable cycles apart in any order: first it calls finalizers, those of weak
-references among them, then it clears ``__dict__`` after ``__dict__``. What machine code reads must
-not go that way while a builtin can still be called. A token is a plain array: the collector does
-not follow arrays, so a token's end comes when its last reference goes, and not before.
+The collector clears unreachable cycles in any order: first it calls finalizers, including those of
+weak references, then it clears one ``__dict__`` after another. Data that machine code reads must
+not
+be freed that way while a builtin can still be called. A token is a plain array, which the collector
+does not traverse, so it dies exactly when its last reference goes.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ Token = NDArray[np.float64]
 
 
 def token(end: Callable[..., Any], *arguments: Any) -> Token:
-    """Return a token; when it is gone a function is called, but not at the end of the process.
+    """Return a token that calls a function when it dies, except at exit of the process.
 
     Args:
-        end: the function. It and its arguments live as long as the token, out of the collector's
-            sight: where they lead to who holds the token, all of it stays for ever.
+        end: the function. It and its arguments live as long as the token, invisible to the
+            collector: if they refer to the token's owner, neither is ever freed.
         arguments: its arguments.
     """
     made = np.empty(0)

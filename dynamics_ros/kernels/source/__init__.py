@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A trace as text: callable Python, or C.
+"""Source text of traces in Python and C.
 
 May import ``kernels.graph``.
 """

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A trace as a C function, for use inside a program that has no Python."""
+"""Printing of a trace as a C function, for programs without Python."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ acos asin atan atan2 cos sin tan tanh exp log sqrt fabs fmin fmax pow floor ceil
 j0 j1 jn y0 y1 yn gamma minimum maximum memory
 """.split()  # noqa: SIM905
 )
-"""Words that C, C++ or math.h give a meaning, or the text around a trace."""
+"""Names that C, C++, math.h or the text around a trace reserve."""
 
 HELPERS = {
     'minimum': 'static inline double minimum(double a, double b) { return a < b ? a : b; }',
@@ -39,10 +39,10 @@ HELPERS = {
 
 
 PART_STEPS = 300
-"""Intermediates of one function in C; a C compiler needs more than linear time for a function."""
+"""Intermediates per C function; compile time grows faster than linearly with its length."""
 
 MEMORY = 'memory'
-"""The array in which the parts of a long trace hand values on."""
+"""Name of the array through which the parts of a long trace pass values."""
 
 
 LIBRARY = frozenset(
@@ -52,17 +52,17 @@ memmove memset printf puts qsort rand realloc remove rename scanf signal sprintf
 time ceil cosh erf fabsf fma fmod hypot ldexp lgamma log10 log2 modf round sinh tgamma trunc
 """.split()  # noqa: SIM905
 )
-"""Functions of the C library that programs call, which no other function can be called."""
+"""C library functions that programs call, whose names are therefore taken."""
 
 
 class CFunction(NamedTuple):
-    """A trace as a C function.
+    """Trace as a C function.
 
     Attributes:
         prototype: its return type, name and parameters.
-        lines: its definition, after that of the parts of a long one.
-        inputs, outputs: what its parameters are called.
-        memory: numbers that the parts hand on, on the stack.
+        lines: its definition, after the parts of a long trace.
+        inputs, outputs: parameter names.
+        memory: number of values that the parts pass on, on the stack.
     """
 
     prototype: str
@@ -73,13 +73,13 @@ class CFunction(NamedTuple):
 
 
 def c_source(trace: Trace) -> str:
-    """Return a trace as the source of a C99 file that needs nothing but math.h.
+    """Return a trace as the source of a C99 file that needs only math.h.
 
     Arrays are row-major; a scalar input is passed by value. The function keeps no state, and no
     output may overlap another array.
 
     Raises:
-        InvalidArgumentError: the function has a name that C has given to something else.
+        InvalidArgumentError: C reserves the name of the function.
     """
     function = c_function(trace)
     lines = [*comment(header(trace)), '#include <math.h>', '', *helpers([trace])]
@@ -87,12 +87,12 @@ def c_source(trace: Trace) -> str:
 
 
 def comment(lines: Iterable[str]) -> list[str]:
-    """Return lines as comments; a backslash at an end would make the next line one too."""
+    """Return lines as comments; a backslash at a line's end would continue the comment."""
     return [f'// {line}'.rstrip('\\ ') for line in lines]
 
 
 def helpers(traces: Iterable[Trace]) -> list[str]:
-    """Return the functions that traces call and math.h does not have."""
+    """Return the functions that traces call and math.h lacks."""
     used = {name for trace in traces for name in trace.operation_counts}
     return [helper for name, helper in HELPERS.items() if name in used]
 
@@ -101,7 +101,7 @@ def c_function(trace: Trace) -> CFunction:
     """Return the function of a trace, as `c_source` describes it.
 
     Raises:
-        InvalidArgumentError: a name that C has given to something else.
+        InvalidArgumentError: C reserves a name.
     """
     if trace.name in RESERVED or trace.name in LIBRARY:
         expected = 'a name of its own for the function, such as by compile(..., name=...)'
@@ -131,12 +131,12 @@ def c_function(trace: Trace) -> CFunction:
 def _intermediates(
     name: str, steps: Sequence[PrintedStep], results: Sequence[str], inputs: Mapping[str, str]
 ) -> tuple[list[str], list[str], int]:
-    """Return functions, the lines that compute what the results need, and numbers of memory.
+    """Return functions, the lines that compute what the results need, and the memory size.
 
     Args:
-        name: of the function.
+        name: name of the function.
         steps: its intermediates.
-        results: the lines that come after.
+        results: the lines that store the results.
         inputs: the declaration of each input by its name.
     """
     pieces = cut(steps, part_count(len(steps), PART_STEPS))

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A trace as a plain Python function that can be called: no compiler, no extra package."""
+"""Callable plain Python function of a trace: no compiler, no extra package."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dynamics_ros.kernels.source.python import function_name, python_source
 
 
 class PlainFunction:
-    """The printed Python function of a trace, on floats or on arrays; made when first called."""
+    """Printed Python function of a trace, on floats or arrays; created when first called."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -24,13 +24,13 @@ class PlainFunction:
         """Return the outputs of one state.
 
         Args:
-            arguments: one flat list of floats an input; a float for a scalar input.
+            arguments: one flat list of floats per input; a float for a scalar input.
 
         Returns:
-            A flat list (a float for a scalar output); with several outputs a tuple of them.
+            A flat list (a float for a scalar output); a tuple of them for several outputs.
 
         Raises:
-            ArithmeticError, ValueError: where the mathematics has no answer, as Python does.
+            ArithmeticError, ValueError: an operation is undefined, as in Python.
         """
         if self._calls:
             return self._called(arguments, SCALAR_FUNCTIONS, PlainFunction.__call__)
@@ -39,8 +39,9 @@ class PlainFunction:
     def of_arrays(self, *arguments: Any) -> Any:
         """Return the outputs of many states at once, by the same function on arrays.
 
-        Like a call with an array, one element a state, in place of each float. What Python
-        refuses (a division by zero, the root of a negative number) is inf or NaN here.
+        Takes an array with one element per state in place of each float. Operations that Python
+        refuses
+        (division by zero, square root of a negative number) give inf or NaN here.
         """
         if self._calls:
             return self._called(arguments, ARRAY_FUNCTIONS, PlainFunction.of_arrays)
@@ -48,7 +49,7 @@ class PlainFunction:
 
     @computed_once
     def _calls(self) -> dict[Operation, PlainFunction]:
-        """The routines, of a trace that consists of calls: printed, these would be a long text."""
+        """Functions of the routines, which would make a long text if printed inline."""
         loops = any(isinstance(x.operation, Loop) for x in self._trace.nodes)
         return {} if loops else {x: PlainFunction(x.body) for x in self._trace.routines}
 
@@ -61,8 +62,8 @@ class PlainFunction:
         """Compute step by step.
 
         Args:
-            arguments: as of a call.
-            functions: of the operations that are no operators.
+            arguments: as for a call.
+            functions: functions of the operations that are not operators.
             call: calls a function with operands of this kind.
         """
         trace, routines = self._trace, self._calls

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What printed traces have in common: names, headers, and readable right-hand sides."""
+"""Shared parts of printed traces: names, headers, and readable right-hand sides."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dynamics_ros.kernels.graph.operations import CALL, ELEMENT, SCALAR_FUNCTION
 from dynamics_ros.kernels.graph.trace import Loop, Routine, Trace, Variable
 
 INLINE_LENGTH = 40
-"""A value that is used once is written where it is used, if its text is no longer than this."""
+"""Longest text of a value used once that is written inline where it is used."""
 
 
 class Assignment(NamedTuple):
-    """An intermediate value: its operation, its name and its right-hand side."""
+    """Intermediate value: its operation, its name and its right-hand side."""
 
     operation: Operation
     name: str
@@ -24,18 +24,18 @@ class Assignment(NamedTuple):
 
 
 class Turns(NamedTuple):
-    """A loop.
+    """Printed loop.
 
     Attributes:
-        limit: the most turns.
+        limit: the largest number of iterations.
         state: names of the state.
-        initial: the texts of the first state.
-        steps: the intermediates of a turn.
+        initial: the texts of the initial state.
+        steps: the intermediates of an iteration.
         following: the texts of the next state.
-        next_names: names for the next state, where a language needs them.
-        go_on: the text that is 1 to go on and 0 to end.
-        going: a name for whether it goes on.
-        turn: a name for the number of the turn.
+        next_names: names for the next state, for languages that need them.
+        go_on: the text that is 1 to continue and 0 to end.
+        going: name of the flag that the loop continues.
+        turn: name of the iteration counter.
     """
 
     limit: int
@@ -50,12 +50,12 @@ class Turns(NamedTuple):
 
 
 class PrintedCall(NamedTuple):
-    """A call of a routine.
+    """Printed call of a routine.
 
     Attributes:
-        results: names for these.
-        routine: what the routine is called.
-        operands: their texts.
+        results: names of the results.
+        routine: name of the routine.
+        operands: texts of the operands.
     """
 
     results: list[str]
@@ -64,11 +64,11 @@ class PrintedCall(NamedTuple):
 
 
 class PrintedRoutine(NamedTuple):
-    """A routine.
+    """Printed routine.
 
     Attributes:
-        name: what it is called.
-        operands: names of these.
+        name: its name.
+        operands: names of the operands.
         steps: the intermediates.
         results: the texts of the results.
     """
@@ -83,15 +83,15 @@ PrintedStep = Assignment | Turns | PrintedCall
 
 
 class Printed(NamedTuple):
-    """The text of a trace, ready to be laid out in a language.
+    """Text of a trace, ready for layout in a language.
 
     Attributes:
-        routines: what the steps call; each calls none but those before it.
-        arguments: a free name for each input.
+        routines: the routines that the steps call; each calls only earlier ones.
+        arguments: a unique name for each input.
         elements: for each input the names of its elements.
         steps: the intermediates.
         results: for each output the text of its elements.
-        output_names: a free name for each output.
+        output_names: a unique name for each output.
     """
 
     routines: list[PrintedRoutine]
@@ -103,7 +103,7 @@ class Printed(NamedTuple):
 
 
 def header(trace: Trace) -> list[str]:
-    """Return lines that say what a trace is, what it costs, takes and returns."""
+    """Return header lines: description, operation counts, inputs and outputs of a trace."""
     counts = ', '.join(f'{count} {name}' for name, count in trace.operation_counts.items())
     lines = [trace.description or trace.name, '']
     lines.append(f'{trace.operation_count} operations' + (f': {counts}' if counts else ''))
@@ -151,7 +151,7 @@ def printed(
 
 
 class _Printer:
-    """Writes straight lines, with names that are all different."""
+    """Printer of straight lines with unique names."""
 
     def __init__(self, text_of: Callable[[Operation], str], taken: set[str]) -> None:
         self.text_of = text_of
@@ -173,7 +173,8 @@ class _Printer:
             inputs: the names of all input elements.
         """
         uses = _uses(trace)
-        # Of each node: its name or its text, and how tightly that binds; of a loop its state, of a
+        # For each node its name or text, and the precedence of the text; for a loop its state, for
+        # a
         # routine its results.
         texts = list(inputs)
         tightness = [CALL] * len(texts)
@@ -236,7 +237,7 @@ class _Printer:
 
 
 def _uses(trace: Trace) -> list[int]:
-    """Return how often each value is written; what a loop takes may be written many times."""
+    """Return how often each value is written; operands of a loop may be written many times."""
     uses = [0] * len(trace.nodes)
     for operation, operands in trace.nodes[sum(x.size for x in trace.inputs) :]:
         for operand in operands:
@@ -249,7 +250,7 @@ def _uses(trace: Trace) -> list[int]:
 
 
 def _needs_parentheses(operation: Operation, place: int, tightness: int) -> bool:
-    """Return whether the text of an operand would be read differently without them."""
+    """Return whether the text of an operand needs parentheses."""
     if operation.precedence == CALL:
         return False
     last = place == operation.arity - 1
@@ -257,7 +258,7 @@ def _needs_parentheses(operation: Operation, place: int, tightness: int) -> bool
 
 
 def _suffixes(shape: tuple[int, ...]) -> list[str]:
-    """Return the index of each element of an array as the end of a name: 3, or 3_1."""
+    """Return the index of each element of an array as a name suffix: 3, or 3_1."""
     suffixes = ['']
     for axis, size in enumerate(shape):
         joint = '_' if axis else ''

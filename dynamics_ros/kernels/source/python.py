@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A trace as a plain Python function that a person can read."""
+"""Printing of a trace as a readable plain Python function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dynamics_ros.kernels.source.printing import (
 
 
 def function_name(trace: Trace) -> str:
-    """Return what the printed function is called: a function `sin` would call itself."""
+    """Return the name of the printed function: a function named `sin` would call itself."""
     return f'{trace.name}_' if trace.name in SCALAR_FUNCTIONS else trace.name
 
 
@@ -46,7 +46,7 @@ def python_source(trace: Trace) -> str:
 
 
 def _step(step: PrintedStep) -> list[str]:
-    """Return the lines of an intermediate; many states go on until all of them have ended."""
+    """Return the lines of an intermediate; a loop over many states runs until all have ended."""
     if isinstance(step, Assignment):
         return [f'{step.name} = {step.text}']
     if isinstance(step, PrintedCall):

@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The quantities of a robot: their meaning, and the algorithm that is traced for each.
+"""Quantities of a robot: their meaning, and the algorithm that is traced for each.
 
 A quantity is looked up by a key (name, *options), e.g. ``('jacobian', 'tool0', 'world')``. The
-options are fixed in a trace: frames and references; configurations and velocities are inputs.
+options, frames and references, are fixed in a trace; configurations and velocities are inputs.
 One file per topic; ``definition.py`` defines the parts of a definition. May import ``algorithms``,
 ``model``, ``spatial`` and ``errors``.
 """
@@ -35,11 +35,11 @@ DEFINITIONS: dict[str, Definition] = {
     **CONTROL,
     **INVERSE_KINEMATICS,
 }
-"""Every quantity by its name."""
+"""All quantities by name."""
 
 
 def define(model: Model, key: Key) -> Formula:
-    """The formula of a quantity for a model.
+    """Return the formula of a quantity for a model.
 
     Raises:
         UnknownFrameError: an option names a frame that the model does not have.

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Definitions behind the estimators of external torques and contact wrenches."""
+"""Quantities of the estimators of external torques and contact wrenches."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _sample_departure(model: Model) -> Formula:
 
 
 def _contacts(model: Model, names: Sequence[str]) -> list[ContactFrame]:
-    """Contacts by pairs of names: the frame, and the frame of the axes ('' for the root)."""
+    """Return contacts from pairs of names: the frame, and the frame of the axes ('' for root)."""
     return [
         ContactFrame(model.frame(frame), model.frame(axes) if axes else None)
         for frame, axes in zip(names[::2], names[1::2], strict=True)
@@ -94,7 +94,7 @@ def _contacts(model: Model, names: Sequence[str]) -> list[ContactFrame]:
 
 
 def _contact_wrenches(model: Model, rows: str, *names: str) -> Formula:
-    """Contacts at one time, from q and external torques to all that is known of their wrenches."""
+    """Return contact wrenches at one time from q and external torques, with all derived values."""
     contacts, size = _contacts(model, names), int(rows)
 
     def function(
@@ -117,7 +117,7 @@ def _contact_wrenches(model: Model, rows: str, *names: str) -> Formula:
 
 
 def _felt_feet(model: Model, *names: str) -> Formula:
-    """Forces of the ground on feet by external torques."""
+    """Return ground forces on feet from external torques."""
     feet = [model.frame(name) for name in names]
     contacts = [ContactFrame(foot, None) for foot in feet]
 
@@ -136,7 +136,7 @@ def _felt_feet(model: Model, *names: str) -> Formula:
 
 
 def _resting_feet(model: Model, *names: str) -> Formula:
-    """Forces of the ground on feet that rest, by constraints, and what friction does not carry."""
+    """Return ground forces on resting feet from constraints, and what friction cannot carry."""
     feet = [model.frame(name) for name in names]
 
     def function(

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Definitions of laws of control: from a state and what is wanted to torques."""
+"""Control laws: torques from a state and references."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from .definition import (
 )
 
 BY = ('q', 'v', 'tau')
-"""What constrained dynamics is differentiated by."""
+"""Inputs that the derivatives of constrained dynamics are taken by."""
 
 PIVOTS = 'lengths of the orthogonalized rows of J: zero of one that depends on those before it'
 
@@ -101,7 +101,7 @@ def _operational_space_torques(model: Model, frame: str) -> Formula:
 
 
 def _constrained_forward_dynamics(model: Model, *names: str) -> Formula:
-    """The options are a kind of ``HELD_ROWS`` and its frame, or its two frames, for each."""
+    """The options are a kind of ``HELD_ROWS`` and its frame, or two frames, for each constraint."""
     constraints = list(_held(model, names))
 
     def function(q: Values, v: Values, tau: Values, *places: Any) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a definition of a quantity is, and what the definitions of all topics share."""
+"""Definitions of quantities, and helpers that the definitions of all topics share."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from dynamics_ros.model import ROOT, Model
 from dynamics_ros.spatial import Force, Motion, Scalar
 
 Key = tuple[str, ...]
-"""The name of a quantity, then its options."""
+"""Name of a quantity, followed by its options."""
 
 Shape = int | tuple[int, ...]
 Values = Sequence[Scalar]
 Elements = NDArray[np.object_]
 
 DEFAULT_REFERENCE: Reference = 'local_world_aligned'
-"""The reference of a Jacobian, twist or acceleration where none is given."""
+"""Default reference of a Jacobian, twist or acceleration."""
 
 ALL_ROWS = '012345'
 
@@ -39,10 +39,10 @@ INPUTS = {
     'rate': 'time derivative of q',
     't': 'part of the way, 0 at q0 and 1 at q1',
 }
-"""What the inputs of the methods of a robot mean; wrenches follow them (`Options.WRENCHES`)."""
+"""Descriptions of the inputs of a robot's methods; wrenches follow them (`Options.WRENCHES`)."""
 
 WRENCH_INPUT = 'external_wrench_'
-"""Followed by its place among the options: the name of an input that is a wrench."""
+"""Name prefix of an input that is a wrench, followed by its index among the options."""
 
 CONFIGURATION = 'a configuration, as q'
 VELOCITY = 'a velocity, as v'
@@ -50,24 +50,25 @@ TORQUES = 'torques, as tau'
 
 
 class Options(Enum):
-    """What stands after the name of a quantity in a key; the values are how users write it."""
+    """Kinds of options after a quantity's name in a key; the values are the syntax for users."""
 
     NONE = ''
     FRAME = ':FRAME'
     """A frame."""
     FRAME_AND_REFERENCE = ':FRAME[:REFERENCE]'
-    """A frame, then the reference of a Jacobian, twist or acceleration."""
+    """A frame, followed by the reference of a Jacobian, twist or acceleration."""
     WRENCHES = '[:FRAME...]'
-    """Frames: on each acts a wrench, which is one more input, force [N] then torque [Nm] in it."""
+    """Frames of external wrenches; each adds an input: force [N], then torque [Nm] in the frame."""
     PRESCRIBED = '[:INDEX...]'
     """Indices of the velocities whose acceleration is given."""
     FRAME_AND_ROWS = ':FRAME[:ROWS]'
-    """A frame, then the digits of the rows of its Jacobian that count, 0 to 5."""
+    """A frame, followed by the digits of the rows of its Jacobian in use, 0 to 5."""
     HELD = ':KIND:FRAME[:FRAME]...'
     """Constraints: 'point', 'surface' or 'normal' and a frame; 'position', 'pose' or 'revolute' and
-    two frames."""
+    two frames.
+    """
     OTHER = '[:OPTION...]'
-    """Options that the function that makes the formula explains."""
+    """Options that the formula's function documents."""
 
 
 @dataclass(frozen=True)
@@ -80,22 +81,24 @@ class Formula:
 
 @dataclass(frozen=True)
 class Definition:
-    """A quantity of a robot: what it means, and the formula that is traced for a model.
+    """Quantity of a robot: its meaning, and the formula that is traced for a model.
 
     Attributes:
         formula: makes the formula from a model and the options of a key.
-        summary: what is computed, in a line.
+        summary: one line on what is computed.
         outputs: the meaning of each output, with units; a single one is called 'result'. Empty
-            where the outputs have the names of links.
-        options: what a key has after the name.
-        may_be_singular: whether it divides by pivots of the mass matrix, which a joint that moves
-            neither mass nor inertia makes zero.
-        may_overflow: whether finite velocities, accelerations or torques that no robot has make
-            results that are not finite, which are refused. What may be singular may overflow too.
+            if the outputs are named after links.
+        options: kind of options in a key.
+        may_be_singular: whether it divides by pivots of the mass matrix, which are zero for a joint
+            that moves neither mass nor inertia.
+        may_overflow: whether unrealistically large finite velocities, accelerations or torques can
+            give results that are not finite, which are refused. Quantities that may be singular may
+            overflow too.
         internal: whether it serves a solver, an estimator, a node or a controller; the others are
             methods of ``RigidBodySystem`` under the same name.
-        inputs: the meaning of inputs that are not in ``INPUTS``, of a law of control, which is
-            exported like the methods; None of what else is internal.
+        inputs: for a control law, which is exported like the methods, the meaning of inputs that
+            are
+            not in ``INPUTS``; None for other internal quantities.
     """
 
     formula: Callable[..., Formula]
@@ -119,12 +122,12 @@ class Definition:
 
 
 def result(meaning: str) -> dict[str, str]:
-    """The outputs of a quantity that has a single one."""
+    """Return the outputs of a quantity with a single result."""
     return {'result': meaning}
 
 
 def over(algorithm: Callable[..., Any], *inputs: str) -> Callable[[Model], Formula]:
-    """The formula of an algorithm of (model, *inputs) without options."""
+    """Return the formula maker of an algorithm of (model, *inputs) without options."""
 
     def make(model: Model) -> Formula:
         sizes = {'t': ()}
@@ -135,9 +138,10 @@ def over(algorithm: Callable[..., Any], *inputs: str) -> Callable[[Model], Formu
 
 
 def with_wrenches(algorithm: Callable[..., Any], third: str) -> Callable[..., Formula]:
-    """The formula of an algorithm of (model, q, v, third, external); options are wrenches' frames.
+    """Return the formula maker of an algorithm of (model, q, v, third, external).
 
-    The algorithm takes forces by body, each in the frame of its body.
+    The options are the frames of wrenches. The algorithm takes forces by body, each in the frame of
+    its body.
     """
 
     def make(model: Model, *frames: str) -> Formula:
@@ -159,10 +163,10 @@ def with_wrenches(algorithm: Callable[..., Any], third: str) -> Callable[..., Fo
 
 
 def checked_reference(reference: str) -> str:
-    """A reference of a Jacobian, if it is one.
+    """Return a reference of a Jacobian after a check.
 
     Raises:
-        InvalidArgumentError: it is none.
+        InvalidArgumentError: it is not a reference.
     """
     if not isinstance(reference, str) or reference not in REFERENCES:
         raise InvalidArgumentError('reference', repr(reference), f'one of {REFERENCES}')
@@ -170,15 +174,15 @@ def checked_reference(reference: str) -> str:
 
 
 def checked_indices(options: Iterable[str], model: Model, argument: str, told: str) -> list[int]:
-    """Indices of velocities among the options of a key.
+    """Return indices of velocities from the options of a key.
 
     Args:
         options: their digits.
-        model: whose velocities.
-        argument, told: what an error names, and what was given there.
+        model: the model of the velocities.
+        argument, told: the argument and its value, for errors.
 
     Raises:
-        InvalidArgumentError: an option is no such index.
+        InvalidArgumentError: an option is not such an index.
     """
     options = list(options)
     if not all(str(x).isdecimal() and int(x) < model.nv for x in options):
@@ -187,14 +191,14 @@ def checked_indices(options: Iterable[str], model: Model, argument: str, told: s
 
 
 def checked_rows(digits: str, argument: str, told: str) -> list[int]:
-    """Rows of a Jacobian of an option of a key.
+    """Return rows of a Jacobian from an option of a key.
 
     Args:
-        digits: as in the key.
-        argument, told: what an error names, and what was given there.
+        digits: the option.
+        argument, told: the argument and its value, for errors.
 
     Raises:
-        InvalidArgumentError: none, one twice, or one that there is not.
+        InvalidArgumentError: no row, a repeated row, or a row that does not exist.
     """
     if not digits or len(set(digits)) < len(digits) or not set(digits) <= set(ALL_ROWS):
         raise InvalidArgumentError(argument, told, 'different digits from 0 to 5 as rows')
@@ -202,26 +206,26 @@ def checked_rows(digits: str, argument: str, told: str) -> list[int]:
 
 
 def of_bodies(model: Model, values: Mapping[int, Motion | Force]) -> Elements:
-    """Motions or forces of the bodies as rows, (bodies, 6); that of the root frame is left out."""
+    """Return motions or forces of the bodies as rows, (bodies, 6), without the root frame."""
     count = len(model.joints)
     return shaped([values[i].components() for i in range(count)], count, 6)
 
 
 def square(model: Model, rows: Sequence[Values]) -> Elements:
-    """Rows as an (nv, nv) matrix."""
+    """Return rows as an (nv, nv) matrix."""
     return shaped(rows, model.nv, model.nv)
 
 
 def shaped(rows: Any, *shape: int) -> Elements:
-    """Nested rows as an array, which has its shape also where there are no rows."""
+    """Return nested rows as an array of a given shape, also if there are no rows."""
     return np.array(rows, dtype=object).reshape(shape)
 
 
 def matrix(columns: Iterable[Motion | Force]) -> list[list[Scalar]]:
-    """Six rows of motions or forces that are columns."""
+    """Return six rows from motions or forces that are columns."""
     return rows([column.components() for column in columns], 6)
 
 
 def rows(columns: Sequence[Sequence[Scalar]], count: int) -> list[list[Scalar]]:
-    """Columns as rows; a robot without joints has rows without entries."""
+    """Return columns as rows; a robot without joints has rows without entries."""
     return [[column[row] for column in columns] for row in range(count)]

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Definitions of the derivatives of inverse, forward, hybrid and constrained dynamics."""
+"""Derivatives of inverse, forward, hybrid and constrained dynamics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .definition import Definition, Formula, Options, Values, square, with_wrenc
 def _derivatives(
     algorithm: Callable[..., tuple[Any, Any, Any]], third: str
 ) -> Callable[..., Formula]:
-    """An algorithm of (model, q, v, third, external) with three results."""
+    """Return the formula maker of an algorithm of (model, q, v, third, external), three results."""
 
     def named(model: Model, *arguments: Any) -> dict[str, Any]:
         matrices = [square(model, rows) for rows in algorithm(model, *arguments)]

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Definitions of dynamics: torques, accelerations and the matrices between them."""
+"""Dynamics: torques, accelerations and the matrices between them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _momentum_observer_terms(model: Model) -> Formula:
 
 
 def _gravity_of(model: Model, *names: str) -> Formula:
-    """Gravity torques of some joints of one coordinate, in their order."""
+    """Gravity torques of some joints of one coordinate, in the order given."""
     indices = {joint.name: joint.v_indices[0] for joint in model.actuated if joint.kind.nv == 1}
 
     def function(q: Values) -> list[Scalar]:
@@ -76,7 +76,7 @@ def _gravity_of(model: Model, *names: str) -> Formula:
 
 
 FRICTION = ('viscous', 'coulomb', 'stribeck', 'friction_velocity', 'stribeck_velocity')
-"""Of each joint what ``friction_torque`` takes."""
+"""Arguments of ``friction_torque`` for each joint."""
 
 
 def _joint_friction(model: Model) -> Formula:

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Definitions of the searches and closed forms of inverse kinematics."""
+"""Iterative and closed-form inverse kinematics."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from .definition import Definition, Formula, Options, Shape, Values, result
 
 @dataclass(frozen=True)
 class _Searched:
-    """What a search of inverse kinematics moves.
+    """Variables and targets of an iterative inverse kinematics.
 
     Attributes:
-        frames: what is brought to targets.
-        supports: what keeps its place; with any, the root joint moves.
-        coordinates: places in q.
-        velocities: how many.
+        frames: frames with target poses.
+        supports: frames kept in place; if there are any, the root joint moves.
+        coordinates: indices in q of the variables.
+        velocities: number of velocities.
     """
 
     frames: list[Frame]
@@ -41,12 +41,12 @@ class _Searched:
 
     @property
     def targets(self) -> int:
-        """How many poses there are."""
+        """Number of target poses."""
         return len(self.frames) + len(self.supports)
 
 
 def _searched(model: Model, names: Sequence[str]) -> _Searched:
-    """Of names of frames and, after an empty one, pairs of the name and the rows of a support."""
+    """Parse names of frames and, after an empty name, pairs of a support's name and rows."""
     split = names.index('') if '' in names else len(names)
     frames = [model.frame(name) for name in names[:split]]
     pairs = zip(names[split + 1 :: 2], names[split + 2 :: 2], strict=True)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Definitions of kinematics: configurations, and poses, velocities and Jacobians of frames."""
+"""Kinematics: configurations, and poses, velocities and Jacobians of frames."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _all_frames(model: Model) -> Formula:
 
 
 def _pose(model: Model, frame: str) -> Formula:
-    """Position and quaternion of a frame, as messages have them."""
+    """Position and quaternion of a frame, as in messages."""
     target = model.frame(frame)
     return Formula(
         {'q': model.nq},
@@ -86,10 +86,10 @@ def _pose(model: Model, frame: str) -> Formula:
 
 
 def _link_transforms(model: Model, base: str) -> Formula:
-    """Position and quaternion of each link that a joint moves, in its parent link, as tf has them.
+    """Position and quaternion of each moving link in its parent link, as in tf.
 
     Args:
-        base: 'base' for the pose of a moving base in the world as well, in front.
+        base: 'base' to start with the pose of a moving base in the world.
     """
 
     def function(q: Values) -> dict[str, list[Scalar]]:

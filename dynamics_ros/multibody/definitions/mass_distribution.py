@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Definitions of energies, the centre of mass and the momentum about it."""
+"""Energies, the centre of mass and the centroidal momentum."""
 
 from __future__ import annotations
 

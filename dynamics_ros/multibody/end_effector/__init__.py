@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A frame of a robot: its pose as numbers, pose errors, manipulability.
+"""Quantities of one frame: its pose as numbers, pose errors, manipulability.
 
 ``pose_parameters`` is chi_e(q) ([RD] eq. 2.137), ``analytical_jacobian`` its derivative; both take
 any parametrization of ``dynamics_ros.spatial``. May import ``multibody``.

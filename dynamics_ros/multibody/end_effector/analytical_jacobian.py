@@ -32,18 +32,19 @@ def pose_parameters(
 ) -> Array:
     """chi_e(q) (..., m), the pose of a frame in the root frame as a vector ([RD] eq. 2.137).
 
-    Its time derivative is J_A v, of ``analytical_jacobian``. Where several parameters are the same
-    pose (turns of an angle, the sign of a quaternion) they are those of ``parameters_of_pose``.
+    Its time derivative is J_A v, with J_A from ``analytical_jacobian``. Where several parameters
+    describe the same pose (full turns of an angle, the sign of a quaternion) the result is that of
+    ``parameters_of_pose``.
 
     Args:
-        robot: whose frame.
+        robot: the robot.
         q: (..., nq).
-        frame: whose pose is parametrized.
+        frame: name of the frame.
         rotation, position: parametrizations of ``dynamics_ros.spatial``: position first in chi, in
             their units (m and rad).
 
     Raises:
-        InvalidArgumentError: q is of another shape, or not finite.
+        InvalidArgumentError: q has another shape, or is not finite.
         UnknownFrameError: no such frame.
     """
     return parameters_of_pose(robot.forward_kinematics(q, frame), rotation, position)
@@ -59,7 +60,7 @@ def parameters_of_pose(
     It never fails: at a singularity it is one of the vectors that give the pose (docs/spatial.md).
 
     Args:
-        pose: homogeneous matrices, whose rotation the caller vouches for.
+        pose: homogeneous matrices with valid rotations, which are not checked.
         rotation, position: parametrizations of ``dynamics_ros.spatial``.
     """
     return np.concatenate(_parts(pose, rotation, position), axis=-1)
@@ -75,9 +76,9 @@ def analytical_jacobian(
     """J_A (..., m, nv) with chi-dot = J_A v: E^-1 times the geometric Jacobian ([RD] eq. 2.192).
 
     Args:
-        robot: whose Jacobian.
+        robot: the robot.
         q: (..., nq).
-        frame: whose pose is parametrized.
+        frame: name of the frame.
         rotation, position: parametrizations of ``dynamics_ros.spatial``: position first in chi.
 
     Raises:

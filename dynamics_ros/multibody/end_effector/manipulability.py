@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How well a frame can be moved in all directions."""
+"""Manipulability of a frame."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from dynamics_ros.multibody.arguments import real_array
 
 
 def manipulability(jacobian: ArrayLike) -> float:
-    """Yoshikawa's measure, the product of the singular values; 0 at a singularity.
+    """Yoshikawa's manipulability, the product of the singular values; 0 at a singularity.
 
-    It is sqrt(det(J J^T)), and sqrt(det(J^T J)) of a robot with fewer joints than rows [Yoshikawa].
+    It is sqrt(det(J J^T)), or sqrt(det(J^T J)) for a robot with fewer joints than rows [Yoshikawa].
 
     Args:
         jacobian: (6, nv).
 
     Raises:
-        InvalidArgumentError: no matrix of finite numbers.
+        InvalidArgumentError: not a matrix of finite numbers.
     """
     matrix = real_array('jacobian', jacobian, 'a matrix (6, nv)')
     if matrix.ndim != 2 or not np.isfinite(matrix).all():

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""How far a pose is from another one."""
+"""Error between two poses."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from dynamics_ros.spatial import Scalar, log_matrix, transform_of_rows
 
 
 def pose_error(target: ArrayLike, pose: ArrayLike) -> NDArray[np.float64]:
-    """What is missing to a pose, as a small motion in root axes ([RD] eq. 2.251, 2.256).
+    """Error from a pose to its target, as a small motion in root axes ([RD] eq. 2.251, 2.256).
 
-    The rotation part is the rotation vector of the shortest turn, which the geometric Jacobian maps
-    from joint space ([RD] eq. 2.255); it is no difference of parameters.
+    The rotation part is the rotation vector of the shortest rotation, which the geometric Jacobian
+    maps from joint space ([RD] eq. 2.255); it is not a difference of parameters.
 
     Args:
         target, pose: (..., 4, 4) in the root frame.
@@ -28,7 +28,7 @@ def pose_error(target: ArrayLike, pose: ArrayLike) -> NDArray[np.float64]:
         (..., 6) position error [m], then rotation error [rad], of length at most pi.
 
     Raises:
-        InvalidArgumentError: not of these shapes, or not finite.
+        InvalidArgumentError: a shape is wrong, or a number is not finite.
     """
     error: NDArray[np.float64] = _kernel().call(target, pose)
     return error

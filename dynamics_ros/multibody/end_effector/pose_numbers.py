@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Poses as messages and pages have them: a position and a quaternion."""
+"""Poses as in messages: a position and a quaternion."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def pose_numbers(matrices: Array) -> Array:
 
 @cache
 def _pose_numbers(count: int | None) -> Kernel:
-    """(7), or (count, 7) at once, traced from the rotation that the library has."""
+    """Kernel for (7), or (count, 7) at once, traced from the library's rotation."""
 
     def numbers(X: Sequence[Sequence[Scalar]]) -> list[Scalar]:
         return transform_of_rows(X).position_and_quaternion()
