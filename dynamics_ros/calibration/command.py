@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dynamics_ros.errors import DynamicsRosError, InvalidArgumentError
 from dynamics_ros.identification import (
     Evaluation,
@@ -124,7 +126,9 @@ def _identified(
     if options.load is not None:
         empty, loaded = _runs(train, '--load')
         identified, payload = identify_with_payload(subject.robot, empty, loaded, options.load)
-        return identified, ToldPayload(payload), loaded if payload.swapped else empty
+        converted = bool((np.abs(identified.effort_model.scale) != 1.0).any())
+        told = ToldPayload(payload, converted)
+        return identified, told, loaded if payload.swapped else empty
     if options.drive_gains is not None:
         empty, loaded = _runs(train, '--drive-gains')
         load = _known_load(options.drive_gains)

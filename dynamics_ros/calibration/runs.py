@@ -12,9 +12,15 @@ from dynamics_ros.identification import DriveGains, Payload
 
 @dataclass(frozen=True)
 class ToldPayload:
-    """What a robot holds."""
+    """The payload of a robot.
+
+    Attributes:
+        payload: as identified.
+        converted: whether efforts were converted into Nm by the described masses.
+    """
 
     payload: Payload
+    converted: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """The key that ``--json`` adds."""
@@ -27,6 +33,7 @@ class ToldPayload:
                 'center_of_mass': payload.center_of_mass.tolist(),
                 'center_of_mass_standard_deviation': payload.center_of_mass_deviation.tolist(),
                 'swapped': payload.swapped,
+                'only_as_exact_as_described_masses': self.converted,
             }
         }
 
@@ -38,7 +45,18 @@ class ToldPayload:
         turned = ' The last recording is the one without it.' if payload.swapped else ''
         return (
             f'payload at {payload.frame}: {payload.mass:.3f} +- {payload.mass_deviation:.3f} kg, '
-            f'centre of mass at {center} mm.{turned}'
+            f'centre of mass at {center} mm.{turned}{self._caution}'
+        )
+
+    @property
+    def _caution(self) -> str:
+        """A sentence where the unit of efforts was found by described masses; else ''."""
+        if not self.converted:
+            return ''
+        return (
+            ' Efforts were not in Nm and were converted by the masses of the description: mass and '
+            'centre of mass are only as exact as those masses, and the deviations do not include '
+            'that error. A recording with a known load (--drive-gains) gives the conversion.'
         )
 
 

@@ -140,5 +140,5 @@ def test_missing_gravity_is_named_where_other_masses_hide_it(held):
     q, v, a = motion(t, 0, speed=2.0)
     effort = efforts(ARM, q, v, a) - ARM.robot.gravity(q)
     samples = JointSamples('bare', tuple(NAMES), t, q, v, effort)
-    with pytest.raises(DynamicsRosError, match='effort.includes_gravity false'):
+    with pytest.raises(DynamicsRosError, match=r'effort\.includes_gravity false'):
         check_reading(ROBOT, regular_stretches(samples), held)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -62,6 +63,7 @@ def test_the_command_adds_the_payload(runs, tmp_path, capsys):
     words = ['--robot', str(FILE), '--load', 'tool0', '--json']
     assert main([*files, *words]) == 0
     payload = json.loads(capsys.readouterr().out.splitlines()[-1])['payload']
+    assert not payload['only_as_exact_as_described_masses']
     assert payload['mass'] == pytest.approx(MASS, rel=0.02)
     assert payload['center_of_mass'] == pytest.approx(CENTER, abs=5e-3)
     assert len(payload['center_of_mass_standard_deviation']) == 3
@@ -69,3 +71,19 @@ def test_the_command_adds_the_payload(runs, tmp_path, capsys):
     assert 'without the payload' in capsys.readouterr().err
     assert main([*files, *words[:3], 'nowhere']) == 1
     assert 'nowhere' in capsys.readouterr().err
+
+
+def test_a_payload_of_efforts_in_another_unit_is_told_with_its_caution(runs, tmp_path, capsys):
+    pytest.importorskip('rosbags')
+    from test_calibrate_robot import as_csv
+
+    from dynamics_ros.calibration.command import main
+
+    files = [
+        str(as_csv(replace(run, effort=12.0 * run.effort), tmp_path / f'{name}.csv'))
+        for name, run in zip(('without', 'with'), runs, strict=True)
+    ]
+    assert main([*files, '--robot', str(FILE), '--load', 'tool0']) == 0
+    (line,) = [x for x in capsys.readouterr().out.splitlines() if 'payload at tool0' in x]
+    assert 'only as exact as those masses' in line
+    assert '--drive-gains' in line

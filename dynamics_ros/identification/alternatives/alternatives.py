@@ -108,16 +108,18 @@ def check_reading(robot: Robot, stretches: Sequence[Stretch], held: bool = False
     as_read = judge.explain(states)
     best = min(_readings(judge, states, as_read), key=lambda one: one.doubt)
     worse = as_read.misfit / best.doubt
-    if best.explained.misfit > CLOSE or worse < TOLD or as_read.misfit < LEAST + best.doubt:
+    if best.explained.misfit > CLOSE or worse < TOLD:
+        return _far_off(as_read)
+    doubtful = as_read.misfit > LEAST + best.doubt
+    refused = doubtful and worse > (REFUSED_AS_DESCRIBED if held else REFUSED)
+    if not refused and not held:
+        refused = _is_refused_as_described(robot, states, best)
+    if not refused and not doubtful:
         return _far_off(as_read)
     sentence = (
         f'{best.sentence} (misfit {100.0 * best.explained.misfit:.0f} % of what efforts vary by, '
         f'{100.0 * as_read.misfit:.0f} % as it is)'
     )
-    if held:
-        refused = worse > REFUSED_AS_DESCRIBED
-    else:
-        refused = worse > REFUSED or _is_refused_as_described(robot, states, best)
     if not refused:
         return [f'masses are doubtful: {sentence}']
     raise best.error(sentence)
