@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Efforts that a trajectory of joints needs, and what of it is beyond the limits of the robot.
+"""Joint efforts of a planned trajectory, and its violations of the robot's limits.
 
-Between points a motion is what joint_trajectory_controllers make of them: cubic polynomials of
-positions and velocities, or quintic ones where accelerations are given.
+The motion between points is interpolated as joint_trajectory_controllers do: by cubic polynomials
+of positions and velocities, or quintic ones if accelerations are given.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 from .fixed_base import check_fixed_base
 
 SPACING = 0.01
-"""s between two moments at which limits are looked at, on the way from point to point."""
+"""Largest time between two samples at which limits are checked [s]."""
 
 MOST_MOMENTS = 4000
-"""Of a trajectory: longer ones are looked at less often."""
+"""Largest number of sample intervals in a trajectory; longer ones are sampled less densely."""
 
 ROUNDING = 1e-9
-"""Excess, relative, that counts as none."""
+"""Relative excess that counts as zero."""
 
 QUANTITIES = ('position', 'velocity', 'effort')
 
 
 @dataclass(frozen=True, eq=False)
 class JointMotion:
-    """Points of a trajectory of m points and k joints.
+    """Trajectory of m points and k joints.
 
     Attributes:
-        names: of the joints, the columns.
+        names: of the joints, in the order of the columns.
         time: (m) [s].
         q, v: (m, k) [rad, m; per s].
         a: (m, k) [rad/s^2, m/s^2]: as given, or the mean of both sides of each point.
@@ -61,16 +61,15 @@ class JointMotion:
         v: ArrayLike | None = None,
         a: ArrayLike | None = None,
     ) -> JointMotion:
-        """Check points, and derive what they do not say.
+        """Check points and compute missing velocities and accelerations.
 
         Args:
             names: of k joints.
-            time: (m), growing, from 0 on [s].
+            time: (m) increasing times, 0 or later [s].
             q: (m, k).
-            v: (m, k); None: those of the cubic spline through the positions that begins and ends
-                at rest.
-            a: (m, k); None: those of the cubic polynomials between the points, at each the mean of
-                both sides.
+            v: (m, k); None: of the cubic spline through the positions that starts and ends at rest.
+            a: (m, k); None: of the cubic polynomials between the points, the mean of both sides of
+                each point.
 
         Raises:
             InvalidArgumentError: naming the argument.
@@ -103,7 +102,7 @@ class JointMotion:
         return cls(tuple(names), moments, positions, velocities, accelerations, quintic)
 
     def moments(self) -> Array:
-        """Times at which limits are looked at: the points, and between them."""
+        """Times at which limits are checked: the points, and samples between them."""
         spacing = max(SPACING, float(self.time[-1] - self.time[0]) / MOST_MOMENTS)
         parts = [
             np.linspace(begin, end, max(1, int(np.ceil((end - begin) / spacing))), endpoint=False)
@@ -119,7 +118,7 @@ class JointMotion:
         told = [self.q, self.v, *([self.a] if self.quintic else [])]
         curve = scipy.interpolate.BPoly.from_derivatives(self.time, np.stack(told, axis=1))
         q, v, a = (np.asarray(curve(time, order)) for order in range(3))
-        # At a point the curve has the acceleration of one side.
+        # At a point the curve has the acceleration of one side only.
         place = np.searchsorted(self.time, time)
         place = np.minimum(place, len(self.time) - 1)
         points = self.time[place] == time
@@ -129,14 +128,14 @@ class JointMotion:
 
 @dataclass(frozen=True)
 class LimitViolation:
-    """Where a joint is farthest beyond one of its limits.
+    """Largest violation of one limit by one joint.
 
     Attributes:
         joint: its name.
         quantity: one of ``QUANTITIES``.
         time: from the start [s].
-        value: there [rad, rad/s, Nm; m, m/s, N].
-        limit: that it is beyond; negative for a lower one of velocity and effort.
+        value: at that time [rad, rad/s, Nm; m, m/s, N].
+        limit: the violated limit; negative for a lower limit of velocity and effort.
     """
 
     joint: str
@@ -153,7 +152,7 @@ class LimitViolation:
 
 
 class FeedForward:
-    """What joints have to exert so that a robot moves as planned, the others at rest."""
+    """Computes the joint efforts of a planned motion; the other joints are at rest."""
 
     def __init__(
         self,
@@ -163,14 +162,15 @@ class FeedForward:
         *,
         with_gravity: bool = True,
     ) -> None:
-        """Reckon for a robot, its payload included.
+        """Keep the robot and its friction model.
 
         Args:
-            robot: whose base rests.
-            q: (nq) where joints are that a trajectory does not name.
-            friction: torques (nv) at velocities (nv) of joints that carry torques (nv), such as
-                ``EffortModel.friction_torque``; None: none.
-            with_gravity: whether efforts carry the weight; a robot may do that by itself.
+            robot: the robot with its payload, on a fixed base.
+            q: (nq) positions of joints that a trajectory does not name.
+            friction: torques (nv) at velocities (nv) of joints that transmit torques (nv), such as
+                ``EffortModel.friction_torque``; None: no friction.
+            with_gravity: whether the efforts include gravity compensation; some robots do that
+                themselves.
 
         Raises:
             InvalidArgumentError: the base of the robot moves.
@@ -182,20 +182,20 @@ class FeedForward:
         self._with_gravity = with_gravity
 
     def efforts(self, motion: JointMotion) -> Array:
-        """(m, k) at the points [Nm, N if prismatic].
+        """Efforts (m, k) at the points [Nm, N if prismatic].
 
         Raises:
-            UnknownJointError: a joint that the robot does not have.
+            UnknownJointError: the robot does not have a joint.
         """
         return self._efforts(motion, motion.q, motion.v, motion.a)
 
     def violations(self, motion: JointMotion) -> tuple[LimitViolation, ...]:
-        """The farthest of each joint and quantity, at the points and on the way between them.
+        """Largest violation of each joint and quantity, at the points and between them.
 
-        Efforts are compared with their limits whole, whoever carries the weight.
+        Effort limits apply to the whole effort, gravity compensation included.
 
         Raises:
-            UnknownJointError: a joint that the robot does not have.
+            UnknownJointError: the robot does not have a joint.
         """
         robot, time = self.robot, motion.moments()
         q, v, a = motion.at(time)
@@ -227,13 +227,13 @@ class FeedForward:
         if not self._with_gravity:
             tau = tau - robot.gravity(configuration)
         if self._friction is not None:
-            # Gears carry the weight, whoever reckons with it.
+            # Gear friction depends on the whole torque, gravity included.
             rows = zip(velocity, carried, strict=True)
             tau = tau + np.array([self._friction(*row) for row in rows])
         return np.asarray(tau)[:, places]
 
     def _places(self, motion: JointMotion) -> list[int]:
-        """Of the joints among velocities."""
+        """Indices of the joints among the velocities."""
         for name in motion.names:
             if name not in self.robot.joint_v_indices:
                 raise UnknownJointError('joint_names', name, self.robot.joint_v_indices)

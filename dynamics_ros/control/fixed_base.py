@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Controllers that give every velocity a torque need a motor for each; a moving base has none."""
+"""Check that a robot has a fixed base, for controllers that need a motor for every velocity."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
 
 
 def check_fixed_base(robot: RigidBodySystem) -> None:
-    """Refuse a robot whose base moves.
+    """Raise an error if the base of the robot moves.
 
     Raises:
         InvalidArgumentError: the first entries of tau would be torques on the base.

@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Linear tasks in strict order, with inequalities: a sequence of constrained optimizations.
+"""Linear tasks in strict priority with inequalities: a sequence of constrained optimizations.
 
-[RD] 3.10.3; inequalities at any level as in [Kanoun2011]: what a level can satisfy no later level
-may break, and what it must violate no later level may make worse.
+[RD] 3.10.3; inequalities at any level as in [Kanoun2011]: a later level must not violate what an
+earlier level satisfies, nor increase a violation of an earlier level.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .least_squares import constrained_least_squares
 
 @dataclass(frozen=True)
 class Level:
-    """A x = b and C x <= d, as well as possible: the sum of squared violations is least.
+    """Priority level: A x = b and C x <= d with the least sum of squared violations.
 
     Attributes:
         matrix, target: A (m, n), b (m).
@@ -38,7 +38,7 @@ class Level:
 
     @classmethod
     def equality(cls, matrix: ArrayLike, target: ArrayLike) -> Level:
-        """A x = b alone."""
+        """Level with A x = b only."""
         A = np.atleast_2d(np.asarray(matrix, dtype=np.float64))
         b = finite_arrays('target', target, (len(A),))
         n = A.shape[1]
@@ -46,7 +46,7 @@ class Level:
 
     @classmethod
     def inequality(cls, bounded: ArrayLike, bound: ArrayLike) -> Level:
-        """C x <= d alone."""
+        """Level with C x <= d only."""
         C = np.atleast_2d(np.asarray(bounded, dtype=np.float64))
         d = np.asarray(bound, dtype=np.float64)
         if d.shape != (len(C),) or np.isnan(d).any():
@@ -55,7 +55,7 @@ class Level:
         return cls(np.zeros((0, n)), np.zeros(0), finite_arrays('bounded', C, C.shape), d)
 
     def __add__(self, other: Level) -> Level:
-        """Both at the same priority."""
+        """Combine two levels at the same priority."""
         return Level(
             np.vstack([self.matrix, other.matrix]),
             np.concatenate([self.target, other.target]),
@@ -64,12 +64,12 @@ class Level:
         )
 
     def __mul__(self, weight: float) -> Level:
-        """The weight of the squared errors against those of others at the same priority.
+        """Weight the squared errors relative to others at the same priority.
 
-        Of errors e of weight w the sum counts w e^2 ([RD] eq. 2.215).
+        The cost of errors e with weight w is w e^2 ([RD] eq. 2.215).
 
         Raises:
-            InvalidArgumentError: no positive finite number.
+            InvalidArgumentError: the weight is not a positive finite number.
         """
         check_positive('weight', weight)
         root = math.sqrt(weight)
@@ -78,7 +78,7 @@ class Level:
     __rmul__ = __mul__
 
     def violation(self, x: Array) -> float:
-        """Norm of what a solution misses, as weighted."""
+        """Weighted norm of the violations of a solution x (n)."""
         errors = self.matrix @ x - self.target
         excess = np.maximum(self.bounded @ x - self.bound, 0.0)
         return float(np.hypot(np.linalg.norm(errors), np.linalg.norm(excess)))
@@ -86,11 +86,11 @@ class Level:
 
 @dataclass(frozen=True)
 class HierarchySolution:
-    """The solution of a hierarchy, and how far it misses each level.
+    """Solution of a hierarchy, with the violation of each level.
 
     Attributes:
         x: (n).
-        violations: of each level, the norm of what it misses.
+        violations: norm of the violations of each level.
         freedom: dimensions that no equality has used.
     """
 
@@ -100,15 +100,15 @@ class HierarchySolution:
 
 
 def solve_hierarchy(levels: Sequence[Level]) -> HierarchySolution:
-    """The x that satisfies each level as well as those before it allow.
+    """Solve for the x (n) that satisfies each level as well as the earlier levels allow.
 
-    What no level decides stays near zero.
+    Directions that no level determines stay near zero.
 
     Args:
-        levels: the most important first.
+        levels: in order of priority, the highest first.
 
     Raises:
-        InvalidArgumentError: levels of different numbers of columns.
+        InvalidArgumentError: the levels have different numbers of columns.
     """
     sizes = {level.matrix.shape[1] for level in levels}
     if len(sizes) != 1:
@@ -120,16 +120,16 @@ def solve_hierarchy(levels: Sequence[Level]) -> HierarchySolution:
     for level in levels:
         x = x + Z @ _step(level, x, Z, C, d)
         C = np.vstack([C, level.bounded])
-        # A bound that is missed, if only by rounding, holds from now on where it was missed.
+        # A violated bound, even if only by rounding, is relaxed to its current value from here on.
         d = np.maximum(np.concatenate([d, level.bound]), C @ x)
         Z = Z @ _null_space(level.matrix @ Z, level.matrix)
     return HierarchySolution(x, tuple(level.violation(x) for level in levels), Z.shape[1])
 
 
 def _step(level: Level, x: Array, Z: Array, C: Array, d: Array) -> Array:
-    """The z of x + Z z that is best for a level and keeps C x <= d.
+    """Solve for the z of x + Z z that is best for a level and keeps C x <= d.
 
-    A slack for every inequality of the level is what it is violated by.
+    One slack variable per inequality of the level measures its violation.
     """
     slacks = len(level.bound)
     A = np.block(
@@ -145,7 +145,7 @@ def _step(level: Level, x: Array, Z: Array, C: Array, d: Array) -> Array:
 
 
 def _null_space(reduced: Array, matrix: Array) -> Array:
-    """Orthonormal columns that A Z maps to zero, the rank taken against A."""
+    """Orthonormal basis of the null space of A Z, with the rank tolerance relative to A."""
     if 0 in reduced.shape:
         return np.eye(reduced.shape[1])
     _, values, Vt = np.linalg.svd(reduced)

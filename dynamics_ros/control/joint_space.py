@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Torque control joint by joint ([RD] 3.8)."""
+"""Joint-space torque control ([RD] 3.8)."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ def joint_impedance(
     """Torques (..., nv) of springs and dampers to a target ([RD] eq. 3.73, 3.75).
 
     Args:
-        robot: what is controlled; its base is fixed.
-        q, v: (..., nq), (..., nv) now.
-        target_q, target_v: (..., nq), (..., nv) wanted.
+        robot: the robot, with a fixed base.
+        q, v: (..., nq), (..., nv) current state.
+        target_q, target_v: (..., nq), (..., nv) desired state.
         stiffness: [Nm/rad or N/m], one number or (nv).
         damping: [Nms/rad or Ns/m], one number or (nv).
-        compensate_gravity: without it the robot sags until the springs carry it ([RD] eq. 3.74).
+        compensate_gravity: if False, the robot sags until the springs carry it ([RD] eq. 3.74).
 
     Raises:
-        InvalidArgumentError: a base that moves, or another argument is wrong.
+        InvalidArgumentError: the base moves, or another argument is wrong.
     """
     k_p, k_d = _gains(robot, stiffness, damping)
     law = robot.kernel('joint_impedance').call

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a commanded motion: a ramp to rest from what was commanded last."""
+"""Stop of a commanded joint motion by a velocity ramp from the last command."""
 
 from __future__ import annotations
 
@@ -14,21 +14,20 @@ from dynamics_ros.multibody.arguments import check_positive
 Array = NDArray[np.float64]
 
 MAX_DURATION = 0.8
-"""Seconds after which every joint is at rest: where accelerations are too small for that, the ramp
-is steeper than they are."""
+"""Longest duration of the ramp [s]; it exceeds the given acceleration if that is too small."""
 
 HOLD = 0.1
-"""Seconds for which rest is commanded again, for whoever missed a command."""
+"""Time for which the final rest command is repeated, in case one is lost [s]."""
 
 
 @dataclass(frozen=True, eq=False)
 class JointCommand:
-    """A command to some joints: positions and velocities.
+    """Position and velocity command of some joints.
 
     Attributes:
         joints: names of the n joints, in the order of their controller.
-        q: (n) where they shall be at the end of the step [rad or m].
-        v: (n) how fast they shall go during the step [rad/s or m/s].
+        q: (n) positions at the end of the step [rad or m].
+        v: (n) velocities during the step [rad/s or m/s].
     """
 
     joints: tuple[str, ...]
@@ -37,14 +36,14 @@ class JointCommand:
 
 
 class JointStop:
-    """Brings joints to rest that were commanded to move, whatever the robot is meanwhile.
+    """Brings commanded joints to rest, without feedback from the robot.
 
-    Each joint slows down by itself, as quickly as it may: so none passes a limit that it could
+    Each joint decelerates on its own as fast as allowed, so it stays within a limit that it could
     brake before. A joint at rest stays.
 
     Attributes:
-        last: the last command, of a motion or of the ramp; None once rest has been commanded for
-            ``HOLD``, and before anything has been.
+        last: the last command, of a motion or of the ramp; None before the first one and once rest
+            has been commanded for ``HOLD``.
     """
 
     def __init__(self) -> None:
@@ -54,21 +53,21 @@ class JointStop:
         self._held = 0.0
 
     def moved(self, command: JointCommand, acceleration: float) -> None:
-        """Take note of a command of a motion.
+        """Record a command of a motion.
 
         Args:
             command: the command.
-            acceleration: of the ramp that ends it [rad/s^2 or m/s^2].
+            acceleration: deceleration of a ramp from it [rad/s^2 or m/s^2].
         """
         check_positive('acceleration', acceleration)
         self.last, self._acceleration = command, acceleration
         self._slowing, self._held = False, 0.0
 
     def step(self, dt: float) -> JointCommand | None:
-        """The next command of the ramp; None when nothing is to be sent any more.
+        """Return the next command of the ramp; None when the stop is complete.
 
         Args:
-            dt: s until the command after it.
+            dt: time until the following command [s].
         """
         check_positive('dt', dt)
         last = self.last

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Kinematic control: velocities that follow a pose, or that keep contacts at rest ([RD] 2.9)."""
+"""Kinematic control: velocities that track a pose or keep contacts at rest ([RD] 2.9)."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def tracking_twist(
     position_gain: float,
     rotation_gain: float,
 ) -> Array:
-    """Twist (..., 6) that follows a moving pose: w* + k error ([RD] eq. 2.257, 2.258).
+    """Twist (..., 6) that tracks a moving pose: w* + k error ([RD] eq. 2.257, 2.258).
 
     Args:
         target, pose: as for ``pose_error``.
         target_twist: (..., 6) of the target in root axes [m/s, rad/s].
-        position_gain, rotation_gain: how quickly errors decay [1/s]; at a fixed time step they
+        position_gain, rotation_gain: decay rates of the errors [1/s]; at a fixed time step they
             must stay below 2 / step.
     """
     target, pose, target_twist = finite_together(
@@ -52,17 +52,18 @@ def trajectory_velocity(
     preferred: ArrayLike | None = None,
     damping: float = 0.0,
 ) -> Array:
-    """Joint velocities (..., nv) with which a frame follows a moving pose ([RD] 2.9.4).
+    """Joint velocities (..., nv) with which a frame tracks a moving pose ([RD] 2.9.4).
 
     Args:
-        robot: what moves.
+        robot: the robot.
         q: (..., nq).
-        frame: what follows.
-        target: (..., 4, 4) pose now, in the root frame.
+        frame: the frame that tracks the pose.
+        target: (..., 4, 4) current pose of the target, in the root frame.
         target_twist: (..., 6) of the target in root axes.
-        gain: how quickly errors decay [1/s].
-        rows: which of x y z, rx ry rz count: (0, 1, 2) follows a position, (3, 4, 5) a rotation.
-        preferred: (..., nv) velocity to follow where the task leaves freedom.
+        gain: decay rate of the errors [1/s].
+        rows: controlled components of x y z, rx ry rz: (0, 1, 2) tracks a position, (3, 4, 5) a
+            rotation.
+        preferred: (..., nv) velocity to follow in the null space of the task.
         damping: as for ``damped_pseudo_inverse``.
     """
     twist = tracking_twist(target, robot.forward_kinematics(q, frame), target_twist, gain, gain)
@@ -74,13 +75,13 @@ def trajectory_velocity(
 def support_consistent_velocity(
     robot: RigidBodySystem, q: ArrayLike, contacts: Constraints, tasks: Sequence[Task]
 ) -> Array:
-    """Velocities (..., nv) that move as wanted and keep all contacts at rest ([RD] eq. 2.276).
+    """Velocities (..., nv) that meet the tasks and keep all contacts at rest ([RD] eq. 2.276).
 
     Args:
-        robot: what moves.
+        robot: the robot.
         q: (..., nq).
         contacts: as for ``constrained_forward_dynamics``.
-        tasks: on v, in strict order, all after the contacts.
+        tasks: on v, in priority order, all below the contacts.
     """
     J = constraint_jacobian(robot, q, contacts)
     return solve_prioritized([Task(J, np.zeros(J.shape[-2])), *tasks])

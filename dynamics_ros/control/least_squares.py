@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Least squares with linear inequalities, by SciPy's non-negative least squares.
 
-min |A x - b| subject to C x <= d is a least-distance problem where A has full column rank, and the
-dual of that is a non-negative least squares problem ([LawsonHanson] chapter 23): an exact
-active-set method that needs nothing beyond SciPy. An A of lower rank is met by proximal steps: a
-little cost on the distance from the last x, which is nothing once x stays.
+min |A x - b| subject to C x <= d is a least-distance problem if A has full column rank, and its
+dual is a non-negative least-squares problem ([LawsonHanson] chapter 23): an exact active-set method
+that needs nothing beyond SciPy. If A has lower rank, proximal steps add a small cost on the
+distance from the previous x, which vanishes at convergence.
 """
 
 from __future__ import annotations
@@ -20,27 +20,32 @@ from dynamics_ros.multibody.linear_systems import Array
 from .tasks import Task, solve_prioritized
 
 PROXIMAL_WEIGHTS = (*np.geomspace(1e-3, 1e-5, 40), *[1e-5] * 60)
-"""Cost of moving, relative to A, step by step. Small, so that few steps are needed; at first not
-smaller, because the dual squares what separates it from one. One or two steps are usual."""
+"""Proximal cost of each step, relative to A. Small values need few steps.
+
+The first ones are larger, because the dual squares their ratio to one. One or two steps are usual.
+"""
 
 AT_REST = 1e-10
-"""Change of x, relative, that counts as none."""
+"""Relative change of x that counts as zero."""
 
 FEASIBLE = 1e-9
-"""Violation, relative to the numbers it is the difference of, that counts as none."""
+"""Violation that counts as zero, relative to the numbers that are subtracted."""
 
 ZERO_ROW = 1e-12
-"""A row of C below this share of the largest constrains nothing."""
+"""Rows of C below this share of the largest row are ignored."""
 
 OPTIMAL = 1e-6
-"""Slope of the dual along a row that pushes; at the solution none is left but rounding."""
+"""Largest slope of the dual along an active row at a solution, where only rounding remains."""
 
 INCOMPATIBLE = 1e-13
-"""Residual of the dual below which there is no solution; for a scaled y it is 1 / (1 + |y|^2)."""
+"""Residual of the dual below which the problem is infeasible; it is 1 / (1 + |y|^2) for a scaled y.
+"""
 
 
 def constrained_least_squares(A: Array, b: Array, C: Array, d: Array) -> Array:
-    """An x (n) of least |A x - b| subject to C x <= d; where there are several, one near zero.
+    """Minimize |A x - b| over x (n) subject to C x <= d.
+
+    Among several solutions the result is one near zero.
 
     Args:
         A: (m, n).
@@ -50,8 +55,8 @@ def constrained_least_squares(A: Array, b: Array, C: Array, d: Array) -> Array:
 
     Raises:
         InfeasibleError: no x satisfies C x <= d.
-        SingularError: no solution was found within the steps there are; rows of A whose sizes
-            differ by a factor of ten thousand can bring it about.
+        SingularError: the iteration did not converge, e.g. because rows of A differ in size by a
+            factor of ten thousand.
     """
     C, d = _counting_rows(C, d)
     x = solve_prioritized([Task(A, b)])
@@ -65,9 +70,9 @@ def constrained_least_squares(A: Array, b: Array, C: Array, d: Array) -> Array:
             step, active = _damped(A, b - A @ x, C, d - C @ x, cost)
         except InfeasibleError:
             if _feasible(C, d, x):
-                break  # rounding says so: this x satisfies them
+                break  # only by rounding: this x satisfies the inequalities
             raise
-        # With the right inequalities the equalities give the solution in one step.
+        # With the right active set, the equalities give the solution in one step.
         tasks = [Task(C[active], (d - C @ x)[active]), Task(A, b - A @ x)]
         leap = solve_prioritized(tasks)
         if _feasible(C, d, x + leap) and np.linalg.norm(leap) <= 2.0 * np.linalg.norm(step):
@@ -79,7 +84,7 @@ def constrained_least_squares(A: Array, b: Array, C: Array, d: Array) -> Array:
 
 
 def damped_least_squares(A: Array, b: Array, C: Array, d: Array, damping: float) -> Array:
-    """The x (n) of least |A x - b|^2 + damping^2 |x|^2 subject to C x <= d.
+    """Minimize |A x - b|^2 + damping^2 |x|^2 over x (n) subject to C x <= d.
 
     Args:
         A: (m, n).
@@ -90,14 +95,14 @@ def damped_least_squares(A: Array, b: Array, C: Array, d: Array, damping: float)
 
     Raises:
         InfeasibleError: no x satisfies C x <= d.
-        SingularError: the solver gave up.
+        SingularError: the solver failed.
     """
     C, d = _counting_rows(C, d)
     return _damped(A, b, C, d, damping)[0]
 
 
 def _counting_rows(C: Array, d: Array) -> tuple[Array, Array]:
-    """The inequalities that bind something, scaled to unit rows."""
+    """Inequalities with a finite bound and a non-zero row, scaled to unit rows."""
     norms = np.linalg.norm(C, axis=1)
     zero = norms <= ZERO_ROW * max(float(norms.max(initial=0.0)), 1.0)
     if (d[zero] < -FEASIBLE).any():
@@ -114,7 +119,7 @@ def _feasible(C: Array, d: Array, x: Array) -> bool:
 def _damped(
     A: Array, b: Array, C: Array, d: Array, damping: float
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """The x of ``damped_least_squares``, and which rows push it."""
+    """Solution x of ``damped_least_squares`` and the mask of its active rows."""
     n = A.shape[1]
     Q, R = np.linalg.qr(np.vstack([A, damping * np.eye(n)]))
     free = np.linalg.solve(R, Q[: len(A)].T @ b)
@@ -127,7 +132,7 @@ def _damped(
     farthest = float(h.max(initial=0.0))
     if farthest <= 0.0:
         return free, active
-    # In units of the farthest bound, so that the solution is of moderate size.
+    # Scaled by the farthest bound, so that the solution is of moderate size.
     dual = np.vstack([G.T, h / farthest])
     unit = np.eye(n + 1)[n]
     push = _non_negative(dual, unit)
@@ -139,10 +144,10 @@ def _damped(
 
 
 def _non_negative(A: Array, b: Array) -> Array:
-    """The x >= 0 (n) of least |A x - b|.
+    """Minimize |A x - b| over x >= 0 (n).
 
     Raises:
-        SingularError: the solver gave up.
+        SingularError: the solver failed.
     """
     try:
         x, _ = scipy.optimize.nnls(A, b)
@@ -150,7 +155,7 @@ def _non_negative(A: Array, b: Array) -> Array:
         raise SingularError('least-squares problem', str(reason)) from None
     if np.abs((A.T @ (A @ x - b))[x > 0.0]).max(initial=0.0) <= OPTIMAL:
         return x
-    # It leant on columns that depend on each other, as where bounds meet in one point. This solver
-    # is slower, and takes out what it cannot tell apart.
+    # The result uses linearly dependent columns, e.g. where bounds meet in one point. This solver
+    # is slower but drops dependent columns.
     x = scipy.optimize.lsq_linear(A, b, (0.0, np.inf), method='bvls', tol=1e-14).x
     return np.where(x > OPTIMAL * x.max(), x, 0.0)

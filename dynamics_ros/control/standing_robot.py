@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A robot on its feet: torques from wanted accelerations of base and feet, a program a step.
+"""Torques of a standing robot from desired accelerations of base and feet, one QP per step.
 
-`WholeBodyProblem` puts tasks in strict order and takes milliseconds; here physics, contacts,
-friction and torque limits are strict, and tasks are weighed: a single quadratic program, whose
-matrices one kernel fills, solved by DAQP.
+`WholeBodyProblem` solves tasks in strict priority and takes milliseconds. Here dynamics, contacts,
+friction and torque limits are constraints and the tasks are weighted costs: one quadratic program,
+whose matrices one kernel computes, solved by DAQP.
 """
 
 from __future__ import annotations
@@ -27,21 +27,22 @@ except ImportError:
     daqp = None
 
 SOLVED = 1
-"""DAQP's word for it."""
+"""Exit flag of DAQP for a solved program."""
 
 EQUALITY = 5
-"""DAQP's mark of a row that holds exactly."""
+"""Flag of DAQP for an equality constraint."""
 
 
 @dataclass(frozen=True)
 class StandingSettings:
-    """Weights and the ground.
+    """Weights of the tasks, and ground properties.
 
     Attributes:
-        base_linear, base_angular: weight of the acceleration of the base.
-        swing: of feet in the air.
-        posture: of the joints, small: what the others leave open.
-        force: of the forces of the ground.
+        base_linear, base_angular: weights of the base acceleration.
+        swing: weight of the acceleration of swing feet.
+        posture: weight of the joint accelerations; small, for the freedom that the other tasks
+            leave.
+        force: weight of the contact forces.
         friction: coefficient.
         least_force, largest_force: of a standing foot along z [N].
     """
@@ -58,12 +59,12 @@ class StandingSettings:
 
 @dataclass(frozen=True, eq=False)
 class StandingMotion:
-    """What a step found.
+    """Result of a step.
 
     Attributes:
-        tau: (joints) torques.
+        tau: (joints) torques [Nm, N if prismatic].
         a: (nv) accelerations.
-        forces: (feet, 3) of the ground, root axes.
+        forces: (feet, 3) of the ground on the feet, in root axes [N].
     """
 
     tau: Array
@@ -72,11 +73,11 @@ class StandingMotion:
 
 
 class StandingRobot:
-    """Computes torques of a robot with point feet, state after state.
+    """Computes the torques of a robot with point feet, state by state.
 
     Attributes:
-        robot, feet: what stands on what.
-        limits: (joints) of the torques.
+        robot, feet: the robot and the frames of its feet.
+        limits: (joints) torque limits [Nm, N if prismatic].
     """
 
     def __init__(
@@ -86,18 +87,18 @@ class StandingRobot:
         settings: StandingSettings | None = None,
         limits: ArrayLike | None = None,
     ) -> None:
-        """Have the kernel made.
+        """Make the kernel.
 
         Args:
             robot: with a floating base.
             feet: frames whose origins may stand on level ground.
-            settings: weights and the ground.
-            limits: (joints) of the torques; None: those of the description.
+            settings: weights and ground properties.
+            limits: (joints) torque limits; None means those of the description.
 
         Raises:
             DynamicsRosError: DAQP is not installed.
-            InvalidArgumentError: a base that does not float, or a setting below zero.
-            UnknownFrameError: a frame that there is not.
+            InvalidArgumentError: the base does not float, or a setting is negative.
+            UnknownFrameError: the robot has no such frame.
         """
         if daqp is None:
             raise DynamicsRosError('a robot on its feet needs daqp (pip install daqp)')
@@ -127,18 +128,19 @@ class StandingRobot:
         posture: Array,
         standing: ArrayLike,
     ) -> StandingMotion:
-        """Torques of one state.
+        """Compute the torques of one state.
 
         Args:
             q, v: (nq), (nv).
-            base: (6) acceleration that is wanted of the base, root axes.
-            swing: (feet, 3) accelerations that are wanted of the feet in the air, root axes; rows
-                of feet that stand are not read.
-            posture: (joints) accelerations of the joints.
-            standing: (feet) which stand.
+            base: (6) desired acceleration of the base, in root axes [m/s^2, rad/s^2].
+            swing: (feet, 3) desired accelerations of the swing feet, in root axes [m/s^2]; rows of
+                standing feet are ignored.
+            posture: (joints) desired joint accelerations.
+            standing: (feet) whether each foot stands.
 
         Raises:
-            InfeasibleError: no torques and forces within their limits keep the feet at rest.
+            InfeasibleError: no torques and forces within their limits keep the standing feet at
+                rest.
         """
         stands = finite_vector('standing', standing, len(self.feet))
         inputs = (q, v, base, swing, posture, stands, self.limits, self._settings)
@@ -151,7 +153,7 @@ class StandingRobot:
         return StandingMotion(tau, x[m:], x[:m].reshape(-1, 3))
 
     def _senses(self, stands: Array) -> NDArray[np.int32]:
-        """DAQP's marks of the rows: the base and standing feet hold exactly."""
+        """Row flags for DAQP: equalities for the base and the standing feet."""
         key = stands.tobytes()
         if key not in self._sense:
             m, first = 3 * len(stands), self.robot.model.root_joint_nv

@@ -48,21 +48,21 @@ def motion_torques(
     acceleration: ArrayLike,
     rows: Sequence[int] = (0, 1, 2, 3, 4, 5),
 ) -> Array:
-    """Torques (..., nv) that give a frame an acceleration: J^T (Lambda w-dot + mu + p), eq. 3.90.
+    """Torques (..., nv) that accelerate a frame: J^T (Lambda w-dot + mu + p), [RD] eq. 3.90.
 
-    A redundant robot moves in the null space as it happens to; damp that with torques N^T tau_0,
-    N of ``support_projector``.
+    The null-space motion of a redundant robot is not controlled; damp it with torques N^T tau_0, N
+    of ``support_projector``.
 
     Args:
-        robot: what is controlled; its base is fixed.
+        robot: the robot, with a fixed base.
         q, v: (..., nq), (..., nv).
         frame: the end effector.
-        acceleration: (..., m) wanted of the chosen rows, in root axes [m/s^2, rad/s^2].
-        rows: which of x y z, rx ry rz count.
+        acceleration: (..., m) desired in the chosen rows, in root axes [m/s^2, rad/s^2].
+        rows: controlled components of x y z, rx ry rz.
 
     Raises:
         RankDeficientError: the joints cannot move the frame in all rows.
-        InvalidArgumentError: a base that moves, or another argument is wrong.
+        InvalidArgumentError: the base moves, or another argument is wrong.
     """
     check_fixed_base(robot)
     kernel = robot.kernel('motion_torques', frame, row_digits(rows))
@@ -72,7 +72,7 @@ def motion_torques(
 
 
 def selection_matrices(free: Sequence[bool], rotation: ArrayLike) -> tuple[Array, Array]:
-    """S_M (..., 6, 6) of the directions that move, S_F of those that press ([RD] eq. 3.99).
+    """S_M of the motion directions and S_F of the force directions (..., 6, 6), [RD] eq. 3.99.
 
     Args:
         free: six booleans in the axes of the contact: along x y z, around x y z.
@@ -96,18 +96,18 @@ def operational_space_torques(
     free: Sequence[bool],
     rotation: ArrayLike,
 ) -> Array:
-    """Torques (..., nv) that move a frame in some directions and press in the others (eq. 3.97).
+    """Hybrid control torques (..., nv): motion in free directions, force in others, [RD] eq. 3.97.
 
     Args:
         robot, q, v, frame: as for ``motion_torques``.
         acceleration: (..., 6) in root axes, used in the free directions.
         wrench: (..., 6) that the environment shall exert on the frame, in root axes at its origin,
-            used in the others; the opposite of F_c in [RD].
+            used in the other directions; the opposite of F_c in [RD].
         free, rotation: as for ``selection_matrices``.
 
     Raises:
         RankDeficientError: the joints cannot move the frame in all six directions.
-        InvalidArgumentError: a base that moves, or another argument is wrong.
+        InvalidArgumentError: the base moves, or another argument is wrong.
     """
     check_fixed_base(robot)
     moving = boolean_mask('free', free, 6).astype(float)

@@ -1,10 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Linear tasks A x = b: pseudo-inverses, tasks of equal weight, and tasks in strict order.
+"""Linear tasks A x = b: pseudo-inverses, weighted tasks, and tasks in strict priority.
 
 x is a joint velocity ([RD] 2.9), an acceleration ([RD] 3.9.1) or any vector ([RD] 3.10.2): for
-accelerations A is the Jacobian and b the wanted acceleration less J-dot v. All of it broadcasts
-over leading axes.
+accelerations A is the Jacobian and b the desired acceleration minus J-dot v. All functions
+broadcast over leading axes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dynamics_ros.multibody.linear_systems import (
 
 @dataclass(frozen=True)
 class Task:
-    """A x = b, as well as possible ([RD] eq. 2.213).
+    """Linear task A x = b, in the least-squares sense ([RD] eq. 2.213).
 
     Attributes:
         matrix: A (..., m, n).
@@ -50,7 +50,7 @@ class Task:
         object.__setattr__(self, 'target', target)
 
     def error(self, x: ArrayLike) -> Array:
-        """b - A x (..., m): what a solution misses."""
+        """Residual b - A x (..., m) of a solution."""
         return np.asarray(self.target - apply(self.matrix, np.asarray(x, dtype=np.float64)))
 
 
@@ -70,7 +70,7 @@ def damped_pseudo_inverse(A: ArrayLike, damping: float) -> Array:
         return pseudo_inverse(matrix)
     if not matrix.size:
         return transposed(matrix)
-    # By singular values: of a small damping the square is lost beside those of A.
+    # Uses the singular values, since the square of a small damping is lost in A A^T.
     U, values, Vt = np.linalg.svd(matrix, full_matrices=False)
     noise = np.finfo(float).eps * max(matrix.shape[-2:]) * values[..., :1]
     values = np.where(values > noise, values, 0.0)
@@ -82,7 +82,7 @@ def damped_pseudo_inverse(A: ArrayLike, damping: float) -> Array:
 def weighted_pseudo_inverse(
     A: ArrayLike, row_weights: ArrayLike | None = None, column_weights: ArrayLike | None = None
 ) -> Array:
-    """The inverse (..., n, m) that trades errors and motions by weights.
+    """Weighted pseudo-inverse A^+W (..., n, m).
 
     x = A^+W b minimizes the sum of row_weights (A x - b)^2 ([RD] eq. 2.215), and of all such x the
     sum of column_weights x^2.
@@ -100,17 +100,17 @@ def weighted_pseudo_inverse(
 
 
 def null_space_projector(A: ArrayLike) -> Array:
-    """N = 1 - A^+ A (..., n, n), symmetric, with A N = 0 ([RD] eq. 2.212)."""
+    """Null-space projector N = 1 - A^+ A (..., n, n), symmetric, with A N = 0 ([RD] eq. 2.212)."""
     matrix = _matrix(A)
     return np.asarray(np.eye(matrix.shape[-1]) - pseudo_inverse(matrix) @ matrix)
 
 
 def solve_task(task: Task, preferred: ArrayLike | None = None, damping: float = 0.0) -> Array:
-    """x (..., n) of one task ([RD] eq. 2.194, 2.208, 2.210).
+    """Solve one task for x (..., n), [RD] eq. 2.194, 2.208, 2.210.
 
     Args:
-        task: what is wanted; where it cannot be met, the error is least.
-        preferred: (..., n) x to follow where the task leaves freedom; None is 0, the smallest x.
+        task: solved in the least-squares sense if it cannot be met.
+        preferred: (..., n) x to follow in the null space of the task; None is 0, the smallest x.
         damping: as for ``damped_pseudo_inverse``.
     """
     x = apply(damped_pseudo_inverse(task.matrix, damping), task.target)
@@ -123,11 +123,11 @@ def solve_task(task: Task, preferred: ArrayLike | None = None, damping: float = 
 def solve_equal(
     tasks: Sequence[Task], weights: Sequence[float] | None = None, damping: float = 0.0
 ) -> Array:
-    """x (..., n) of tasks of the same priority, stacked ([RD] eq. 2.214, 2.215, 3.82).
+    """Solve tasks of the same priority for x (..., n), stacked ([RD] eq. 2.214, 2.215, 3.82).
 
     Args:
         tasks: at least one.
-        weights: one positive number a task for its squared error; None is 1.
+        weights: of the squared error of each task, positive; None is 1.
         damping: as for ``damped_pseudo_inverse``.
     """
     _check_tasks(tasks)
@@ -144,11 +144,11 @@ def solve_equal(
 
 
 def solve_prioritized(tasks: Sequence[Task], damping: float = 0.0) -> Array:
-    """x (..., n) of tasks in strict order, the first the most important.
+    """Solve tasks in strict priority for x (..., n), the first has the highest.
 
-    Each task is met as well as those before it allow ([RD] eq. 2.220 and 3.83, algorithm 2). The
-    rank of A N is taken against A: where earlier tasks leave nothing, A N is rounding noise, which
-    must not be inverted.
+    Each task is met as well as the earlier ones allow ([RD] eq. 2.220 and 3.83, algorithm 2). The
+    rank tolerance of A N is relative to A: where earlier tasks leave no freedom, A N is rounding
+    noise, which must not be inverted.
 
     Args:
         tasks: at least one.

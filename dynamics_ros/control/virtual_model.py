@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual model control: torques that act like forces pulling on the robot ([RD] 3.11)."""
+"""Virtual model control: torques equivalent to virtual forces on the robot ([RD] 3.11)."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ def virtual_model_torques(
     *,
     approximate: bool = False,
 ) -> tuple[Array, Array]:
-    """Torques and contact forces that have the effect of virtual wrenches, for slow motion.
+    """Torques and contact forces equivalent to virtual wrenches, for slow motion.
 
-    The contacts carry what gravity and the virtual wrenches ask of the base, with forces of least
-    norm ([RD] eq. 3.120); the joints do the rest ([RD] eq. 3.121).
+    The contacts carry the load of gravity and virtual wrenches on the base, with forces of least
+    norm ([RD] eq. 3.120); the joints provide the rest ([RD] eq. 3.121).
 
     Args:
-        robot: with a moving base, or fixed: then the contacts carry nothing.
+        robot: with a moving base, or a fixed one: then the contacts carry nothing.
         q: (..., nq).
         contacts: as for ``constrained_forward_dynamics``.
-        virtual_wrenches: frame name to the wrench (..., 6) that shall seem to pull there, in root
-            axes at the origin of the frame [N, Nm].
-        approximate: come as near as possible where the contacts cannot carry it all, e.g. two
-            point feet, about the line between them.
+        virtual_wrenches: frame name to the virtual wrench (..., 6) on it, in root axes at the
+            origin of the frame [N, Nm].
+        approximate: use the nearest load that the contacts can carry, e.g. two point feet, about
+            the line between them.
 
     Returns:
         tau (..., nv), zero in the rows of the base; forces (..., rows) of the environment on the
         robot, the opposite of F_c in [RD].
 
     Raises:
-        InfeasibleError: the contacts cannot carry it, and ``approximate`` is off.
+        InfeasibleError: the contacts cannot carry the load, and ``approximate`` is False.
     """
     wanted = robot.gravity(q)
     for frame, wrench in virtual_wrenches.items():

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Task-space control of a robot in contact as levels of a hierarchy ([RD] 3.10.4).
+"""Whole-body control of a robot in contact by prioritized tasks ([RD] 3.10.4).
 
 The unknown is x = (a, f, tau): accelerations, forces of the environment on the robot, torques of
 the actuated joints ([RD] eq. 3.109, f with the opposite sign).
@@ -29,13 +29,13 @@ ALL_ROWS = (0, 1, 2, 3, 4, 5)
 
 @dataclass(frozen=True)
 class WholeBodyMotion:
-    """A solution of a whole-body problem.
+    """Solution of a whole-body problem.
 
     Attributes:
-        a: (nv).
+        a: (nv) accelerations.
         forces: (rows) of the environment on the robot, stacked as in ``constraint_jacobian``.
-        tau: (nv), zero where nothing is actuated.
-        violations: of each level, the norm of what it misses.
+        tau: (nv), zero for joints without actuator.
+        violations: norm of the violations of each level.
     """
 
     a: Array
@@ -45,12 +45,12 @@ class WholeBodyMotion:
 
 
 class WholeBodyProblem:
-    """The levels of one state of one robot; ``solve`` puts them in order.
+    """Makes task levels for one state of a robot; ``solve`` solves them in priority order.
 
     Attributes:
         robot, q, v: the state.
-        contacts: what constrains it.
-        actuated: mask (nv) of the joints with torques.
+        contacts: constraints of the robot.
+        actuated: mask (nv) of the actuated joints.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class WholeBodyProblem:
         """Evaluate the dynamics of one state.
 
         Args:
-            robot: what is controlled.
+            robot: the robot.
             q, v: (nq), (nv).
             contacts: as for ``constrained_forward_dynamics``.
             actuated: (nv) booleans; None is every joint but the root joint of a moving base.
@@ -83,10 +83,10 @@ class WholeBodyProblem:
         self._ends = (robot.nv, robot.nv + rows, robot.nv + rows + self._torques)
 
     def solve(self, levels: Sequence[Level]) -> WholeBodyMotion:
-        """The motion that satisfies the levels in their order, the physics first.
+        """Solve the levels in priority order, below the equations of motion.
 
-        Equations of motion and contacts at rest stand before all levels; their violations are not
-        in the list of the solution.
+        Equations of motion and contacts at rest have the highest priority; the solution does not
+        list their violations.
         """
         physics = self.equations_of_motion() + self.contacts_at_rest()
         solution: HierarchySolution = solve_hierarchy([physics, *levels])
@@ -105,23 +105,23 @@ class WholeBodyProblem:
         return self.acceleration(self._J, -self._bias)
 
     def acceleration(self, matrix: ArrayLike, target: ArrayLike) -> Level:
-        """A a = b with an A (m, nv) of your own; the target less J-dot v ([RD] eq. 3.111)."""
+        """A a = b with any matrix A (m, nv); subtract J-dot v from the target ([RD] eq. 3.111)."""
         A = np.asarray(matrix, dtype=np.float64)
         return Level.equality(self._columns(A, 0), target)
 
     def joint_accelerations(self, target: ArrayLike) -> Level:
-        """The accelerations (joints) of all that is not the base ([RD] eq. 3.115)."""
+        """Accelerations (joints) of all joints except the base ([RD] eq. 3.115)."""
         return self.acceleration(np.eye(self.robot.nv)[self.robot.model.root_joint_nv :], target)
 
     def frame_acceleration(
         self, frame: str, target: ArrayLike, rows: Sequence[int] = ALL_ROWS
     ) -> Level:
-        """The acceleration of a frame in root axes ([RD] eq. 3.111).
+        """Acceleration of a frame in root axes ([RD] eq. 3.111).
 
         Args:
-            frame: what moves.
+            frame: name of the frame.
             target: (m) [m/s^2, rad/s^2] of the chosen rows.
-            rows: which of x y z, rx ry rz count.
+            rows: controlled components of x y z, rx ry rz.
         """
         chosen = list(rows)
         J = self.robot.jacobian(self.q, frame)[chosen]
@@ -129,13 +129,13 @@ class WholeBodyProblem:
         return self.acceleration(J, finite_vector('target', target, len(chosen)) - bias[chosen])
 
     def center_of_mass_acceleration(self, target: ArrayLike) -> Level:
-        """The acceleration (3) of the centre of mass in root axes, of a floating robot [m/s^2].
+        """Acceleration (3) of a floating robot's centre of mass in root axes [m/s^2].
 
-        All external force is m (a_c - gravity), and the first rows of M a + C v + g are that force
+        The external force is m (a_c - gravity), and the first rows of M a + C v + g are that force
         in the base frame.
 
         Raises:
-            InvalidArgumentError: the base does not float; the ground then adds a force of its own.
+            InvalidArgumentError: the base does not float, so the ground adds another force.
         """
         model = self.robot.model
         if model.root_joint != 'floating':
@@ -148,18 +148,19 @@ class WholeBodyProblem:
         return self.acceleration(R @ self._M[:3], finite_vector('target', target, 3) - rest)
 
     def contact_forces(self, target: ArrayLike) -> Level:
-        """The forces (rows) of all constraints ([RD] eq. 3.112); zero keeps them small."""
+        """Forces (rows) of all constraints ([RD] eq. 3.112); target zero minimizes them."""
         return Level.equality(self._columns(np.eye(len(self._bias)), 1), target)
 
     def torques(self, target: ArrayLike) -> Level:
-        """The torques of the actuated joints; zero keeps them small ([RD] eq. 3.113)."""
+        """Torques of the actuated joints; target zero minimizes them ([RD] eq. 3.113)."""
         return Level.equality(self._columns(np.eye(self._torques), 2), target)
 
     def torque_limits(self, limits: ArrayLike | None = None) -> Level:
         """|tau| <= limits.
 
         Args:
-            limits: one a actuated joint [Nm or N], inf for none; None is those of the description.
+            limits: one per actuated joint [Nm or N], inf for none; None means those of the
+                description.
         """
         if limits is None:
             of_base = np.full(self.robot.model.root_joint_nv, np.inf)
@@ -176,19 +177,19 @@ class WholeBodyProblem:
         least_normal_force: float = 0.0,
         facets: int = 4,
     ) -> Level:
-        """Every contact pushes within its friction cone, and at least so hard.
+        """Friction pyramid and least normal force of every contact.
 
-        The cone is replaced by the pyramid inside it, so that every force allowed is one that
-        friction holds. It binds the force of a surface, not its torque: several points on a foot
-        keep the centre of pressure within it. Contacts of the kind 'normal' have no friction and a
-        normal of their own; they only push.
+        The pyramid lies inside the friction cone, so every allowed force is within friction. It
+        constrains the force of a surface contact, not its torque: use several points per foot to
+        keep the centre of pressure inside it. Contacts of the kind 'normal' have no friction and
+        their own normal; they only push.
 
         Args:
             friction: coefficient.
-            normal: (3) unit normal of the ground in root axes, away from it; or one each (n, 3)
-                of the n contacts among the constraints.
+            normal: (3) unit normal of the ground in root axes, away from it; or (n, 3), one for
+                each of the n contacts among the constraints.
             least_normal_force: [N].
-            facets: of the pyramid, at least 3.
+            facets: number of sides of the pyramid, at least 3.
         """
         check_not_negative('friction', friction)
         check_count('facets', facets, 3)
@@ -214,7 +215,7 @@ class WholeBodyProblem:
         return Level.inequality(self._columns(C.reshape(-1, len(self._bias)), 1), bound)
 
     def _columns(self, block: Array, part: int) -> Array:
-        """A block at the place of a (0), f (1) or tau (2) in x."""
+        """Insert a block into the columns of a (0), f (1) or tau (2) of x."""
         start, end = (0, *self._ends)[part], self._ends[part]
         if block.ndim != 2 or block.shape[1] != end - start:
             expected = f'shape (m, {end - start})'
@@ -225,10 +226,10 @@ class WholeBodyProblem:
 
 
 def _tangents(normal: Array) -> tuple[Array, Array]:
-    """Two unit vectors that complete a unit normal.
+    """Two unit vectors that form an orthonormal basis with a unit normal.
 
     Raises:
-        InvalidArgumentError: a normal that is not of unit length.
+        InvalidArgumentError: the normal is not of unit length.
     """
     if not abs(float(np.linalg.norm(normal)) - 1.0) < 1e-6:
         raise InvalidArgumentError('normal', f'{normal.tolist()}', 'unit vectors')
