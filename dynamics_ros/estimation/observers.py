@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""External joint torques from joint states; equations in ``algorithms/contact/torque_observer.py``.
+"""Observers of external joint torques; equations in ``algorithms/contact/torque_observer.py``.
 
 Stamps are whole nanoseconds: seconds since 1970 in a float64 step by 0.24 us, which at 1 kHz is
 already noise in dp/dt.
@@ -43,23 +43,23 @@ Sample = tuple[int, Vector, Vector, Vector]
 """Stamp [ns], configuration, velocity, effort as reported."""
 
 GAIN = 75.0
-"""Default K [1/s]: of a step, 1 - exp(-K t) shows after a time t, enough of 10 N at the hand within
-3 ms; and of velocity noise, which grows with K, 1e-3 rad/s leaves less than half a newton."""
+"""Default K [1/s]. A step shows 1 - exp(-K t) after a time t, enough to see 10 N at the hand within
+3 ms. Velocity noise grows with K; 1e-3 rad/s leaves less than half a newton."""
 
 SETTLED_AFTER = 3.0
-"""Time constants after a start until an estimate has 95 % of its final value."""
+"""Time constants after a start until an estimate reaches 95 % of its final value."""
 
 MAX_MODELS = 8
-"""Robots observed at a time: of more changes within a transition the oldest are given up."""
+"""Maximum number of robot models observed in a transition; the oldest are dropped."""
 
 
 class TorqueObserver:
-    """What all observers have in common: time, starts, other robots. One of its kinds is used.
+    """Base class of the observers: handles time stamps, restarts and changes of the robot.
 
     Attributes:
         gain: (nv) [1/s].
         max_gap, transition_time: s.
-        effort_model: what reported efforts mean.
+        effort_model: meaning of the reported efforts.
     """
 
     kind: ClassVar[str]
@@ -75,19 +75,19 @@ class TorqueObserver:
         transition_time: float = 0.5,
         velocity_differenced: ArrayLike = 0.0,
     ) -> None:
-        """Make an observer at its start.
+        """Creates an observer in its initial state.
 
         Args:
-            robot: the robot, fixed or floating.
-            gain: K, number or (nv) [1/s]: the bandwidth; 1/K is the time constant.
-            effort_model: what reported efforts mean; None takes them for the torques on the rigid
+            robot: the robot, with fixed or floating base.
+            gain: bandwidth K, number or (nv) [1/s]; 1/K is the time constant.
+            effort_model: meaning of the reported efforts; None means the torques on the rigid
                 bodies.
-            max_gap: longest time between samples after which the estimate goes on [s].
-            effort_sampling: 'instant' when effort is the torque at the stamp, as of a sensor;
-                'interval' when it was held since the sample before, as a simulator reports it.
-            transition_time: time that it takes to another payload or gravity [s].
-            velocity_differenced: number or (nv), share of the variance of noise of velocities that
-                differences of positions make; what is stated of noise follows it.
+            max_gap: longest time between samples without a restart [s].
+            effort_sampling: 'instant' if the effort is the torque at the stamp, as from a sensor;
+                'interval' if it was held since the previous sample, as simulators report it.
+            transition_time: duration of the transition to another payload or gravity [s].
+            velocity_differenced: number or (nv), share of the velocity noise variance that is due
+                to differentiated positions; the stated noise depends on it.
 
         Raises:
             InvalidArgumentError: a value has a wrong shape or is out of range.
@@ -120,50 +120,50 @@ class TorqueObserver:
 
     @property
     def robot(self) -> Robot:
-        """The robot whose dynamics are subtracted, or to be after a transition."""
+        """Robot whose dynamics are subtracted, in a transition the new one."""
         return self._models[-1].robot
 
     @property
     def settings(self) -> Vector:
-        """What its kernel is told, (14, nv): rows as in ``SETTINGS`` of the algorithm."""
+        """(14, nv) kernel settings, rows as in ``SETTINGS`` of the algorithm."""
         return self._settings.copy()
 
     @property
     def external_torque(self) -> Vector:
-        """The last estimate (nv), environment on robot positive [Nm or N]."""
+        """Last estimate (nv) of the environment's torques on the robot [Nm or N]."""
         return self._estimate.copy()
 
     @property
     def event(self) -> ObserverEvent:
-        """What became of the last sample."""
+        """Outcome of the last sample."""
         return self._event
 
     @property
     def counts(self) -> dict[ObserverEvent, int]:
-        """How often what has happened."""
+        """Number of samples per outcome."""
         return self._counts | {ObserverEvent.UPDATED: self._updated}
 
     @property
     def restart(self) -> str:
-        """Why it last began anew, and how far the stamp jumped then."""
+        """Reason of the last restart, with the size of the stamp jump."""
         return self._restart
 
     @property
     def noise_has_changed(self) -> bool:
-        """Whether ``noise_gains`` are others than when they were last asked for."""
+        """Whether ``noise_gains`` have changed since they were last requested."""
         return False
 
     @property
     def settled(self) -> bool:
-        """Whether the slowest joint has had three time constants since the last start."""
+        """Whether three time constants of the slowest joint have passed since the last start."""
         return self._stamp is not None and self._stamp - self._started >= self._settling
 
     def settles(self, stamp: int) -> bool:
-        """Whether it has settled with the next sample, if that has this stamp [ns]."""
+        """Whether the observer will have settled at the next sample with this stamp [ns]."""
         return self._stamp is not None and stamp - self._started >= self._settling
 
     def reset(self) -> None:
-        """Forget everything but the counts; the next sample is a first one."""
+        """Clears all state except the counts; the next sample starts the observer."""
         self._models = self._models[-1:]
         self._estimate = self._zero
         self._restart = ObserverEvent.STARTED.value
@@ -171,13 +171,13 @@ class TorqueObserver:
         self._started, self._event = 0, ObserverEvent.STARTED
 
     def change_robot(self, robot: Robot) -> None:
-        """Go on with another payload or gravity, without a step of the estimate.
+        """Changes payload or gravity without a step of the estimate.
 
-        Over ``transition_time`` the estimate goes over from that with the old robot to that with
-        the new one; both are observed meanwhile.
+        During ``transition_time`` the estimate blends from the old robot to the new one; both are
+        observed meanwhile.
 
         Raises:
-            InvalidArgumentError: the robot has other velocities.
+            InvalidArgumentError: the new robot has different velocities.
         """
         if robot.nv != self.robot.nv:
             raise InvalidArgumentError('robot', f'nv = {robot.nv}', f'nv = {self.robot.nv}')
@@ -187,35 +187,35 @@ class TorqueObserver:
         if self._stamp is None:
             self._models = [new]
             return
-        # One that no sample has come for says what the one before it says: it is not kept.
+        # Drop models without a sample: their estimate equals that of the previous model.
         while self._models[-1].beginning is not None:
             self._models.pop()
         new.beginning, new.since = self._estimate, self._stamp
         self._models = [*self._models[1 - MAX_MODELS :], new]
 
     def change_effort_model(self, effort_model: EffortModel) -> None:
-        """Go on with another meaning of efforts, from the next sample on."""
+        """Changes the effort model from the next sample on."""
         self.effort_model = effort_model
         self._settings = self._rows_of_settings(self.robot.model.root_joint_nv)
 
     def noise_gains(self, interval: float) -> NoiseGains:
-        """How noise of the samples shows in the estimate, for samples that far apart [s]."""
+        """Returns the gains from sample noise to the estimate for a sample interval [s]."""
         return noise_gains(self.kind, self._sampling, self.gain, interval, self._differenced)
 
     def update(self, stamp: int | Stamps, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
-        """Take a sample in, or with a leading axis as many as ``alike`` says or fewer.
+        """Processes a sample, or with a leading axis at most as many as ``alike`` returns.
 
         Args:
             stamp: ns, on any clock that does not jump.
             q: (nq) configuration.
             v: (nv) velocity.
-            effort: (nv) as reported (see ``effort_model``); zero for a floating base.
+            effort: (nv) reported effort (see ``effort_model``); zero for a floating base.
 
         Returns:
-            External torques (nv) of those taken, environment on robot positive; zero at a start.
+            External torques (nv) on the robot, one row per sample if several; zero at a start.
 
         Raises:
-            InvalidArgumentError: a wrong shape or NaN; the observer is then as it was before.
+            InvalidArgumentError: a wrong shape or NaN; the observer is left unchanged.
         """
         if isinstance(stamp, np.ndarray):
             return self._update_all(stamp, q, v, effort)
@@ -242,7 +242,7 @@ class TorqueObserver:
         return estimate
 
     def _out_of_order(self, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
-        """Take a sample in that is not the next one within ``max_gap``."""
+        """Processes a sample that is not the next one within ``max_gap``."""
         if self._stamp is None:
             return self._start(ObserverEvent.STARTED, time, q, v, effort)
         interval = time - self._stamp
@@ -253,9 +253,9 @@ class TorqueObserver:
         return self._start(reason, time, q, v, effort)
 
     def alike(self, stamps: Stamps) -> int:
-        """How many of consecutive samples ``update`` can take together, at least one.
+        """Returns how many consecutive samples ``update`` can process in one call, at least one.
 
-        These are ordinary steps, all of them before or all of them after the observer settles.
+        These are ordinary steps, either all before or all after the observer settles.
 
         Args:
             stamps: (n) ns.
@@ -271,7 +271,7 @@ class TorqueObserver:
         return max(1, unsettled or count)
 
     def _update_all(self, stamps: Stamps, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
-        """As many samples as ``alike`` says."""
+        """Processes as many samples as ``alike`` returns."""
         assert self._stamp is not None, 'samples are alike after a first one'
         (model,) = self._models
         intervals = np.diff(stamps, prepend=self._stamp) * 1e-9
@@ -285,7 +285,7 @@ class TorqueObserver:
         return estimates
 
     def keep(self, count: int) -> None:
-        """Be as after so many of the samples that were taken together last, at least one."""
+        """Restores the state after the first ``count`` samples of the last batch, at least one."""
         stamps, memories, before = self._taken
         self._taken = stamps[:count], memories[:count], before
         (model,) = self._models
@@ -295,16 +295,16 @@ class TorqueObserver:
         self._updated -= len(stamps) - count
 
     def torque_on_bodies(self, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
-        """The torques (nv) of the joints that reported efforts mean; zero for a moving base.
+        """Converts reported efforts to joint torques (nv); zero for a moving base.
 
         Args:
-            q, v, effort: as of ``update``.
+            q, v, effort: see ``update``.
         """
         tau: Vector = self.robot.kernel('torque_on_bodies').call(q, v, effort, self._settings)
         return tau
 
     def preview(self, samples: Sequence[Sample]) -> Vector:
-        """The estimate (nv) after some more samples, which are not taken in."""
+        """Returns the estimate (nv) after some more samples without changing the state."""
         estimate, stamp, model = self._estimate, self._stamp, self._models[-1]
         memory = model.memory
         for time, q, v, effort in samples:
@@ -330,7 +330,7 @@ class TorqueObserver:
         return self._zero.copy()
 
     def _pass_over(self, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike) -> Vector:
-        """Take a sample for the beginning of the next interval alone."""
+        """Uses a sample only as the start of the next interval."""
         for model in self._models:
             if model.memory is not None and model.beginning is None:
                 _, fresh = model.kernel.call(q, v, effort, model.memory, 1.0, self._settings)
@@ -344,7 +344,7 @@ class TorqueObserver:
     def _transition(
         self, time: int, q: ArrayLike, v: ArrayLike, effort: ArrayLike, interval: float
     ) -> Vector:
-        """A step with the old robots and the new one, each taking over from those before it."""
+        """Computes a step of the old and new robots, blending each into the next."""
         steps = []
         for model in self._models:
             if model.beginning is not None:  # its first sample: only a balance begins
@@ -373,7 +373,7 @@ class TorqueObserver:
 
     def _rows_of_settings(self, base_nv: int) -> Vector:
         efforts = self.effort_model
-        # What carries a moving base is felt, never reported.
+        # The torques that support a moving base are estimated, never reported.
         share = float(not efforts.includes_gravity) * (np.arange(len(self.gain)) >= base_nv)
         rows: dict[str, ArrayLike] = {'gain': self.gain, 'gravity_share': share}
         rows |= self._variances()
@@ -381,11 +381,11 @@ class TorqueObserver:
         return np.array([np.broadcast_to(rows[name], self.gain.shape) for name in SETTINGS])
 
     def _variances(self) -> dict[str, ArrayLike]:
-        """Of one torque and one velocity, where the kind reckons with them."""
+        """Returns torque and velocity variances, for the kinds that use them."""
         return {'effort_variance': 0.0, 'velocity_variance': 0.0, 'velocity_differenced': 0.0}
 
     def _beginning(self, memory: Vector, estimate: Vector) -> None:
-        """Write into the memory of a first sample what is estimated then."""
+        """Writes the initial estimate to the memory of a first sample."""
         memory[:2] = estimate
 
     def _note(self, event: ObserverEvent) -> None:
@@ -395,15 +395,15 @@ class TorqueObserver:
 
 @dataclass
 class _Model:
-    """A robot that is observed.
+    """A robot model under observation.
 
     Attributes:
-        robot: whose dynamics are subtracted.
+        robot: robot whose dynamics are subtracted.
         kernel: one step of its observer.
-        rows: of its memory.
-        memory: what the next step needs of the last one.
-        beginning: the estimate that it begins with, until its first sample.
-        since: stamp from which on it counts [ns].
+        rows: rows of its memory.
+        memory: state carried from one step to the next.
+        beginning: initial estimate, until its first sample.
+        since: stamp from which on it is active [ns].
     """
 
     robot: Robot
@@ -422,9 +422,9 @@ class _Model:
         estimate: Vector,
         write: Callable[[Vector, Vector], None],
     ) -> None:
-        """Take the first sample: what it balances with is unknown, the estimate is given.
+        """Processes the first sample with a given initial estimate.
 
-        ``write`` puts the estimate into the memory.
+        ``write`` stores the estimate in the memory.
         """
         memory = np.zeros((self.rows, len(estimate)))
         _, memory = self.kernel.call(q, v, effort, memory, 1.0, settings)
@@ -439,12 +439,12 @@ class MomentumObserver(TorqueObserver):
 
 
 class SecondOrderMomentumObserver(TorqueObserver):
-    """The same with two filters of twice the gain: as late, less noise, a softer beginning."""
+    """Momentum observer of two filters of twice the gain: same delay, less noise, softer onset."""
 
     kind = 'momentum_second_order'
 
 
 class InverseDynamicsObserver(TorqueObserver):
-    """Equations of motion with the difference of velocities for acceleration, filtered."""
+    """Filtered inverse dynamics with the differentiated velocity as acceleration."""
 
     kind = 'inverse_dynamics'

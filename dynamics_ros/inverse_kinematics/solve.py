@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Inverse kinematics with restarts: one solution, or all that can be told apart."""
+"""Inverse kinematics by local search with restarts: one solution, or all distinct ones."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SEARCHING = 0.8
 
 
 class SearchOptions(TypedDict, total=False):
-    """Options that ``solve`` and ``solve_all`` share, as ``solve`` explains them."""
+    """Options shared by ``solve`` and ``solve_all``; see ``solve``."""
 
     position_tolerance: float
     rotation_tolerance: float
@@ -61,14 +61,14 @@ class SearchOptions(TypedDict, total=False):
 
 
 class SolveOptions(SearchOptions, total=False):
-    """Options of ``solve``, as it explains them."""
+    """Options of ``solve``; see there."""
 
     supports: Mapping[str, str] | None
     approximate: bool
 
 
 class SolveAllOptions(SearchOptions, total=False):
-    """Options of ``solve_all``, as it explains them."""
+    """Options of ``solve_all``; see there."""
 
     max_solutions: int
     min_separation: float | None
@@ -93,41 +93,41 @@ def solve(
     approximate: bool = False,
     random_seed: int = 0,
 ) -> InverseKinematicsResult:
-    """Joint positions that bring a frame to a pose: [RD] 2.9.3 with damping, limits and restarts.
+    """Finds joint positions that bring a frame to a pose ([RD] 2.9.3, damped, with restarts).
 
-    The search starts at the seed, then at other places spread over the joint ranges, the same ones
-    in every call, those near the target first, until one arrives. A floating or planar root keeps
-    its place unless there are supports.
+    The search starts at the seed, then at points spread over the joint ranges, sorted by distance
+    to the target and the same in every call, until one search converges. A floating or planar root
+    stays at its seed unless supports are given.
 
     Args:
         robot: the robot.
-        target: (4, 4) wanted pose of the frame in the root frame; (m, 4, 4) for several frames.
-        frame: name of the frame to bring there, or m names to be brought there together.
-        seed: (nq) where to start, projected onto the limits; None is the centre of the ranges.
-            Joints that do not move the frame keep their values of the seed.
+        target: (4, 4) target pose in the root frame; (m, 4, 4) for several frames.
+        frame: name of the frame to bring to the target, or m names for simultaneous targets.
+        seed: (nq) first start, projected onto the limits; None is the center of the ranges.
+            Joints that do not move the frame keep their seed values.
         position_tolerance: m.
         rotation_tolerance: rad.
         position_only: leave the rotation free.
-        slack: (6) how far off still counts as there, along and about the axes of the target
-            [m, rad]; inf leaves a direction free. None is zero.
-        joint_weights: by name, how dear a joint's moves are; 1 for others, inf locks a joint.
-        locked_joints: names of joints that keep their values of the seed.
-        posture: (nq) what the joints come as near to as the target lets them: 'seed' for no more
-            motion than needed, 'centre' for the middle of the limits; None for no preference.
-        supports: frames that stay where the seed has them while the root moves, [RD] 2.10.5, each
-            with 'point' for its position or 'surface' for its pose. They come before the targets:
-            what is approximate keeps them.
-        timeout: s, on the wall clock; setting up a robot's first problem does not count. A tenth of
-            it is assured on the processor, however long other processes keep the search waiting.
-        max_restarts: starts after the seed.
-        approximate: give the closest configuration where there is no solution.
-        random_seed: another one is another sequence of starts.
+        slack: (6) accepted deviation along and about the axes of the target [m, rad]; inf leaves
+            a direction free. None is zero.
+        joint_weights: motion cost by joint name; 1 for other joints, inf locks a joint.
+        locked_joints: names of joints that keep their seed values.
+        posture: (nq) preferred configuration, approached as far as the target allows; 'seed'
+            minimizes the motion, 'centre' is the middle of the limits, None is no preference.
+        supports: frames that keep their seed pose while the root moves ([RD] 2.10.5), each with
+            'point' for its position or 'surface' for its pose. They have priority over the
+            targets, also in an approximate result.
+        timeout: s, wall clock, without the setup of a robot's first problem. A tenth of it is
+            guaranteed as processor time, even if other processes delay the search.
+        max_restarts: number of starts after the seed.
+        approximate: return the closest configuration if there is no solution.
+        random_seed: selects the sequence of starts.
 
     Returns:
-        The solution, or why there is none.
+        The solution, or the reason of the failure.
 
     Raises:
-        InvalidArgumentError: an argument is of the wrong shape, not finite, or out of range.
+        InvalidArgumentError: an argument has a wrong shape, is not finite or is out of range.
     """
     wishes = Wishes(
         position_tolerance,
@@ -222,29 +222,28 @@ def solve_all(
     min_separation: float | None = None,
     random_seed: int = 0,
 ) -> Solutions:
-    """Distinct solutions, the nearest to the seed first.
+    """Finds the distinct solutions, sorted by distance from the seed.
 
-    Every start that arrives gives one; those closer than ``min_separation`` in every joint to one
-    already found are dropped. A redundant arm has a continuum of solutions, of which these are
-    samples; with a joint locked it has as many as others.
+    Each start that converges gives one solution; solutions closer than ``min_separation`` in every
+    joint to an earlier one are dropped. A redundant arm has a continuum of solutions, of which
+    these are samples; with enough locked joints the number is finite.
 
     Args:
-        robot, target, frame, seed: as for ``solve``; solutions are ranked by the distance to the
-            seed.
-        position_tolerance, rotation_tolerance, position_only, slack: as for ``solve``.
-        joint_weights, locked_joints, posture: as for ``solve``.
-        timeout: s for all of them together.
-        max_restarts: starts after the seed.
-        max_solutions: how many to return at most.
-        min_separation: rad or m, in at least one joint. None is ``SEPARATION`` for a search; a
-            closed form tells apart what is not the same but for rounding.
-        random_seed: another one is another sequence of starts.
+        robot, target, frame, seed: see ``solve``.
+        position_tolerance, rotation_tolerance, position_only, slack: see ``solve``.
+        joint_weights, locked_joints, posture: see ``solve``.
+        timeout: total time [s].
+        max_restarts: number of starts after the seed.
+        max_solutions: maximum number of solutions.
+        min_separation: minimum difference in at least one joint [rad or m]. None is ``SEPARATION``
+            for a search; a closed form only merges solutions that are equal up to rounding.
+        random_seed: selects the sequence of starts.
 
     Returns:
-        Confirmed solutions; empty when none was found (``solve`` says why).
+        Confirmed solutions; empty if none was found (``solve`` gives the reason).
 
     Raises:
-        InvalidArgumentError: an argument is of the wrong shape, not finite, or out of range.
+        InvalidArgumentError: an argument has a wrong shape, is not finite or is out of range.
     """
     wishes = Wishes(
         position_tolerance,
