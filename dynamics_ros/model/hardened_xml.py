@@ -82,9 +82,7 @@ class Element:
         return found[0] if found else None
 
     def first_child(self, tag: str) -> Element | None:
-        """Return the first child with a tag, or None; for callers that count the elements
-        themselves.
-        """
+        """Return the first child with a tag, or None; for callers that count the elements."""
         return next(self.children(tag), None)
 
     def count(self, tag: str) -> int:
@@ -117,9 +115,7 @@ class Element:
         return value
 
     def name(self, attribute: str = 'name') -> str:
-        """Return a name, which must not be empty and consists of visible characters or plain
-        spaces.
-        """
+        """Return a name: not empty, of visible characters and plain spaces only."""
         value = self.text(attribute)
         if not value.strip():
             self.refuse(f'attribute {attribute} is empty (line {self.line})')
