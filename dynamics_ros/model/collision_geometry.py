@@ -90,7 +90,7 @@ def read_document(source: str | os.PathLike[str]) -> tuple[Element, Path | None]
 
 
 def surface(element: Element, base: Path | None) -> Array:
-    """Return the triangles (n, 3, 3) of a shape element in the link frame [m].
+    """Return the triangles (n, 3, 3) of a ``collision`` or ``visual`` in the link frame [m].
 
     Raises:
         ModelError: the shape is malformed, unknown, or its mesh cannot be read.

@@ -82,7 +82,7 @@ class Element:
         return found[0] if found else None
 
     def first_child(self, tag: str) -> Element | None:
-        """Return the first child with a tag, or None; the caller counts the elements."""
+        """Return the first child with a tag, or None; for callers that count the elements."""
         return next(self.children(tag), None)
 
     def count(self, tag: str) -> int:
@@ -115,7 +115,7 @@ class Element:
         return value
 
     def name(self, attribute: str = 'name') -> str:
-        """Return a name: not empty, of visible characters and plain spaces."""
+        """Return a name: not empty, of visible characters and plain spaces only."""
         value = self.text(attribute)
         if not value.strip():
             self.refuse(f'attribute {attribute} is empty (line {self.line})')

@@ -28,7 +28,7 @@ _FACET = np.dtype([('normal', '<f4', 3), ('corners', '<f4', (3, 3)), ('attribute
 
 
 def read_mesh(path: Path) -> Array:
-    """Return the triangles (n, 3, 3) of a file: triangle, corner, coordinate in its unit.
+    """Return the triangles (n, 3, 3) of a file: triangle, corner, coordinate [unit of the file].
 
     Raises:
         ModelError: the file cannot be read, or is in a format that needs trimesh.

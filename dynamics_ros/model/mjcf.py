@@ -241,7 +241,7 @@ class _Reader:
         return Limits(lower, upper, effort=effort)
 
     def followers(self) -> Iterator[tuple[str, Mimic]]:
-        """Yield the joints that an equality couples: q1 = c0 + c1 q2 from their starts."""
+        """Yield joints that an equality couples to another: q1 = c0 + c1 q2 from their starts."""
         import mujoco
 
         model = self.model

@@ -103,7 +103,7 @@ class Joint(Stated):
         )
 
     def subspace_rates(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Motion]:
-        """Return the rate of each column of S in the body frame; 0 unless a `VaryingJoint`."""
+        """Return the rate of each column of S in the body frame; zero but for a `VaryingJoint`."""
         if not isinstance(self.kind, VaryingJoint):
             return [Motion.zero()] * len(self.v_indices)
         own = [v[k] for k in self.v_indices]
@@ -111,7 +111,7 @@ class Joint(Stated):
         return [combined(row, own) for row in slopes]
 
     def subspace_slopes(self, q: Sequence[Scalar]) -> list[tuple[int, int, Motion]]:
-        """(m, k, derivative of column m of S by coordinate k); [] for a constant S."""
+        """(m, k, derivative of column m of S by coordinate k), as in v; none of a constant S."""
         if not isinstance(self.kind, VaryingJoint):
             return []
         slopes = self.kind.subspace_slopes(self.own_coordinates(q))

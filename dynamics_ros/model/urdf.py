@@ -304,7 +304,7 @@ def _limits(joint: Element, kind: str, doubts: Doubts) -> Limits:
 
 
 def _largest(limit: Element, attribute: str, joint: str, doubts: Doubts) -> float:
-    """Return a bound on a magnitude; 0 means unknown: a joint with bound 0 would be fixed."""
+    """Return a bound on a magnitude; 0 means unknown, because such a joint would be fixed."""
     value = limit.number(attribute, 0.0, math.inf)
     if value == -1.0:
         doubts.add(MINUS_ONE, joint)

@@ -43,7 +43,7 @@ class VaryingJoint(JointKind):
         return [self.transform(q).log()]
 
     def random(self, generator: Any, lower: float, upper: float) -> list[float]:
-        """Random position within the limits of one coordinate; else within 1 of neutral."""
+        """Random position within the limits of one coordinate, or within 1 of the neutral one."""
         if self.nq == 1 and math.isfinite(lower) and math.isfinite(upper):
             return [generator.uniform(lower, upper)]
         return list(generator.uniform(-1.0, 1.0, self.nq))
