@@ -24,7 +24,7 @@ from .impedance import (
     bounded_task_inertia,
     damping_of_ratio,
 )
-from .motion_check import BEYOND, JointRanges, velocity_limits
+from .motion_check import BEYOND, JointRanges, believable, velocity_limits
 from .setpoint import Setpoint
 from .settings import ArmSettings, Compliance
 from .stop import Stop, decayed
@@ -54,9 +54,6 @@ Only then does the arm follow targets again.
 
 HOLDING_BACK, STABLE = 100.0, 0.1
 """Decay rate of the tool speed above its limit [1/s], and the most that one sample removes."""
-
-BELIEVABLE = 1e6
-"""Largest absolute value of a plausible input (rad, m, their rates, N and Nm)."""
 
 TINY = 1e-9
 """Lower bound of a speed used as a divisor [m/s or rad/s]."""
@@ -444,11 +441,6 @@ class CompliantArm:
             energy_capacity=settings.energy_capacity,
             **axes,
         )
-
-
-def believable(*values: ArrayLike) -> bool:
-    """Whether all values are within the range of plausible inputs."""
-    return all(np.abs(x).max(initial=0.0) <= BELIEVABLE for x in values)
 
 
 def _interval(dt: float) -> float:

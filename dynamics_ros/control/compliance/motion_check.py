@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dynamics_ros.multibody.linear_systems import Array
 from dynamics_ros.multibody.rigid_body_system import RigidBodySystem
@@ -39,6 +40,10 @@ BEYOND = 0.1
 Either the range is not that of the robot or the position has an offset, e.g. of a full turn. A
 torque that pulls the joint back would move the arm.
 """
+
+
+BELIEVABLE = 1e6
+"""Largest absolute value of a plausible input (rad, m, their rates, N and Nm)."""
 
 
 class JointRanges:
@@ -130,6 +135,11 @@ def velocity_limits(robot: RigidBodySystem) -> Array:
     limits = np.full(robot.nv, np.inf)
     limits[robot.nv - len(robot.velocity_limits) :] = robot.velocity_limits
     return np.where(np.isfinite(limits) & (limits > 0.0), limits, FASTEST)
+
+
+def believable(*values: ArrayLike) -> bool:
+    """Whether all values are within the range of plausible inputs."""
+    return all(np.abs(x).max(initial=0.0) <= BELIEVABLE for x in values)
 
 
 def _worst(excess: Array) -> int | None:
