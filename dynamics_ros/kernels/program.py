@@ -4,8 +4,7 @@
 
 A caller that repeats the same computation a thousand times a second avoids passing and allocating
 arrays: a program reads its inputs and writes its outputs in place. An output array of one kernel
-may
-be an input of the next.
+may be an input of the next.
 """
 
 from __future__ import annotations
@@ -210,8 +209,7 @@ def emit(dialect: Dialect) -> str:
     """Return the functions that all programs share.
 
     ``program`` is of METH_FASTCALL | METH_KEYWORDS; ``copy`` is called like a kernel, with the
-    addresses
-    of source and target and, in place of the first stride, the count of numbers.
+    addresses of source and target and, in place of the first stride, the count of numbers.
     """
     byte, number = dialect.pointer('i8'), dialect.pointer('i64')
     code = dialect.pointer(f'i64 (i64, {number}, {number})')
