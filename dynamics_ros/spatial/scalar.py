@@ -75,6 +75,26 @@ def where_less(a: Scalar, b: Scalar, then: Scalar, otherwise: Scalar) -> Scalar:
     return then if a < b else otherwise
 
 
+def magnitude(x: Scalar) -> Scalar:
+    """Absolute value."""
+    return where_less(x, 0.0, -x, x)
+
+
+def larger(a: Scalar, b: Scalar) -> Scalar:
+    """The larger of two values."""
+    return where_less(a, b, b, a)
+
+
+def smaller(a: Scalar, b: Scalar) -> Scalar:
+    """The smaller of two values."""
+    return where_less(a, b, a, b)
+
+
+def clipped(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
+    """The value between two others that is nearest to x."""
+    return where_less(x, low, low, where_less(high, x, high, x))
+
+
 def repeat(
     body: Callable[..., tuple[Sequence[Scalar], Any]],
     initial: Sequence[Scalar],

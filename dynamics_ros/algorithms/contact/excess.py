@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dynamics_ros.spatial import Scalar
-from dynamics_ros.spatial.scalar import where_less
+from dynamics_ros.spatial.scalar import magnitude, where_less
 
 UNWATCHED = 1e300
 """Stands for the threshold of a joint that is not watched: kernels take finite numbers."""
@@ -35,18 +35,14 @@ def contact_excess(
         (nv) added; for each row (nv) 1 where |torque| is above the threshold, else 0; and the
         largest of |torque| - threshold.
     """
-    added = [term * _magnitude(speed) for term, speed in zip(velocity_term, v, strict=True)]
+    added = [term * magnitude(speed) for term, speed in zip(velocity_term, v, strict=True)]
     largest: Scalar = -UNWATCHED
     above = []
     for row in constants:
         marks = []
         for value, constant, more in zip(torque, row, added, strict=True):
-            excess = _magnitude(value) - (constant + more)
+            excess = magnitude(value) - (constant + more)
             marks.append(where_less(0.0, excess, 1.0, 0.0))
             largest = where_less(largest, excess, excess, largest)
         above.append(marks)
     return added, above, largest
-
-
-def _magnitude(x: Scalar) -> Scalar:
-    return where_less(x, 0.0, -x, x)

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from dynamics_ros.model import Model
 from dynamics_ros.spatial import Scalar
-from dynamics_ros.spatial.scalar import where_less
+from dynamics_ros.spatial.scalar import larger, magnitude, smaller, where_less
 
 Values = Sequence[Scalar]
 
@@ -88,17 +88,17 @@ def sample_departure(
         for x1, x0, u, least, most, n in zip(
             x, before, mean, floor, bound, values['sigmas'], strict=True
         ):
-            change = _magnitude(x1 - x0)
-            limit = _larger(least, n * u)
+            change = magnitude(x1 - x0)
+            limit = larger(least, n * u)
             departs[-1].append(where_less(limit, change, 1.0, 0.0))
-            beyond[-1].append(where_less(most, _magnitude(x1), 1.0, 0.0))
-            usual[-1].append(u + SHARE * (_smaller(change, 2.0 * limit) - u))
-            excess = _larger(excess, _larger(change - limit, _magnitude(x1) - most))
+            beyond[-1].append(where_less(most, magnitude(x1), 1.0, 0.0))
+            usual[-1].append(u + SHARE * (smaller(change, 2.0 * limit) - u))
+            excess = larger(excess, larger(change - limit, magnitude(x1) - most))
     same, longest = [], []
     for x1, x0, count, usually in zip(effort, *memory[2:3], *memory[6:], strict=True):
-        change = _magnitude(x1 - x0)
+        change = magnitude(x1 - x0)
         same.append(where_less(0.0, change, 0.0, count + 1.0))
-        longest.append(where_less(0.0, change, _larger(count, FADING * usually), usually))
+        longest.append(where_less(0.0, change, larger(count, FADING * usually), usually))
     return departs, beyond, excess, [*sample, *usual, same, longest]
 
 
@@ -109,15 +109,3 @@ def positions(model: Model, q: Values) -> list[Scalar]:
         if len(joint.q_indices) == 1:
             found[joint.v_indices[0]] = q[joint.q_indices[0]]
     return found
-
-
-def _magnitude(x: Scalar) -> Scalar:
-    return where_less(x, 0.0, -x, x)
-
-
-def _larger(a: Scalar, b: Scalar) -> Scalar:
-    return where_less(a, b, b, a)
-
-
-def _smaller(a: Scalar, b: Scalar) -> Scalar:
-    return where_less(a, b, a, b)

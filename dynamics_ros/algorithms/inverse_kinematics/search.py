@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dynamics_ros.algorithms.forward_kinematics import frame_pose
 from dynamics_ros.model import Frame, Model
 from dynamics_ros.spatial import Scalar, log_matrix, transform_of_rows
-from dynamics_ros.spatial.scalar import repeat, where_less
+from dynamics_ros.spatial.scalar import clipped, larger, repeat, where_less
 
-from .step import Support, clipped, inverse_kinematics_step, larger
+from .step import Support, inverse_kinematics_step
 
 Values = Sequence[Scalar]
 

@@ -26,7 +26,7 @@ from dynamics_ros.spatial import (
     log_matrix,
     transform_of_rows,
 )
-from dynamics_ros.spatial.scalar import where_less
+from dynamics_ros.spatial.scalar import clipped, larger, magnitude, where_less
 
 Values = Sequence[Scalar]
 
@@ -142,7 +142,7 @@ def inverse_kinematics_step(
         missing = _missing(X_0T, frame_pose(model, q, frame))
         beyond = [y - clipped(y, -s, s) for y, s in zip(missing, slack, strict=True)]
         counted = [
-            w * where_less(s, _absolute(y), 1.0, where_less(0.0, s, 0.0, 1.0))
+            w * where_less(s, magnitude(y), 1.0, where_less(0.0, s, 0.0, 1.0))
             for y, w, s in zip(missing, weight, slack, strict=True)
         ]
         twists = jacobian_columns(model, q, frame, 'local_world_aligned')
@@ -189,7 +189,7 @@ def inverse_kinematics_step(
 
     move: Scalar = 0.0
     for k in range(n):
-        move = larger(move, _absolute(d[k]) * inverse_allowance[k])
+        move = larger(move, magnitude(d[k]) * inverse_allowance[k])
     shortened = 1.0 / larger(move, 1.0)
     d = [shortened * y for y in d]
     moved: list[Scalar] = []
@@ -229,17 +229,3 @@ def _missing(X_0T: Transform, X_0F: Transform) -> list[Scalar]:
 def _turned(R: Matrix3, column: Motion) -> list[Scalar]:
     linear: Vector3 = R @ column.linear
     return [*linear, *(R @ column.angular)]
-
-
-def _absolute(x: Scalar) -> Scalar:
-    return where_less(x, 0.0, -x, x)
-
-
-def larger(a: Scalar, b: Scalar) -> Scalar:
-    """The larger of two values."""
-    return where_less(a, b, b, a)
-
-
-def clipped(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
-    """The value between two others that is nearest to x."""
-    return where_less(x, low, low, where_less(high, x, high, x))
