@@ -53,20 +53,20 @@ LIVE = frozenset(
     | {f'markers.{n}' for n in ('rate', 'force_scale', 'torque_scale', 'diameter')}
     | {f'location.{n}' for n in ('rate', 'max_deviation')}
 )
-"""Parameters that the estimators know nothing of; all others need them to be built anew."""
+"""Parameters that take effect without rebuilding the estimators."""
 
 SLOW_RATE = 1.0
-"""Hz of what changes within a minute."""
+"""Rate of friction changes [Hz], which develop over minutes."""
 
 
 class Said(NamedTuple):
-    """What the last state has said, always in the same arrays, from which messages are filled.
+    """Fixed arrays of the latest state, from which kernels and copies fill the messages.
 
     Attributes:
-        q: (nq) where the robot was.
-        torques: (nv) external torques.
-        thresholds: (2, nv) of contact and collision.
-        offset: (nv) of the tare.
+        q: configuration (nq).
+        torques: external torques (nv) [Nm or N].
+        thresholds: thresholds of contact and of collision (2, nv) [Nm or N].
+        offset: offset of the tare (nv) [Nm or N].
     """
 
     q: Array
@@ -76,12 +76,12 @@ class Said(NamedTuple):
 
     @classmethod
     def of(cls, nq: int, nv: int) -> Said:
-        """Nothing yet."""
+        """Return arrays of zeros for a robot with ``nq`` coordinates and ``nv`` velocities."""
         return cls(np.zeros(nq), np.zeros(nv), np.zeros((2, nv)), np.zeros(nv))
 
 
 class Contact(Component):
-    """Publishes what the robot feels."""
+    """Component that estimates and publishes external torques, contact wrenches and contacts."""
 
     uses_masses = True
 
@@ -120,7 +120,7 @@ class Contact(Component):
     # --- the robot ------------------------------------------------------------------------------
 
     def prepare(self, robot: Robot, default_frame: str) -> ContactPipeline:
-        """Build the estimators for a robot."""
+        """Build the estimators for a robot, and compile their kernels."""
         if not robot.nv:
             raise InvalidArgumentError('robot', 'nothing of it moves', 'a joint that feels')
         check_size(robot)
@@ -130,7 +130,7 @@ class Contact(Component):
         return pipeline
 
     def adopt(self, prepared: ContactPipeline) -> None:
-        """Take new estimators into use; what they have in common with the old ones goes on."""
+        """Switch to new estimators; they inherit the state that they share with the old ones."""
         if self._pipeline is not None:
             prepared.inherit(self._pipeline)
         self._frame_outputs.set_frames(prepared.frames)
@@ -147,19 +147,19 @@ class Contact(Component):
         self._place.adopt(prepared)
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
-        """Compile what markers need; load what calibration does."""
+        """Return functions that compile the kernels of markers and import those of calibrate."""
         if self._pipeline is None:
             return ()
         robot = self._pipeline.robot
         return [partial(robot.all_frames, robot.neutral()), CalibrateAction.load]
 
     def outputs(self) -> list[Output]:
-        """External torques, contact state, feet, friction, wrenches, estimates, markers."""
+        """Return the publishers of torques, contact state, feet, friction, frames and markers."""
         single = self._torques, self._state, self._feet, self._friction
         return [*single, *self._frame_outputs.all(), self._markers]
 
     def details(self) -> dict[str, str]:
-        """What the observer has seen, and the tare."""
+        """Return counts of the observer, the tare, and findings on geometry and efforts."""
         if self._pipeline is None:
             return {}
         counts = self._pipeline.observer.counts
@@ -182,7 +182,7 @@ class Contact(Component):
         topic_names(values.frames)
         built = self.context.built
         if built is not None and built.robot.nv and not is_large(built.robot):
-            # Building the estimators is the check; their kernels are made when they are adopted.
+            # Building the estimators checks the values; ``prepare`` compiles their kernels.
             ContactPipeline(built.robot, values, built.default_frame)
 
     def _changed(self, names: frozenset[str]) -> None:
@@ -191,10 +191,16 @@ class Contact(Component):
             self.context.changes.rebuild(NAME)
 
     async def _put_in_force(self, values: Mapping[str, Any]) -> ContactPipeline:
-        """Have other parameters in force, and what they say of efforts without a tare.
+        """Set other parameters, rebuild the estimators and clear the tare.
+
+        Args:
+            values: values by name of the parameter.
+
+        Returns:
+            The new estimators.
 
         Raises:
-            DynamicsRosError: they cannot be in force.
+            DynamicsRosError: the values are invalid for this robot, or there is no robot.
         """
         self.parameters.store(values)
         await self.context.changes.change(NAME, always=True)
@@ -206,7 +212,7 @@ class Contact(Component):
     # --- topics ---------------------------------------------------------------------------------
 
     def observe(self, state: RobotState) -> None:
-        """Run the estimators, whoever listens: they live on having seen every state."""
+        """Run the estimators on a state, even without subscribers: they integrate over time."""
         self._calibration.update(state)
         pipeline = self._pipeline
         if pipeline is None:
@@ -221,7 +227,7 @@ class Contact(Component):
         self._place.update(judged, external)
 
     def groups(self) -> list[Group]:
-        """External torques, contact state, feet, wrenches, estimates and markers."""
+        """Return the outputs: torques, contact state, feet, friction, wrenches and markers."""
         pipeline = self._pipeline
         if pipeline is None:
             return []
@@ -262,12 +268,12 @@ class Contact(Component):
         return cap(rate, self.parameters.values.publish_rate)
 
     def _told(self) -> tuple[ContactPipeline, RobotState, ExternalTorques, Said]:
-        """What the last state has said."""
+        """Return the estimators, state, external torques and arrays of the latest state."""
         assert self._last is not None, 'else it is silent'
         return self._last
 
     def _say(self) -> None:
-        """Write what messages are filled from."""
+        """Write the latest state to the arrays from which messages are filled."""
         pipeline, state, external, said = self._told()
         said.q[:] = state.q
         said.torques[:] = external.values
@@ -276,18 +282,21 @@ class Contact(Component):
         pipeline.detector.write_thresholds(said.thresholds)
 
     def _reckon(self) -> None:
-        """Have wrenches reckon with what is known of the state."""
+        """Update the wrench estimator with the stale joints and added noise of the state."""
         pipeline, state, _, _ = self._told()
         pipeline.reckon_with(state)
 
     def _touched(self) -> Hashable:
-        """What a contact state tells beside numbers that are new for each state."""
+        """Return the content of a contact state that requires a new message when it changes."""
         _, _, external, _ = self._told()
         place = self._place.latest
         return external.report, place, place is not None and self._place.known(place)
 
     def _seen(self) -> Hashable:
-        """What wrenches tell beside numbers; dearest of all to compute: only when wanted."""
+        """Return flags of the wrenches that require new messages when they change.
+
+        They are the most expensive part, so only messages of wrenches ask for them.
+        """
         pipeline, state, _, _ = self._told()
         seen = pipeline.estimator.seen if self._estimation is not None else None
         return seen, state.stale, pipeline.distrusted
@@ -328,7 +337,7 @@ class Contact(Component):
         return filled_feet(self._feet.template, contacts, state, root)
 
     def _estimated(self, make: Callable[[], Sourced]) -> Filled | None:
-        """A message of wrenches, behind the one kernel that computes all of them."""
+        """Return a message of a wrench with the kernel that computes the wrenches of all frames."""
         pipeline, _, _, said = self._told()
         if self._estimation is None:
             if not pipeline.wrenches_ready():
@@ -369,12 +378,17 @@ class Contact(Component):
         )
 
     def _erase(self, frames: int, before: int) -> None:
-        """Take away the arrows of frames of which there were more before."""
+        """Delete markers of frames that no longer exist.
+
+        Args:
+            frames: number of contact frames.
+            before: previous number of contact frames.
+        """
         gone = arrows_removed(self.context.root_frame_id(), self.context.now(), frames, before)
         if gone is not None:
             self._markers.publish(gone)
 
-    # --- collisions, for who reacts to them in the same process -----------------------------------
+    # --- collisions, for components of the same process that react to them ------------------------
 
     @property
     def collided(self) -> bool:
@@ -383,16 +397,16 @@ class Contact(Component):
 
     @property
     def external_torques(self) -> Array | None:
-        """(nv) of the last state; None where nothing is known."""
+        """External torques of the latest state (nv) [Nm or N]; None if they are not known."""
         return None if self._last is None else self._last[2].values
 
     @property
     def blindness(self) -> str:
-        """Why nothing would be detected now; '' otherwise."""
+        """Why collisions cannot be detected at present; '' if they can."""
         return self.problem or self.silence
 
     def acknowledge(self) -> None:
-        """Unlatch a collision; all else goes on."""
+        """Reset a latched collision; observer and tare continue."""
         if self._pipeline is not None:
             self._pipeline.detector.reset()
 

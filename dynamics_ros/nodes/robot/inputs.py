@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Joint states and odometry: the state that they make, and what is missing for one."""
+"""Input of joint states and odometry: merges messages into robot states and reports what lacks."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from dynamics_ros.wire.odometry import OdometryReader
 from .publishers import Publishers
 
 WARNING_RATE = 0.2
-"""Most warnings a second about messages that are refused; diagnostics counts them all."""
+"""Maximum rate of warnings about refused messages [Hz]; diagnostics counts all of them."""
 
 
 class RobotInputs:
-    """One subscription to joint states and one to odometry, merged into states of the robot.
+    """Subscriptions to joint states and odometry, which are merged into robot states.
 
     Attributes:
-        buffer: what is known of the robot in force; None without one.
-        state: the latest complete state, or None.
-        incoming: joint states as they come in.
-        joint_states: rate and age of those of this robot.
-        rate: of these in the last second [Hz].
-        heard: whether any has come, of whatever robot.
-        without_robot: how many came before there was a robot.
-        doubts: what joint states say that is probably not meant.
-        publishers: who publishes what the node subscribes to.
+        buffer: latest data of each joint and of the base; None without a robot.
+        state: latest complete state, or None.
+        incoming: subscription to joint states.
+        joint_states: rate and age of the joint states of this robot.
+        rate: mean rate of these between the last two calls of ``look`` [Hz].
+        heard: whether any joint state has arrived, for whatever robot.
+        without_robot: number of joint states that arrived before there was a robot.
+        doubts: warnings about implausible joint states, such as degrees instead of radians.
+        publishers: publishers of the topics that the node subscribes to, for diagnostics.
     """
 
     def __init__(
@@ -57,14 +57,15 @@ class RobotInputs:
         base_told: Callable[[], None],
         tell: Callable[[], None],
     ) -> None:
-        """Subscribe.
+        """Subscribe to joint states and odometry.
 
         Args:
-            node: has the subscriptions.
-            parameters: of the robot.
-            take: takes a new state, and whether it is to be answered; else newer ones wait.
-            base_told: called when odometry has been taken.
-            tell: called whenever diagnostics may have something else to say.
+            node: node of the subscriptions.
+            parameters: parameters of the robot.
+            take: called with each new state, and whether to publish outputs for it; False if newer
+                messages are waiting.
+            base_told: called after an odometry message has been accepted.
+            tell: called whenever the diagnostics may have changed.
         """
         self._node, self._parameters = node, parameters
         self._take, self._base_told, self._tell = take, base_told, tell
@@ -93,7 +94,7 @@ class RobotInputs:
         )
 
     def adopt(self, built: Built) -> None:
-        """Go on with another robot, of which is known what was known of joints of the same name."""
+        """Switch to another robot, and keep the data of joints with the same name."""
         before = self.buffer
         timeout = self._parameters.values.joint_timeout
         buffer = StateBuffer(built.robot, built.request.locked_names, timeout)
@@ -102,7 +103,8 @@ class RobotInputs:
         if before is None or built.robot.joint_names != before.robot.joint_names:
             self.doubts.forget()
         self._root_link = built.root_link
-        # The poses of a base wait elsewhere: old joint states would be answered with one of them.
+        # Poses of the base wait in another queue. With a large backlog, many old joint states would
+        # all be combined with the same pose.
         self.incoming.backlog.whole = MOMENT if buffer.has_base else CATCH_UP
         self.buffer, self.state = buffer, buffer.state()
 
@@ -120,7 +122,7 @@ class RobotInputs:
         self.joint_states.tick(time.monotonic())
         state = buffer.due_state()
         if state is None and answer and self._owed:
-            # The newest of those that waited completes none, one before it did.
+            # The newest of the waiting messages does not complete a state, but an earlier one did.
             state = self.state
         self._new(state, answer)
 
@@ -132,7 +134,7 @@ class RobotInputs:
         self._warn_refused(self.incoming.topic, refusal)
 
     def _new(self, state: RobotState | None, answer: bool = True) -> None:
-        """Hand a new state on; None where a message has completed none."""
+        """Pass a new state on; do nothing for None, when a message has not completed a state."""
         if state is None:
             return
         first = self.state is None
@@ -154,29 +156,30 @@ class RobotInputs:
             return
         self._base_told()
         if not buffer.joint_names:
-            # The pose is all there is to know of a body without joints.
+            # For a body without joints, the pose of the base is the complete state.
             self.joint_states.tick(time.monotonic())
             self._new(buffer.due_state())
 
     def _warn_refused(self, topic: str, refusal: RefusedMessage) -> None:
-        # Not rclpy's throttle: it looks up the caller's source for every message it drops.
+        # The throttle of rclpy looks up the caller's source for every message that it drops.
         if self._warnings.passes(time.monotonic(), WARNING_RATE):
             self._node.get_logger().warning(f'message on {topic} refused: {refusal}')
         self._tell()
 
     def look(self) -> None:
-        """Look at what has come since the last time; once a second."""
+        """Update ``rate`` and check the latest joint states; called once a second."""
         self.rate = self.joint_states.take_rate()
         if self.buffer is not None:
             self.doubts.look(self.buffer.robot, self.buffer, self.state)
 
     def latest(self) -> RobotState:
-        """The latest state, for a service; a moving base without odometry is at identity.
+        """Return the latest state for a service; a base without odometry is at the identity.
 
-        There is a robot.
+        Requires a robot.
 
         Raises:
-            NoStateError, StaleStateError: there is none to rely on.
+            NoStateError: no complete state has arrived yet.
+            StaleStateError: the latest state is older than ``state_timeout``.
         """
         assert self.buffer is not None
         state = self.buffer.state(base_required=False)
@@ -191,12 +194,12 @@ class RobotInputs:
 
     @property
     def immobile(self) -> bool:
-        """Whether there is a robot that nothing could be told about."""
+        """Whether the robot has no moving joint and no moving base, so it needs no joint state."""
         buffer = self.buffer
         return buffer is not None and not (buffer.missing() or buffer.robot.nv)
 
     def waiting_for(self) -> str:
-        """What is missing for a first state, and who could tell it, in words."""
+        """Return a message that says what is missing for a first state and who publishes it."""
         buffer, publishers = self.buffer, self.publishers
         if buffer is None:
             return (
@@ -221,7 +224,7 @@ class RobotInputs:
         return f'waiting for {", ".join(missing)}: {"; ".join(reasons)}'
 
     def stopped(self) -> str:
-        """What has stopped coming, and who could tell it, in words."""
+        """Return a message that names the input that has stopped, with its publishers."""
         joints = self.buffer is None or self.buffer.joint_names
         name = self.incoming.topic if joints else 'odom'
         return f'{name} have stopped coming: {self.publishers.of(name)}'
