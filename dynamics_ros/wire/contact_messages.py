@@ -40,7 +40,7 @@ FEET_NUMBERS = (
 EFFORT, WRENCH = ('effort',), ('wrench',)
 """Numeric fields of the messages, which change with every state."""
 
-NOWHERE = np.zeros(3)
+ORIGIN = np.zeros(3)
 
 Templates = Callable[[Hashable, Callable[[Any], Any], Sequence[str]], MessageTemplate]
 """Function that returns the template of a key, such as ``Output.template``.
@@ -92,7 +92,7 @@ class EstimateKey(NamedTuple):
     distrusted: bool
 
 
-class Sourced(NamedTuple):
+class CopiedMessage(NamedTuple):
     """Message template with the copies that write its numbers.
 
     Attributes:
@@ -110,22 +110,22 @@ class Sourced(NamedTuple):
         return self.template
 
 
-def _copies(source: Array, places: Any, target: Array) -> Iterator[Copy]:
+def _copies(source: Array, entries: Any, target: Array) -> Iterator[Copy]:
     """Yield copies of selected entries of one array to consecutive entries of another.
 
     Args:
         source: array of values (n).
-        places: slice, or array of indices, of the entries.
+        entries: slice, or array of indices, of the entries.
         target: array (m) of as many entries.
     """
-    if isinstance(places, slice):
-        yield Copy(source[places], target)
+    if isinstance(entries, slice):
+        yield Copy(source[entries], target)
         return
-    for i, place in enumerate(places.tolist()):
+    for i, place in enumerate(entries.tolist()):
         yield Copy(source[place : place + 1], target[i : i + 1])
 
 
-def sourced_state(
+def contact_state_message(
     templates: Templates,
     pipeline: ContactPipeline,
     report: ContactReport,
@@ -135,7 +135,7 @@ def sourced_state(
     known: bool,
     frame_id: str,
     point_frame_id: str,
-) -> Sourced:
+) -> CopiedMessage:
     """Return ContactState with the copies of torques and thresholds; write its contact location.
 
     Args:
@@ -154,16 +154,16 @@ def sourced_state(
     key = StateKey(frame_id, int(report.state), link, known, point_frame_id, latched, names)
     template = templates(key, empty_state, STATE_NUMBERS)
     torque, contact, collision, *where = template.numbers
-    for numbers, value in zip(where, _numbers_of(place), strict=True):
+    for numbers, value in zip(where, _location_numbers(place), strict=True):
         numbers[:] = value
     order = pipeline.joint_indices
     pairs = (torques, torque), (thresholds[0], contact), (thresholds[1], collision)
-    return Sourced(
+    return CopiedMessage(
         template, tuple(copy for one, target in pairs for copy in _copies(one, order, target))
     )
 
 
-def filled_feet(
+def foot_contacts_message(
     templates: Templates, contacts: FootContacts, state: RobotState, frame_id: str
 ) -> MessageTemplate:
     """Return the filled FootContacts, expressed in the root frame with id ``frame_id``."""
@@ -180,7 +180,7 @@ def filled_feet(
     return template
 
 
-def true_feet(
+def true_foot_contacts(
     stamp: Time, frame_id: str, wrenches: Mapping[str, Array | None]
 ) -> FootContactsMessage:
     """Return the FootContacts of a simulation, without deviations.
@@ -209,14 +209,14 @@ def true_feet(
     )
 
 
-def sourced_estimate(
+def external_wrench_message(
     templates: Templates,
     pipeline: ContactPipeline,
     stale: tuple[str, ...],
     offset: Array,
     estimate: WrenchEstimate,
     frame_id: str,
-) -> Sourced:
+) -> CopiedMessage:
     """Return ExternalWrench with the copies of an estimate.
 
     Args:
@@ -233,22 +233,28 @@ def sourced_estimate(
     template = templates(key, empty_estimate, ESTIMATE_NUMBERS)
     *numbers, offsets = template.numbers
     values = estimate.wrench, estimate.reference_point, estimate.covariance, singular
-    return Sourced(
+    return CopiedMessage(
         template,
         (*map(Copy, values, numbers), *_copies(offset, pipeline.joint_indices, offsets)),
     )
 
 
-def sourced_wrench(templates: Templates, estimate: WrenchEstimate, frame_id: str) -> Sourced:
+def wrench_stamped_message(
+    templates: Templates, estimate: WrenchEstimate, frame_id: str
+) -> CopiedMessage:
     """Return WrenchStamped with the copy of a wrench (6) expressed in frame ``frame_id``."""
     template = templates(frame_id, empty_wrench, WRENCH)
-    return Sourced(template, (Copy(estimate.wrench, template.numbers[0]),))
+    return CopiedMessage(template, (Copy(estimate.wrench, template.numbers[0]),))
 
 
-def sourced_efforts(templates: Templates, pipeline: ContactPipeline, efforts: Array) -> Sourced:
+def efforts_message(
+    templates: Templates, pipeline: ContactPipeline, efforts: Array
+) -> CopiedMessage:
     """Return JointState with the copies of torques (nv), such as external torques, as efforts."""
     template = templates(pipeline.joint_names, empty_efforts, EFFORT)
-    return Sourced(template, tuple(_copies(efforts, pipeline.joint_indices, template.numbers[0])))
+    return CopiedMessage(
+        template, tuple(_copies(efforts, pipeline.joint_indices, template.numbers[0]))
+    )
 
 
 def empty_feet(values: tuple[Any, ...]) -> FootContactsMessage:
@@ -286,10 +292,10 @@ def empty_state(values: tuple[Any, ...]) -> ContactStateMessage:
     )
 
 
-def _numbers_of(place: ContactLocation | None) -> tuple[Any, ...]:
+def _location_numbers(place: ContactLocation | None) -> tuple[Any, ...]:
     """Return link_probability, misfit, point, normal, force, point_deviation of a ContactState."""
     if place is None:
-        return 0.0, 0.0, NOWHERE, NOWHERE, NOWHERE, np.inf
+        return 0.0, 0.0, ORIGIN, ORIGIN, ORIGIN, np.inf
     return place.probability, place.misfit, place.point, place.normal, place.force, place.deviation
 
 

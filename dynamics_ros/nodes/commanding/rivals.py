@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from rclpy.node import Node
 
-LOOK_PERIOD = 0.5
+CHECK_PERIOD = 0.5
 """Seconds between two looks at the graph."""
 
 
@@ -22,7 +22,7 @@ class Rivals:
         self._told = ''
 
     def told(self, commands: str, targets: Iterable[str]) -> str:
-        """How many others there are on which topics, at most ``LOOK_PERIOD`` ago; '' for none.
+        """How many others there are on which topics, at most ``CHECK_PERIOD`` ago; '' for none.
 
         An inactive controller may have its publisher and be silent, so that this is no reason to
         stop.
@@ -33,7 +33,7 @@ class Rivals:
         """
         now = time.monotonic()
         if now >= self._look_at:
-            self._look_at = now + LOOK_PERIOD
+            self._look_at = now + CHECK_PERIOD
             others = {commands: self._node.count_publishers(commands) - 1}
             others.update({topic: self._node.count_publishers(topic) - 1 for topic in targets})
             self._told = '; '.join(

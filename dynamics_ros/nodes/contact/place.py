@@ -61,12 +61,12 @@ class ContactPlace:
         self._pending = False
         self._contact = 0
         self._found: ContactLocation | None = None
-        self._told = self._geometry.told
+        self._status = self._geometry.told
 
     @property
-    def told(self) -> str:
+    def status(self) -> str:
         """What there is to say about the geometry."""
-        return self._told
+        return self._status
 
     def adopt(self, pipeline: ContactPipeline) -> None:
         """Make ready for a robot; the geometry is read in the thread, once per description."""
@@ -74,7 +74,7 @@ class ContactPlace:
         self._locator = None
         self._end()
         if not settings.enabled:
-            self._told = 'location.enabled is false'
+            self._status = 'location.enabled is false'
             return
         assert context.built is not None
         made_of = context.built.request.description, settings.resolution
@@ -102,7 +102,7 @@ class ContactPlace:
                     'contacts are not found on shapes that cannot be read: '
                     + self._geometry.problem
                 )
-            self._told, self._made_of = self._geometry.told, made_of
+            self._status, self._made_of = self._geometry.told, made_of
             if context.robot is pipeline.robot:
                 self._locator = locator
 
@@ -175,4 +175,4 @@ class ContactPlace:
             return
         if not isinstance(error, DynamicsRosError):
             self._faults.report('contact_place', error)
-        self._told = str(error)
+        self._status = str(error)

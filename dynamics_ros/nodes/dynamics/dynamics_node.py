@@ -18,7 +18,7 @@ from dynamics_ros.kernels import Kernel, Step
 from dynamics_ros.multibody.large_robots import is_large
 from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.output.outputs import Output, cap
-from dynamics_ros.nodes.output.plan import FRESH, Filled, Group
+from dynamics_ros.nodes.output.plan import FRESH, Group, KernelMessage
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
@@ -265,9 +265,9 @@ class Dynamics(Component):
         values = self.parameters.values
         return cap(getattr(values.publish_rates, name), values.publish_rate)
 
-    def _filled(self, template: MessageTemplate, kernel: Kernel) -> Filled:
+    def _filled(self, template: MessageTemplate, kernel: Kernel) -> KernelMessage:
         assert self.context.buffer is not None, 'whoever answers has been told of a state'
-        return Filled(template, (Step(kernel, (self.context.buffer.q,), template.numbers),))
+        return KernelMessage(template, (Step(kernel, (self.context.buffer.q,), template.numbers),))
 
     # --- services -------------------------------------------------------------------------------
 

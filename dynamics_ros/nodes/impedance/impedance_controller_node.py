@@ -338,7 +338,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             self._tell(self._idle())
         elif prepared.arm.started:
             self._bridge(prepared, commands)
-        elif commands.output.listened_to(now):
+        elif commands.output.has_subscribers(now):
             self._tell(self._idle())
         else:
             self._tell(f'waiting: nobody listens to {commands.output.topic}')
@@ -348,10 +348,10 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         if not self._pace.late:
             return
         # It may be this process that was held up, while the joint states are there.
-        self.context.inputs.incoming.take_waiting()
+        self.context.inputs.incoming.process_waiting()
         if not self._pace.late:
             return
-        listened = commands.output.listened_to(time.monotonic())
+        listened = commands.output.has_subscribers(time.monotonic())
         why = self.problem or self.silence or 'joint states fail to come'
         if not listened:
             why = f'nobody listens to {commands.output.topic}'
@@ -411,7 +411,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         """Answer joint states, those that fail to come too, until it is done or so long [s]."""
         begun = time.monotonic()
         while not done() and time.monotonic() - begun < longest:
-            self.context.inputs.incoming.take_waiting()
+            self.context.inputs.incoming.process_waiting()
             if self._pace.late:
                 self._reckon(prepared, commands)
             time.sleep(0.5 * self._pace.cycle)

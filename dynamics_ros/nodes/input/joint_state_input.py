@@ -30,14 +30,14 @@ OVERRIDABLE = QoSOverridingOptions(
     (QoSPolicyKind.HISTORY, QoSPolicyKind.DEPTH, QoSPolicyKind.RELIABILITY)
 )
 
-BACK_TO_BACK = 40e-6
+BACK_TO_BACK_GAP = 40e-6
 """Maximum time from the end of one callback to the next for a message that was waiting [s]."""
 
-MERGED = 100
+MAX_MERGED = 100
 """Maximum number of waiting messages that are merged without outputs before the newest; older ones
 are dropped, because the newest becomes older while they are merged."""
 
-COUNTS = 1 << 32
+COUNTER_RANGE = 1 << 32
 """Number of values of the counter of lost messages, which has 32 bits and wraps around."""
 
 MAX_LOST = 10**6
@@ -59,25 +59,25 @@ class JointStateInput:
     def __init__(
         self,
         node: Node,
-        handle: Handler,
-        refuse: Callable[[MalformedMessageError], None],
+        on_values: Handler,
+        on_malformed: Callable[[MalformedMessageError], None],
         topic: str = 'joint_states',
     ) -> None:
         """Subscribe to a topic of joint states.
 
         Args:
             node: the node.
-            handle: called with the values of a message, and whether to publish outputs for it.
-            refuse: called with the error if the bytes of a message cannot be read.
+            on_values: called with the values of a message, and whether to publish outputs for it.
+            on_malformed: called with the error if the bytes of a message cannot be read.
             topic: ``joint_states``, or ``dynamic_joint_states`` of ros2_control.
         """
         self.superseded = 0
         self.backlog = Backlog()
-        self._handle = handle
-        self._refuse = refuse
+        self._on_values = on_values
+        self._on_malformed = on_malformed
         kind, self._read = read_from(topic)
         self.topic = topic
-        self._ended = 0.0
+        self._last_end = 0.0
         self._received = 0
         self._missed = 0
         self._losses = LossCount()
@@ -92,57 +92,57 @@ class JointStateInput:
         )
 
     def _on_message(self, message: bytes) -> None:
-        begun = time.monotonic()
+        start = time.monotonic()
         self._received += 1
-        waited = begun - self._ended < BACK_TO_BACK
-        if waited or self.backlog.is_due(begun):
-            begun = self._with_those_behind(message, begun, waited)
+        was_waiting = start - self._last_end < BACK_TO_BACK_GAP
+        if was_waiting or self.backlog.is_due(start):
+            start = self._pass_on_with_queue(message, start, was_waiting)
         else:
             self._pass_on(message, True)
-        self._ended = time.monotonic()
-        self.backlog.answered(self._ended - begun)
+        self._last_end = time.monotonic()
+        self.backlog.answered(self._last_end - start)
 
-    def _with_those_behind(self, message: bytes, begun: float, waited: bool) -> float:
+    def _pass_on_with_queue(self, message: bytes, start: float, was_waiting: bool) -> float:
         """Pass on a message and those that wait behind it.
 
         Args:
             message: the message that the executor has handed over.
-            begun: time of the steady clock at the start of the callback [s].
-            waited: whether the message was probably waiting during the previous callback.
+            start: time of the steady clock at the start of the callback [s].
+            was_waiting: whether the message was probably waiting during the previous callback.
 
         Returns:
             Time at which the processing of the newest of them began [s].
         """
-        behind = self._waiting()
-        if behind:
-            return self._pass_on_all([message, *behind], begun)
-        if not waited:
-            self.backlog.found_nothing(begun)
+        queued = self._waiting()
+        if queued:
+            return self._pass_on_queue([message, *queued], start)
+        if not was_waiting:
+            self.backlog.found_nothing(start)
         self._pass_on(message, True)
-        return begun
+        return start
 
-    def _pass_on_all(self, messages: list[bytes], begun: float) -> float:
+    def _pass_on_queue(self, messages: list[bytes], start: float) -> float:
         """Pass on messages that have waited; the backlog decides which of them get outputs.
 
         Returns:
             Time at which the processing of the newest of them began [s].
         """
         *older, newest = messages
-        until = self.backlog.until(len(older) + 1, begun)
-        for left, one in zip(range(len(older), 0, -1), older, strict=True):
-            answer = time.monotonic() < until
+        deadline = self.backlog.until(len(older) + 1, start)
+        for left, message in zip(range(len(older), 0, -1), older, strict=True):
+            answer = time.monotonic() < deadline
             self.superseded += not answer
-            if answer or left <= MERGED:
-                self._pass_on(one, answer)
+            if answer or left <= MAX_MERGED:
+                self._pass_on(message, answer)
         now = time.monotonic()
-        self.backlog.worked_off(begun, now)
+        self.backlog.worked_off(start, now)
         self._pass_on(newest, True)
         return now
 
-    def take_waiting(self) -> None:
+    def process_waiting(self) -> None:
         """Pass on all waiting messages; for callers that cannot return to the executor first."""
         if waiting := self._waiting():
-            self._pass_on_all(waiting, time.monotonic())
+            self._pass_on_queue(waiting, time.monotonic())
 
     def lost(self) -> int:
         """Return the number of messages that were sent but not received, as far as is known.
@@ -156,19 +156,19 @@ class JointStateInput:
         try:
             values = self._read(message)
         except MalformedMessageError as error:
-            self._refuse(error)
+            self._on_malformed(error)
         else:
-            self._handle(values, answer)
+            self._on_values(values, answer)
 
     def _waiting(self) -> list[bytes]:
         """Take the waiting messages out of the queue; the executor tolerates that they are gone."""
         subscription = self._subscription
-        most = max(JOINT_STATE_QOS.depth, subscription.qos_profile.depth)
-        found = take_waiting(subscription, most)
-        self._received += len(found)
-        if found:
-            self._count_missed(found[-1][1])
-        return [message for message, _ in found]
+        max_count = max(JOINT_STATE_QOS.depth, subscription.qos_profile.depth)
+        taken = take_waiting(subscription, max_count)
+        self._received += len(taken)
+        if taken:
+            self._count_missed(taken[-1][1])
+        return [message for message, _ in taken]
 
     def _count_missed(self, info: Mapping[str, Any]) -> None:
         """Count messages that are missing before the last one, by its sequence number."""
@@ -203,8 +203,8 @@ class LossCount:
         Args:
             total: counter of the middleware.
         """
-        change = (total - self._total) % COUNTS
-        self._total = total % COUNTS
+        change = (total - self._total) % COUNTER_RANGE
+        self._total = total % COUNTER_RANGE
         if change <= MAX_LOST:
             self.lost += change
         return self.lost

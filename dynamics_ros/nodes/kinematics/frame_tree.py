@@ -13,7 +13,7 @@ from rclpy.node import Node
 from dynamics_ros.kernels import Step
 from dynamics_ros.multibody.link_tree import Links, LinkTree
 from dynamics_ros.nodes.output.outputs import LATCHED, Output
-from dynamics_ros.nodes.output.plan import Filled
+from dynamics_ros.nodes.output.plan import KernelMessage
 from dynamics_ros.requests.frame_names import FrameNames
 from dynamics_ros.wire.conversions import Array, transform_stamped
 from dynamics_ros.wire.message_template import MessageTemplate
@@ -60,12 +60,12 @@ class TreeOutputs:
         ]
         self._fixed.publish(tf_message()(transforms=transforms))
 
-    def answer(self, tree: LinkTree, names: FrameNames, q: Array) -> Filled:
+    def answer(self, tree: LinkTree, names: FrameNames, q: Array) -> KernelMessage:
         """What moves, at the configuration in an array."""
         assert tree.transforms is not None, 'something moves'
         paths = [f'transforms.{i}.transform' for i in range(len(tree.moving))]
         template: MessageTemplate = self.moving.template((*names, tree.moving), _empty, paths)
-        return Filled(template, (Step(tree.transforms, (q,), template.numbers),))
+        return KernelMessage(template, (Step(tree.transforms, (q,), template.numbers),))
 
 
 def _empty(key: tuple[str, str, Links]) -> Any:

@@ -22,7 +22,7 @@ from dynamics_ros.kernels import Kernel, Step
 from dynamics_ros.multibody.end_effector.manipulability import manipulability
 from dynamics_ros.multibody.link_tree import LinkTree
 from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap
-from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Filled, Group
+from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Group, KernelMessage
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
@@ -223,24 +223,24 @@ class Kinematics(Component):
 
     # --- topics ---------------------------------------------------------------------------------
 
-    def _pose(self, output: Output, kernel: Kernel) -> Filled:
+    def _pose(self, output: Output, kernel: Kernel) -> KernelMessage:
         template = output.template(self.context.names.root, _empty_pose, ('pose',))
-        return Filled(template, (Step(kernel, (self._arrays().q,), template.numbers),))
+        return KernelMessage(template, (Step(kernel, (self._arrays().q,), template.numbers),))
 
-    def _twist(self, output: Output, frame: str, kernel: Kernel) -> Filled:
+    def _twist(self, output: Output, frame: str, kernel: Kernel) -> KernelMessage:
         assert self._prepared is not None
         frame_id = self._twist_frame(frame, self._prepared.twist_reference)
         template, arrays = output.template(frame_id, _empty_twist, ('twist',)), self._arrays()
-        return Filled(template, (Step(kernel, (arrays.q, arrays.v), template.numbers),))
+        return KernelMessage(template, (Step(kernel, (arrays.q, arrays.v), template.numbers),))
 
-    def _transforms(self, tf: TreeOutputs, tree: LinkTree) -> Filled:
+    def _transforms(self, tf: TreeOutputs, tree: LinkTree) -> KernelMessage:
         return tf.answer(tree, self.context.names, self._arrays().q)
 
     def _arrays(self) -> StateBuffer:
         assert self.context.buffer is not None, 'whoever answers has been told of a state'
         return self.context.buffer
 
-    def _marks(self, prepared: Prepared) -> Filled:
+    def _marks(self, prepared: Prepared) -> KernelMessage:
         """Axes of frames and the centre of mass."""
         settings, center = self.parameters.values.markers, prepared.center_of_mass
         diameter = settings.center_of_mass_diameter if center is not None else 0.0
@@ -255,7 +255,7 @@ class Kinematics(Component):
             Step(kernel, (q,), (numbers,))
             for kernel, numbers in zip(kernels, template.numbers, strict=True)
         ]
-        return Filled(template, tuple(steps))
+        return KernelMessage(template, tuple(steps))
 
     def _twist_frame(self, frame: str, reference: str) -> str:
         local = reference == 'local'

@@ -43,10 +43,10 @@ OVERRIDABLE = QoSOverridingOptions(
 )
 """What of an output `qos_overrides./TOPIC.publisher.*` overrides."""
 
-LOOK_PERIOD = 0.045
+CHECK_PERIOD = 0.045
 """Seconds between two looks at whether anybody listens: asking costs as much as a small kernel."""
 
-DELIVERY = 0.2
+DELIVERY_TIMEOUT = 0.2
 """Seconds that the last command of a motion has to arrive."""
 
 MAX_TEMPLATES = 8
@@ -100,8 +100,8 @@ class Output:
         self.published = 0
         self.skipped = 0
         self._limit = RateLimit()
-        self._listened_to = False
-        self._look_at = 0.0
+        self._subscribed = False
+        self._next_check = 0.0
         self._templates: dict[Hashable, MessageTemplate] = {}
         self._publisher: Publisher[Any] | None = None
         try:
@@ -114,7 +114,7 @@ class Output:
                 qos_overriding_options=OVERRIDABLE,
             )
         except MIDDLEWARE_ERRORS as error:
-            self.topic, self.missing = _described(node, name), in_words(error)
+            self.topic, self.missing = _describe_topic(node, name), in_words(error)
             node.get_logger().error(f'{self.topic} cannot be published: {self.missing}')
             return
         except (RuntimeError, InvalidParameterTypeException) as error:
@@ -123,12 +123,12 @@ class Output:
         self._publish = self._publisher.publish
         self._publish_bytes = bytes_publisher(self._publisher)
 
-    def listened_to(self, now: float) -> bool:
-        """Whether anybody listens, as of ``LOOK_PERIOD`` ago at the earliest."""
-        if now >= self._look_at and self._publisher is not None:
-            self._look_at = now + LOOK_PERIOD
-            self._listened_to = self._publisher.get_subscription_count() > 0
-        return self._listened_to
+    def has_subscribers(self, now: float) -> bool:
+        """Whether anybody listens, as of ``CHECK_PERIOD`` ago at the earliest."""
+        if now >= self._next_check and self._publisher is not None:
+            self._next_check = now + CHECK_PERIOD
+            self._subscribed = self._publisher.get_subscription_count() > 0
+        return self._subscribed
 
     def passes(self, now: float, rate: float) -> bool:
         """Whether so many messages a second allow one at the time ``now`` of the steady clock [s].
@@ -165,19 +165,19 @@ class Output:
             template = self._templates[key] = message_template(prototype(key), paths)
         return template
 
-    def publishes(self, template: MessageTemplate) -> Callable[[Any], None]:
+    def publish_function(self, template: MessageTemplate) -> Callable[[Any], None]:
         """What publishes the messages of a template, without counting them."""
         return self._publish_bytes if type(template) is BytesTemplate else self._publish
 
     def send(self, template: MessageTemplate, stamp: bytes) -> None:
         """Publish a template as it is filled in, with a stamp packed as ``cdr.STAMP``."""
         self.published += 1
-        self.publishes(template)(template.message(stamp))
+        self.publish_function(template)(template.message(stamp))
 
     def wait_until_received(self) -> None:
-        """Wait until reliable listeners have received everything, for ``DELIVERY`` at most."""
+        """Wait until reliable subscribers have received all, ``DELIVERY_TIMEOUT`` at most."""
         if self._publisher is not None:
-            self._publisher.wait_for_all_acked(Duration(seconds=DELIVERY))
+            self._publisher.wait_for_all_acked(Duration(seconds=DELIVERY_TIMEOUT))
 
     def close(self) -> None:
         """Take the topic away."""
@@ -185,7 +185,7 @@ class Output:
             self._node.destroy_publisher(self._publisher)
 
 
-def _described(node: Node, name: str) -> str:
+def _describe_topic(node: Node, name: str) -> str:
     """What a topic would be called, whether or not a topic may be."""
     try:
         own, topic = (node.resolve_topic_name(name, only_expand=only) for only in (True, False))

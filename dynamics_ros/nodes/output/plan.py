@@ -9,7 +9,7 @@ their messages together. The kernels work on fixed arrays, most of which are mem
 
 A plan is valid for one epoch. When a parameter, the robot, a frame name or the set of outputs
 changes, ``RobotContext.begin_epoch`` discards the plan, and the next state builds a new one. The
-plan checks for subscribers every ``LOOK_PERIOD``.
+plan checks for subscribers every ``CHECK_PERIOD``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.kernels import Copy, Program, Step
 from dynamics_ros.wire.message_template import MessageTemplate
 
-from .outputs import LOOK_PERIOD, Output
+from .outputs import CHECK_PERIOD, Output
 
 MAX_BATCHES = 64
 """Maximum number of batches that a plan caches, one for each combination of groups."""
@@ -39,7 +39,7 @@ VELOCITY = 2
 """Requires the velocity of every joint."""
 
 
-class Filled(NamedTuple):
+class KernelMessage(NamedTuple):
     """Message template with the kernels and copies that write its numbers.
 
     Attributes:
@@ -51,6 +51,10 @@ class Filled(NamedTuple):
     steps: tuple[Step | Copy, ...]
 
 
+Fill = Callable[[], MessageTemplate | None]
+"""Fills a message for the current state; returns None if there is nothing to publish."""
+
+
 class Group(NamedTuple):
     """One output of a component, and how its message is computed.
 
@@ -59,14 +63,14 @@ class Group(NamedTuple):
         rate: maximum rate [Hz]; 0: one message for every state.
         needs: requirements on the state.
         what: name of the published quantity, for diagnostics.
-        kernels: builds the message and its kernels, once for each epoch and each value of
-            ``contents``. It returns None while there is nothing to publish, and is then called
+        build: builds the message and its kernels, once for each epoch and each value of
+            ``variant``. It returns None while there is nothing to publish, and is then called
             again for the next state.
-        fill: alternative to ``kernels`` for messages that kernels alone cannot fill: called for
+        fill: alternative to ``build`` for messages that kernels alone cannot fill: called for
             each state, returns the filled message, or None if there is nothing to publish.
         before: functions that write the inputs of the kernels for each state; groups may share
             them, and a shared function is called once.
-        contents: returns the part of the message that is not numbers, such as flags and names,
+        variant: returns the part of the message that is not numbers, such as flags and names,
             after the kernels have run; when it changes, the message is built again. Groups may
             share it.
     """
@@ -75,13 +79,13 @@ class Group(NamedTuple):
     rate: float
     needs: Need
     what: str
-    kernels: Callable[[], Filled | None] | None = None
-    fill: Callable[[], MessageTemplate | None] | None = None
+    build: Callable[[], KernelMessage | None] | None = None
+    fill: Fill | None = None
     before: tuple[Callable[[], None], ...] = ()
-    contents: Callable[[], Hashable] | None = None
+    variant: Callable[[], Hashable] | None = None
 
 
-class Publishing(Protocol):
+class PublishingComponent(Protocol):
     """Interface of a component to a plan.
 
     Attributes:
@@ -105,27 +109,27 @@ class Batch:
             still being compiled or a group has nothing to publish yet.
     """
 
-    def __init__(self, members: Sequence[tuple[Publishing, Group]]) -> None:
+    def __init__(self, members: Sequence[tuple[PublishingComponent, Group]]) -> None:
         groups = [group for _, group in members]
         self._before = tuple({write: None for group in groups for write in group.before})
-        self._contents = tuple({g.contents: None for g in groups if g.contents is not None})
-        self._made_of = [contents() for contents in self._contents]
+        self._variants = tuple({g.variant: None for g in groups if g.variant is not None})
+        self._built_for = [variant() for variant in self._variants]
         # Keyed by identity, because steps contain arrays, which cannot be compared with ==.
         steps: dict[int, Step | Copy] = {}
         self._messages: list[tuple[Output, Callable[[], Any], Callable[[Any], None]]] = []
         self._stamps: list[memoryview] = []
-        self._fills: list[tuple[Publishing, Output, Callable[[], MessageTemplate | None]]] = []
+        self._fills: list[tuple[PublishingComponent, Output, Fill]] = []
         self.final = True
         for component, group in members:
             output, fill = group.output, group.fill
-            filled = None if group.kernels is None else group.kernels()
+            filled = None if group.build is None else group.build()
             if filled is not None:
                 steps |= {id(step): step for step in filled.steps}
                 template = filled.template
-                self._messages.append((output, template.packed, output.publishes(template)))
+                self._messages.append((output, template.packed, output.publish_function(template)))
                 self._stamps += template.stamps
-            elif group.kernels is not None:
-                self._fills.append((component, output, _asked_again(group.kernels)))
+            elif group.build is not None:
+                self._fills.append((component, output, _retry_each_state(group.build)))
                 self.final = False
             elif fill is not None:
                 self._fills.append((component, output, fill))
@@ -153,9 +157,9 @@ class Batch:
             write()
         self._program.explain()
 
-    def fits(self) -> bool:
+    def is_current(self) -> bool:
         """Whether flags and names in the messages still match the current state."""
-        return [contents() for contents in self._contents] == self._made_of
+        return [variant() for variant in self._variants] == self._built_for
 
     def publish(self, stamp: bytes) -> None:
         """Fill the messages that have a ``fill`` function, and publish all messages.
@@ -176,7 +180,7 @@ class Batch:
                     component.failed(error)
                     continue
                 if template is not None:
-                    messages.append((output, template.packed, output.publishes(template)))
+                    messages.append((output, template.packed, output.publish_function(template)))
                     for place in template.stamps:
                         place[:] = stamp
         for place in self._stamps:
@@ -192,14 +196,14 @@ class Batch:
             raise failure
 
 
-def _asked_again(kernels: Callable[[], Filled | None]) -> Callable[[], None]:
-    """Return a ``fill`` function that calls ``kernels`` for each state and publishes nothing.
+def _retry_each_state(build: Callable[[], KernelMessage | None]) -> Callable[[], None]:
+    """Return a ``fill`` function that calls ``build`` for each state and publishes nothing.
 
-    ``kernels`` thereby updates the reason why the group has no message yet.
+    ``build`` thereby updates the reason why the group has no message yet.
     """
 
     def nothing() -> None:
-        kernels()
+        build()
 
     return nothing
 
@@ -211,16 +215,16 @@ Members = tuple[int, ...]
 class Plan:
     """Groups of all components of a process, for one epoch, with a cache of their batches."""
 
-    def __init__(self, components: Iterable[Publishing]) -> None:
+    def __init__(self, components: Iterable[PublishingComponent]) -> None:
         """Collect the groups of the components."""
         self._components = list(components)
         self._groups = [(one, group) for one in self._components for group in one.groups()]
-        self._look_at = 0.0
-        self._always: Members = ()
+        self._next_update = 0.0
+        self._unlimited: Members = ()
         self._limited: list[tuple[int, Output, float]] = []
         self._batches: dict[Members, Batch] = {}
 
-    def answer(self, state: RobotState, now: float) -> list[Batch]:
+    def compute(self, state: RobotState, now: float) -> list[Batch]:
         """Run the kernels of all groups that are due for a state.
 
         Args:
@@ -231,53 +235,53 @@ class Plan:
             The batches to publish: one for all components, or one for each component after a
             kernel has refused its numbers.
         """
-        if now >= self._look_at:
-            self._look(now)
+        if now >= self._next_update:
+            self._update_subscribers(now)
         lacking = (FRESH if state.stale else 0) | (VELOCITY if state.velocity_missing else 0)
-        due, limited = self._always, self._limited
+        due, limited = self._unlimited, self._limited
         silent = False
         for component in self._components:
             if component.silence:
                 silent = True
         if lacking or silent:
-            due = self._met(due, lacking)
-            met = self._met([one[0] for one in limited], lacking)
+            due = self._satisfied(due, lacking)
+            met = self._satisfied([one[0] for one in limited], lacking)
             limited = [one for one in limited if one[0] in met]
-            self._tell(lacking, state)
+            self._report_lacking(lacking, state)
         for i, output, rate in limited:
             if output.passes(now, rate):
                 due = (*due, i)
-        return self._computed(due)
+        return self._compute(due)
 
-    def _look(self, now: float) -> None:
+    def _update_subscribers(self, now: float) -> None:
         """Update which groups have subscribers; drop batches that can be built better now."""
-        self._look_at = now + LOOK_PERIOD
+        self._next_update = now + CHECK_PERIOD
         groups = [group for _, group in self._groups]
-        wanted = [i for i, group in enumerate(groups) if group.output.listened_to(now)]
-        self._always = tuple(i for i in wanted if groups[i].rate <= 0.0)
+        wanted = [i for i, group in enumerate(groups) if group.output.has_subscribers(now)]
+        self._unlimited = tuple(i for i in wanted if groups[i].rate <= 0.0)
         limited = [i for i in wanted if groups[i].rate > 0.0]
         self._limited = [(i, groups[i].output, groups[i].rate) for i in limited]
         self._batches = {key: one for key, one in self._batches.items() if one.final}
 
-    def _met(self, members: Iterable[int], lacking: Need) -> Members:
+    def _satisfied(self, members: Iterable[int], lacking: Need) -> Members:
         """Return the groups whose requirements are met and whose components are not silent."""
         groups = self._groups
         return tuple(
             i for i in members if not (groups[i][0].silence or groups[i][1].needs & lacking)
         )
 
-    def _tell(self, lacking: Need, state: RobotState) -> None:
+    def _report_lacking(self, lacking: Need, state: RobotState) -> None:
         """Set ``silence`` of each component that has a group with an unmet requirement."""
         for component, group in self._groups:
             if not component.silence and group.needs & lacking:
-                component.silence = _in_words(group.needs & lacking, group.what, state)
+                component.silence = _describe_lacking(group.needs & lacking, group.what, state)
 
-    def _computed(self, due: Members) -> list[Batch]:
-        batch = self._batches.get(due) or self._made(due)
+    def _compute(self, due: Members) -> list[Batch]:
+        batch = self._batches.get(due) or self._new_batch(due)
         try:
             accepted = batch.compute()
-            if accepted and not batch.fits():
-                batch = self._made(due)
+            if accepted and not batch.is_current():
+                batch = self._new_batch(due)
                 accepted = batch.compute()
         except Exception:
             accepted = False
@@ -287,7 +291,7 @@ class Plan:
         components = list(dict.fromkeys(self._groups[i][0] for i in due))
         if len(components) > 1:
             each = [tuple(i for i in due if self._groups[i][0] is one) for one in components]
-            return [batch for own in each for batch in self._computed(own)]
+            return [batch for own in each for batch in self._compute(own)]
         try:
             batch.explain()
         except Exception as error:
@@ -295,21 +299,21 @@ class Plan:
             return []
         return [batch]
 
-    def _made(self, due: Members) -> Batch:
+    def _new_batch(self, due: Members) -> Batch:
         if len(self._batches) >= MAX_BATCHES:
             self._batches.clear()
         batch = self._batches[due] = Batch([self._groups[i] for i in due])
         return batch
 
 
-def stale_in_words(state: RobotState) -> str:
+def describe_stale(state: RobotState) -> str:
     """Return a message that lists the stale joints; '' if there are none."""
     if not state.stale:
         return ''
     return f'no news for longer than joint_timeout of: {", ".join(state.stale)}'
 
 
-def _in_words(lacking: Need, what: str, state: RobotState) -> str:
+def _describe_lacking(lacking: Need, what: str, state: RobotState) -> str:
     if lacking & FRESH:
-        return stale_in_words(state)
+        return describe_stale(state)
     return f'no {what}: no velocity of {", ".join(state.velocity_missing)}'

@@ -247,7 +247,7 @@ class RobotContext:
             plan = self._plan
             if plan is None:
                 plan = self._plan = Plan(one for one in self.components if not one.problem)
-            batches = plan.answer(state, time.monotonic())
+            batches = plan.compute(state, time.monotonic())
         except Exception as error:
             self.faults.report('computing the outputs', error)
             return

@@ -14,7 +14,7 @@ from rclpy.node import Node
 
 from dynamics_ros.estimation.samples.timeline import Timeline
 from dynamics_ros.nodes.output.outputs import RELIABLE
-from dynamics_ros.nodes.output.plan import stale_in_words
+from dynamics_ros.nodes.output.plan import describe_stale
 from dynamics_ros.nodes.reporting.clocks import steady_timer
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
@@ -63,7 +63,7 @@ class Diagnostics:
     def report(self) -> None:
         """Report, and log what has lasted."""
         if self._context.components[0] is self._part:
-            self._context.inputs.look()
+            self._context.inputs.update_statistics()
         summary = self._summary()
         self._report(summary)
         self._log(summary)
@@ -136,7 +136,7 @@ class Diagnostics:
                 reason = f'{reason}; all joint_states so far were refused'
             return DiagnosticStatus.WARN, f'silent: {reason}'
         if inputs.joint_states.age() > SILENT_AFTER:
-            return DiagnosticStatus.ERROR, f'silent: {inputs.stopped()}'
+            return DiagnosticStatus.ERROR, f'silent: {inputs.describe_stopped()}'
         if inputs.doubts.positions:
             # Whatever else seems to be wrong follows from that.
             doing = 'silent:' if part.silence else 'publishing;'
@@ -154,7 +154,7 @@ class Diagnostics:
             assert context.buffer is not None, 'its clock has jumped'
             return DiagnosticStatus.WARN, f'publishing; {CLOCK} {context.buffer.timeline.jumps}'
         if inputs.state.stale:
-            return DiagnosticStatus.WARN, f'publishing; {stale_in_words(inputs.state)}'
+            return DiagnosticStatus.WARN, f'publishing; {describe_stale(inputs.state)}'
         if part.caution:
             return DiagnosticStatus.WARN, f'publishing; {part.caution}'
         if part.uses_masses and context.robot.model.doubt:

@@ -42,8 +42,8 @@ class RobotInputs:
         state: latest complete state, or None.
         incoming: subscription to joint states.
         joint_states: rate and age of the joint states of this robot.
-        rate: mean rate of these between the last two calls of ``look`` [Hz].
-        heard: whether any joint state has arrived, for whatever robot.
+        rate: mean rate of these between the last two calls of ``update_statistics`` [Hz].
+        received_any: whether any joint state has arrived, for whatever robot.
         without_robot: number of joint states that arrived before there was a robot.
         doubts: warnings about implausible joint states, such as degrees instead of radians.
         publishers: publishers of the topics that the node subscribes to, for diagnostics.
@@ -53,29 +53,29 @@ class RobotInputs:
         self,
         node: Node,
         parameters: ParameterSet[RobotParameters],
-        take: Callable[[RobotState, bool], None],
-        base_told: Callable[[], None],
-        tell: Callable[[], None],
+        on_state: Callable[[RobotState, bool], None],
+        on_base: Callable[[], None],
+        on_change: Callable[[], None],
     ) -> None:
         """Subscribe to joint states and odometry.
 
         Args:
             node: node of the subscriptions.
             parameters: parameters of the robot.
-            take: called with each new state, and whether to publish outputs for it; False if newer
-                messages are waiting.
-            base_told: called after an odometry message has been accepted.
-            tell: called whenever the diagnostics may have changed.
+            on_state: called with each new state, and whether to publish outputs for it; False if
+                newer messages are waiting.
+            on_base: called after an odometry message has been accepted.
+            on_change: called whenever the diagnostics may have changed.
         """
         self._node, self._parameters = node, parameters
-        self._take, self._base_told, self._tell = take, base_told, tell
+        self._on_state, self._on_base, self._on_change = on_state, on_base, on_change
         self._root_link = ''
         self.buffer: StateBuffer | None = None
         self.state: RobotState | None = None
-        self._owed = False
+        self._outputs_pending = False
         self.joint_states = Meter(NodeTime(node))
         self.rate = 0.0
-        self.heard = False
+        self.received_any = False
         self.without_robot = 0
         self.doubts = JointStateDoubts(node.get_logger().warning)
         self.publishers = Publishers(node)
@@ -109,7 +109,7 @@ class RobotInputs:
         self.buffer, self.state = buffer, buffer.state()
 
     def _on_joint_state(self, message: JointValues, answer: bool) -> None:
-        self.heard, buffer = True, self.buffer
+        self.received_any, buffer = True, self.buffer
         if buffer is None:
             self.without_robot += 1
             return
@@ -121,28 +121,28 @@ class RobotInputs:
             return
         self.joint_states.tick(time.monotonic())
         state = buffer.due_state()
-        if state is None and answer and self._owed:
+        if state is None and answer and self._outputs_pending:
             # The newest of the waiting messages does not complete a state, but an earlier one did.
             state = self.state
-        self._new(state, answer)
+        self._pass_on(state, answer)
 
     def _refuse_bytes(self, error: MalformedMessageError) -> None:
-        self.heard = True
+        self.received_any = True
         refusal = RefusedMessage('malformed bytes', str(error))
         if self.buffer is not None:
             self.buffer.refused[refusal.kind] += 1
         self._warn_refused(self.incoming.topic, refusal)
 
-    def _new(self, state: RobotState | None, answer: bool = True) -> None:
+    def _pass_on(self, state: RobotState | None, answer: bool = True) -> None:
         """Pass a new state on; do nothing for None, when a message has not completed a state."""
         if state is None:
             return
         first = self.state is None
-        self.state, self._owed = state, not answer
-        self._take(state, answer)
+        self.state, self._outputs_pending = state, not answer
+        self._on_state(state, answer)
         if first and self.buffer is not None:
             self.doubts.look(self.buffer.robot, self.buffer, state)
-            self._tell()
+            self._on_change()
 
     def _on_odometry(self, data: bytes) -> None:
         values, buffer = self._odometry.read(data), self.buffer
@@ -154,19 +154,19 @@ class RobotInputs:
         except RefusedMessage as refusal:
             self._warn_refused('odom', refusal)
             return
-        self._base_told()
+        self._on_base()
         if not buffer.joint_names:
             # For a body without joints, the pose of the base is the complete state.
             self.joint_states.tick(time.monotonic())
-            self._new(buffer.due_state())
+            self._pass_on(buffer.due_state())
 
     def _warn_refused(self, topic: str, refusal: RefusedMessage) -> None:
         # The throttle of rclpy looks up the caller's source for every message that it drops.
         if self._warnings.passes(time.monotonic(), WARNING_RATE):
             self._node.get_logger().warning(f'message on {topic} refused: {refusal}')
-        self._tell()
+        self._on_change()
 
-    def look(self) -> None:
+    def update_statistics(self) -> None:
         """Update ``rate`` and check the latest joint states; called once a second."""
         self.rate = self.joint_states.take_rate()
         if self.buffer is not None:
@@ -215,15 +215,17 @@ class RobotInputs:
             return 'the next joint state'
         reasons = []
         if any(name != ODOMETRY for name in missing):
-            told = 'messages so far lack their positions' if self.heard else 'no message so far'
+            reason = (
+                'messages so far lack their positions' if self.received_any else 'no message so far'
+            )
             if unknown := unknown_joints(buffer.robot, buffer):
-                told = f'{told}; {unknown}'
-            reasons.append(f'{publishers.of(self.incoming.topic)}, {told}')
+                reason = f'{reason}; {unknown}'
+            reasons.append(f'{publishers.of(self.incoming.topic)}, {reason}')
         if ODOMETRY in missing:
             reasons.append(publishers.of('odom'))
         return f'waiting for {", ".join(missing)}: {"; ".join(reasons)}'
 
-    def stopped(self) -> str:
+    def describe_stopped(self) -> str:
         """Return a message that names the input that has stopped, with its publishers."""
         joints = self.buffer is None or self.buffer.joint_names
         name = self.incoming.topic if joints else 'odom'

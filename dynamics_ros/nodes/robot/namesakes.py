@@ -8,7 +8,7 @@ import time
 
 from rclpy.node import Node
 
-LOOK_PERIOD = 2.0
+CHECK_PERIOD = 2.0
 """Seconds between two looks at the graph."""
 
 
@@ -21,10 +21,10 @@ class Namesakes:
         self._told = ''
 
     def told(self) -> str:
-        """How many nodes have the name, at most ``LOOK_PERIOD`` ago; '' if it is alone."""
+        """How many nodes have the name, at most ``CHECK_PERIOD`` ago; '' if it is alone."""
         now = time.monotonic()
         if now >= self._look_at:
-            self._look_at = now + LOOK_PERIOD
+            self._look_at = now + CHECK_PERIOD
             own = self._node.get_name(), self._node.get_namespace()
             count = self._node.get_node_names_and_namespaces().count(own)
             name = self._node.get_fully_qualified_name()

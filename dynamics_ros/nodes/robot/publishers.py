@@ -11,7 +11,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSCompatibility, qos_check_compatible
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
-LOOK_PERIOD = 0.2
+CHECK_PERIOD = 0.2
 """Seconds between two looks at who publishes: whoever sends nonsense must not make it one each."""
 
 
@@ -23,7 +23,7 @@ class Publishers:
         self._told: dict[str, tuple[float, str]] = {}
 
     def of(self, name: str) -> str:
-        """How many publishers a topic has, in words, as of ``LOOK_PERIOD`` ago at the earliest.
+        """How many publishers a topic has, in words, as of ``CHECK_PERIOD`` ago at the earliest.
 
         Args:
             name: as it was subscribed to; what is told has its full name, after remapping.
@@ -32,7 +32,7 @@ class Publishers:
         until, text = self._told.get(name, (now, ''))
         if now >= until:
             text = self._look(name)
-            self._told[name] = now + LOOK_PERIOD, text
+            self._told[name] = now + CHECK_PERIOD, text
         return text
 
     def _look(self, name: str) -> str:

@@ -22,7 +22,7 @@ from dynamics_ros.inverse_kinematics.differential.bounded import SUBSTITUTE
 from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.commanding.commander import Commander
 from dynamics_ros.nodes.commanding.targets import PoseTarget, Targets, TwistTarget
-from dynamics_ros.nodes.output.plan import stale_in_words
+from dynamics_ros.nodes.output.plan import describe_stale
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.robot import Robot
@@ -99,7 +99,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
 
     def observe(self, state: RobotState) -> None:
         """Remember where the robot is."""
-        self.silence = self._silence() or stale_in_words(state)
+        self.silence = self._silence() or describe_stale(state)
         if not state.stale:
             self.state, self._state_time = state, time.monotonic()
 

@@ -40,7 +40,7 @@ from dynamics_ros.simulation import (
     SimulatedRobot,
 )
 from dynamics_ros.simulation.push import wrench_about
-from dynamics_ros.wire.contact_messages import true_feet
+from dynamics_ros.wire.contact_messages import true_foot_contacts
 from dynamics_ros.wire.conversions import (
     float_array,
     joint_state,
@@ -213,7 +213,7 @@ class RobotSimulator(GuardedNode):
         self._wrench.publish(wrench_stamped(stamp, self._names.outside(self.tool), wrench))
         if self._foot_contacts is not None:
             feet = {self._names.outside(foot): sample.touching.get(foot) for foot in self._feet}
-            self._foot_contacts.publish(true_feet(stamp, self._names.root, feet))
+            self._foot_contacts.publish(true_foot_contacts(stamp, self._names.root, feet))
 
     def _stamp(self, simulated: int) -> Time:
         whole, part = divmod(self._start_stamp + simulated, NANOSECONDS)
