@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Other nodes of the same name, which take requests and mix outputs with those of this one."""
+"""Detection of other nodes with the same name, which would share topics and services."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import time
 from rclpy.node import Node
 
 CHECK_PERIOD = 2.0
-"""Seconds between two looks at the graph."""
+"""Period between two queries of the ROS graph [s]."""
 
 
 class Namesakes:
-    """Looks now and then whether a node is the only one of its name."""
+    """Checks periodically whether the name of a node is unique."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -21,7 +21,10 @@ class Namesakes:
         self._told = ''
 
     def told(self) -> str:
-        """How many nodes have the name, at most ``CHECK_PERIOD`` ago; '' if it is alone."""
+        """Return how many nodes have the name, as a message at most ``CHECK_PERIOD`` old.
+
+        The message is '' if the name is unique.
+        """
         now = time.monotonic()
         if now >= self._look_at:
             self._look_at = now + CHECK_PERIOD
