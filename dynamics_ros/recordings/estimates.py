@@ -21,10 +21,10 @@ from dynamics_ros.estimation.external_torques import ExternalTorques
 from dynamics_ros.estimation.samples.robot_state import RobotState
 from dynamics_ros.wire.cdr import packed_stamp
 from dynamics_ros.wire.contact_messages import (
-    sourced_efforts,
-    sourced_estimate,
-    sourced_state,
-    sourced_wrench,
+    contact_state_message,
+    efforts_message,
+    external_wrench_message,
+    wrench_stamped_message,
 )
 from dynamics_ros.wire.message_template import MessageTemplate
 from dynamics_ros.wire.templates import message_template
@@ -152,13 +152,13 @@ class EstimateWriter:
         pipeline = estimators.pipeline
         out = _Outlet(self._writer, time, stamp, self._templates)
         templates = partial(out.template, 'external_torques')
-        efforts = sourced_efforts(templates, pipeline, external.values)
+        efforts = efforts_message(templates, pipeline, external.values)
         out.send(JointState, 'external_torques', efforts.filled())
         place = self._placed(estimators, state, external)
         known = place is not None and place.known(estimators.location.max_deviation)
         link = place.link if place else external.report.link
         templates = partial(out.template, 'contact_state')
-        told = sourced_state(
+        told = contact_state_message(
             templates,
             pipeline,
             external.report,
@@ -175,11 +175,11 @@ class EstimateWriter:
             root = wrench.expressed_in == pipeline.robot.root_frame
             frame_id = self._root_frame if root else wrench.expressed_in
             name = f'{self._topics[wrench.frame]}/wrench'
-            force = sourced_wrench(partial(out.template, name), wrench, frame_id)
+            force = wrench_stamped_message(partial(out.template, name), wrench, frame_id)
             out.send(WrenchStamped, name, force.filled())
             name = f'{self._topics[wrench.frame]}/estimate'
             offset = pipeline.tare.offset
-            whole = sourced_estimate(
+            whole = external_wrench_message(
                 partial(out.template, name), pipeline, state.stale, offset, wrench, frame_id
             )
             out.send(ExternalWrench, name, whole.filled())

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of a node: all of it is for ROS, and what ROS cannot read is explained."""
+"""Check of a node's command line: all arguments are for ROS, and unreadable ones are explained."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ _TRAILING = re.compile(r'trailing (?P<flag>\S+) flag')
 
 
 def wants_help(arguments: Sequence[str]) -> bool:
-    """Whether somebody asks how the command is called."""
+    """Whether the arguments ask for help."""
     return '--help' in arguments or '-h' in arguments
 
 
 def usage() -> str:
-    """How this command is called."""
+    """Return the usage text of the current command."""
     return USAGE.format(name=Path(sys.argv[0]).name)
 
 
 def check(arguments: Sequence[str]) -> None:
-    """Look at the arguments before ROS does.
+    """Check the arguments before ``rclpy.init`` reads them.
 
     Args:
-        arguments: without the name of the program.
+        arguments: arguments without the name of the program.
 
     Raises:
         InvalidArgumentError: some are not for ROS, or ROS cannot read them.
     """
-    # What the parser warns of is told when ROS itself starts.
+    # rclpy.init parses the arguments again and prints the warnings of the parser then.
     set_logger_level('rcl', LoggingSeverity.FATAL)
     try:
         others = remove_ros_args(arguments)
@@ -73,7 +73,7 @@ def check(arguments: Sequence[str]) -> None:
 
 
 def _explained(text: str) -> InvalidArgumentError:
-    """What is wrong, from the words of ROS."""
+    """Return an error that explains the error text of the ROS argument parser."""
     found, trailing = _UNREADABLE.search(text), _TRAILING.search(text)
     if found is not None:
         given, why = found['given'], 'ROS cannot read it'

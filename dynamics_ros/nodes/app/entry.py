@@ -1,8 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the executables run: a signal ends them quietly even while they are still being imported.
+"""Entry points of the executables, which handle signals before the heavy imports.
 
-Nothing heavy may be imported here: Python would meet a signal with KeyboardInterrupt until then.
+This module must import quickly: until its handlers are installed, Python answers a signal with a
+KeyboardInterrupt and a traceback.
 """
 
 from __future__ import annotations
@@ -19,14 +20,15 @@ from .signals import ending
 
 
 def _end_at_once(_number: int, _frame: Any) -> NoReturn:
-    # Nothing is open yet. From rclpy.init on, the executor of this room has handlers of its own.
+    # Nothing needs cleanup yet. Before rclpy.init, ``executor.run`` installs its own handlers.
     os._exit(0)
 
 
 def _open_streams() -> None:
-    """Have something behind all three standard streams: a launcher may have closed them.
+    """Open /dev/null for each standard stream that a launcher has closed.
 
-    What is opened next would take their place, and be written into; rclpy cannot be imported.
+    Otherwise the next opened file would get its descriptor and receive the output, and rclpy could
+    not be imported.
     """
     for number, name in enumerate(('stdin', 'stdout', 'stderr')):
         try:
@@ -40,8 +42,8 @@ def _open_streams() -> None:
 
 def _run(module: str, function: str = 'main') -> NoReturn:
     _open_streams()
-    # What start-up makes lives as long as the process: nothing of it is looked through for garbage.
-    # The executor switches it on again.
+    # Objects made at start live as long as the process, so collections during start find nothing.
+    # The executor enables the garbage collector again.
     gc.disable()
     for number in ending():
         signal.signal(number, _end_at_once)

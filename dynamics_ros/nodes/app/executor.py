@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Runs nodes until a signal, on the fastest executor that works here, and ends quietly."""
+"""Runs nodes on the fastest available executor until a signal, and shuts down without traceback."""
 
 from __future__ import annotations
 
@@ -39,39 +39,45 @@ from .signals import ending
 _log = logging.getLogger('dynamics_ros.nodes')
 
 FOREVER = 1e8
-"""Seconds; much more overflows the events executor's deadline."""
+"""Timeout of spinning [s]; much larger values overflow the deadline of the events executor."""
 
 PROBE_TIME = 1.0
+"""Time within which the events executor has to run a callback to be accepted [s]."""
 
 SWITCH_INTERVAL = 0.001
-"""Seconds for which a thread that compiles or searches may keep a message waiting for the
-interpreter; the usual 5 ms are several messages."""
+"""Time after which a thread that compiles or searches has to release the interpreter [s], so that
+messages are processed; Python's default of 5 ms is several message periods."""
 
 MAX_FAULTS, FAULT_SECONDS = 1000, 60.0
-"""Errors within so many seconds that the executor survives; more are no life. Those of callbacks,
-which outsiders could cause, do not get as far as here: see ``GuardedNode``."""
+"""Maximum number of errors of the executor itself within a time [s]; with more, the process ends.
+``GuardedNode`` already catches errors of callbacks, which other nodes could cause."""
 
 
 class Startable(Protocol):
-    """What begins its work once an executor is there to run it."""
+    """Interface of an application that starts its work after the executor has been created."""
 
     def start(self, executor: Executor) -> None:
-        """Begin; called by the executor."""
+        """Start; called as the first task of the executor."""
 
     def end(self) -> None:
-        """Send what has to be sent before the process ends; the executor no longer spins."""
+        """Send the last messages before the process ends, after the executor has stopped."""
 
 
 @dataclass(frozen=True)
 class Application:
-    """What a process runs."""
+    """Nodes of a process and the context that is started with them."""
 
     nodes: Sequence[Node]
     context: Startable
 
 
 def run(build: Callable[[], Application], arguments: Sequence[str] | None = None) -> NoReturn:
-    """Build nodes, spin them until a signal ends the process."""
+    """Build nodes, spin them until a signal, and end the process.
+
+    Args:
+        build: creates the nodes after ``rclpy.init``.
+        arguments: arguments of the command line; None for those of the process.
+    """
     try:
         code = _until_a_signal(build, arguments)
     except BaseException:
@@ -79,15 +85,15 @@ def run(build: Callable[[], Application], arguments: Sequence[str] | None = None
         code = 1
     sys.stdout.flush()
     sys.stderr.flush()
-    # At once: a thread may be in the middle of a compilation, and LLVM aborts the process when its
-    # own end overtakes that. What is to be put in order has been.
+    # End without finalizing the interpreter: another thread may be compiling, and LLVM aborts the
+    # process if its destructors run meanwhile. All cleanup has been done.
     os._exit(code)
 
 
 def _until_a_signal(build: Callable[[], Application], arguments: Sequence[str] | None) -> int:
-    # rclpy's own handler shuts the context down under a callback, which raises there, or crashes
-    # the events executor; Python's raises KeyboardInterrupt there. A signal only writes into a
-    # pipe here, and the executor ends between two events.
+    # The handler of rclpy shuts the context down during a callback, which then raises, or crashes
+    # the events executor; that of Python raises KeyboardInterrupt in a callback. Here a signal only
+    # writes to a pipe, and the executor stops between two events.
     told, tell = os.pipe()
     os.set_blocking(tell, False)
     signal.set_wakeup_fd(tell)
@@ -136,7 +142,7 @@ def _run(build: Callable[[], Application], told: int) -> int:
     for node in application.nodes:
         executor.add_node(node)
     executor.create_task(application.context.start, executor)
-    # What start-up made lives as long as the process: no collection needs to look at it.
+    # Objects made at start live as long as the process; later collections need not scan them.
     gc.freeze()
     gc.enable()
     sys.setswitchinterval(SWITCH_INTERVAL)
@@ -152,7 +158,7 @@ def _run(build: Callable[[], Application], told: int) -> int:
 
 
 def _signal(executor: Executor, told: int) -> Future[None]:
-    """A future that is done when a byte has come through the pipe."""
+    """Return a future that completes when a byte arrives through the pipe."""
     ended: Future[None] = Future(executor=executor)
 
     def wait() -> None:
@@ -164,10 +170,15 @@ def _signal(executor: Executor, told: int) -> Future[None]:
 
 
 def spin(executor: Executor, node: Node, end: Future[None] | None = None) -> None:
-    """Spin until the end or until the context is shut down.
+    """Spin until a future completes or the context is shut down.
+
+    Args:
+        executor: the executor.
+        node: node whose log reports errors of the executor.
+        end: future that ends the spinning; None to spin until shutdown.
 
     Raises:
-        RuntimeError: the executor raises again and again.
+        RuntimeError: the executor has raised more than ``MAX_FAULTS`` errors in a short time.
     """
     end = Future() if end is None else end
     faults, budget = FaultLog(node), Burst(MAX_FAULTS, FAULT_SECONDS)
@@ -186,23 +197,23 @@ def spin(executor: Executor, node: Node, end: Future[None] | None = None) -> Non
 
 
 def dispose(executor: Executor, nodes: Sequence[Node]) -> None:
-    """Let go of everything in the middleware.
+    """Destroy the nodes and all their entities in the middleware.
 
-    A participant that outlives its process leaves its shared memory behind, and that delays the
-    discovery of whoever starts next by seconds.
+    A participant that is not destroyed leaves its shared memory behind, which delays the discovery
+    of processes that start later by seconds.
     """
     for node in nodes:
         executor.remove_node(node)
         for entity in list(node.waitables):
             if isinstance(entity, ActionServer):
-                entity.destroy()  # which destroy_node forgets
+                entity.destroy()  # destroy_node does not destroy action servers
         node.destroy_node()
-    # Last: the events executor holds on to what its nodes subscribe to until then.
+    # Last, because the events executor keeps the subscriptions of its nodes until then.
     executor.shutdown()
 
 
 def make_executor() -> Executor:
-    """The events executor where there is one that runs callbacks, else the single-threaded one."""
+    """Return an events executor if it exists and works, otherwise a single-threaded one."""
     executor = _events_executor()
     if executor is None:
         _log.warning('the events executor does not run here; the other one takes more time')

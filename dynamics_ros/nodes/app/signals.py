@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The signals that end a process."""
+"""Signals that end a process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 
 
 def ending() -> tuple[signal.Signals, ...]:
-    """SIGINT, SIGTERM, and SIGHUP of a lost terminal, unless that is ignored, as by nohup."""
+    """Return SIGINT, SIGTERM, and SIGHUP unless that is ignored, as under nohup."""
     hangup = getattr(signal, 'SIGHUP', None)
     if hangup is None or signal.getsignal(hangup) is signal.SIG_IGN:
         return signal.SIGINT, signal.SIGTERM

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a node is that leads a robot to targets: managed, with ~/pause, and alive without input."""
+"""Base class of components that move a robot to targets: lifecycle, ~/pause, timer and status."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ from dynamics_ros.nodes.robot.transforms import Transforms
 from .rivals import Rivals
 from .targets import Frames, Target
 
-# The newest command alone counts, and comes from whatever a joystick driver is.
+# Only the newest command counts. Best effort matches publishers of either reliability.
 COMMAND_QOS = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=1, reliability=ReliabilityPolicy.BEST_EFFORT
 )
 
 
 class CommanderSettings(Protocol):
-    """Parameters that such a node has in any case."""
+    """Parameters that every commanding node has."""
 
     @property
     def autostart(self) -> bool:
-        """Whether it is active at start."""
+        """Whether the node configures and activates itself at start."""
 
     @property
     def rate(self) -> float:
-        """Of its timer [Hz]."""
+        """Rate of the timer [Hz]."""
 
     @property
     def transform_timeout(self) -> float:
-        """Age of transforms that is accepted [s]."""
+        """Maximum age of transforms [s]."""
 
 
 class CommandTopic(Protocol):
-    """Where commands go."""
+    """Topic of the commands to a controller."""
 
     output: Output
 
     def close(self) -> None:
-        """Take the topic away."""
+        """Destroy the publisher."""
 
 
 Settings = TypeVar('Settings', bound=CommanderSettings)
@@ -64,17 +64,17 @@ State = TypeVar('State', bound=Status)
 
 
 class Commander(Component, Generic[Settings, Sent, State]):
-    """Leads a robot to targets, while its node is active and not paused.
+    """Component that moves a robot to targets while its node is active and not paused.
 
     Attributes:
-        context: whose robot it is.
-        parameters: of the node.
-        frames: that targets are given in.
-        standstill: whether the process was held up.
-        state: where the robot is; None before the first state of the robot in force.
-        paused: whether ~/pause has it follow nothing.
-        commands: where they go; None while the node is not configured.
-        status: the topic ~/status.
+        context: context of the robot.
+        parameters: parameters of the node.
+        frames: finds the frames in which targets are given.
+        standstill: detects stalls of the process.
+        state: latest state of the robot; None before the first state of the current robot.
+        paused: whether ~/pause has been called, so that targets are ignored.
+        commands: topic of the commands; None while the node is not configured.
+        status: topic ~/status.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Commander(Component, Generic[Settings, Sent, State]):
         self._tick_time = 0.0
 
     def listen(self, kinds: Iterable[type[Target]]) -> None:
-        """Take targets of these kinds, requests and time, from now on."""
+        """Create the subscriptions to targets of these types, the timer and the services."""
         node = self._managed
         for kind in kinds:
             taken = partial(self._on_target, kind)
@@ -105,16 +105,16 @@ class Commander(Component, Generic[Settings, Sent, State]):
             heard = node.create_subscription(kind.message, topic, taken, COMMAND_QOS, raw=True)
             self._target_topics.append(heard.topic_name)
         node.create_service(SetBool, '~/pause', self._on_pause)
-        # Steady: a simulated clock that stands still must not leave the robot moving.
+        # A steady timer, so that a stopped simulated clock does not leave the robot moving.
         self._timer = steady_timer(node, self.period, self._on_timer)
         node.manage(self, self._on_lifecycle)
 
     def start(self) -> None:
-        """Be active at once, if that is asked for."""
+        """Configure and activate the node if ``autostart`` is set."""
         self._managed.begin(self.parameters.values.autostart)
 
     def end(self) -> None:
-        """Have the robot at rest before the process ends."""
+        """Bring the robot to rest before the process ends."""
         self._managed.end()
 
     @property
@@ -124,81 +124,87 @@ class Commander(Component, Generic[Settings, Sent, State]):
 
     @property
     def rivals(self) -> str:
-        """Who else commands or leads the robot that this node moves; '' for nobody."""
+        """Description of other publishers of commands or targets; '' if there are none."""
         if self.commands is None or not self.active:
             return ''
         return self._rivals.told(self.commands.output.topic, self._target_topics)
 
     @property
     def lifecycle(self) -> str:
-        """State of the managed node."""
+        """Lifecycle state of the node."""
         return self._managed.lifecycle
 
     @property
     def period(self) -> float:
-        """Of the timer [s]."""
+        """Period of the timer [s]."""
         return 1.0 / self.parameters.values.rate
 
     def inactive(self) -> str:
-        """That the node is not active, and why; '' where it is."""
+        """Return the lifecycle state and its reason; '' if the node is active."""
         if self.active:
             return ''
         refusal = self._managed.refusal
         return f'{self.lifecycle}: {refusal}' if refusal else self.lifecycle
 
-    # --- what one of them does ------------------------------------------------------------------
+    # --- methods of subclasses ------------------------------------------------------------------
 
     @abstractmethod
     def take(self, kind: Any, data: bytes, state: RobotState) -> None:
-        """Follow a target of a kind, given in bytes, from where the robot is."""
+        """Follow a new target from the current state.
+
+        Args:
+            kind: type of the target.
+            data: serialized message.
+            state: latest state of the robot.
+        """
 
     @abstractmethod
     def pause(self) -> None:
-        """Come to rest: ~/pause has been called."""
+        """Come to rest; called by the service ~/pause, both to pause and to resume."""
 
     @abstractmethod
     def tick(self, now: float, elapsed: float) -> None:
-        """Do what is due.
+        """Do periodic work; called by the timer.
 
         Args:
-            now: by the steady clock [s].
-            elapsed: since the last time [s].
+            now: time of the steady clock [s].
+            elapsed: time since the previous call [s].
         """
 
     @abstractmethod
     def tell_lifecycle(self) -> None:
-        """Say that the state of the managed node is another one."""
+        """Report a change of the lifecycle state."""
 
     @abstractmethod
     def configure(self) -> None:
-        """Have the topic of the commands.
+        """Create the topic of the commands.
 
         Raises:
-            DynamicsRosError: why that cannot be.
+            DynamicsRosError: the parameters are invalid.
         """
 
     @abstractmethod
     def activate(self) -> None:
-        """Command from now on."""
+        """Begin to send commands."""
 
     @abstractmethod
     def deactivate(self) -> None:
-        """Command nothing more; what moves has been sent its whole way to rest on return."""
+        """Stop; before it returns, all commands that bring the robot to rest have been sent."""
 
     def cleanup(self) -> None:
-        """Take the topic of the commands away."""
+        """Destroy the topic of the commands."""
         if self.commands is not None:
             self.commands.close()
             self.commands = None
 
-    # --- what each of them tells ----------------------------------------------------------------
+    # --- outputs and diagnostics ----------------------------------------------------------------
 
     def outputs(self) -> list[Output]:
-        """Commands and status."""
+        """Return the publishers of commands and status."""
         return [*([self.commands.output] if self.commands else []), self.status.output]
 
     def details(self) -> dict[str, str]:
-        """What it is doing."""
+        """Return the status and the lifecycle state."""
         return {self.status.subject: self.status.said, 'lifecycle': self.lifecycle}
 
     # --- called by rclpy ------------------------------------------------------------------------
@@ -219,7 +225,7 @@ class Commander(Component, Generic[Settings, Sent, State]):
         now = time.monotonic()
         elapsed = now - self._tick_time
         if elapsed < 0.5 * self.period:
-            return  # timers that were held up fire in a burst
+            return  # after a stall, timers fire in a burst
         self._tick_time = now
         self.tick(now, elapsed)
 

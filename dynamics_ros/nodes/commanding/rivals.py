@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Others who command the robot or lead it: it follows each in turn."""
+"""Detection of other publishers of commands or targets, between which a robot would alternate."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Iterable
 
 from rclpy.node import Node
 
-LOOK_PERIOD = 0.5
-"""Seconds between two looks at the graph."""
+CHECK_PERIOD = 0.5
+"""Period between two queries of the ROS graph [s]."""
 
 
 class Rivals:
-    """Looks now and then who else publishes commands, and whether several publish targets."""
+    """Finds other publishers of the commands, and several publishers of the same targets."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -22,18 +22,18 @@ class Rivals:
         self._told = ''
 
     def told(self, commands: str, targets: Iterable[str]) -> str:
-        """How many others there are on which topics, at most ``LOOK_PERIOD`` ago; '' for none.
+        """Return the number of other publishers by topic; '' if there are none.
 
-        An inactive controller may have its publisher and be silent, so that this is no reason to
-        stop.
+        The result is at most ``CHECK_PERIOD`` old. It is no reason to stop, because an inactive
+        controller may have a publisher without using it.
 
         Args:
             commands: topic on which this node publishes.
-            targets: topics to which it listens.
+            targets: topics to which this node subscribes.
         """
         now = time.monotonic()
         if now >= self._look_at:
-            self._look_at = now + LOOK_PERIOD
+            self._look_at = now + CHECK_PERIOD
             others = {commands: self._node.count_publishers(commands) - 1}
             others.update({topic: self._node.count_publishers(topic) - 1 for topic in targets})
             self._told = '; '.join(

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The action calibrate: learns friction, offsets and noise from free motion, and can be undone."""
+"""Action calibrate: identifies friction, offsets and noise from free motion, with undo."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
     from dynamics_ros.identification.uncertainty import Drives
 
 DURATION = 30.0
-"""s of motion, where a goal asks for no other."""
+"""Default duration of the motion [s]."""
 
 SHORTEST = 5.0
-"""s that a goal may ask for."""
+"""Shortest duration that a goal may ask for [s]."""
 
 MOST_UNDONE = 16
-"""Calibrations that can be undone, one after the other."""
+"""Number of calibrations that can be undone."""
 
 
 class CalibrateAction(WatchAction['Drives']):
-    """Has the parameters ``effort.*`` and ``friction.*`` follow from motion; masses stay."""
+    """Identifies the parameters ``effort.*`` and ``friction.*``; masses stay unchanged."""
 
     kind, name = Calibrate, 'calibrate'
 
     @staticmethod
     def load() -> None:
-        """Import what the first goal needs, which no node has to wait for at its start."""
+        """Import the modules of the first goal, which would slow down the start of the node."""
         import_module('dynamics_ros.calibration.in_motion')
 
     def __init__(
@@ -55,15 +55,14 @@ class CalibrateAction(WatchAction['Drives']):
         put_in_force: Callable[[Mapping[str, Any]], Awaitable[ContactPipeline]],
         faults: FaultLog,
     ) -> None:
-        """Offer the action and the service that undoes it.
+        """Create the action and the service ~/undo_calibration.
 
         Args:
             node: the node.
             context: the robot and its state.
-            parameters: those in force.
-            put_in_force: other values by name, with a tare of zero; gives the estimators that
-                follow them.
-            faults: where unforeseen errors go.
+            parameters: parameters of the node.
+            put_in_force: sets parameters by name, clears the tare and returns the new estimators.
+            faults: log of unexpected errors.
         """
         super().__init__(node, context, faults)
         self._parameters = parameters
@@ -73,7 +72,7 @@ class CalibrateAction(WatchAction['Drives']):
         node.create_service(Trigger, '~/undo_calibration', self._undo)
 
     def begin(self, request: Any) -> MotionWatch:
-        """Look at the goal, the robot and the file before half a minute has gone by."""
+        """Check goal, robot and file, and return the recorder of the motion."""
         from dynamics_ros.calibration.in_motion import MotionWatch
         from dynamics_ros.calibration.node_parameters import check_path
 
@@ -89,14 +88,14 @@ class CalibrateAction(WatchAction['Drives']):
         return watch
 
     def feedback(self, watcher: MotionWatch, elapsed: float) -> Any:
-        """Samples so far, and what they lack."""
+        """Return the number of samples so far, and what is missing."""
         recorder = watcher.recorder
         return Calibrate.Feedback(
             elapsed=recorder.duration, samples=recorder.count, missing=recorder.missing
         )
 
     async def finish(self, estimate: Drives, request: Any, result: Any) -> None:
-        """Put in force, write and tell what was found."""
+        """Apply the identified parameters, fill the result, and write the file of the goal."""
         from dynamics_ros.calibration.in_motion import found_parameters, write
 
         parameters, began = self._parameters, self._began_with

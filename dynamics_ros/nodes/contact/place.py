@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Where the robot is touched: found in a thread, a few times a second, for as long as it lasts."""
+"""Location of the current contact on the surface of the robot, computed in a thread."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from dynamics_ros.wire.contact_markers import TouchedPlace
 NONE = np.zeros((0, 3))
 
 GEOMETRY, PLACE = 'the collision geometry', 'the place of a contact'
-"""What the thread works on; of each only the newest."""
+"""Subjects of the worker thread; of each only the newest request is computed."""
 
 
 class ContactPlace:
-    """The place of the contact that is there, if its link has a geometry."""
+    """Locates the current contact, if its link has a collision geometry."""
 
     def __init__(
         self, context: RobotContext, settings: Callable[[], LocationParameters], faults: FaultLog
     ) -> None:
-        """Begin without a geometry.
+        """Start without a geometry.
 
         Args:
-            context: the robot.
-            settings: the parameters in force.
-            faults: where unforeseen errors go.
+            context: context of the robot.
+            settings: returns the current parameters.
+            faults: log of unexpected errors.
         """
         self._context = context
         self._settings = settings
@@ -61,20 +61,20 @@ class ContactPlace:
         self._pending = False
         self._contact = 0
         self._found: ContactLocation | None = None
-        self._told = self._geometry.told
+        self._status = self._geometry.told
 
     @property
-    def told(self) -> str:
-        """What there is to say about the geometry."""
-        return self._told
+    def status(self) -> str:
+        """Status of the collision geometry, for diagnostics."""
+        return self._status
 
     def adopt(self, pipeline: ContactPipeline) -> None:
-        """Make ready for a robot; the geometry is read in the thread, once per description."""
+        """Switch to a robot; the thread reads the geometry once for each description."""
         context, settings = self._context, self._settings()
         self._locator = None
         self._end()
         if not settings.enabled:
-            self._told = 'location.enabled is false'
+            self._status = 'location.enabled is false'
             return
         assert context.built is not None
         made_of = context.built.request.description, settings.resolution
@@ -102,14 +102,14 @@ class ContactPlace:
                     'contacts are not found on shapes that cannot be read: '
                     + self._geometry.problem
                 )
-            self._told, self._made_of = self._geometry.told, made_of
+            self._status, self._made_of = self._geometry.told, made_of
             if context.robot is pipeline.robot:
                 self._locator = locator
 
         self._submit(make, take, GEOMETRY)
 
     def update(self, state: RobotState, external: ExternalTorques) -> None:
-        """Ask for the place of the contact that is there, as often as it is asked for."""
+        """Start locating the current contact, at the rate of the parameters."""
         if external.report.state is ContactState.NONE:
             if self._found is not None or self._pending:
                 self._end()
@@ -122,16 +122,16 @@ class ContactPlace:
 
     @property
     def latest(self) -> ContactLocation | None:
-        """The latest place of the contact that is there."""
+        """Latest location of the current contact, or None."""
         return self._found
 
     def known(self, place: ContactLocation) -> bool:
-        """Whether the point may be relied on."""
+        """Return whether the deviation of the point is within the parameter ``max_deviation``."""
         return place.known(self._settings().max_deviation)
 
     @property
     def touched(self) -> TouchedPlace | None:
-        """The latest place with what is shown of it; None without one."""
+        """Latest location with the points of its surface, for markers; None without one."""
         place = self._found
         if place is None:
             return None
@@ -147,7 +147,7 @@ class ContactPlace:
             if error is not None:
                 self._failed(error)
             if contact != self._contact:
-                return  # of a contact that has ended since
+                return  # the contact has ended meanwhile
             self._pending = False
             if error is None:
                 self._found = done.result()
@@ -175,4 +175,4 @@ class ContactPlace:
             return
         if not isinstance(error, DynamicsRosError):
             self._faults.report('contact_place', error)
-        self._told = str(error)
+        self._status = str(error)

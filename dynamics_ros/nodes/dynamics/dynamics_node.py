@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""dynamics_node: gravity torques as topics; dynamics, payload and gravity as services."""
+"""dynamics_node: topics of gravity torques; services of dynamics, payload and gravity."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dynamics_ros.kernels import Kernel, Step
 from dynamics_ros.multibody.large_robots import is_large
 from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.output.outputs import Output, cap
-from dynamics_ros.nodes.output.plan import FRESH, Filled, Group
+from dynamics_ros.nodes.output.plan import FRESH, Group, KernelMessage
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
@@ -75,13 +75,13 @@ TERMS = (
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is configured, checked against a robot.
+    """Kernels of the configured outputs for a robot.
 
     Attributes:
         robot: the robot.
-        names: the joints that gravity torques are published for.
-        torques: the kernel of these.
-        commands: the kernel of those of the command joints; None where there are none.
+        names: joints whose gravity torques are published.
+        torques: kernel of these gravity torques.
+        commands: kernel of the gravity torques of the command joints; None without such joints.
     """
 
     robot: Robot
@@ -91,7 +91,7 @@ class Prepared:
 
 
 class Dynamics(Component):
-    """Publishes the torques that carry the robot, and decides what it carries."""
+    """Component that publishes gravity torques and manages payload and gravity."""
 
     uses_masses = True
 
@@ -128,7 +128,7 @@ class Dynamics(Component):
     # --- the robot ------------------------------------------------------------------------------
 
     def prepare(self, robot: Robot, default_frame: str) -> Prepared:
-        """Check the command joints and compile the kernel of the topics."""
+        """Check the command joints and compile the kernels of the topics."""
         commands = self.parameters.values.command_joints
         check_known(robot, commands)
         names = tuple(robot.joint_v_indices)
@@ -140,14 +140,14 @@ class Dynamics(Component):
         )
 
     def adopt(self, prepared: Prepared) -> None:
-        """Have the topics of these joints, and tell the payload."""
+        """Switch to the kernels of a robot, and publish payload and gravity."""
         self._prepared = prepared
         self._commanding.adopt(prepared.commands)
         assert self.context.built is not None
         self._load.tell(self.context.built.request)
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
-        """Compile what services ask for."""
+        """Return functions that compile the kernels of the services."""
         if self._prepared is None:
             return ()
         robot = self._prepared.robot
@@ -166,12 +166,12 @@ class Dynamics(Component):
         )
 
     def outputs(self) -> list[Output]:
-        """Gravity torques and commands, payload and gravity."""
+        """Return the publishers of gravity torques, commands, trajectories, payload, gravity."""
         load = self._load.outputs
         return [self._torques, self._trajectories.output, *self._commanding.outputs(), *load]
 
     def details(self) -> dict[str, str]:
-        """Payload and gravity in force."""
+        """Return payload, gravity, state of the last trajectory and lifecycle state."""
         built = self.context.built
         if built is None:
             return {}
@@ -186,11 +186,11 @@ class Dynamics(Component):
         }
 
     def end(self) -> None:
-        """End the commands."""
+        """Send the final command before the process ends."""
         self._commanding.end()
 
     def start(self) -> None:
-        """Take over the payload of the parameters."""
+        """Start the commands, and apply the payload of the parameters."""
         self._commanding.start()
         payload = self.parameters.values.payload.or_none()
         if payload.mass:
@@ -218,12 +218,12 @@ class Dynamics(Component):
     # --- topics ---------------------------------------------------------------------------------
 
     def observe(self, state: RobotState) -> None:
-        """Take a state in for the identification of a payload."""
+        """Pass a state on to the identification of the payload."""
         self.silence = ''
         self._identification.update(state)
 
     def groups(self) -> list[Group]:
-        """The torques that hold the robot at rest against gravity, and those of commands."""
+        """Return the outputs: gravity torques, and gravity commands while they are active."""
         self.caution = self._commanding.caution()
         prepared = self._prepared
         if prepared is None:
@@ -257,7 +257,7 @@ class Dynamics(Component):
         return groups
 
     def _commands_changed(self) -> None:
-        """Have the next state be answered with commands, or no longer."""
+        """Update the outputs after gravity commands have begun or ended."""
         self.context.begin_epoch()
         self.caution = self._commanding.caution()
 
@@ -265,9 +265,9 @@ class Dynamics(Component):
         values = self.parameters.values
         return cap(getattr(values.publish_rates, name), values.publish_rate)
 
-    def _filled(self, template: MessageTemplate, kernel: Kernel) -> Filled:
+    def _filled(self, template: MessageTemplate, kernel: Kernel) -> KernelMessage:
         assert self.context.buffer is not None, 'whoever answers has been told of a state'
-        return Filled(template, (Step(kernel, (self.context.buffer.q,), template.numbers),))
+        return KernelMessage(template, (Step(kernel, (self.context.buffer.q,), template.numbers),))
 
     # --- services -------------------------------------------------------------------------------
 
@@ -282,7 +282,7 @@ class Dynamics(Component):
             [kernel('inverse_dynamics', *wrenches)],
             lambda home: home.inverse_dynamics(q, v, acceleration, wrenches),
         )
-        # Filled in, not replaced: making messages takes longer than all of the dynamics.
+        # Fill the existing message: creating messages takes longer than the dynamics.
         torques, joints = response.torques, robot.joint_v_indices
         torques.header.stamp = state.stamp
         torques.name = list(joints)
@@ -349,7 +349,7 @@ class Dynamics(Component):
 
     async def _put_in_force(self, payload: PayloadParameters) -> None:
         await self.context.changes.change('payload', payload=payload)
-        # The parameters show what is in force; storing them changes nothing any more.
+        # Show the current payload in the parameters; storing them triggers no further change.
         self.parameters.store(
             {
                 'payload.frame': payload.frame,
@@ -367,8 +367,8 @@ class Dynamics(Component):
 
 
 def _gravity_of(robot: Robot, names: Sequence[str]) -> Kernel:
-    """The kernel of gravity torques of some joints."""
+    """Return the kernel of the gravity torques of some joints."""
     indices = [robot.joint_v_indices[name] for name in names]
     if indices == list(range(robot.nv)):
-        return robot.kernel('gravity')  # the one of the services
+        return robot.kernel('gravity')  # which the services use as well
     return robot.kernel('gravity_of', *names)

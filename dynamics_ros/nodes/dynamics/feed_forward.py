@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Efforts for the points of trajectories: ~/compute_trajectory_efforts, and a relay of topics."""
+"""Feed-forward efforts of trajectories: ~/compute_trajectory_efforts, and a relay of topics."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Answer = tuple[Array, tuple[LimitViolation, ...]]
 
 
 class TrajectoryEfforts:
-    """Fills the efforts of trajectories, asked by a service or sent through a relay.
+    """Fills the efforts of trajectories, by a service or a relay from one topic to another.
 
     Attributes:
-        output: ~/joint_trajectory_with_efforts.
-        told: what became of the last trajectory of the relay.
+        output: publisher of ~/joint_trajectory_with_efforts.
+        told: result of the last trajectory of the relay, for diagnostics.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class TrajectoryEfforts:
 
     async def _relay(self, message: JointTrajectory) -> None:
         try:
-            # Without points it is a request to stop, which needs no efforts.
+            # An empty trajectory asks a controller to stop, which needs no efforts.
             if message.points:
                 motion = motion_of(message)
                 efforts, violations = await self._compute(motion)

@@ -1,8 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Executables of one node each, in a process of its own. Each imports no more than its node.
+"""Executables with one node each; each imports only the modules of its node.
 
-impedance_controller_node has contact_node beside it where it reacts to collisions.
+impedance_controller_node also runs contact_node in its process if it reacts to collisions.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ def _run(
     node: Callable[[str], AnyNode] = GuardedNode,
     beside: Callable[[Part, RobotContext], Sequence[Component]] = _none,
 ) -> NoReturn:
-    """Run a node with one part on a robot of its own; ends the process.
+    """Run a node with one component, and end the process.
 
     Args:
-        name: of the node.
-        make: makes the part.
-        beside: makes parts on nodes of their own, which take in each state before that part.
-        subscribe_payload: whether payload and gravity come from the topics of these names: not so
-            in the process that decides them.
-        node: makes the node of a name.
+        name: name of the node.
+        make: creates the component.
+        subscribe_payload: whether to subscribe to the topics of payload and gravity; False in the
+            process that publishes them.
+        node: creates the node from its name.
+        beside: creates further components, which have their own nodes and process each state
+            before this one.
     """
 
     def build() -> Application:

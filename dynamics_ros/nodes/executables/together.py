@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Components on one robot, in one process."""
+"""Assembly of components on one robot into the application of a process."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from dynamics_ros.nodes.robot.gravity_follower import GravityFollower
 
 
 def check_names(nodes: Mapping[str, Node]) -> None:
-    """Refuse ``-r __node:=NAME``, as the ``name`` of a launch action: it is for all of them.
+    """Check that no ``-r __node:=NAME``, such as ``name`` of a launch action, renames all nodes.
 
     Args:
-        nodes: by the names that they have without any remapping.
+        nodes: nodes by their names before remapping.
 
     Raises:
-        DynamicsRosError: there is one.
+        DynamicsRosError: several nodes have the same name.
     """
     given = [node.get_name() for node in nodes.values()]
     twice = next((name for name in given if given.count(name) > 1), None)
@@ -37,10 +37,10 @@ def check_names(nodes: Mapping[str, Node]) -> None:
 
 
 def application(context: RobotContext, parts: Sequence[Component]) -> Application:
-    """What the process runs: components in the order in which they take in a state.
+    """Return the application of components, which process each state in the given order.
 
     Raises:
-        DynamicsRosError: a node is given a parameter that it does not have.
+        DynamicsRosError: an unknown parameter is set for a node.
     """
     for part in parts:
         context.add(part)

@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""impedance_controller_node: targets of a tool in, torques of the joints out for each joint state.
+"""impedance_controller_node: follows targets of a tool by joint torques for each joint state.
 
-Whatever ends a motion ends it by torques that brake it, which are sent: in answer to joint states,
-by ``tick`` where these fail to come, in ``_bring_to_rest`` before the node or the process ends.
+Every motion ends with torques that brake the arm. They are sent for each joint state, by ``tick``
+while joint states are missing, and by ``_bring_to_rest`` before the node or the process ends.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ from .targets import Orders, StiffnessTarget
 NAME = 'impedance_controller_node'
 
 NEW_ROBOT = frozenset({'frame', 'command_joints'})
-"""Parameters that the kernels depend on; what else there is counts from the next step on."""
+"""Parameters whose change requires new kernels; others take effect in the next step."""
 
 LONGEST_BRAKING = 0.5
-"""Seconds after which an arm that does not come to rest is held where it is."""
+"""Maximum time of braking [s]; after it the arm is held where it is."""
 
 REST = 0.05
-"""Seconds at rest after which an arm has stopped."""
+"""Time at rest after which the arm counts as stopped [s]."""
 
 LETTING_GO, LEFT = 0.3, 0.01
-"""Longest time [s] in which what held the arm beside its weight is taken away within the rates of
-its torques, and the share of the largest torques that may be left of it."""
+"""Maximum time in which torques other than gravity compensation are reduced within the torque
+rates [s], and the share of the torque limits that may remain."""
 
 
 BRAKING = 'braking'
@@ -66,11 +66,11 @@ MODE, ROBOT = 'another mode', 'another robot or parameter is taken over'
 REFLEX, ACKNOWLEDGED = 'the reflex is over', 'a collision is acknowledged'
 
 WANTED = (MODE, ROBOT, PAUSED, REFLEX, ACKNOWLEDGED)
-"""Reasons to brake that are no trouble."""
+"""Reasons for braking that are not reported as problems."""
 
 
 class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus]):
-    """Moves a tool on springs; brakes whenever it does not know what to do."""
+    """Component that moves a tool by impedance control, and brakes when it cannot continue."""
 
     uses_masses = True
 
@@ -91,17 +91,17 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         self.listen(Orders.kinds)
 
     def watch(self, detector: Detector | None) -> None:
-        """React to the collisions that a detector tells of, from the start of the node on."""
+        """Use a collision detector, or None; called once, before the node starts."""
         self._collisions.detector = detector
         self.parameters.add_check(self._check_detector)
 
-    # --- the life of the node -------------------------------------------------------------------
+    # --- lifecycle ------------------------------------------------------------------------------
 
     def configure(self) -> None:
-        """Have the topic of the commands.
+        """Create the topic of the commands.
 
         Raises:
-            DynamicsRosError: the parameters do not fit each other or the robot.
+            DynamicsRosError: the parameters contradict each other or do not fit the robot.
         """
         values = self.parameters.values
         self._check(values)
@@ -109,19 +109,19 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         self.commands = EffortCommands(self.node)
 
     def activate(self) -> None:
-        """Hold the tool, and follow the commands that come from now on."""
+        """Hold the tool, and follow targets that arrive from now on."""
         self._orders.drop('')
         self._collisions.begin_anew()
         self._braking = ''
 
     def deactivate(self) -> None:
-        """Bring the arm to rest; nothing is sent any more on return."""
+        """Bring the arm to rest; after it returns, nothing more is sent."""
         self._orders.drop('')
         if self._prepared is not None:
             self._bring_to_rest(self._prepared)
 
     def tell_lifecycle(self) -> None:
-        """Say that the state of the managed node is another one."""
+        """Report a change of the lifecycle state."""
         self.silence = self._silence()
         if not self.active:
             self._tell(self._idle())
@@ -134,7 +134,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         return PreparedArm.of(robot, self.parameters.values, default_frame)
 
     def leave(self, prepared: Any) -> None:
-        """Bring the arm to rest, unless the robot has the same joints and can be taken over."""
+        """Bring the arm to rest, unless the new robot has the same joints in the same order."""
         before = self._prepared
         if before is None:
             return
@@ -148,7 +148,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         self._prepared = None
 
     def adopt(self, prepared: PreparedArm) -> None:
-        """Brake, and hold the tool of the robot that is in force now."""
+        """Switch to another robot: brake, then hold its tool."""
         before = self._prepared
         self._orders.drop('')
         self._collisions.begin_anew()
@@ -161,19 +161,19 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         self._apply(self.parameters.values)
 
     def observe(self, state: RobotState) -> None:
-        """Remember where the robot is; `_answer` is called next where it can be commanded."""
+        """Store the state; the plan then calls ``_answer`` if it has the required data."""
         self.silence = self._silence()
         self.state = state
 
     def groups(self) -> list[Group]:
-        """Torques, for each joint state."""
+        """Return the output of torques, for each joint state."""
         if self.commands is None or self._prepared is None:
             return []
         needs = FRESH | VELOCITY
         return [Group(self.commands.output, 0.0, needs, 'torques', fill=self._answer)]
 
     def failed(self, error: Exception) -> None:
-        """Brake: whatever it was, the arm must not go on."""
+        """Brake because of an error."""
         super().failed(error)
         self._brake(self.silence)
 
@@ -198,7 +198,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             raise InvalidArgumentError('collision.reaction', values.collision.reaction, expected)
 
     def _changed(self, names: frozenset[str]) -> None:
-        # What a robot was refused for may be mended.
+        # The change may solve the problem for which the robot was refused.
         if names & NEW_ROBOT or self.problem:
             self.context.changes.rebuild(NAME)
             return
@@ -209,7 +209,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         self._apply(self.parameters.values)
 
     def _apply(self, values: ImpedanceParameters) -> None:
-        """Have parameters and the stiffness that is commanded count from the next step on."""
+        """Apply parameters and the commanded stiffness from the next step on."""
         if self._prepared is None:
             return
         robot, arm = self._prepared.robot, self._prepared.arm
@@ -228,7 +228,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
     # --- commands -------------------------------------------------------------------------------
 
     def take(self, kind: Any, data: bytes, state: RobotState) -> None:
-        """Follow a target, unless a collision has not been acknowledged."""
+        """Follow a target, unless a collision awaits acknowledgement."""
         if self._collisions.strategy:
             return
         self._orders.take(kind, data, state.q, self.parameters.values.wrench)
@@ -236,14 +236,14 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
             self._apply(self.parameters.values)
 
     def pause(self) -> None:
-        """Brake, and follow nothing until the next command."""
+        """Brake and hold until the next target."""
         self._brake(PAUSED)
 
     def _brake(self, why: str) -> None:
-        """Follow nothing, brake until at rest, then hold; what is wrong is told on.
+        """Drop the targets, brake until the arm is at rest, then hold.
 
         Args:
-            why: in words.
+            why: reason, reported in the status; a problem stays there until the next target.
         """
         self._orders.drop('' if why in WANTED else why)
         self._collisions.reflex = None
@@ -252,7 +252,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         self._braking = why
 
     def _acknowledge(self, _request: Any, response: Any) -> Any:
-        """Follow commands again after a collision, with a full tank."""
+        """Acknowledge a collision, so that targets are followed again; refill the energy tank."""
         reacting = self._collisions.strategy
         response.message = self._collisions.acknowledge()
         if reacting:
@@ -265,7 +265,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
     # --- steps ----------------------------------------------------------------------------------
 
     def _answer(self) -> MessageTemplate | None:
-        """Torques for the state that has come."""
+        """Return the message with the torques for the latest state; None without an arm."""
         prepared, commands, state = self._prepared, self.commands, self.state
         if prepared is None or commands is None or state is None:
             return None
@@ -299,7 +299,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         return commands.filled(self._efforts(prepared, tau))
 
     def _step(self, arm: CompliantArm, state: RobotState, dt: float) -> tuple[str, Array]:
-        """What is done, and its torques (nv)."""
+        """Return a description of the current action, and its torques (nv)."""
         q, v, values = state.q, state.v, self.parameters.values
         if self._letting_go:
             return f'{BRAKING}: deactivated', arm.give_way(q, v, dt, np.zeros(len(v)))
@@ -326,32 +326,32 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         return f'{doing}: {problem}' if problem else doing, tau
 
     def _efforts(self, prepared: PreparedArm, tau: Array) -> Array:
-        """What the controller is sent of torques (nv)."""
+        """Return the efforts for the controller, in its joint order, from torques (nv)."""
         if self.parameters.values.robot_carries_itself:
             tau = tau - prepared.arm.gravity
         return tau[prepared.places]
 
     def tick(self, now: float, elapsed: float) -> None:
-        """Brake the arm where joint states fail to come; say what it waits for."""
+        """Brake the arm while joint states are missing; report what the node waits for."""
         prepared, commands = self._prepared, self.commands
         if not self.active or prepared is None or commands is None:
             self._tell(self._idle())
         elif prepared.arm.started:
             self._bridge(prepared, commands)
-        elif commands.output.listened_to(now):
+        elif commands.output.has_subscribers(now):
             self._tell(self._idle())
         else:
             self._tell(f'waiting: nobody listens to {commands.output.topic}')
 
     def _bridge(self, prepared: PreparedArm, commands: EffortCommands) -> None:
-        """Send what brakes the arm where joint states fail to come, or cannot be answered."""
+        """Send braking torques if joint states are missing or cannot be processed."""
         if not self._pace.late:
             return
-        # It may be this process that was held up, while the joint states are there.
-        self.context.inputs.incoming.take_waiting()
+        # After a stall of this process, the joint states may be waiting in the queue.
+        self.context.inputs.incoming.process_waiting()
         if not self._pace.late:
             return
-        listened = commands.output.listened_to(time.monotonic())
+        listened = commands.output.has_subscribers(time.monotonic())
         why = self.problem or self.silence or 'joint states fail to come'
         if not listened:
             why = f'nobody listens to {commands.output.topic}'
@@ -364,7 +364,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         self._tell(self._collisions.told(f'{BRAKING}: {why}', False))
 
     def _reckon(self, prepared: PreparedArm, commands: EffortCommands) -> None:
-        """Send what brakes the arm, by what is known of its motion."""
+        """Send braking torques for the predicted motion of the arm."""
         now, arm = time.monotonic(), prepared.arm
         try:
             tau = arm.reckon(self._pace.passed(now - self._pace.sent))
@@ -375,7 +375,7 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         commands.send(self._efforts(prepared, tau))
 
     def _bring_to_rest(self, prepared: PreparedArm) -> None:
-        """Send what brakes the arm until it rests, and then the last command."""
+        """Send braking torques until the arm is at rest, then the final command."""
         commands, arm, values = self.commands, prepared.arm, self.parameters.values
         if commands is None or not arm.started:
             return
@@ -408,10 +408,17 @@ class Impedance(Commander[ImpedanceParameters, EffortCommands, ImpedanceStatus])
         prepared: PreparedArm,
         commands: EffortCommands,
     ) -> None:
-        """Answer joint states, those that fail to come too, until it is done or so long [s]."""
+        """Send torques for joint states, or for predicted ones, until a condition is met.
+
+        Args:
+            done: the condition.
+            longest: maximum time [s].
+            prepared: the arm.
+            commands: topic of the torques.
+        """
         begun = time.monotonic()
         while not done() and time.monotonic() - begun < longest:
-            self.context.inputs.incoming.take_waiting()
+            self.context.inputs.incoming.process_waiting()
             if self._pace.late:
                 self._reckon(prepared, commands)
             time.sleep(0.5 * self._pace.cycle)

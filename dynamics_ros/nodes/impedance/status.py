@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What an arm on springs says it is doing, and what limits it."""
+"""Status of impedance control: the current action of the arm and what limits it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dynamics_ros.nodes.output.status import Status
 HOLDING, GUIDED, PAUSED = 'holding', 'guided by hand', 'paused'
 
 FINE = (HOLDING, GUIDED, PAUSED, UNCONFIGURED, INACTIVE, FINALIZED)
-"""What it may say beside that it follows something, without being in trouble."""
+"""Descriptions, other than of following a target, that indicate no problem."""
 
 LIMITS = {
     'singular': 'near a singularity',
@@ -29,11 +29,11 @@ LIMITS = {
     'speed': 'a joint far beyond its velocity limit',
     'range': 'a joint far beyond its range',
 }
-"""What the flags of the law mean in words."""
+"""Descriptions of the flags of the control law."""
 
 
 class ImpedanceStatus(Status):
-    """The topic ~/status; what has acted between two messages is in the next one."""
+    """Topic ~/status; each message includes all limits that were active since the previous one."""
 
     def __init__(self, node: Node) -> None:
         super().__init__(node, 'impedance')
@@ -41,10 +41,10 @@ class ImpedanceStatus(Status):
         self._acted: set[str] = set()
 
     def note(self, acting: Iterable[str], led: bool) -> None:
-        """Remember what a step was limited by.
+        """Record the limits that were active in a step.
 
         Args:
-            acting: flags of the step.
+            acting: flags of the control law in the step.
             led: whether the setpoint waited for the tool.
         """
         self._acted.update(acting)
@@ -59,14 +59,14 @@ class ImpedanceStatus(Status):
         arm: CompliantArm | None,
         rivals: str = '',
     ) -> None:
-        """Say what it is doing, if that is new or due.
+        """Publish the status if it has changed or is due.
 
         Args:
-            doing: in words.
-            robot: its name; '' without one.
-            lifecycle: state of the managed node.
-            arm: that is moved; None where none is.
-            rivals: who else commands it; '' for nobody.
+            doing: description of the current action.
+            robot: name of the robot; '' without one.
+            lifecycle: lifecycle state of the node.
+            arm: the controlled arm; None without one.
+            rivals: description of other publishers of commands or targets; '' for none.
         """
         if doing == self._doing and not self.is_due(self.said):
             return

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""kinematics_node: poses and twists of frames as topics; kinematics as services."""
+"""kinematics_node: topics of poses, twists and transforms; services of kinematics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dynamics_ros.kernels import Kernel, Step
 from dynamics_ros.multibody.end_effector.manipulability import manipulability
 from dynamics_ros.multibody.link_tree import LinkTree
 from dynamics_ros.nodes.output.outputs import FrameOutputs, Output, cap
-from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Filled, Group
+from dynamics_ros.nodes.output.plan import FRESH, VELOCITY, Group, KernelMessage
 from dynamics_ros.nodes.parameters.declaration import ParameterSet
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
@@ -58,15 +58,15 @@ REFERENCES: tuple[Reference, ...] = ('local_world_aligned', 'local', 'world')
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is configured, checked against a robot.
+    """Kernels of the configured outputs for a robot.
 
     Attributes:
         robot: the robot.
-        frames: those that have topics.
-        poses, twists: the kernel of each frame.
-        twist_reference: in which twists are.
-        center_of_mass: its kernel; None where nothing that moves has mass.
-        tree: what tf is told; None where it is not.
+        frames: frames with topics.
+        poses, twists: kernels of the pose and of the twist of each frame.
+        twist_reference: reference of the twists.
+        center_of_mass: kernel of the centre of mass; None if no moving body has mass.
+        tree: transforms for tf; None if tf is not published.
     """
 
     robot: Robot
@@ -79,7 +79,7 @@ class Prepared:
 
 
 class Kinematics(Component):
-    """Publishes where frames are and how they move."""
+    """Component that publishes poses and twists of frames, and answers kinematics requests."""
 
     def __init__(self, node: Node, context: RobotContext) -> None:
         super().__init__(node)
@@ -108,7 +108,7 @@ class Kinematics(Component):
     # --- the robot ------------------------------------------------------------------------------
 
     def prepare(self, robot: Robot, default_frame: str) -> Prepared:
-        """Check the frames and compile the kernels of the topics."""
+        """Check the frames, and compile the kernels of the topics."""
         values = self.parameters.values
         frames = known_frames(robot, values.frames, default_frame)
         topic_names(frames)
@@ -125,14 +125,14 @@ class Kinematics(Component):
         )
 
     def adopt(self, prepared: Prepared) -> None:
-        """Have the topics of these frames."""
+        """Switch to the frames of a robot: create their topics and publish fixed transforms."""
         self._frame_outputs.set_frames(prepared.frames)
         self._erase(self._prepared, prepared)
         self._prepared = prepared
         self._tell_fixed()
 
     def _erase(self, before: Prepared | None, after: Prepared) -> None:
-        """Take away the markers that nothing moves any more."""
+        """Delete the markers of frames and of a centre of mass that no longer exist."""
         if before is None:
             return
         head = self.context.root_header(self.context.now())
@@ -143,7 +143,7 @@ class Kinematics(Component):
             self._markers.publish(MarkerArray(markers=gone))
 
     def groups(self) -> list[Group]:
-        """Poses, twists, tf and markers."""
+        """Return the outputs: poses, twists, transforms and markers."""
         prepared, outputs = self._prepared, self._frame_outputs
         if prepared is None:
             return []
@@ -178,7 +178,7 @@ class Kinematics(Component):
         return cap(getattr(values.publish_rates, name), values.publish_rate)
 
     def warm_up(self) -> Sequence[Callable[[], object]]:
-        """Compile what services and markers need of these frames."""
+        """Return functions that compile the kernels of services and markers."""
         if self._prepared is None:
             return ()
         robot, frames = self._prepared.robot, self._prepared.frames
@@ -192,7 +192,7 @@ class Kinematics(Component):
         return slices
 
     def outputs(self) -> list[Output]:
-        """Poses, twists, markers, tf."""
+        """Return the publishers of poses, twists, markers and transforms."""
         tf = self._tf.all() if self._tf else []
         return [*self._frame_outputs.all(), self._markers, *tf]
 
@@ -223,25 +223,25 @@ class Kinematics(Component):
 
     # --- topics ---------------------------------------------------------------------------------
 
-    def _pose(self, output: Output, kernel: Kernel) -> Filled:
+    def _pose(self, output: Output, kernel: Kernel) -> KernelMessage:
         template = output.template(self.context.names.root, _empty_pose, ('pose',))
-        return Filled(template, (Step(kernel, (self._arrays().q,), template.numbers),))
+        return KernelMessage(template, (Step(kernel, (self._arrays().q,), template.numbers),))
 
-    def _twist(self, output: Output, frame: str, kernel: Kernel) -> Filled:
+    def _twist(self, output: Output, frame: str, kernel: Kernel) -> KernelMessage:
         assert self._prepared is not None
         frame_id = self._twist_frame(frame, self._prepared.twist_reference)
         template, arrays = output.template(frame_id, _empty_twist, ('twist',)), self._arrays()
-        return Filled(template, (Step(kernel, (arrays.q, arrays.v), template.numbers),))
+        return KernelMessage(template, (Step(kernel, (arrays.q, arrays.v), template.numbers),))
 
-    def _transforms(self, tf: TreeOutputs, tree: LinkTree) -> Filled:
+    def _transforms(self, tf: TreeOutputs, tree: LinkTree) -> KernelMessage:
         return tf.answer(tree, self.context.names, self._arrays().q)
 
     def _arrays(self) -> StateBuffer:
         assert self.context.buffer is not None, 'whoever answers has been told of a state'
         return self.context.buffer
 
-    def _marks(self, prepared: Prepared) -> Filled:
-        """Axes of frames and the centre of mass."""
+    def _marks(self, prepared: Prepared) -> KernelMessage:
+        """Return the markers of the axes of frames and of the centre of mass."""
         settings, center = self.parameters.values.markers, prepared.center_of_mass
         diameter = settings.center_of_mass_diameter if center is not None else 0.0
         key = (self.context.names.root, prepared.frames, settings.axis_length, diameter)
@@ -255,7 +255,7 @@ class Kinematics(Component):
             Step(kernel, (q,), (numbers,))
             for kernel, numbers in zip(kernels, template.numbers, strict=True)
         ]
-        return Filled(template, tuple(steps))
+        return KernelMessage(template, tuple(steps))
 
     def _twist_frame(self, frame: str, reference: str) -> str:
         local = reference == 'local'

@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""compute_fk and compute_ik as MoveIt offers them, for who asks for them by a parameter.
+"""Services compute_fk and compute_ik with the interface of MoveIt, enabled by a parameter.
 
-Requests and responses are read and filled by the names of their fields, so that nothing here needs
-the message package but the offer of the services.
+Requests and responses are accessed by field names, so that only ``offer`` needs the package
+moveit_msgs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from .inverse_kinematics_service import InverseKinematicsService, solution
 
 
 class Code(IntEnum):
-    """Those of moveit_msgs/MoveItErrorCodes that are answered."""
+    """Codes of moveit_msgs/MoveItErrorCodes that the services return."""
 
     SUCCESS = 1
     FAILURE = 99999
@@ -57,10 +57,10 @@ class Code(IntEnum):
 
 
 class MoveItError(DynamicsRosError):
-    """A request that MoveIt has a code for.
+    """Invalid request, with the error code of MoveIt.
 
     Attributes:
-        code: that code.
+        code: the error code.
     """
 
     def __init__(self, code: Code, message: str) -> None:
@@ -69,7 +69,7 @@ class MoveItError(DynamicsRosError):
 
 
 class MoveItServices:
-    """Answers compute_fk and compute_ik for one group: the chain to the configured frame."""
+    """Services compute_fk and compute_ik for one group: the chain to the configured frame."""
 
     def __init__(
         self,
@@ -79,21 +79,21 @@ class MoveItServices:
         searches: InverseKinematicsService,
         tip: Callable[[], str],
     ) -> None:
-        """Begin.
+        """Prepare the services; ``offer`` creates them.
 
         Args:
-            node: logs.
+            node: node of the services.
             context: the robot and its state.
-            parameters: of the node.
-            searches: finds joint positions.
-            tip: the frame at the end of the group, when it is known.
+            parameters: parameters of the node.
+            searches: service of inverse kinematics, which runs the searches.
+            tip: returns the frame at the end of the group; raises while it is unknown.
         """
         self._node, self._context, self._parameters = node, context, parameters
         self._searches, self._tip = searches, tip
         self._faults = FaultLog.of(node)
 
     def offer(self) -> None:
-        """Have the services.
+        """Create the services.
 
         Raises:
             InvalidArgumentError: moveit_msgs is not installed.
@@ -106,11 +106,11 @@ class MoveItServices:
             self._node.create_service(kind, name, handler, qos_profile=SERVICE_QOS)
 
     async def forward_kinematics(self, request: Any, response: Any) -> Any:
-        """Poses of links (GetPositionFK)."""
+        """Answer GetPositionFK: poses of links."""
         return await self._answered(self._forward_kinematics, request, response)
 
     async def inverse_kinematics(self, request: Any, response: Any) -> Any:
-        """Joint positions for poses of links (GetPositionIK)."""
+        """Answer GetPositionIK: joint positions for poses of links."""
         return await self._answered(self._inverse_kinematics, request.ik_request, response)
 
     async def _answered(
@@ -183,7 +183,11 @@ class MoveItServices:
         response.solution.joint_state.header.frame_id = self._context.root_frame_id()
 
     def _check_wishes(self, request: Any) -> None:
-        """Refuse what cannot be done."""
+        """Check that a request asks for nothing unsupported.
+
+        Raises:
+            MoveItError: unknown group, constraints, or avoidance of collisions.
+        """
         group = self._parameters.values.group_name
         if group and request.group_name != group:
             text = f'group_name: unknown group {request.group_name!r}; expected {group!r}'
@@ -218,7 +222,7 @@ class MoveItServices:
             raise MoveItError(Code.INVALID_ROBOT_STATE, str(error)) from None
 
     def _asked(self, request: Any) -> list[tuple[str, Any, str]]:
-        """Link, pose and name of the field of each target."""
+        """Return link, pose and field name of each target."""
         poses, links = request.pose_stamped_vector, request.ik_link_names
         if not poses:
             return [(request.ik_link_name or self._tip(), request.pose_stamped, 'pose_stamped')]
@@ -240,7 +244,7 @@ class MoveItServices:
 
 
 def code_of(error: Exception) -> Code:
-    """What MoveIt calls an error."""
+    """Return the MoveIt code of an error."""
     if isinstance(error, MoveItError):
         return error.code
     if isinstance(error, SearchError):

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""/diagnostics per REP 107: in one line why a node is silent, and the numbers behind it."""
+"""Topic /diagnostics as in REP 107: one line on why a node is silent, and detailed values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rclpy.node import Node
 
 from dynamics_ros.estimation.samples.timeline import Timeline
 from dynamics_ros.nodes.output.outputs import RELIABLE
-from dynamics_ros.nodes.output.plan import stale_in_words
+from dynamics_ros.nodes.output.plan import describe_stale
 from dynamics_ros.nodes.reporting.clocks import steady_timer
 from dynamics_ros.nodes.robot.component import Component
 from dynamics_ros.nodes.robot.context import RobotContext
@@ -23,22 +23,23 @@ from dynamics_ros.wire.conversions import diagnostic_status, header
 from .namesakes import Namesakes
 
 PERIOD = 1.0
-"""Seconds between two reports; a change is reported at once."""
+"""Period of the reports [s]; a change is reported at once."""
 
 IN_SIGHT = 30.0
-"""Seconds for which a jump of the clock is what there is to say of a node that publishes."""
+"""Time for which a clock that was set back is reported in the message [s]."""
 
 CLOCK = 'clock of joint_states'
+"""Key of the value about clock jumps."""
 
 START = 5.0
-"""Seconds within which processes that are started together have found each other."""
+"""Time within which processes that are started together usually discover each other [s]."""
 
 SILENT_AFTER = 1.0
-"""Seconds without joint states after which that is what there is to say."""
+"""Time without joint states after which they count as stopped [s]."""
 
 
 class Diagnostics:
-    """Reports on one part of a context; in between, as soon as there is something else to say."""
+    """Diagnostics of a component, published periodically and at once when the message changes."""
 
     def __init__(self, context: RobotContext, part: Component) -> None:
         self._context = context
@@ -55,15 +56,15 @@ class Diagnostics:
         context.on_change(self.report_change)
 
     def report_change(self) -> None:
-        """Report now if there is something else to say than the last time."""
+        """Report now if the level or the message has changed."""
         summary = self._summary()
         if summary != self._said:
             self._report(summary)
 
     def report(self) -> None:
-        """Report, and log what has lasted."""
+        """Publish a report, and log its message once."""
         if self._context.components[0] is self._part:
-            self._context.inputs.look()
+            self._context.inputs.update_statistics()
         summary = self._summary()
         self._report(summary)
         self._log(summary)
@@ -80,14 +81,14 @@ class Diagnostics:
         self._publisher.publish(DiagnosticArray(header=header(stamp), status=[status]))
 
     def _log(self, summary: tuple[bytes, str]) -> None:
-        """Say once what has lasted: while starting, one reason to be silent follows the other."""
+        """Log a message once, and not yet while inputs are expected to arrive at start."""
         level, message = summary
         if self._on_its_way():
             return
-        # Why something is refused, and what joint states are about, has been logged already.
+        # Refusals and implausible joint states have already been logged elsewhere.
         known = self._context.changes.refusal, self._context.inputs.doubts.positions
         if summary != self._logged and not any(text and text in message for text in known):
-            # Two calls: rclpy wants one severity for each place in the code.
+            # Two calls, because rclpy allows only one severity for each line of code.
             if level == DiagnosticStatus.OK:
                 self._node.get_logger().info(message)
             else:
@@ -95,7 +96,7 @@ class Diagnostics:
         self._logged = summary
 
     def _on_its_way(self) -> bool:
-        """Whether what is missing may just not have come yet, as at every start."""
+        """Whether a missing input may still arrive, as at every start."""
         inputs, changes = self._context.inputs, self._context.changes
         waiting = inputs.state is None and not (changes.refusal or self._part.problem)
         now = time.monotonic()
@@ -136,9 +137,9 @@ class Diagnostics:
                 reason = f'{reason}; all joint_states so far were refused'
             return DiagnosticStatus.WARN, f'silent: {reason}'
         if inputs.joint_states.age() > SILENT_AFTER:
-            return DiagnosticStatus.ERROR, f'silent: {inputs.stopped()}'
+            return DiagnosticStatus.ERROR, f'silent: {inputs.describe_stopped()}'
         if inputs.doubts.positions:
-            # Whatever else seems to be wrong follows from that.
+            # Other problems are consequences of this one.
             doing = 'silent:' if part.silence else 'publishing;'
             return DiagnosticStatus.WARN, f'{doing} {inputs.doubts.positions}'
         if part.silence:
@@ -154,7 +155,7 @@ class Diagnostics:
             assert context.buffer is not None, 'its clock has jumped'
             return DiagnosticStatus.WARN, f'publishing; {CLOCK} {context.buffer.timeline.jumps}'
         if inputs.state.stale:
-            return DiagnosticStatus.WARN, f'publishing; {stale_in_words(inputs.state)}'
+            return DiagnosticStatus.WARN, f'publishing; {describe_stale(inputs.state)}'
         if part.caution:
             return DiagnosticStatus.WARN, f'publishing; {part.caution}'
         if part.uses_masses and context.robot.model.doubt:
@@ -223,7 +224,7 @@ class Diagnostics:
 
 
 def _in_time(timeline: Timeline) -> dict[str, str]:
-    """What came late, and how the clock went."""
+    """Return values on late joint states, offsets of publishers and clock jumps."""
     jumps = timeline.jumps
     return {
         'joint_states late: dropped': str(timeline.dropped),
@@ -234,14 +235,14 @@ def _in_time(timeline: Timeline) -> dict[str, str]:
 
 
 def report_in_turn(node: Node, reports: Sequence[Diagnostics]) -> None:
-    """Have each report come once in ``PERIOD``, evenly: together they would hold up joint states.
+    """Publish each report once per ``PERIOD``, evenly spaced so as not to delay joint states.
 
     Args:
-        node: has the timer.
-        reports: of the parts of a process.
+        node: node of the timer.
+        reports: diagnostics of the components of a process.
     """
     turn = cycle(reports)
-    # Steady: a simulated clock that stands still must not silence diagnostics.
+    # A steady timer, so that diagnostics continue while a simulated clock is stopped.
     steady_timer(node, PERIOD / len(reports), lambda: next(turn).report())
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Gravity of a robot on a base that tilts, followed from an IMU or from tf."""
+"""Gravity of a robot on a tilting base, from an IMU or from tf."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from .context import RobotContext
 from .transforms import Transforms
 
 LOOK = 0.05
-"""s between two looks at tf."""
+"""Period of the checks of tf or of the IMU [s]."""
 
 OLDEST = 2.0
-"""s that a transform may be old by its stamp, and that an IMU may tell nothing of use; the gravity
-that was told last stays in force."""
+"""Maximum age of a transform by its stamp, and maximum time without usable IMU messages [s]; after
+that the source counts as lost, and the last gravity remains."""
 
 APART = 0.1
-"""s at least between two changes: estimators take some time to go over to another gravity."""
+"""Minimum time between two changes [s], because estimators adapt to a new gravity gradually."""
 
 
 class GravityFollower:
-    """Changes the gravity of a context's robot when its base has tilted far enough."""
+    """Changes the gravity of the robot when its base has tilted by ``least_angle``."""
 
     def __init__(self, context: RobotContext) -> None:
-        """Begin, if a source is configured.
+        """Subscribe to the configured source, if any.
 
         Raises:
-            InvalidArgumentError: the base moves in the model; then gravity does not.
+            InvalidArgumentError: the model has a moving base, so its gravity is constant.
         """
         self._context = context
         node, values = context.node, context.parameters.values.gravity_source
@@ -59,7 +59,7 @@ class GravityFollower:
         self._filter = GravityFilter(
             float(np.linalg.norm(context.parameters.values.gravity)) or 9.81, values.time_constant
         )
-        # Steady: a simulated clock that stands still must not hide that the source does, too.
+        # A steady timer detects a lost source even if a simulated clock has stopped.
         if values.kind == 'imu':
             node.create_subscription(Imu, 'imu', self._on_imu, qos_profile_sensor_data)
             steady_timer(node, LOOK, self._look_at_imu)
@@ -67,10 +67,10 @@ class GravityFollower:
             self._transforms = Transforms(node)
             steady_timer(node, LOOK, self._look_at_tf)
 
-    # --- what is lost ---------------------------------------------------------------------------
+    # --- state of the source --------------------------------------------------------------------
 
     def _lose(self, reason: str) -> None:
-        """Have diagnostics tell that nothing is followed, since when, and why."""
+        """Report to diagnostics that the source is lost, since when, and why."""
         if reason == self._told:
             return
         self._told = reason
@@ -79,7 +79,7 @@ class GravityFollower:
         self._context.changes.report('gravity_source', error)
 
     def _find(self) -> None:
-        """Follow what has just been told."""
+        """Record that the source works, and apply the gravity of the filter."""
         self._good = time.monotonic()
         self._since = nanoseconds(self._context.now())
         if self._told:
@@ -104,7 +104,7 @@ class GravityFollower:
                 self._find()
 
     def _look_at_imu(self) -> None:
-        """Notice what does not come."""
+        """Detect that messages are missing or unusable."""
         now = time.monotonic()
         if self._context.robot is None:
             self._good = now
@@ -115,7 +115,11 @@ class GravityFollower:
             self._lose(f'the IMU has no orientation, and its acceleration is not about {wanted}')
 
     def _take_imu(self, message: Imu) -> bool:
-        """Whether a reading tells which way gravity points."""
+        """Update the filter with a message; return whether it determines the direction of gravity.
+
+        Raises:
+            DynamicsRosError: the message is invalid, or its frame is not fixed to the root link.
+        """
         R_root_imu = self._rotation_of(message.header.frame_id)
         stamp = nanoseconds(message.header.stamp)
         # REP 145: -1 says that there is no orientation; otherwise it is that of the sensor in axes
@@ -129,7 +133,14 @@ class GravityFollower:
         return self._filter.add_specific_force(stamp, R_root_imu @ force)
 
     def _rotation_of(self, frame_id: str) -> Array:
-        """R_root_imu (3, 3) of an IMU that is fixed to the root link; no name is the root link."""
+        """Return R_root_imu (3, 3) of an IMU that is fixed to the root link.
+
+        Args:
+            frame_id: frame of the IMU; '' is the root link.
+
+        Raises:
+            DynamicsRosError: the frame is unknown or moved by joints.
+        """
         robot = self._context.required_robot()
         name = self._context.names.inside(frame_id) or robot.root_frame
         if name not in robot.frame_names:
@@ -154,17 +165,17 @@ class GravityFollower:
             level = self._values.level_frame
             pose = self._transforms.pose(level, self._context.root_frame_id(), max_age=OLDEST)
         except DynamicsRosError as error:
-            # What nobody has told yet may be on its way; what was told is too old already.
+            # The first transform may still arrive; later ones have already exceeded ``max_age``.
             if self._since or now - self._good > OLDEST:
                 self._lose(str(error))
             return
         self._filter.add(nanoseconds(self._context.now()), -pose[2, :3])
         self._find()
 
-    # --- what follows ---------------------------------------------------------------------------
+    # --- gravity of the robot -------------------------------------------------------------------
 
     def _follow(self) -> None:
-        """Put the gravity that was found in force when it differs enough from that in force."""
+        """Change the gravity of the robot if that of the filter differs enough from it."""
         context, gravity = self._context, self._filter.gravity
         now = time.monotonic()
         if gravity is None or context.built is None or context.changes.building:

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Payload and gravity as latched topics: one node decides them, all others take them from there."""
+"""Latched topics of payload and gravity, from the node that manages them to all others."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ Gravity = tuple[float, ...]
 
 
 class LoadPublisher:
-    """Tells the payload and the gravity that are in force."""
+    """Publisher of the current payload and gravity."""
 
     def __init__(self, node: Node, context: RobotContext) -> None:
-        """Publish nothing yet.
+        """Create the topics ``payload`` and ``gravity``.
 
         Args:
-            node: has the topics ``payload`` and ``gravity``.
-            context: knows the names of frames.
+            node: node of the topics.
+            context: context of the robot.
         """
         self._context = context
         self._payload = Output(node, Payload, 'payload', LATCHED)
@@ -45,11 +45,11 @@ class LoadPublisher:
 
     @property
     def outputs(self) -> list[Output]:
-        """Both topics."""
+        """Both publishers."""
         return [self._payload, self._gravity]
 
     def tell(self, request: RobotRequest) -> None:
-        """Publish what of a robot in force has not been told yet."""
+        """Publish payload and gravity of the current robot, each only if it has changed."""
         context, payload = self._context, request.payload
         if payload != self._told_payload:
             self._told_payload = payload
@@ -66,10 +66,10 @@ class LoadPublisher:
 
 
 class LoadSubscriber:
-    """Puts in force what another node decides."""
+    """Applies payload and gravity that another node publishes."""
 
     def __init__(self, context: RobotContext) -> None:
-        """Subscribe to ``payload``, and to ``gravity`` unless that follows a source of its own."""
+        """Subscribe to ``payload``, and to ``gravity`` unless ``gravity_source`` is set."""
         self._context = context
         node = context.node
         node.create_subscription(Payload, 'payload', self._on_payload, LATCHED)
@@ -99,12 +99,18 @@ class LoadSubscriber:
 
 
 def gravity_in_root(context: RobotContext, message: Vector3Stamped, name: str) -> Gravity:
-    """The acceleration of free fall of a message, in the root frame [m/s^2].
+    """Return the acceleration of free fall in a message, in the root frame [m/s^2].
 
-    Before there is a robot, a moving base, or its odometry, nobody knows what that is called.
+    Before the robot is known, any frame is accepted as the root frame. With a moving base, whose
+    odometry names the root frame, so is any frame that is not one of the robot.
+
+    Args:
+        context: context of the robot.
+        message: the message.
+        name: name of the message, for errors.
 
     Raises:
-        InvalidArgumentError: it is not finite, larger than there is, or in another frame.
+        InvalidArgumentError: the vector is not finite or too large, or is in another frame.
     """
     frame_id, robot = message.header.frame_id, context.robot
     vector = vector_array(message.vector, f'{name}.vector')

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Other nodes of the same name, which take requests and mix outputs with those of this one."""
+"""Detection of other nodes with the same name, which would share topics and services."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import time
 
 from rclpy.node import Node
 
-LOOK_PERIOD = 2.0
-"""Seconds between two looks at the graph."""
+CHECK_PERIOD = 2.0
+"""Period between two queries of the ROS graph [s]."""
 
 
 class Namesakes:
-    """Looks now and then whether a node is the only one of its name."""
+    """Checks periodically whether the name of a node is unique."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -21,10 +21,13 @@ class Namesakes:
         self._told = ''
 
     def told(self) -> str:
-        """How many nodes have the name, at most ``LOOK_PERIOD`` ago; '' if it is alone."""
+        """Return how many nodes have the name, as a message at most ``CHECK_PERIOD`` old.
+
+        The message is '' if the name is unique.
+        """
         now = time.monotonic()
         if now >= self._look_at:
-            self._look_at = now + LOOK_PERIOD
+            self._look_at = now + CHECK_PERIOD
             own = self._node.get_name(), self._node.get_namespace()
             count = self._node.get_node_names_and_namespaces().count(own)
             name = self._node.get_fully_qualified_name()

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Who publishes the topics that a node subscribes to."""
+"""Descriptions of the publishers of a node's input topics, for diagnostics."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ from rclpy.node import Node
 from rclpy.qos import QoSCompatibility, qos_check_compatible
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
-LOOK_PERIOD = 0.2
-"""Seconds between two looks at who publishes: whoever sends nonsense must not make it one each."""
+CHECK_PERIOD = 0.2
+"""Period between two queries of the ROS graph [s], so that malformed messages cannot trigger one
+query each."""
 
 
 class Publishers:
-    """Who publishes the topics that a node subscribes to."""
+    """Describes the publishers of the topics that a node subscribes to."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self._told: dict[str, tuple[float, str]] = {}
 
     def of(self, name: str) -> str:
-        """How many publishers a topic has, in words, as of ``LOOK_PERIOD`` ago at the earliest.
+        """Return how many publishers a topic has, as a message at most ``CHECK_PERIOD`` old.
 
         Args:
-            name: as it was subscribed to; what is told has its full name, after remapping.
+            name: name of the topic as in the subscription; the message has the remapped full name.
         """
         now = time.monotonic()
         until, text = self._told.get(name, (now, ''))
         if now >= until:
             text = self._look(name)
-            self._told[name] = now + LOOK_PERIOD, text
+            self._told[name] = now + CHECK_PERIOD, text
         return text
 
     def _look(self, name: str) -> str:
@@ -54,7 +55,7 @@ class Publishers:
 
 
 def _obstacle(publisher: TopicEndpointInfo, ours: Sequence[TopicEndpointInfo]) -> str:
-    """Why none of our subscriptions hears a publisher; '' when one does."""
+    """Return why no subscription of ours matches a publisher; '' if one does."""
     obstacle = ''
     for one in ours:
         if publisher.topic_type != one.topic_type:

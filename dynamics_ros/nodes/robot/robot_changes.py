@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of what the robot is made of: what asks for them, and why they are refused."""
+"""Changes of the robot: by parameters, topics and services, with the reasons of refusals."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from dynamics_ros.robot import Robot
 from .builder import RobotBuilder
 
 NO_NEW_ROBOT = frozenset({'robot_description', 'joint_timeout', 'state_timeout', 'frame_prefix'})
-"""Parameters that need none, or ask for it in another way."""
+"""Parameters that do not change the robot, or change it in another way."""
 
 
 class RobotChanges:
-    """Has the robot built anew when parameters, the topic robot_description or a request say so."""
+    """Rebuilds the robot when parameters, the topic robot_description or requests change it."""
 
     def __init__(
         self,
@@ -40,15 +40,17 @@ class RobotChanges:
         busy: Callable[[bool], None],
         tell: Callable[[], None],
     ) -> None:
-        """Listen to the parameters and the topic; nothing is built before ``build_first``.
+        """Subscribe to parameters and topic; ``build_first`` starts building.
+
+        The functions are called in the executor's thread, except ``prepare``.
 
         Args:
-            node: has the topic.
-            parameters: of the robot.
-            prepare: makes the components ready for a robot and its default frame; in a thread.
-            adopt: puts a robot in force; in the executor's thread, as all that follow.
-            busy: told when a change begins (True) and when it is in force or refused (False).
-            tell: called whenever diagnostics may have something else to say.
+            node: node of the topic.
+            parameters: parameters of the robot.
+            prepare: prepares the components for a robot and its default frame; called in a thread.
+            adopt: makes a robot the current one.
+            busy: called with True when a change begins, and with False when it has ended.
+            tell: called whenever the diagnostics may have changed.
         """
         self._node, self._parameters = node, parameters
         self._adopt, self._busy, self._tell = adopt, busy, tell
@@ -63,33 +65,34 @@ class RobotChanges:
         node.create_subscription(String, 'robot_description', self._on_description, LATCHED)
 
     def start(self, executor: Executor) -> None:
-        """Take changes from now on: they count for the first robot too."""
+        """Accept changes from now on, which also apply to the first robot."""
         self._executor = executor
 
     def build_first(self) -> None:
-        """Begin to build the robot that the parameters describe."""
+        """Start to build the robot from the description, if there is one already."""
         if self._description():
             self._use_description(self._description())
 
     @property
     def building(self) -> bool:
-        """Whether a new robot is being made ready."""
+        """Whether a new robot is being built."""
         return self._builder.busy
 
     @property
     def refusal(self) -> str:
-        """Why the newest description, payload or parameters were refused; '' when they were not."""
+        """Reason of a refused description, payload or parameter; '' if none is refused."""
         return self._refusals.first
 
     def change(self, subject: str, *, always: bool = False, **values: Any) -> Future[None]:
-        """Change what the robot is made of; the future is done when it is in force or refused.
-
-        Whoever asks for the change tells about a refusal.
+        """Change the robot; the caller reports a refusal.
 
         Args:
-            subject: what the change is about; a newer one about the same replaces it.
-            always: make the components ready even for a request like the one in force.
-            values: of the request that change, by name.
+            subject: key of the change; it replaces a waiting change with the same key.
+            always: prepare the components even if the request does not change.
+            values: changed values of the request, by name.
+
+        Returns:
+            Future that completes when the change takes effect, with an error if it is refused.
         """
         assert self._executor is not None, 'start() comes first'
         self._busy(True)
@@ -99,22 +102,22 @@ class RobotChanges:
         return future
 
     def _seen(self, done: Future[None]) -> None:
-        done.exception()  # rclpy prints those of futures that nobody has looked at
+        done.exception()  # rclpy prints errors of futures that have not been read
         self._busy(False)
         self._tell()
 
     def rebuild(self, subject: str) -> None:
-        """Have the components made ready anew for the same robot."""
+        """Prepare the components again for the same robot."""
         if self._executor is not None:
             self.change(subject, always=True)
 
     def change_reported(self, subject: str, **values: Any) -> None:
-        """Change the robot for a topic or a parameter: diagnostics and the log tell a refusal."""
+        """Change the robot; report a refusal in diagnostics and in the log."""
         future = self.change(subject, **values)
         future.add_done_callback(lambda done: self.report(subject, done.exception()))
 
     def report(self, subject: str, error: BaseException | None) -> None:
-        """Have diagnostics and the log tell why something is refused; None: it no longer is."""
+        """Report the error of a subject in diagnostics and log; None: it is no longer refused."""
         if isinstance(error, SupersededError):
             return
         kept = '; the one before is kept' if self._in_force else ''
@@ -126,7 +129,7 @@ class RobotChanges:
         self._adopt(built)
 
     def _wanted(self, locked: bool = True) -> dict[str, Any]:
-        """What parameters that need another robot say of it, with or without locked joints."""
+        """Return the values of a request that parameters set, with or without locked joints."""
         values = self._parameters.values
         joints = values.locked_joints
         names = {'locked_names': joints.names, 'locked_positions': joints.positions}
@@ -144,13 +147,13 @@ class RobotChanges:
         if 'robot_description' in names and self._description():
             self._use_description(self._description())
         if 'gravity' in names:
-            # By itself, as the service changes it: what else is asked for meanwhile stays.
+            # A separate change, like that of the service, so that it replaces no other change.
             self.change_reported('gravity', gravity=values.gravity)
         if names - NO_NEW_ROBOT - {'gravity'}:
             self.change_reported('parameters', **self._wanted(self._locked_joints_fit()))
 
     def _locked_joints_fit(self) -> bool:
-        """Whether names and positions belong together; while they do not, those before stay."""
+        """Return whether names and positions of locked joints match; otherwise report that."""
         try:
             check_locked_joints(self._parameters.values.locked_joints)
         except InvalidArgumentError as error:
@@ -160,7 +163,7 @@ class RobotChanges:
         return True
 
     def _description(self) -> str:
-        """What the robot is made of: the parameter, else the topic; '' before either tells it."""
+        """Return the description of the parameter, else that of the topic; '' without either."""
         return self._parameters.values.robot_description or self._told_description
 
     def _on_description(self, message: String) -> None:

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Where frames that the model does not have are, from tf: where tf2_ros is installed."""
+"""Poses of frames outside of the model, from tf if tf2_ros is installed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from dynamics_ros.wire.conversions import Array, transform_matrix
 
 
 class Transforms:
-    """Listens to tf from the first time that it is asked.
+    """Transforms from tf, subscribed to when the first one is needed.
 
-    Every message on /tf costs the process that listens, and few ever name a foreign frame.
+    Receiving /tf costs CPU time, and most processes never need a frame outside of the model.
     """
 
     def __init__(self, node: Node) -> None:
@@ -33,10 +33,10 @@ class Transforms:
         self._deaf = ''
 
     def listen(self) -> None:
-        """Begin to listen, if that has not happened yet; called in the executor's thread.
+        """Subscribe to tf unless that is done already; called in the executor's thread.
 
         Raises:
-            TransformError: tf2_ros is not installed, or the middleware does not let it listen.
+            TransformError: tf2_ros is not installed, or the middleware refuses the subscription.
         """
         if self._deaf:
             raise TransformError(self._deaf)
@@ -57,22 +57,24 @@ class Transforms:
             raise TransformError(self._deaf) from None
 
     def _forget(self) -> None:
-        """Forget what is known: it lies ahead now, and would hide what is told from now on."""
+        """Clear the buffer after the clock went back: old transforms would hide the new ones."""
         if self._buffer is not None:
             self._buffer.clear()
 
     def pose(
         self, parent: str, child: str, patience: float = 0.0, max_age: float = math.inf
     ) -> Array:
-        """Pose (4, 4) of a frame in another, the latest that tf has.
+        """Return the latest pose (4, 4) of frame ``child`` in frame ``parent``.
 
         Args:
             parent, child: names of the frames.
-            patience: s to wait for it; only in a thread other than the executor's.
-            max_age: s by its stamp, before or after now; what is static has no age.
+            patience: time to wait for the transform [s]; nonzero only outside of the executor's
+                thread.
+            max_age: maximum difference between its stamp and now, in either direction [s]; static
+                transforms have no age.
 
         Raises:
-            TransformError: tf does not know, or has not heard of it for too long.
+            TransformError: tf has no such transform, or it is too old.
         """
         assert self._tf2 is not None, 'listen() comes first'
         try:
@@ -87,7 +89,7 @@ class Transforms:
         old = age(self._time.now(), stamp, ahead=max_age) if stamp else 0.0
         if old > max_age:
             what = 'older than' if math.isfinite(old) else 'ahead of now by more than'
-            # When, not how old: a text that changes at every look would fill logs.
+            # States the stamp, not the age: a text that always changes would fill the log.
             raise TransformError(
                 f'tf of {child!r} is of {stamp * 1e-9:.3f} s, which is {what} {max_age:g} s'
             )

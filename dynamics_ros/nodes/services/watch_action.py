@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Actions that watch joint states for a while and then say what these tell."""
+"""Base class of actions that record joint states for some time and then identify parameters."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.robot import Robot
 
 TICK = 0.1
-"""s between looks at the clock and at a request to cancel."""
+"""Period of the checks for the end of a recording and for cancellation [s]."""
 
 FEEDBACK = 1.0
-"""s between feedbacks."""
+"""Period of the feedback [s]."""
 
 LONGEST = 600.0
-"""s that a goal may ask for."""
+"""Longest duration that a goal may ask for [s]."""
 
 CHANGED = 'the robot, its payload or gravity was changed during the watch'
 
@@ -36,38 +36,38 @@ Told = TypeVar('Told', covariant=True)
 
 
 class Watcher(Protocol[Told]):
-    """What takes the states of one goal."""
+    """Interface of the recorder and estimator of one goal."""
 
     def add(self, state: RobotState) -> None:
-        """Take a state in."""
+        """Record a state."""
 
     def ended(self, elapsed: float) -> bool:
-        """Whether enough has been seen after so many seconds.
+        """Return whether the recording is complete after ``elapsed`` seconds.
 
         Raises:
-            DynamicsRosError: nothing can come of it any more.
+            DynamicsRosError: the recording cannot succeed any more.
         """
 
     def estimate(self) -> Told:
-        """What the states tell; in a thread.
+        """Return the estimate from the recorded states; called in a thread.
 
         Raises:
-            DynamicsRosError: nothing.
+            DynamicsRosError: the states are insufficient.
         """
 
 
 @dataclass
 class _Watch(Generic[Estimate]):
-    """A goal that is being worked on.
+    """Recording of the active goal.
 
     Attributes:
-        handle: of the action server.
-        robot: that was in force when it began.
-        watcher: takes the states.
-        begin: of the watch, on the monotonic clock [s].
-        over: done when the watch is.
-        reported: time of the last feedback.
-        problem: why it cannot go on; None while it can.
+        handle: goal handle of the action server.
+        robot: the current robot when the recording began.
+        watcher: records the states.
+        begin: start of the recording by the monotonic clock [s].
+        over: completes when the recording ends.
+        reported: time of the last feedback by the monotonic clock [s].
+        problem: why the recording failed; None otherwise.
     """
 
     handle: Any
@@ -79,20 +79,22 @@ class _Watch(Generic[Estimate]):
     problem: DynamicsRosError | None = None
 
     def end(self, problem: DynamicsRosError | None = None) -> None:
-        """End the watch, once."""
+        """End the recording, unless it has already ended."""
         if not self.over.done():
             self.problem = problem
             self.over.set_result(None)
 
 
 class WatchAction(ABC, Generic[Estimate]):
-    """One goal at a time; ends when enough has been seen, is cancelled, or the robot changes.
+    """Action that records joint states for one goal at a time and computes an estimate.
+
+    A recording ends when it is complete, when the goal is cancelled, or when the robot changes.
 
     Attributes:
-        kind: type of the action; its result has a ``result``.
-        name: below the node's name.
+        kind: type of the action; its result message has a field ``result``.
+        name: name of the action below the name of the node.
         context: the robot and its state.
-        faults: where unforeseen errors go.
+        faults: log of unexpected errors.
     """
 
     kind: ClassVar[Any]
@@ -116,37 +118,37 @@ class WatchAction(ABC, Generic[Estimate]):
 
     @abstractmethod
     def begin(self, request: Any) -> Watcher[Estimate]:
-        """What takes the states of a goal.
+        """Return the recorder for a goal.
 
         Raises:
-            DynamicsRosError: the goal cannot be worked on.
+            DynamicsRosError: the goal is invalid.
         """
 
     @abstractmethod
     def feedback(self, watcher: Any, elapsed: float) -> Any:
-        """The message that says how far a watch is after so many seconds; in a thread."""
+        """Return the feedback message after ``elapsed`` seconds; called in a thread."""
 
     @abstractmethod
     async def finish(self, estimate: Estimate, request: Any, result: Any) -> None:
-        """Write into the result what was found, and put it in force where that is asked for.
+        """Fill the result, and apply the estimate if the goal asks for it.
 
         Raises:
-            DynamicsRosError: it cannot be put in force.
+            DynamicsRosError: the estimate cannot be applied.
         """
 
     @property
     def watching(self) -> bool:
-        """Whether states are taken in."""
+        """Whether states are being recorded."""
         return self._watch is not None
 
     def update(self, state: RobotState) -> None:
-        """Take a state in while a goal is worked on."""
+        """Record a state if a goal is active."""
         watch = self._watch
         if watch is not None and not self._changed(watch):
             watch.watcher.add(state)
 
     def _answer_goal(self, _goal: Any) -> GoalResponse:
-        """Accept one goal at a time; why it is rejected the log tells, actions cannot."""
+        """Accept one goal at a time; log a rejection, since actions cannot return the reason."""
         if self._busy:
             told = f'{self.name}: rejected, another goal is worked on'
             self._node.get_logger().warning(told)
@@ -193,7 +195,7 @@ class WatchAction(ABC, Generic[Estimate]):
         return self._watch
 
     async def _watched(self, watch: _Watch[Estimate]) -> Estimate | None:
-        """What is found; None when the goal has been cancelled."""
+        """Wait for the recording and return the estimate; None if the goal was cancelled."""
         try:
             await watch.over
         finally:
@@ -203,13 +205,13 @@ class WatchAction(ABC, Generic[Estimate]):
             return None
         if watch.problem is not None:
             raise watch.problem
-        # In the thread: kernels may have to be made, and a long watch has many samples.
+        # In a thread, because kernels may be compiled and a long recording has many samples.
         executor = self.context.executor
         assert executor is not None
         return await self.context.searches.submit(executor, watch.watcher.estimate)
 
     def _changed(self, watch: _Watch[Estimate]) -> bool:
-        """Whether the samples so far are of another model, or of other gravity; that is an end."""
+        """Return whether the robot, its payload or gravity has changed; then end the recording."""
         changed = self.context.robot is not watch.robot
         if changed:
             watch.end(DynamicsRosError(CHANGED))

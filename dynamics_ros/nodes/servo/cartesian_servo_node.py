@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""cartesian_servo_node: twists or poses of a frame in, joint commands out at a fixed rate.
+"""cartesian_servo_node: follows twists or poses of a frame by joint commands at a fixed rate.
 
-Whatever ends a motion, ``Commands`` sends the way to rest: by ``tick`` while the node spins, at
-once in ``deactivate`` before the node or the process ends.
+Every motion ends with a velocity ramp to rest, which ``Commands`` sends: step by step in ``tick``,
+and completely in ``deactivate`` before the node or the process ends.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dynamics_ros.inverse_kinematics.differential.bounded import SUBSTITUTE
 from dynamics_ros.nodes.app.managed import ManagedNode
 from dynamics_ros.nodes.commanding.commander import Commander
 from dynamics_ros.nodes.commanding.targets import PoseTarget, Targets, TwistTarget
-from dynamics_ros.nodes.output.plan import stale_in_words
+from dynamics_ros.nodes.output.plan import describe_stale
 from dynamics_ros.nodes.robot.context import RobotContext
 from dynamics_ros.parameters.servo import ServoParameters
 from dynamics_ros.robot import Robot
@@ -35,7 +35,7 @@ NAME = 'cartesian_servo_node'
 
 
 class Servo(Commander[ServoParameters, Commands, ServoStatus]):
-    """Leads a frame; stops softly whenever it does not know what to do."""
+    """Component that moves a frame by joint commands, and ramps to rest when it cannot continue."""
 
     def __init__(self, node: ManagedNode, context: RobotContext) -> None:
         super().__init__(node, context, ServoParameters, ServoStatus(node))
@@ -51,13 +51,13 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         if SUBSTITUTE:
             node.get_logger().info(SUBSTITUTE)
 
-    # --- the life of the node -------------------------------------------------------------------
+    # --- lifecycle ------------------------------------------------------------------------------
 
     def configure(self) -> None:
-        """Have the topic of the commands.
+        """Create the topic of the commands.
 
         Raises:
-            DynamicsRosError: the parameters do not fit each other or the robot.
+            DynamicsRosError: the parameters contradict each other or do not fit the robot.
         """
         values = self.parameters.values
         self._check_robot(values)
@@ -65,23 +65,23 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         self.commands = Commands(self.node, values.command_type)
 
     def activate(self) -> None:
-        """Follow the commands that come from now on."""
+        """Follow targets that arrive from now on."""
         self._targets.drop('')
         self._begin_anew()
 
     def deactivate(self) -> None:
-        """Bring the robot to rest; nothing is sent any more on return."""
+        """Bring the robot to rest; after it returns, nothing more is sent."""
         self._targets.drop('')
         if self.commands is not None:
             self.commands.finish(self.period)
 
     def cleanup(self) -> None:
-        """Take the topic of the commands away."""
+        """Destroy the topic of the commands."""
         super().cleanup()
         self._ending = False
 
     def tell_lifecycle(self) -> None:
-        """Say that the state of the managed node is another one."""
+        """Report a change of the lifecycle state."""
         self.silence = self._silence()
         if not self.active:
             self._tell(self._idle())
@@ -93,13 +93,13 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         return PreparedServo.of(robot, self.parameters.values, default_frame)
 
     def adopt(self, prepared: PreparedServo) -> None:
-        """Begin from rest, once what moves has come there."""
+        """Switch to another robot, which is moved once the current motion has come to rest."""
         self._prepared, self.state = prepared, None
         self._end_motion()
 
     def observe(self, state: RobotState) -> None:
-        """Remember where the robot is."""
-        self.silence = self._silence() or stale_in_words(state)
+        """Store the state, unless a joint is stale."""
+        self.silence = self._silence() or describe_stale(state)
         if not state.stale:
             self.state, self._state_time = state, time.monotonic()
 
@@ -118,12 +118,12 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
             self.context.changes.rebuild(NAME)
 
     def _end_motion(self) -> None:
-        """Follow nothing until all that moves is at rest: it may be of another robot or topic."""
+        """Ignore targets until the current motion, of the previous robot or topic, is at rest."""
         self._targets.drop('')
         self._ending = True
 
     def _begin_anew(self) -> None:
-        """Have the topic of the command type that is in force, now that nothing moves."""
+        """Accept targets again at rest, with the topic of the current command type."""
         self._ending = False
         kind = self.parameters.values.command_type
         if self.commands is not None and self.commands.kind != kind:
@@ -133,17 +133,17 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
     # --- commands -------------------------------------------------------------------------------
 
     def take(self, kind: type[PoseTarget | TwistTarget], data: bytes, state: RobotState) -> None:
-        """Follow a target from now on, or nothing if it makes no sense."""
+        """Follow a target from now on, or come to rest if it is invalid."""
         self._targets.take(kind, data, state.q)
         self.silence = self._targets.problem
 
     def pause(self) -> None:
-        """Follow nothing until the next command."""
+        """Come to rest, until the next target."""
         self._targets.drop('')
 
     def tick(self, now: float, elapsed: float) -> None:
-        """Send the next command of the motion, or of the way to rest."""
-        # After a pause of the machine one step goes no farther than two would have.
+        """Send the next command of the motion, or of the ramp to rest."""
+        # After a stall of the machine, one step is not longer than two regular steps.
         dt = min(elapsed, 2.0 * self.period)
         commands = self.commands
         if commands is None or not self.active:
@@ -152,7 +152,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         try:
             doing = self._lead(commands, now, dt)
         except Exception as error:
-            # Whatever it was, the robot must not go on.
+            # The robot must not continue to move after an unexpected error.
             self._targets.drop(f'unexpected error: {type(error).__name__}: {error}')
             self.faults.report('leading the frame', error)
             doing = ''
@@ -161,7 +161,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         self._tell(doing)
 
     def _lead(self, commands: Commands, now: float, dt: float) -> str:
-        """Send the next command towards the target, and say so; '' without one to follow."""
+        """Send the next command towards the target; return the status, '' without a target."""
         prepared, state, values = self._prepared, self.state, self.parameters.values
         if self._ending and commands.last is None:
             self._begin_anew()
@@ -179,7 +179,7 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
                 step = prepared.servo.follow_pose(q, target.pose, dt)
             else:
                 step = prepared.servo.follow_twist(q, target.in_root_axes(q), dt)
-        except DynamicsRosError as error:  # tf no longer knows its frame
+        except DynamicsRosError as error:  # tf no longer provides its frame
             self._targets.drop(f'{target.name} ended: {error}')
             return ''
         self._last = step
@@ -211,9 +211,10 @@ class Servo(Commander[ServoParameters, Commands, ServoStatus]):
         return ''
 
     def _take_up(self, commands: Commands, prepared: PreparedServo, state: RobotState) -> Array:
-        """Go on from the last command, with its velocity; (nq) where the robot is.
+        """Start the next step with the velocity of the last command; return its start (nq).
 
-        For positions, where it was sent: what follows them lags behind.
+        For position commands, the step starts at the last commanded position, because the robot
+        lags behind its commands.
         """
         robot, last, q = prepared.robot, commands.last, state.q
         prepared.servo.reset()

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The action of a joint_trajectory_controller, in front of the simulated robot."""
+"""Action of a joint_trajectory_controller for the simulated robot."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from dynamics_ros.simulation import SimulatedRobot
 from dynamics_ros.wire.trajectories import motion_of
 
 TOLERANCE = 0.02
-"""rad or m that joints may be away from the end of a trajectory."""
+"""Maximum distance of a joint from the end of its trajectory [rad or m]."""
 
 
 @dataclass
 class _Followed:
-    """A trajectory that is followed.
+    """Trajectory that is being followed.
 
     Attributes:
-        handle: of its goal.
-        end: simulated time [ns].
-        over: done when it is.
-        wanted: (n) where it ends.
+        handle: handle of its goal.
+        end: simulated time at its end [ns].
+        over: future that completes at its end.
+        wanted: final positions (n) [rad or m].
     """
 
     handle: Any
@@ -40,7 +40,7 @@ class _Followed:
 
 
 class TrajectoryServer:
-    """Follows one trajectory at a time; a new goal ends the one before, as controllers do it."""
+    """Action server that follows one trajectory; a new goal replaces it, as in a controller."""
 
     def __init__(self, node: Node, simulated: SimulatedRobot) -> None:
         self._node, self._simulated = node, simulated
@@ -55,7 +55,7 @@ class TrajectoryServer:
         )
 
     def tick(self) -> None:
-        """Look whether the trajectory is at its end; called as time goes on."""
+        """Check whether the trajectory has ended or was cancelled; called after simulated steps."""
         followed = self._followed
         if followed is None or followed.over.done():
             return
@@ -101,10 +101,10 @@ class TrajectoryServer:
         return result
 
     def _motion(self, goal: Any) -> JointMotion:
-        """The points of a goal.
+        """Return the motion of a goal.
 
         Raises:
-            InvalidArgumentError: they do not fit the robot, or each other.
+            InvalidArgumentError: its points are inconsistent or do not fit the robot.
         """
         motion = motion_of(goal.trajectory)
         joints = self._simulated.robot.joint_names

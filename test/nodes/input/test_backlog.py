@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState
 
 from dynamics_ros.estimation.samples.backlog import CATCH_UP, MOMENT
 from dynamics_ros.nodes.input import joint_state_input
-from dynamics_ros.nodes.input.joint_state_input import JOINT_STATE_QOS, MERGED, JointStateInput
+from dynamics_ros.nodes.input.joint_state_input import JOINT_STATE_QOS, MAX_MERGED, JointStateInput
 
 pytestmark = pytest.mark.ros
 
@@ -172,7 +172,7 @@ def test_a_node_that_is_too_slow_even_to_merge_all_is_late_by_a_hundred_merges(m
     node.run()
     settled = node.lags[len(node.lags) // 4 :]
     # Once for the older ones of those that wait, once for the newer.
-    assert settled.max() < 2 * MERGED * 0.4e-3
+    assert settled.max() < 2 * MAX_MERGED * 0.4e-3
     assert node.answered[-1][0] == pytest.approx(arrivals[-1])
 
 
@@ -219,8 +219,8 @@ def test_who_cannot_return_to_the_executor_takes_what_waits_as_others_do(answer,
     node.run()
     count, passed_over = len(node.answered), node.input.superseded
     node._waiting.extend([node._now] * 5)
-    node.input.take_waiting()
+    node.input.process_waiting()
     assert len(node.answered) == count + most
     assert node.input.superseded == passed_over + 5 - most
-    node.input.take_waiting()
+    node.input.process_waiting()
     assert len(node.answered) == count + most
