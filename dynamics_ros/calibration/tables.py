@@ -177,8 +177,7 @@ def _time(path: Path, columns: dict[str, Array]) -> tuple[Array, list[str], str]
 
 
 def _plain(name: str) -> str:
-    """Returns a column name in lower case, with a bracketed unit as suffix, without prefix marks.
-    """
+    """Returns a column name in lower case, with a bracketed unit as suffix and no prefix."""
     return re.sub(r'\s*[\[(](n?s|ms|us|sec)[\])]$', r'_\1', name.strip().lower()).lstrip('%_/.')
 
 

@@ -294,7 +294,7 @@ class PayloadIdentifier:
             center_of_mass_deviation=center_deviation,
             inertia_deviation=inertia_deviation,
             mass_observable=bool(told),
-            # A massless payload has no center of mass.
+            # A massless payload has no centre of mass.
             center_of_mass_observable=(center_deviation < TOLD_LENGTH) & (mass > deviation),
             inertia_observable=observable,
             residual=residual,

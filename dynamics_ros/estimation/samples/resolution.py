@@ -18,7 +18,7 @@ from .reports import NANOSECONDS, Array, JointValues
 NO_NUMBERS = np.zeros(0)
 
 
-class RefusedMessage(Exception):  # noqa: N818 - an outcome, not a fault of ours
+class RefusedMessage(Exception):  # noqa: N818 - an outcome, not an error
     """Raised for a message that is refused.
 
     Attributes:

@@ -37,7 +37,7 @@ class Timeline:
         self.newest = self.moment = NEVER
         self.due = False
         self.dropped = self.merged = 0
-        # The base is one quantity more.
+        # One additional quantity: the base.
         self.jumps = ClockJumps(size + 1)
         self._base_index = np.array([size])
         self._turns = Turns()
