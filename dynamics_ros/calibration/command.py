@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""calibrate_robot: masses, friction, rotors and effort scales of a robot from its recordings."""
+"""Identifies masses, friction, rotor inertias and effort scales of a robot from recordings."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ from .subject import Subject, read_subject
 
 NAME = 'calibrate_robot'
 INTERRUPTED = 130
-"""Exit code, as shells have it for SIGINT."""
+"""Exit code after SIGINT, as used by shells."""
 
 
 def main(
     arguments: list[str] | None = None,
     more: Mapping[str, Callable[[list[str]], None]] | None = None,
 ) -> int:
-    """Run the command; 0 when the robot was identified.
+    """Runs the command; returns 0 if it succeeded.
 
     Args:
-        arguments: of the command line; None for those of the process.
-        more: tasks beside those that work on files, by their name.
+        arguments: command line arguments; None for those of the process.
+        more: additional subcommands by name.
     """
     logging.basicConfig(format='%(levelname)s: %(message)s')
     given = sys.argv[1:] if arguments is None else arguments
@@ -70,10 +70,10 @@ def main(
 
 
 def calibrate(arguments: list[str]) -> None:
-    """Identify the robot of recordings and write what is asked for.
+    """Identifies the robot of recordings and writes the requested files.
 
     Raises:
-        DynamicsRosError, OSError: why not.
+        DynamicsRosError, OSError: a file or option is not valid, or the robot cannot be identified.
     """
     options = parser().parse_args(arguments)
     started = time.perf_counter()
@@ -122,7 +122,7 @@ def _identified(
     test: list[JointSamples],
     options: argparse.Namespace,
 ) -> tuple[Identified, ToldPayload | ToldGains | None, list[JointSamples]]:
-    """The robot, what runs with and without a load tell of it, and samples without a load."""
+    """Returns the robot, the result of a run with a load if any, and samples without load."""
     if options.load is not None:
         empty, loaded = _runs(train, '--load')
         identified, payload = identify_with_payload(subject.robot, empty, loaded, options.load)
@@ -140,7 +140,11 @@ def _identified(
 
 
 def _refuse_with_reductions(options: argparse.Namespace, subject: Subject) -> None:
-    """Triangles have no time: they cannot be split, drawn or mixed with samples."""
+    """Refuses options that need samples, which reduced recordings do not contain.
+
+    Raises:
+        InvalidArgumentError: such an option is set, or only some recordings are reduced.
+    """
     if len(subject.reductions) != len(options.recordings):
         raise InvalidArgumentError(
             'recordings', 'some are reduced and some are not', 'only reduced ones, or none'
@@ -180,7 +184,7 @@ def _plan(arguments: list[str]) -> None:
 def as_json(
     subject: Subject, identified: Identified, learned: Learned | None, tested: Evaluation | None
 ) -> dict[str, Any]:
-    """What ``--json`` prints, without the time it took."""
+    """Returns the object that ``--json`` prints, without the elapsed time."""
     filtering, fit = identified.maker.filtering, identified.fit
     model = identified.effort_model
     return {
@@ -230,7 +234,7 @@ def as_json(
 
 
 def told(sentences: list[str], identified: Identified, tested: Evaluation | None) -> str:
-    """The result for a person."""
+    """Returns the result as text for the terminal."""
     lines = [*sentences]
     lines.append(
         f'{"joint":24} {"left over":>10} {"":>7} '
@@ -276,7 +280,7 @@ def _errors(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _runs(train: list[JointSamples], option: str) -> tuple[list[JointSamples], list[JointSamples]]:
-    """The recordings without a load, and the one with it, which is the last."""
+    """Returns the recordings without load, and the one with load, which is the last."""
     if len(train) < 2:
         raise InvalidArgumentError(
             option, 'one recording', 'recordings without the payload, and then one with it'
@@ -293,7 +297,7 @@ def _known_load(words: list[str]) -> KnownLoad:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Options of an identification."""
+    """Returns the parser of the options of an identification."""
     parser = argparse.ArgumentParser(
         prog=NAME,
         description=__doc__,
@@ -349,7 +353,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def add_robot_options(parser: argparse.ArgumentParser) -> None:
-    """Options that all tasks have."""
+    """Adds the options that all subcommands share."""
     parser.add_argument('--robot', required=True, metavar='FILE', help='URDF, or xacro')
     parser.add_argument(
         '--lock',
@@ -377,10 +381,10 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def positions(pairs: list[tuple[str, str]]) -> Mapping[str, float]:
-    """Position by name of what ``--lock`` says.
+    """Returns positions by joint name from the values of ``--lock``.
 
     Raises:
-        InvalidArgumentError: one is no number.
+        InvalidArgumentError: a position is no number.
     """
     try:
         return {name: float(value) for name, value in pairs}

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a calibration: one HTML page that needs nothing else."""
+"""Report of a calibration as a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from dynamics_ros.identification.drives import friction_curve
 from dynamics_ros.recordings.page import figure, page, table
 
 MOVING = 0.005
-"""rad/s or m/s: a slower joint shows no friction."""
+"""Minimum speed of a joint for a plot of its friction [rad/s or m/s]."""
 
 OF_MOTION = ('viscous', 'Coulomb', 'at rest', 'per load')
-"""Friction, which a joint tells of only as it moves."""
+"""Friction columns, which are known only for joints that moved."""
 
 MOST_POINTS = 3000
-"""Of a curve; more cannot be told apart on a page."""
+"""Maximum number of points of a curve; more cannot be distinguished."""
 
 
 def report(identified: Identified, tested: Evaluation | None, told: Sequence[str]) -> str:
-    """The page.
+    """Returns the page.
 
     Args:
-        identified: the result.
-        tested: how well recordings that were not used are explained.
-        told: sentences that a user should know.
+        identified: result of the identification.
+        tested: evaluation on recordings that were not used; None if there are none.
+        told: findings as sentences.
     """
     parts = [f'<h1>Calibration of {escape(identified.robot.name)}</h1>']
     parts += [f'<p>{escape(sentence)}</p>' for sentence in told]
@@ -89,7 +89,7 @@ def _parameters(identified: Identified) -> str:
 
 
 def _picture(identified: Identified, shown: Evaluation, joint: int) -> str:
-    """Effort over time, and friction over velocity, as an image within the page."""
+    """Returns a plot of effort over time and friction over velocity as HTML image."""
     drawn = figure(11.0, 3.4)
     if drawn is None:
         return ''

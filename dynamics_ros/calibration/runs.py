@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What recordings with and without a load tell, for a person and as JSON."""
+"""Results of recordings with and without a load, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from dynamics_ros.identification import DriveGains, Payload
 
 @dataclass(frozen=True)
 class ToldPayload:
-    """The payload of a robot.
+    """Result of the identification of a payload.
 
     Attributes:
-        payload: as identified.
-        converted: whether efforts were converted into Nm by the described masses.
+        payload: the identified payload.
+        converted: whether efforts were converted to Nm by means of the described masses.
     """
 
     payload: Payload
     converted: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """The key that ``--json`` adds."""
+        """Returns the entry that ``--json`` adds."""
         payload = self.payload
         return {
             'payload': {
@@ -38,7 +38,7 @@ class ToldPayload:
         }
 
     def told(self) -> str:
-        """One line."""
+        """Returns the result as text."""
         payload = self.payload
         places = zip(payload.center_of_mass, payload.center_of_mass_deviation, strict=True)
         center = ', '.join(f'{1e3 * x:.1f} +- {1e3 * d:.1f}' for x, d in places)
@@ -50,7 +50,7 @@ class ToldPayload:
 
     @property
     def _caution(self) -> str:
-        """A sentence where the unit of efforts was found by described masses; else ''."""
+        """A warning if the unit of efforts was derived from described masses; else ''."""
         if not self.converted:
             return ''
         return (
@@ -62,13 +62,13 @@ class ToldPayload:
 
 @dataclass(frozen=True)
 class ToldGains:
-    """What a unit of effort is, joint by joint."""
+    """Result of the identification of drive gains: torque per unit of effort of each joint."""
 
     gains: DriveGains
     joints: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """The key that ``--json`` adds."""
+        """Returns the entry that ``--json`` adds."""
         gains = self.gains
         known = zip(gains.deviation, gains.told, strict=True)
         return {
@@ -81,7 +81,7 @@ class ToldGains:
         }
 
     def told(self) -> str:
-        """One line a joint."""
+        """Returns the result as text, one line per joint."""
         gains = self.gains
         lines = ['Nm for a unit of effort, N where a joint slides:']
         for name, gain, deviation, told in zip(

@@ -296,7 +296,7 @@ class ContactPipeline:
         if states.size == 1 or states.velocity_missing:
             return 1
         if self._interval.count and self.observer.settles(int(states.time[0])):
-            return 1  # noise is reckoned with as it is then
+            return 1  # settling updates the measured interval and the thresholds
         count = self.detector.alike(self.observer.alike(states.time))
         if self.unexplained is not None:
             count = self.unexplained.alike(states.time[:count])

@@ -347,7 +347,7 @@ class TorqueObserver:
         """Computes a step of the old and new robots, blending each into the next."""
         steps = []
         for model in self._models:
-            if model.beginning is not None:  # its first sample: only a balance begins
+            if model.beginning is not None:  # first sample of this model: no estimate yet
                 steps.append(model.beginning)
                 model.begin(q, v, effort, self._settings, model.beginning, self._beginning)
                 continue

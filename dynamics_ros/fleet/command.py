@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""analyze_recordings: bags of one or many robots in, tables and a report out."""
+"""Analyzes recordings of one or many robots and writes tables and a report."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from .tables import EVENTS, read_rows, require_pyarrow
 
 NAME = 'analyze_recordings'
 INTERRUPTED = 130
-"""Exit code, as shells have it for SIGINT."""
+"""Exit code after SIGINT, as used by shells."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; 0 when all bags were analyzed, 1 when one was not."""
+    """Runs the command; returns 0 if all bags were analyzed, 1 if one failed."""
     logging.basicConfig(format='%(levelname)s: %(message)s')
     options = _parser().parse_args(arguments)
     try:
@@ -59,7 +59,7 @@ def _run(options: argparse.Namespace) -> int:
     task.output.mkdir(parents=True, exist_ok=True)
     with workers(options.jobs, options.backend, options.scheduler):
         found = list(_shown(analyze_all(task, bags), len(bags)))
-    # The order in which bags are done says nothing.
+    # The order in which bags are finished is arbitrary.
     summaries = sorted(found, key=lambda row: (row['robot'], row['bag']))
     bad = [row for row in summaries if row['status'] != OK]
     for row in bad:
@@ -77,7 +77,7 @@ def _events(output: Path, bags: Sequence[Bag], bad: Sequence[dict[str, Any]]) ->
 
 
 def _shown(summaries: Any, total: int) -> Any:
-    """The summaries, with a bar on a terminal that tells rate and remaining time."""
+    """Yields the summaries, with a progress bar on a terminal if tqdm is installed."""
     try:
         from tqdm import tqdm
     except ImportError:

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a run: one HTML page with robots, bags, frictions over time and contacts."""
+"""HTML report of a run: robots, bags, friction over time and contacts."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Rows = Sequence[Mapping[str, Any]]
 NANOSECONDS_A_DAY = 86_400 * 10**9
 
 MOST_CONTACTS, MOST_BAGS = 100, 400
-"""Rows of a table; the rest is in Parquet."""
+"""Maximum number of table rows; the Parquet files contain all."""
 
 MOST_CURVES = 30
-"""Robots of a model that are drawn, those that stand out first."""
+"""Maximum number of robots per plot; those with findings are drawn first."""
 
 
 def report(summaries: Rows, events: Rows) -> str:
-    """The page of the summaries and events of a run."""
+    """Returns the HTML page for the summaries and events of a run."""
     done = [row for row in summaries if row['status'] == OK]
     bad = [row for row in summaries if row['status'] != OK]
     hours = sum(row['duration'] for row in done) / 3600.0
@@ -78,7 +78,7 @@ def _robots(done: Rows, marked: set[str]) -> str:
 
 
 def _residuals(done: Rows) -> str:
-    """A table for each model: the median of the bags of each robot, in % of the efforts."""
+    """Returns a table per model with the median RMS residual of each robot's joints [Nm, N]."""
     parts = []
     for model, own in sorted(_by(done, 'model').items()):
         joints = list(dict.fromkeys(joint for row in own for joint in row['joints']))
@@ -96,7 +96,7 @@ def _residuals(done: Rows) -> str:
 
 
 def _frictions(done: Rows, marked: set[str]) -> list[str]:
-    """A picture for each model: friction of each joint over time, robots that stand out in red."""
+    """Returns a plot per model with the friction of each joint; robots with findings in red."""
     of_models: dict[str, dict[str, dict[str, FrictionOverTime]]] = defaultdict(
         lambda: defaultdict(dict)
     )
@@ -129,7 +129,7 @@ def _frictions(done: Rows, marked: set[str]) -> list[str]:
                 if red:
                     axis.annotate(robot, (days[-1], values.friction[-1]), fontsize=7)
             if axis.get_ylim()[0] > 0.0:
-                # Else the scatter of a joint that has not changed looks like a change.
+                # Without zero on the axis, scatter would look like a change.
                 axis.set_ylim(bottom=0.0)
             axis.set_title(joint, fontsize=9)
             axis.grid(alpha=0.3)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""estimate_bag: the estimators of contact_node over a rosbag2, into another one and a plot."""
+"""Runs the estimators of contact_node on a recording; writes a rosbag2 with results, and a plot."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from .states import EstimatedStates, Messages
 LOG = logging.getLogger(__name__)
 
 WIDTH = 40
-"""Characters of the progress bar."""
+"""Length of the progress bar [characters]."""
 
 INTERRUPTED = 130
-"""Exit code, as shells have it for SIGINT."""
+"""Exit code after SIGINT, as used by shells."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; 0 when estimates were written."""
+    """Runs the command; returns 0 if estimates were written."""
     logging.basicConfig(format='%(levelname)s: %(message)s')
     options = _parser().parse_args(arguments)
     try:
@@ -47,10 +47,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def estimate(options: argparse.Namespace) -> str:
-    """Read, estimate, write, plot; what came of it.
+    """Runs the estimators on a recording, writes bag and plot, and returns a summary as text.
 
     Raises:
-        DynamicsRosError: a recording, a robot or a parameter that cannot be used.
+        DynamicsRosError: the recording, the robot or a parameter is not valid.
     """
     settings = read_settings(options.parameters)
     with Recording(options.bag) as recording:
@@ -107,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _shown(messages: Messages, total: int) -> Iterator[tuple[str, int, bytes]]:
-    """The messages, with a bar on a terminal that says how far they are."""
+    """Yields the messages and shows a progress bar if stderr is a terminal."""
     terminal = sys.stderr.isatty()
     shown = -1
     for count, message in enumerate(messages, start=1):
@@ -122,7 +122,7 @@ def _shown(messages: Messages, total: int) -> Iterator[tuple[str, int, bytes]]:
 
 
 def _told(summary: Summary, states: EstimatedStates) -> str:
-    """What came of it, for a person."""
+    """Returns the summary as text."""
     lines = [f'{summary.count} estimates of {states.messages} joint states']
     if states.refused:
         lines.append(f'{states.refused} joint states were refused')

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of a node from a YAML file, without the node."""
+"""Reader of node parameters from YAML files, without a node."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class EstimationSettings:
-    """What estimators of a recording are told.
+    """Parameters of the estimators for a recording.
 
     Attributes:
         contact, robot: parameters of contact_node.
-        carried: payload at the beginning.
+        carried: initial payload.
     """
 
     contact: ContactParameters = field(default_factory=ContactParameters)
@@ -40,10 +40,10 @@ class EstimationSettings:
 
 
 def read_settings(path: Path | None) -> EstimationSettings:
-    """The settings in a file of ROS parameters; the defaults without one.
+    """Returns the settings of a ROS parameter file; the defaults if ``path`` is None.
 
     Raises:
-        DynamicsRosError: a parameter that contact_node does not have, or a value it cannot take.
+        DynamicsRosError: a parameter that contact_node does not declare, or an invalid value.
     """
     if path is None:
         return EstimationSettings()
@@ -58,14 +58,14 @@ def read_settings(path: Path | None) -> EstimationSettings:
 
 
 def read_parameters(path: Path, node: str) -> dict[str, Any]:
-    """What a file of ROS parameters says about a node, under dotted names.
+    """Returns the parameters of a node in a ROS parameter file, with dotted names.
 
     Args:
-        path: as for ``--params-file``; patterns such as ``/**`` are followed.
-        node: name of the node, without a namespace.
+        path: file as for ``--params-file``; patterns such as ``/**`` are supported.
+        node: name of the node, without namespace.
 
     Raises:
-        InvalidArgumentError: no such file, or it does not hold parameters.
+        InvalidArgumentError: the file does not exist or contains no parameters.
     """
     try:
         content = yaml.safe_load(path.read_text())
@@ -85,10 +85,10 @@ def read_parameters(path: Path, node: str) -> dict[str, Any]:
 
 
 def settings_of(kind: type[Settings], values: Mapping[str, Any]) -> Settings:
-    """A dataclass of parameters with these values; names that it does not have are passed over.
+    """Returns a parameter dataclass with these values; unknown names are ignored.
 
     Raises:
-        InvalidArgumentError: a value that the parameter cannot take.
+        InvalidArgumentError: a value is invalid for its parameter.
     """
     settings = kind()
     for item in declared(kind):
@@ -100,7 +100,7 @@ def settings_of(kind: type[Settings], values: Mapping[str, Any]) -> Settings:
 def _refuse_undeclared(
     for_all: Mapping[str, Any], unknown: Iterable[str], known: Sequence[str]
 ) -> None:
-    """As the node does: what is for all nodes may be for others."""
+    """Raises for unknown parameters of the node; warns if they are set for all nodes."""
     refused = []
     for name in sorted(unknown):
         if name in for_all:

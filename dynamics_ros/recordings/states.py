@@ -1,9 +1,8 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The states of a recording and what is estimated from them, one after the other.
+"""Runs the estimators over the messages of a recording, in one pass and with bounded memory.
 
-What ``estimate_bag`` writes and what ``analyze_recordings`` looks at comes from here: messages are
-read once, as the node would get them, and nothing is kept.
+``estimate_bag`` and ``analyze_recordings`` both use it. Messages are processed as by the node.
 """
 
 from __future__ import annotations
@@ -30,19 +29,21 @@ from .inputs import Topics
 Messages = Iterable[tuple[str, int, bytes]]
 
 BATCH = 2048
-"""Joint states that are read together."""
+"""Maximum number of joint states that are processed together."""
 
 TRIES = 2
-"""Joint states of a batch that are read one by one before all the others are."""
+"""Number of attempts to process a batch at once; after that many failures its joint states are
+processed one by one."""
 
 
 class Estimate(NamedTuple):
-    """What a message brought.
+    """Result of one message.
 
     Attributes:
-        time: of recording [ns].
-        stamp: of the message's state [ns].
-        state: that the estimate is of: that one, or the one before while that one is in doubt.
+        time: time of recording [ns].
+        stamp: stamp of the message's state [ns].
+        state: the estimated state: that of the message, or the previous one while it is held as
+            doubtful.
         external: the estimate.
     """
 
@@ -53,12 +54,12 @@ class Estimate(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Consecutive messages of a topic, several only of joint states that are as long as each other.
+    """Consecutive messages of a topic; more than one only for joint states of equal length.
 
     Attributes:
-        topic: of all of them.
-        times: of recording [ns].
-        messages: their bytes.
+        topic: topic of the messages.
+        times: times of recording [ns].
+        messages: serialized messages.
     """
 
     topic: str
@@ -67,13 +68,13 @@ class Batch(NamedTuple):
 
 
 class EstimatedBlock(NamedTuple):
-    """What consecutive messages brought.
+    """Results of consecutive messages.
 
     Attributes:
         recorded: times of recording [ns].
-        stamps: of the messages' states [ns].
-        estimates: of these states, or of one before while that one is in doubt.
-        estimators: that made them.
+        stamps: stamps of the messages' states [ns].
+        estimates: estimates of these states, or of previous ones while these are held as doubtful.
+        estimators: estimators that computed them.
     """
 
     recorded: list[int]
@@ -82,18 +83,18 @@ class EstimatedBlock(NamedTuple):
     estimators: Estimators
 
     def rows(self) -> Iterator[Estimate]:
-        """One after the other."""
+        """Yields the results one by one."""
         for i, times in enumerate(zip(self.recorded, self.stamps, strict=True)):
             yield Estimate(*times, self.estimates.states.row(i), self.estimates.row(i))
 
 
 def batches(messages: Messages, joint_states: str, most: int = BATCH) -> Iterator[Batch]:
-    """Messages as batches.
+    """Groups messages into batches.
 
     Args:
-        messages: topic, time of recording [ns] and bytes of each.
+        messages: topic, time of recording [ns] and bytes of each message.
         joint_states: topic whose messages may share a batch.
-        most: messages of a batch.
+        most: maximum number of messages in a batch.
     """
     times: list[int] = []
     taken: list[bytes] = []
@@ -122,10 +123,10 @@ class EstimatedStates:
     """Runs the estimators over the messages of a recording.
 
     Attributes:
-        estimators: of what the robot carries at the moment.
-        messages, refused: how many joint states there were, and were not taken.
-        payloads: recorded times [ns] at which the robot took up something else.
-        silent: reason to how many states nothing could be said of.
+        estimators: estimators for the current payload.
+        messages, refused: numbers of joint states, and of refused ones.
+        payloads: recorded times [ns] of changes of the payload.
+        silent: number of states without estimate by cause.
     """
 
     def __init__(
@@ -137,14 +138,14 @@ class EstimatedStates:
         *,
         latches: bool = True,
     ) -> None:
-        """Begin before the first message.
+        """Creates the state before the first message.
 
         Args:
-            factory: makes estimators when the payload changes.
-            first: those to begin with.
-            topics: of the messages.
-            names: recorded names of joints to those of the robot, where they differ.
-            latches: whether a collision stays; else it ends with the contact.
+            factory: creates estimators when the payload changes.
+            first: initial estimators.
+            topics: topics of the messages.
+            names: joint names of the robot by recorded names, where they differ.
+            latches: whether a collision lasts; otherwise it ends with the contact.
         """
         self._factory, self.estimators = factory, first
         self._latches = first.pipeline.detector.latches = latches
@@ -157,12 +158,12 @@ class EstimatedStates:
         self.silent: Counter[str] = Counter()
 
     def estimates(self, messages: Messages) -> Iterator[Estimate]:
-        """Topic, time of recording [ns] and bytes in, estimates out, one after the other."""
+        """Yields the estimates for messages, given as topic, time of recording [ns] and bytes."""
         for block in self.blocks(batches(messages, self._topics.joint_states, most=1)):
             yield from block.rows()
 
     def blocks(self, batches: Iterable[Batch]) -> Iterator[EstimatedBlock]:
-        """Messages in, what some consecutive joint states brought out."""
+        """Yields the estimates for batches of messages, in blocks of consecutive states."""
         topics = self._topics
         for topic, times, messages in batches:
             if topic == topics.payload:
@@ -173,11 +174,11 @@ class EstimatedStates:
                 yield from self._estimated(times, messages)
 
     def _estimated(self, times: list[int], messages: list[bytes]) -> Iterator[EstimatedBlock]:
-        """Of joint states of the same length."""
+        """Processes joint states of equal length."""
         count, single = len(messages), 0
         begin = 0
         while begin < count:
-            # What is the same for all may be known after the first message.
+            # A batch may fail only because of its first messages, such as new names.
             states = (
                 self._states(messages[begin:]) if single < TRIES and begin + 1 < count else None
             )
@@ -203,7 +204,7 @@ class EstimatedStates:
             begin += count
 
     def _states(self, messages: list[bytes]) -> RobotStates | None:
-        """The states that messages complete; None where they have to be read one by one."""
+        """Returns the states for several messages; None if they must be processed one by one."""
         try:
             values = self._joint_states.read_all(messages)
         except MalformedMessageError:
@@ -218,7 +219,7 @@ class EstimatedStates:
         return states
 
     def _take_up(self, time: int, data: bytes) -> None:
-        """Go on with another payload; one that the robot cannot carry changes nothing."""
+        """Switches to estimators for another payload; a payload that does not fit is ignored."""
         message = deserialize_message(data, Payload)
         frame = self._factory.frame(message.header.frame_id)
         try:
@@ -232,7 +233,7 @@ class EstimatedStates:
             LOG.warning('payload refused: %s', error)
 
     def _state(self, odometry: bool, data: bytes) -> RobotState | None:
-        """The state that a message completes; None where it completes none."""
+        """Returns the state that a message completes; None if it completes none."""
         buffer = self.estimators.buffer
         try:
             if odometry:
@@ -252,7 +253,7 @@ class EstimatedStates:
         return buffer.due_state()
 
     def _own(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """The robot's names; the same object for the same names, which saves comparing them."""
+        """Returns the robot's names, the same object for the same names to speed up comparison."""
         if names not in self._renamed:
             self._renamed[names] = tuple(self._names.get(name, name) for name in names)
         return self._renamed[names]

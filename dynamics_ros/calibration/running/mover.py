@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A robot behind a joint_trajectory_controller, which is brought to rest whatever happens."""
+"""Sends trajectories to a joint_trajectory_controller and stops the robot on any error."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ from dynamics_ros.robot import Robot
 Array = NDArray[np.float64]
 
 PATIENCE = 10.0
-"""s that a controller or joint states are waited for, and a robot that is to come to rest."""
+"""Maximum time to wait for a controller, for joint states, and for a robot to come to rest [s]."""
 
 LOST = 0.5
-"""s without joint states, after which they are lost."""
+"""Time without joint states after which they count as lost [s]."""
 
 STILL, STILL_FOR = 0.002, 0.5
-"""rad or m within which a robot that rests stays; s."""
+"""A robot is at rest if its joints stay within the first value [rad or m] for the second [s]."""
 
 LATE = 5.0
-"""s that a controller may take longer than the trajectory."""
+"""Maximum time that a controller may exceed the duration of the trajectory [s]."""
 
 
 class Mover:
-    """Sends trajectories and watches joint states; a context that ends at rest."""
+    """Sends trajectories and monitors joint states; a context manager."""
 
     def __init__(self, robot: Robot, action: str, topic: str) -> None:
-        """Begin to listen.
+        """Subscribes to joint states and connects to the action.
 
         Args:
-            robot: with the joints that move.
-            action: FollowJointTrajectory of their controller.
-            topic: of joint states.
+            robot: the robot with the joints that move.
+            action: name of the FollowJointTrajectory action of their controller.
+            topic: topic of the joint states.
         """
         self._robot, self._action, self._topic = robot, action, topic
         self._context = rclpy.Context()
@@ -90,10 +90,10 @@ class Mover:
         rclpy.shutdown(context=self._context)
 
     def resting_place(self) -> Array:
-        """(nv) where the robot rests.
+        """Returns the configuration (nv) once the robot is at rest.
 
         Raises:
-            DynamicsRosError: it moves, or joint states do not tell.
+            DynamicsRosError: the robot moves, or there are no valid joint states.
         """
         self._still = None
         deadline = time.monotonic() + PATIENCE
@@ -106,11 +106,13 @@ class Mover:
         return self._q
 
     def follow(self, motion: Motion) -> JointSamples:
-        """Have the robot make a motion; what was measured meanwhile.
+        """Executes a motion and returns the recorded samples.
+
+        The robot is stopped on any error, also on a signal that would end the process.
 
         Raises:
-            DynamicsRosError: why it did not, and whether it rests.
-            KeyboardInterrupt: told to end; it has been stopped.
+            DynamicsRosError: the motion failed; says why, and whether the robot is at rest.
+            KeyboardInterrupt: a signal interrupted the motion; the robot is at rest.
         """
         if not self._client.server_is_ready() and not self._until(self._client.server_is_ready):
             raise DynamicsRosError(f'{self._action}: no controller offers this action')
@@ -121,7 +123,7 @@ class Mover:
         self._recorder = recorder = Recorder(self._robot, 'the motion')
         sent = self._client.send_goal_async(_goal(motion))
         if not self._until(sent.done):
-            # It may yet be accepted.
+            # The goal may still be accepted later.
             sent.add_done_callback(lambda done: done.result().cancel_goal_async())
             raise self._stopped(None, f'{self._action} has not answered')
         handle = sent.result()
@@ -143,9 +145,9 @@ class Mover:
         return _with_known_velocities(recorder.samples)
 
     def _watched(self, ended: Any, recorder: Recorder, longest: float) -> str | None:
-        """Why a motion has to be cancelled, '' when told to end; None when it has ended itself.
+        """Returns why a motion has to be cancelled, '' after a signal; None if it has ended.
 
-        Time is that of the joint states: a simulated robot may be slower than it should.
+        Time is that of the joint states, since a simulated robot may be slower than real time.
         """
         while not ended.done():
             self._spin()
@@ -159,7 +161,7 @@ class Mover:
 
     @contextmanager
     def _signals_kept(self) -> Iterator[None]:
-        """Signals that end a process are noted in this block, in which the robot moves."""
+        """Defers signals that would end the process while the robot moves."""
         before = {number: signal.signal(number, self._interrupt) for number in ending()}
         try:
             yield
@@ -168,7 +170,7 @@ class Mover:
                 signal.signal(number, handler)
 
     def _stopped(self, handle: Any, reason: str) -> BaseException:
-        """Cancel, wait until the robot rests, and say so; what is to be raised."""
+        """Cancels the goal, waits until the robot is at rest; returns the exception to raise."""
         self._recorder = None
         if handle is not None:
             self._until(handle.cancel_goal_async().done)
@@ -181,7 +183,7 @@ class Mover:
         return DynamicsRosError(f'{reason or "told to end"}: cancelled, {told}')
 
     def _until(self, condition: Callable[[], Any]) -> bool:
-        """Spin until a condition holds, for ``PATIENCE``; whether it does."""
+        """Spins until a condition holds, for at most ``PATIENCE``; returns whether it holds."""
         deadline = time.monotonic() + PATIENCE
         while not condition() and time.monotonic() < deadline:
             self._spin()

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""calibrate_robot run: moves a robot through a planned motion, records it, and identifies."""
+"""Subcommand ``calibrate_robot run``: moves a robot, records it and identifies it."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from dynamics_ros.robot import Robot
 from .mover import Mover
 
 AT_START = 0.05
-"""rad or m that a robot may be away from where it was sent."""
+"""Maximum distance of the robot from a commanded configuration [rad or m]."""
 
 DEFAULT_ACTION = '/joint_trajectory_controller/follow_joint_trajectory'
 
 
 def run(arguments: list[str]) -> None:
-    """Move, record, identify.
+    """Moves, records and identifies the robot.
 
     Raises:
-        DynamicsRosError, OSError: why not, and whether the robot rests.
-        KeyboardInterrupt: told to end; the robot rests.
+        DynamicsRosError, OSError: it failed; if the robot moved, says whether it is at rest.
+        KeyboardInterrupt: a signal interrupted the motion; the robot is at rest.
     """
     options, rest = _parser().parse_known_args(arguments)
     identification = [str(options.record), '--robot', options.robot, *_told_robot(options), *rest]
@@ -68,7 +68,7 @@ def run(arguments: list[str]) -> None:
 
 
 def _told_robot(options: argparse.Namespace) -> list[str]:
-    """What identification has to know of the robot as well."""
+    """Returns robot options to pass on to the identification."""
     told = ['--gravity', *map(str, options.gravity)]
     if options.lock:
         told += ['--lock', *(f'{name}={value}' for name, value in options.lock)]

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What joint states say that is usable but probably not meant, looked at once a second."""
+"""Check for implausible content of joint states, to be called once per second."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ MAX_NAMED = 8
 
 
 class JointStateDoubts:
-    """Positions far beyond the limits, and names that the robot does not have.
+    """Detects positions far beyond the limits and names of unknown joints.
 
     Attributes:
-        positions: a sentence about positions that cannot be meant; '' when all can. It has the
-            values that they had at first, so that it stays the same.
+        positions: a sentence about implausible positions; '' if there are none. It contains the
+            first values, so that the text does not change with every message.
     """
 
     def __init__(self, warn: Callable[[str], object]) -> None:
-        """Begin without any.
+        """Creates a check without findings.
 
         Args:
-            warn: tells of each once.
+            warn: receives each finding once.
         """
         self.positions = ''
         self._warn = warn
@@ -38,18 +38,18 @@ class JointStateDoubts:
         self._told_far: set[str] = set()
 
     def forget(self) -> None:
-        """Begin anew for another robot."""
+        """Clears all findings for another robot."""
         self.positions, self._joints, self._seen = '', frozenset(), ()
         self._told.clear()
         self._told_far.clear()
 
     def look(self, robot: Robot, buffer: StateBuffer, state: RobotState | None) -> None:
-        """Look at what has come so far.
+        """Checks the messages received so far.
 
         Args:
             robot: the robot.
-            buffer: what has come.
-            state: the latest, if there is one.
+            buffer: the buffer of the messages.
+            state: the latest state; None if there is none.
         """
         if state is not None:
             found = joints_far_beyond_limits(robot, state.q)
@@ -58,7 +58,7 @@ class JointStateDoubts:
                 if not self._told_far.issuperset(found):
                     self._told_far.update(found)
                     self._warn(self.positions)
-        # What has just begun to come may be half of the joints: those that are missing come yet.
+        # New names wait for the next call: another publisher may still add missing joints.
         names = tuple(buffer.unknown_names)
         if names == self._seen and not self._told.issuperset(names):
             self._told.update(names)
@@ -69,7 +69,7 @@ class JointStateDoubts:
 
 
 def unknown_joints(robot: Robot, buffer: StateBuffer) -> str:
-    """A sentence about names in joint states that the robot does not have; '' without any."""
+    """Returns a sentence about names in joint states that the robot does not have; '' if none."""
     if not buffer.unknown_names:
         return ''
     return (

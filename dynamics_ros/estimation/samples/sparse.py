@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Samples for those who want one now and then."""
+"""Selection of samples for consumers that use only some of them."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from numpy.typing import NDArray
 
 
 class Sparse(Protocol):
-    """Whoever wants a sample now and then."""
+    """Consumer that uses only some samples."""
 
     next: int
     """Stamp from which on the next one is of use [ns]."""
 
     def wants(self, stamp: int) -> bool:
-        """Whether a sample of that stamp [ns] is of use."""
+        """Whether a sample with this stamp [ns] is used."""
 
 
 def wanted(stamps: NDArray[np.int64], sparse: Sparse) -> Iterator[int]:
-    """Which of consecutive samples are wanted, each told before the next one is looked for.
+    """Yields the indices of consecutive samples that a consumer uses.
 
     Args:
-        stamps: (n) ns; of several they go up.
-        sparse: takes a sample before it is asked again.
+        stamps: (n) ns, increasing.
+        sparse: consumer; it must process each yielded sample before the next one is requested.
     """
     i, count = 0, len(stamps)
     while i < count:

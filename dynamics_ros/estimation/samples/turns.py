@@ -1,12 +1,12 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Publishers that tell a part of the robot each, and take turns: up to when all is known.
+"""Synchronization of publishers that report parts of the robot alternately.
 
-Two drivers of half the joints each never sample at the same moment, and the clocks that they stamp
-by may differ by milliseconds. What one has told last and what the other has told last are then of
-two moments; momenta mixed of both jump with every message. So a state is put together for the
-newest moment that all of them have told about: it waits for those that are *in step*, which speak
-about as often, and not for one that has become silent.
+Two drivers with half of the joints each never sample at the same time, and their clocks may differ
+by milliseconds. Their latest reports belong to different times, and a momentum computed from both
+jumps with every message. A state is therefore assembled for the newest time that all synchronized
+publishers have reported. Publishers are synchronized if their rates are similar; a publisher that
+has stopped is not waited for.
 """
 
 from __future__ import annotations
@@ -16,39 +16,42 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 REGULAR = 3
-"""Messages after which a publisher is known well enough to wait, and to be waited for."""
+"""Number of messages after which a publisher takes part in the synchronization."""
 
 PATIENCE = 3
-"""Messages of one publisher through which it waits for another: two in a row may be lost."""
+"""Number of messages of one publisher during which it waits for another: two consecutive messages
+of that one may be lost."""
 
 SLOWER = 1.5
-"""Not waited for is who speaks this many times less often: states would be as seldom."""
+"""A publisher is not waited for if its interval is longer by this factor, since it would slow down
+the states."""
 
 APART = 8
-"""Intervals that stamps in step may be apart, half of what ``History`` keeps."""
+"""Maximum difference between the stamps of synchronized publishers in intervals, half of the depth
+of ``History``."""
 
 FRESH = 0.5
-"""Share of an interval that a state is newer than the one before, where publishers take turns; so
-they make one state a cycle, when the later one of the closer pair has spoken."""
+"""Minimum time between states of alternating publishers as a share of an interval. They produce one
+state per cycle, completed by the later one of the pair with the closer stamps."""
 
 STEP = 1.1
-"""The usual interval follows the last one by this factor, up or down: one that was lost, or late,
-changes it little."""
+"""Factor by which the usual interval follows the last one, up or down; it bounds the effect of a
+lost or late message."""
 
 MAX_PUBLISHERS = 16
-"""Publishers that are told apart."""
+"""Maximum number of distinguished publishers."""
 
 
 @dataclass
 class Publisher:
-    """Who tells some quantities.
+    """A publisher of some quantities.
 
     Attributes:
-        told: the quantities.
-        stamp: of the last message [ns].
-        interval: usual one between stamps [ns]; 0 while unknown.
+        told: its quantities.
+        stamp: stamp of its last message [ns].
+        interval: usual interval of its stamps [ns]; 0 while unknown.
         count: messages with new stamps, up to ``REGULAR``.
-        silence: messages of others since its last one.
+        silence: per other publisher, messages of that one since its own last message.
     """
 
     told: frozenset[int]
@@ -58,7 +61,7 @@ class Publisher:
     silence: Counter[Hashable] = field(default_factory=Counter)
 
     def hear(self, stamp: int) -> None:
-        """Take note of a message."""
+        """Updates the interval with a message [ns]."""
         self.silence.clear()
         interval = stamp - self.stamp
         if interval <= 0:
@@ -71,7 +74,7 @@ class Publisher:
             self.interval *= STEP if interval > self.interval else 1.0 / STEP
 
     def takes_turns_with(self, other: Publisher, silence: int) -> bool:
-        """Whether it waits for another one, which has been silent for so many of its messages."""
+        """Whether this publisher waits for another, silent during ``silence`` of its messages."""
         return (
             self.count == other.count == REGULAR
             and other.interval <= SLOWER * self.interval
@@ -82,23 +85,23 @@ class Publisher:
 
 
 class Turns:
-    """Says of which moment a state is that is put together of messages of several publishers."""
+    """Determines the time of a state that combines messages of several publishers."""
 
     def __init__(self) -> None:
-        """Begin without having heard of any."""
+        """Creates it without publishers."""
         self._publishers: dict[Hashable, Publisher] = {}
 
     def hear(self, key: Hashable, told: frozenset[int], stamp: int) -> tuple[int, int]:
-        """Take note of a message.
+        """Records a message.
 
         Args:
-            key: tells publishers apart.
+            key: identifies the publisher.
             told: the quantities in the message.
-            stamp: of it [ns].
+            stamp: its stamp [ns].
 
         Returns:
-            The newest time [ns] that all publishers in step have told about, and by how much at
-            least it is to be newer than the last one [ns] to be worth a state.
+            Newest time [ns] that all synchronized publishers have reported, and the minimum time
+            since the last state [ns] for a new state.
         """
         known = self._publishers
         speaker = known.get(key)
@@ -120,7 +123,7 @@ class Turns:
         return moment, least
 
     def spread(self) -> float:
-        """By how much the last stamps of those who take turns are apart [s]."""
+        """Returns the difference between the last stamps of alternating publishers [s]."""
         stamps = [
             publisher.stamp
             for publisher in self._publishers.values()
@@ -129,5 +132,5 @@ class Turns:
         return (max(stamps) - min(stamps)) * 1e-9 if stamps else 0.0
 
     def clear(self) -> None:
-        """Forget all of them: the clock has been set back."""
+        """Removes all publishers after the clock was set back."""
         self._publishers.clear()

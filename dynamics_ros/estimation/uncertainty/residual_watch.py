@@ -1,9 +1,10 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whether external torques in motion are far above what is stated: friction or masses are unknown.
+"""Check whether external torques in motion exceed their stated deviation.
 
-A contact, too, is an external torque, but rarely for most of a motion: the median of what a joint
-feels while it moves is that of free motion. One that lasts longer cannot be told from friction.
+Larger ones indicate wrong friction or masses. A contact also causes external torques but rarely
+lasts for most of a motion, so the median over the motion is that of free motion. A contact that
+lasts longer cannot be distinguished from friction.
 """
 
 from __future__ import annotations
@@ -20,48 +21,49 @@ Vector = NDArray[np.float64]
 Stamps = NDArray[np.int64]
 
 PERIOD = 100_000_000
-"""ns between two samples."""
+"""Time between two samples [ns]."""
 
 WINDOW, LEAST = 200, 100
-"""Samples of each joint in motion that are kept, and that a judgement takes: 20 s and 10 s."""
+"""Stored samples of each joint in motion, and the number needed for a check: 20 s and 10 s."""
 
 JUDGED_EVERY = 10
-"""Samples."""
+"""Samples between two checks."""
 
 FAR, NEAR = 3.0, 2.0
-"""Times the stated deviation: above the first it is said to be wrong, below the second right."""
+"""Multiples of the stated deviation: above the first a deviation counts as wrong, below the second
+as right again."""
 
 GAUSSIAN = 1.4826
-"""Standard deviation over the median of absolute values."""
+"""Ratio of the standard deviation to the median of the absolute values of Gaussian noise."""
 
 NAMED = 7
-"""Joints, the worst ones."""
+"""Maximum number of joints named in the advice, the worst first."""
 
 NEVER = 2**62
-"""ns; after any stamp."""
+"""Stamp after all others [ns]."""
 
 SAME = 0.2
-"""Relative change of a deviation that makes no difference."""
+"""Relative change of a deviation that is ignored."""
 
 
 class ResidualWatch:
-    """Compares external torques of joints in motion with their stated deviation, slowly.
+    """Compares external torques of moving joints with their stated deviation over some time.
 
     Attributes:
-        excess: (nv) standard deviation of what is unexplained beyond what is stated, zero where
-            that is about right; another array once it has changed [Nm or N].
-        advice: for a person; empty where all is as stated.
-        next: stamp from which on a sample is of use [ns].
-        fresh: samples since the last judgement, which takes ``JUDGED_EVERY``.
+        excess: (nv) standard deviation in addition to the stated one, zero where that is about
+            right; replaced by another array if it changes [Nm or N].
+        advice: advice to the user; empty if deviations are as stated.
+        next: stamp from which on a sample is used [ns].
+        fresh: samples since the last check; a check needs ``JUDGED_EVERY``.
     """
 
     def __init__(self, robot: Robot, *, max_velocity: float = 0.02) -> None:
-        """Begin.
+        """Creates a watch without samples.
 
         Args:
-            robot: the robot. Of one with a moving base nothing is judged: it stands on the ground,
-                a contact in all motion.
-            max_velocity: a joint faster than this is moving [rad/s or m/s].
+            robot: the robot. With a moving base nothing is checked, because ground contact lasts
+                through all motion.
+            max_velocity: speed above which a joint counts as moving [rad/s or m/s].
         """
         self.excess = np.zeros(robot.nv)
         self.advice = ''
@@ -74,17 +76,17 @@ class ResidualWatch:
         self.next = 0 if self._judges else NEVER
 
     def wants(self, stamp: int) -> bool:
-        """Whether a sample of that stamp [ns] is of use."""
+        """Whether a sample with this stamp [ns] is used."""
         return self._judges and (stamp >= self.next or stamp < self._last)
 
     def alike(self, stamps: Stamps) -> int:
-        """Of how many consecutive samples only the last may bring another judgement."""
+        """Returns how many samples can be added before a check is due, at least one."""
         first = int(stamps[0])
         if not self._judges or len(stamps) == 1:
             return len(stamps)
         if first < self._last:
             return 1
-        # As if all of them moved, one every period.
+        # Worst case: joints move at every sample, and one sample per period is used.
         count, begin = JUDGED_EVERY - self.fresh, max(first, self.next)
         place = int(stamps.searchsorted(begin))
         for _ in range(count - 1):
@@ -94,7 +96,7 @@ class ResidualWatch:
         return min(place + 1, len(stamps))
 
     def add(self, stamp: int, external: Vector, v: Vector) -> None:
-        """Take a sample in: stamp [ns], external torque before taring, velocity."""
+        """Adds a sample: stamp [ns], external torque (nv) before taring, velocity (nv)."""
         if not self.wants(stamp):
             return
         self._last, self.next = stamp, stamp + PERIOD
@@ -105,12 +107,12 @@ class ResidualWatch:
             self.fresh += 1
 
     def judge(self, offset: Vector, stated: Vector) -> bool:
-        """Bring ``excess`` and ``advice`` up to date, now and then; whether they have changed.
+        """Updates ``excess`` and ``advice`` if a check is due; returns whether they have changed.
 
         Args:
-            offset: (nv) of the tare.
-            stated: (nv) standard deviation of the external torque without contact; inf for a joint
-                that is not used.
+            offset: (nv) tare offset.
+            stated: (nv) standard deviation of the external torque without contact; inf for an
+                unused joint.
         """
         if self.fresh < JUDGED_EVERY:
             return False
