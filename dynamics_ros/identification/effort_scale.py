@@ -12,10 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dynamics_ros.robot import Robot
 
+from .alternatives.effort_shares import BETTER, effort_shares
 from .alternatives.misfit import CARRIED, PLAUSIBLE, PRICE, TOOL, usual_gain
 from .alternatives.misfit import LEAST as LEAST_SPREAD
 from .alternatives.nearest import SURE, Nearest, nearest, regression
@@ -24,9 +25,6 @@ from .normal_equations import Layout, Sums, grams
 from .prior import Prior
 
 Array = NDArray[np.float64]
-
-LIGHTER = 1.3
-"""What the misfit has to be larger by in Nm for another unit to be believed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,17 +70,23 @@ def effort_scale(
     if not 1.0 / PLAUSIBLE < usual < PLAUSIBLE:
         other = _nearest(robot, layout, equations, moving, usual)
         # A heavy tool makes efforts larger than described; nothing makes them much smaller.
-        if other.misfit * (LIGHTER if usual > 1.0 else 1.0) < found.misfit:
+        if other.misfit * (BETTER if usual > 1.0 else 1.0) < found.misfit:
             found = other
         else:
             usual = 1.0
-    doubts = []
-    turned = [n for n, sign in zip(robot.joint_names, found.signs, strict=True) if sign < 0.0]
-    if turned:
-        doubts.append(
-            f'efforts of {", ".join(turned)} have the opposite sign of the torques that the motors '
-            'apply; effort.scale is negative there'
-        )
+    for shares in effort_shares(robot):
+        by_limits = _nearest(robot, layout, equations, moving, 1.0 / shares.limits)
+        if BETTER * by_limits.misfit < found.misfit:
+            return EffortScale(
+                by_limits.signs * shares.limits,
+                (
+                    *_opposite(robot, by_limits.signs),
+                    f'efforts seem to be {shares.words} of the effort limits of the description; '
+                    'effort.scale turns them into Nm, as exactly as these limits are right'
+                    + _other_limits(usual_gain(gains * shares.limits, sizes * shares.limits)),
+                ),
+            )
+    doubts = _opposite(robot, found.signs)
     if not 1.0 / PLAUSIBLE < usual < PLAUSIBLE:
         doubts.append(
             f'efforts are about {usual:.3g} times the torques of the description: they seem to be '
@@ -94,6 +98,24 @@ def effort_scale(
     return EffortScale(found.signs, tuple(doubts))
 
 
+def _other_limits(gain: float) -> str:
+    """What described masses say of the limits, if that is something else."""
+    if 1.0 / BETTER < gain < BETTER:
+        return ''
+    return f'. By the masses of the description, limits are about {1.0 / gain:.2g} times as large'
+
+
+def _opposite(robot: Robot, signs: Array) -> list[str]:
+    """A sentence that names joints whose efforts have the opposite sign, if there are any."""
+    turned = [name for name, sign in zip(robot.joint_names, signs, strict=True) if sign < 0.0]
+    if not turned:
+        return []
+    return [
+        f'efforts of {", ".join(turned)} have the opposite sign of the torques that the motors '
+        'apply; effort.scale is negative there'
+    ]
+
+
 def _sizes(equations: Equations) -> Array:
     """(nv) RMS of the reported efforts."""
     squares = (equations.rows[..., -1] ** 2).sum(axis=1)
@@ -101,10 +123,10 @@ def _sizes(equations: Equations) -> Array:
 
 
 def _nearest(
-    robot: Robot, layout: Layout, equations: Equations, moving: NDArray[np.bool_], unit: float
+    robot: Robot, layout: Layout, equations: Equations, moving: NDArray[np.bool_], unit: ArrayLike
 ) -> Nearest:
-    """What explains efforts best, beside the description, in some unit of Nm."""
-    equations = equations.scaled(np.full(layout.joints, 1.0 / unit))
+    """What explains efforts best, with so many reported ones a Nm, number or (nv)."""
+    equations = equations.scaled(np.broadcast_to(1.0 / np.asarray(unit), layout.joints))
     sizes = _sizes(equations)
     described = Prior.of(robot, layout, sizes, moving).mean
     prior = Prior.of(robot, layout, sizes, moving, rotors=rotors_told(layout, equations, described))
