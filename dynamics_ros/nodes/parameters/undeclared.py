@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Values of a file or the command line for parameters that do not exist."""
+"""Detection of unknown parameters in parameter files, on the command line and in requests."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from .declaration import understood
 TYPE_DESCRIPTIONS = 'start_type_description_service'
 
 OF_RCLPY = ('use_sim_time', 'qos_overrides.', TYPE_DESCRIPTIONS)
-"""How the names begin that rclpy declares; some only in newer versions, or for some topics."""
+"""Prefixes of parameters of rclpy, some of which exist only in newer versions or for some topics."""
 
 
 def refuse_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
-    """Have no value go unseen that sets no parameter, now and while the nodes run.
+    """Report unknown parameters, now and in later requests to set parameters.
 
-    What a node is given under its name is refused: it may be misspelt. What is given to all nodes
-    may be for those of other processes: that is warned of.
+    An unknown parameter that is given for one node by name is an error, since it may be misspelt.
+    One that is given for all nodes may be for another process, and causes a warning.
 
     Args:
-        nodes: all of this process, after all of their parameters have been declared.
-        host: the one that has the parameters of the robot, when there are several. A value given
-            to another one is fine if it is the same.
+        nodes: all nodes of this process, after the declaration of their parameters.
+        host: node with the parameters of the robot, if there are several nodes. A parameter of the
+            host that is given for another node causes a warning if the values differ.
 
     Raises:
-        DynamicsRosError: a node has no such parameter.
+        DynamicsRosError: an unknown parameter is given for a node by name.
     """
     refused: list[str] = []
     warned: set[str] = set()
@@ -58,7 +58,7 @@ def refuse_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
                 known = [*_names(node), *(_names(host) if host else ())]
                 refused.append(f'{node.get_name()} has no parameter {name!r}{meant(name, known)}')
             elif name.startswith(f'qos_overrides.{node.get_fully_qualified_name()}/'):
-                continue  # an output of a frame, which comes with the robot
+                continue  # an output of a frame, which is created with the robot
             elif name not in warned and not any(other.has_parameter(name) for other in nodes):
                 warned.add(name)
                 known = [known for other in nodes for known in _names(other)]
@@ -70,9 +70,13 @@ def refuse_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
 
 
 def _declared_ones(node: Node, asked: list[Parameter[Any]]) -> list[Parameter[Any]]:
-    """All that are asked for; rclpy refuses those that do not exist without naming them.
+    """Check that the parameters of a request exist, and convert them to their declared types.
 
-    The one callback of its kind on a node: rclpy would join the lists of several.
+    rclpy refuses unknown parameters without naming them. A node may have only one callback of this
+    kind, because rclpy concatenates the lists of several.
+
+    Raises:
+        ParameterNotDeclaredException: the node has no such parameter.
     """
     for given in asked:
         if not node.has_parameter(given.name):
@@ -86,9 +90,10 @@ def _names(node: Node) -> list[str]:
 
 
 def _given_to_all(node: Node) -> frozenset[str]:
-    """Names that any node of its namespace is given: of /**, and of -p without a node's name."""
-    # Which section is for which node, ROS alone knows. So it is asked what it would give to a node
-    # that nobody can have meant; one without services, which DDS security may not allow to it.
+    """Return the names given for all nodes in a namespace: in /**, or by -p without a node name."""
+    # Only ROS can tell which section applies to which node. Therefore this creates a node with a
+    # name that nobody uses, and reads what it is given. It has no services, which DDS security may
+    # not allow.
     stranger = f'beside_{node.get_name()}'
     quiet = Parameter(TYPE_DESCRIPTIONS, Parameter.Type.BOOL, False)
     other = Node(
@@ -107,7 +112,7 @@ def _given_to_all(node: Node) -> frozenset[str]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as it compares: an empty list of a file has no type, and so is no value."""
+    """Convert a value for comparison; an empty list in a file has no type and is read as None."""
     if value is None:
         return []
     return value if isinstance(value, bool | int | float | str) else list(value)
