@@ -1,24 +1,24 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments of the launch files, each declared once; ``--show-args`` prints them."""
+"""Arguments of the launch files, each declared once; ``--show-args`` prints them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 SWITCH = ('true', 'false')
-"""Choices of an argument that is on or off."""
+"""Values of a boolean argument."""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """A launch argument; its value is text.
+    """Launch argument with a text value.
 
     Attributes:
-        name: as in ``name:=value``.
-        default: value when it is not given.
-        description: what it does, with the unit, and what an empty value means.
-        choices: the values it takes; empty: any.
+        name: name as in ``name:=value``.
+        default: default value.
+        description: effect, unit, and meaning of an empty value.
+        choices: allowed values; empty: any.
     """
 
     name: str
@@ -207,7 +207,7 @@ IMPEDANCE = (
 )
 
 SHARED = (*DESCRIPTION, *NAMES, *ROBOT, *PROCESS)
-"""What the launch files of the nodes have in common."""
+"""Common arguments of the launch files of the nodes."""
 
 KINEMATICS = (FRAMES, PUBLISH_TF)
 DYNAMICS = (AUTOSTART,)
@@ -218,10 +218,10 @@ MOTION = Argument('motion', 'true', 'The robot moves slowly; false: it holds sti
 
 
 def demo_arguments(own_arm: str) -> tuple[Argument, ...]:
-    """What the launch file of the demo takes.
+    """Return the arguments of the launch file of the demo.
 
     Args:
-        own_arm: file of the robot that is simulated when no other is asked for.
+        own_arm: description file of the default robot.
     """
     other = {
         'description_file': replace(
@@ -232,7 +232,7 @@ def demo_arguments(own_arm: str) -> tuple[Argument, ...]:
         'publish_tf': replace(PUBLISH_TF, default='true'),
         'rviz': replace(RVIZ[0], default='auto'),
     }
-    # The simulator has a fixed root, the time of the machine, and a topic with its description.
+    # The simulator has a fixed base, uses system time, and publishes its description itself.
     without = {*ROBOT, ROBOT_STATE_PUBLISHER, DESCRIPTION[2]}
     return (
         *(other.get(item.name, item) for item in NODES if item not in without),
@@ -272,4 +272,4 @@ SIDE_BY_SIDE = (
         description='Frame that RViz draws in. Empty: world, which simulated robots stand in.',
     ),
 )
-"""What several robots share, beside what the launch file of each takes."""
+"""Arguments of a launch file for several robots."""

@@ -30,7 +30,7 @@ class KernelTwin:
         self._twin: Robot | None = None
 
     def of(self, robot: Robot) -> Robot:
-        """Return the twin of a robot; a new one if kernels are not shared with the previous robot."""
+        """Return the twin of a robot; a new one if it shares no kernels with the previous robot."""
         self.follow(robot)
         if self._twin is None:
             self._twin = copy.copy(robot)

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A message as bytes in which only the stamp and some numbers change, in place."""
+"""Message template as serialized bytes, in which stamps and numbers are written in place."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from .message_template import MessageTemplate
 
 
 class LayoutError(DynamicsRosError):
-    """The middleware lays this message out in another way than is known here."""
+    """The layout of a serialized message differs from the expected one."""
 
 
 class BytesTemplate(MessageTemplate):
-    """A message in bytes, of which only the stamps and some numbers change.
+    """Message template with preallocated bytes, whose numbers are written in place.
 
     Attributes:
-        paths: the fields that change, each a float64, several in a row, or all in a message.
+        paths: changing fields; each is a float64, consecutive ones, or a message of these.
     """
 
     def __init__(self, prototype: Any, paths: Sequence[str]) -> None:
-        """Serialise once, and find where the numbers stand.
+        """Serialize a message once, and locate its numbers.
 
         Args:
-            prototype: the message, with the lengths and strings that it keeps.
-            paths: of the fields that change, such as ``pose`` or ``transforms.0.transform``.
+            prototype: message with the constant lengths and strings.
+            paths: changing fields, such as ``pose`` or ``transforms.0.transform``.
 
         Raises:
-            LayoutError: what the middleware makes of it is not understood.
+            LayoutError: the layout of the serialized message is not the expected one.
         """
         if forced(Fallback.MESSAGES):
             raise LayoutError('fallback forced')
@@ -46,7 +46,7 @@ class BytesTemplate(MessageTemplate):
         walk.message(prototype, '')
         found, end = walk.found, walk.at - ENCAPSULATION
         data = serialize_message(prototype)[:end]
-        # The body, not the encapsulation, begins where a float64 may: arrays are aligned.
+        # Padded so that the body is aligned to 8 bytes, as float64 arrays have to be.
         self._buffer = bytearray(ENCAPSULATION) + bytearray(data)
         self._message = memoryview(self._buffer)[ENCAPSULATION:]
         whole = memoryview(self._buffer)
@@ -59,7 +59,11 @@ class BytesTemplate(MessageTemplate):
         self.numbers = tuple(self._doubles[place] for place in places)
 
     def _check(self, kind: Any, data: bytes, places: Sequence[slice]) -> None:
-        """Have the middleware read what is written here."""
+        """Check that the middleware reads the numbers that are written here.
+
+        Raises:
+            LayoutError: it does not.
+        """
         if data[:2] != struct.pack('>H', struct.pack('=H', 1)[0]):
             raise LayoutError(f'encapsulation {data[:2].hex()}')
         every = [i for place in places for i in range(place.start, place.stop)]
@@ -77,7 +81,7 @@ class BytesTemplate(MessageTemplate):
 
 
 def leaves(message: Any, path: str) -> Iterator[float]:
-    """The numbers of a field, in their order."""
+    """Yield the numbers of a field in order."""
     first, _, rest = path.partition('.')
     if first.isdigit():
         yield from leaves(message[int(first)], rest)
@@ -96,7 +100,11 @@ def leaves(message: Any, path: str) -> Iterator[float]:
 
 
 def _places(found: Sequence[tuple[str, str, int]], path: str) -> slice:
-    """Which float64 of the buffer belong to a field."""
+    """Return the indices of the float64 of a field in the buffer.
+
+    Raises:
+        LayoutError: the field has no numbers, or they are not consecutive.
+    """
     inside = f'{path}.'
     places = [
         at // 8 for name, kind, at in found if kind == 'double' and f'{name}.'.startswith(inside)
@@ -109,11 +117,11 @@ def _places(found: Sequence[tuple[str, str, int]], path: str) -> slice:
 
 
 class _Walk:
-    """Lays a message out as the middleware does.
+    """Computes the layout of a serialized message.
 
     Attributes:
-        at: where the next field may begin.
-        found: path, kind and place of stamps and float64.
+        at: offset after the last field [bytes].
+        found: path, kind ('stamp' or 'double') and offset [bytes] of each stamp and float64.
     """
 
     def __init__(self, start: int) -> None:
@@ -121,12 +129,16 @@ class _Walk:
         self.found: list[tuple[str, str, int]] = []
 
     def message(self, message: Any, path: str) -> None:
-        """One message, field after field."""
+        """Add the fields of a message."""
         for name, kind in message.get_fields_and_field_types().items():
             self.field(kind, getattr(message, name), f'{path}.{name}' if path else name)
 
     def field(self, kind: str, value: Any, path: str) -> None:
-        """One field."""
+        """Add a field of type ``kind``.
+
+        Raises:
+            LayoutError: the type is not supported.
+        """
         sequence = re.fullmatch(r'sequence<(.+?)(?:, \d+)?>', kind)
         array = re.fullmatch(r'(.+)\[\d+\]', kind)
         if sequence or array:
@@ -150,7 +162,7 @@ class _Walk:
             raise LayoutError(f'fields of type {kind}')
 
     def number(self, size: int) -> int:
-        """Make room for a number; where it is."""
+        """Add a number of ``size`` bytes; return its offset [bytes]."""
         self.at += -(self.at - self.start) % size
         begin, self.at = self.at, self.at + size
         return begin

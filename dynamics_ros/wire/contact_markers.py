@@ -1,9 +1,9 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What RViz draws of contacts: arrows of force and torque, the touched link and place.
+"""Markers of contacts for RViz: arrows of force and torque, touched link and contact point.
 
-All of it is in the root frame, where the pose at the stamp is known here. In the frame of a link a
-viewer would have to ask tf for a stamp that robot_state_publisher, at 20 Hz, has not yet sent.
+All markers are expressed in the root frame. In the frame of a link, RViz would need tf at the stamp
+of the marker, which robot_state_publisher, at 20 Hz, may not have published yet.
 """
 
 from __future__ import annotations
@@ -38,23 +38,24 @@ COLORS = {
 }
 
 LABEL_HEIGHT = 4.0
-"""Of the text at the touched link, in diameters of an arrow."""
+"""Height of the text at the touched link, in diameters of an arrow."""
 
 ARROWS = ('force', 'torque')
-"""Namespaces of the arrows of each frame, which have its index."""
+"""Namespaces of the arrows; the identifier is the index of the contact frame."""
 
 SURFACE, FORCE = 'touched_link', 'contact_force'
-"""Namespaces of what is shown of a place."""
+"""Namespaces of the markers of a contact location."""
 
 ORIGIN, NOWHERE = (0.0, 0.0, 0.0), np.zeros(3)
 
 
 class Sizes(NamedTuple):
-    """How large arrows are.
+    """Sizes of arrows.
 
     Attributes:
-        force_scale, torque_scale: length per force [m/N], and per torque [m/Nm].
-        diameter: [m].
+        force_scale: length per force [m/N].
+        torque_scale: length per torque [m/Nm].
+        diameter: diameter of the shaft [m].
     """
 
     force_scale: float
@@ -63,12 +64,12 @@ class Sizes(NamedTuple):
 
 
 class TouchedPlace(NamedTuple):
-    """Where the robot is touched.
+    """Contact location with the data that markers show.
 
     Attributes:
-        location: of the contact.
-        surface: (n, 3) points of the touched link, in its frame.
-        known: whether the point may be relied on.
+        location: location of the contact.
+        surface: points on the surface of the touched link (n, 3), in its frame [m].
+        known: whether the point of the location is reliable.
     """
 
     location: ContactLocation
@@ -77,13 +78,13 @@ class TouchedPlace(NamedTuple):
 
 
 class _Drawn(NamedTuple):
-    """What markers are made of, but for places and lengths.
+    """Content of the markers other than numbers; a new value needs a new template.
 
     Attributes:
-        wrenches: how many.
-        state, link: of the contact.
-        root: frame_id.
-        sizes: of arrows.
+        wrenches: number of wrenches.
+        state, link: state of the contact, and the touched link.
+        root: frame id of the root frame.
+        sizes: sizes of arrows.
     """
 
     wrenches: int
@@ -103,15 +104,16 @@ def filled_markers(
     root: str,
     sizes: Sizes,
 ) -> MessageTemplate:
-    """What is drawn of a state.
+    """Return the filled markers of a state.
 
     Args:
-        templates: where templates are kept.
-        robot, state: where frames are.
-        external, estimates: what was felt.
-        place: where; None for nowhere.
-        root: frame_id of the root frame.
-        sizes: of arrows.
+        templates: returns the template of a key.
+        robot, state: the robot and its state.
+        external: external torques with the state of the contact.
+        estimates: estimated wrenches.
+        place: contact location, or None.
+        root: frame id of the root frame.
+        sizes: sizes of arrows.
     """
     link = place.location.link if place else external.report.link
     drawn = _Drawn(len(estimates), external.report.state, link, root, sizes)
@@ -124,7 +126,7 @@ def filled_markers(
     if place is None:
         template = templates(drawn, partial(_message, []), paths)
     else:
-        # The surface of the touched link has many points, seldom twice the same: nothing to keep.
+        # Not cached: the many points of the surface rarely occur twice at the same pose.
         shown = _place(state, place, pose_of(place.location.link), drawn)
         template = ObjectTemplate(_message(shown, drawn), paths)
     fill(template, numbers)
@@ -132,13 +134,23 @@ def filled_markers(
 
 
 def arrows_removed(root: str, stamp: Time, frames: int, before: int) -> MarkerArray | None:
-    """Takes away the arrows of frames of which there were more before; None without any."""
+    """Return markers that delete surplus arrows after the number of frames changed.
+
+    Args:
+        root: frame id of the root frame.
+        stamp: stamp of the markers.
+        frames: number of contact frames.
+        before: previous number of contact frames.
+
+    Returns:
+        The markers; None if there are no surplus arrows.
+    """
     gone = markers.removed_from(header(stamp, root), ARROWS, frames, before)
     return MarkerArray(markers=gone) if gone else None
 
 
 def _message(place: Sequence[Marker], drawn: Any) -> MarkerArray:
-    """Arrows without length, the label, which is nowhere yet, and what is shown of a place."""
+    """Return arrows of length zero, the label at the origin, and the markers of a location."""
     head = header(Time(), drawn.root)
     color, diameter = COLORS[drawn.state], drawn.sizes.diameter
     shown = [
@@ -156,7 +168,7 @@ def _message(place: Sequence[Marker], drawn: Any) -> MarkerArray:
 
 
 def _place(state: RobotState, place: TouchedPlace, link_pose: Array, drawn: _Drawn) -> list[Marker]:
-    """The surface of the touched link, and the force at the point when that is known."""
+    """Return the surface of the touched link, and the force at the point if that is reliable."""
     location, color = place.location, COLORS[drawn.state]
     if not location.point_frame:
         return []
@@ -164,7 +176,7 @@ def _place(state: RobotState, place: TouchedPlace, link_pose: Array, drawn: _Dra
     shown = [markers.points(head, SURFACE, link_pose, place.surface, width, color)]
     if not place.known:
         return [*shown, markers.removed(head, FORCE)]
-    # The tip at the surface: the arrow stands where the pusher is.
+    # The tip of the arrow is at the surface, so the arrow lies on the side of the pusher.
     R, p = link_pose[:3, :3], link_pose[:3, 3]
     vector = drawn.sizes.force_scale * R @ location.force
     start = (R @ location.point + p - vector).tolist()
@@ -172,14 +184,20 @@ def _place(state: RobotState, place: TouchedPlace, link_pose: Array, drawn: _Dra
 
 
 def _poses(robot: Robot, q: Array) -> Callable[[str], Array]:
-    """Pose (4, 4) of any frame in the root frame, all of one configuration, by one kernel."""
+    """Return a function from a frame to its pose (4, 4) in the root frame at q (nq)."""
     every = robot.all_frames(q)
     names = robot.frame_names
     return lambda name: np.eye(4) if name == robot.root_frame else every[names.index(name)]
 
 
 def _arrows(pose: Array, estimate: WrenchEstimate, sizes: Sizes) -> Iterator[Array]:
-    """(6) begin and end of the arrows of force and torque, from the pose of their axes."""
+    """Yield start and end (6) of the arrows of force and torque, in the root frame.
+
+    Args:
+        pose: pose (4, 4) of the frame in which the estimate is expressed.
+        estimate: estimated wrench.
+        sizes: sizes of arrows.
+    """
     R, p = pose[:3, :3], pose[:3, 3]
     start = R @ estimate.reference_point + p
     yield np.concatenate((start, start + sizes.force_scale * R @ estimate.wrench[:3]))

@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of which only stamps and numbers change: filled in place, in bytes or as an object."""
+"""Creation of message templates: as bytes if their layout is known, otherwise as objects."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _log = logging.getLogger('dynamics_ros.nodes')
 
 
 class ObjectTemplate(MessageTemplate):
-    """The message object; what is used where its bytes are not known."""
+    """Message template as a message object, for unknown layouts of serialized messages."""
 
     def __init__(self, prototype: Any, paths: Sequence[str]) -> None:
-        """Keep the message.
+        """Use a message object.
 
         Args:
-            prototype: with the lengths and strings that it keeps.
-            paths: as of a ``BytesTemplate``.
+            prototype: message with the constant lengths and strings.
+            paths: changing fields, as for ``BytesTemplate``.
         """
         self._message, self._stamp = prototype, bytearray(STAMP.size)
         self.stamps = [memoryview(self._stamp)]
@@ -36,7 +36,7 @@ class ObjectTemplate(MessageTemplate):
         self.numbers = tuple(np.array([*leaves(prototype, path)]) for path in paths)
 
     def packed(self) -> Any:
-        """The message; the same object each time."""
+        """Return the message; it is the same object each time."""
         for head in self._headers:
             head.stamp.sec, head.stamp.nanosec = STAMP.unpack(self._stamp)
         for path, values in zip(self._paths, self.numbers):
@@ -45,7 +45,12 @@ class ObjectTemplate(MessageTemplate):
 
 
 def message_template(prototype: Any, paths: Sequence[str]) -> MessageTemplate:
-    """Bytes where the middleware's layout is the known one, else the message object."""
+    """Return a template as bytes if the layout is known, otherwise as a message object.
+
+    Args:
+        prototype: message with the constant lengths and strings.
+        paths: changing fields, as for ``BytesTemplate``.
+    """
     try:
         return BytesTemplate(prototype, paths)
     except LayoutError as reason:
@@ -54,7 +59,7 @@ def message_template(prototype: Any, paths: Sequence[str]) -> MessageTemplate:
 
 
 def fill(template: MessageTemplate, values: Iterable[Any]) -> None:
-    """Write an array (n) or a number for each of the changing fields."""
+    """Write the value of each changing field: an array (n) or a number."""
     for numbers, value in zip(template.numbers, values):
         numbers[:] = value
 
@@ -74,7 +79,7 @@ def _headers(message: Any) -> Iterable[Any]:
 
 
 def _put(message: Any, path: Sequence[str], numbers: Iterator[float]) -> None:
-    """Fill a field, or what it consists of, with numbers in their order."""
+    """Write numbers in order to a field and its subfields."""
     name, *rest = path
     value = getattr(message, name)
     if rest and rest[0].isdigit():

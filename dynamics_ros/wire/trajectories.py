@@ -1,6 +1,6 @@
 # Copyright 2026 dynamics_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Trajectories of joints: messages to points and back."""
+"""Conversion of joint trajectories: messages to points and back."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from dynamics_ros.errors import InvalidArgumentError
 from .conversions import Array, float_sequence, seconds
 
 MAX_POINTS = 100_000
-"""Of a trajectory."""
+"""Maximum number of points of a trajectory."""
 
 
 def motion_of(message: JointTrajectory) -> JointMotion:
-    """The points of a trajectory, with what they do not say.
+    """Return the points of a trajectory, with derivatives for those that it does not give.
 
     Raises:
-        InvalidArgumentError: it is none.
+        InvalidArgumentError: the trajectory is invalid.
     """
     points = message.points
     if not 0 < len(points) <= MAX_POINTS:
@@ -38,7 +38,7 @@ def motion_of(message: JointTrajectory) -> JointMotion:
 
 
 def fill_efforts(message: JointTrajectory, motion: JointMotion, efforts: Array) -> None:
-    """Write velocities and efforts (m, k) into the points of a trajectory."""
+    """Write the velocities of a motion and efforts (m, k) into the m points of a trajectory."""
     for point, v, effort in zip(message.points, motion.v, efforts, strict=True):
         point.velocities = float_sequence(v)
         point.effort = float_sequence(effort)
@@ -53,5 +53,5 @@ def _rows(argument: str, rows: Sequence[Any], count: int) -> list[Any]:
 
 
 def _given(argument: str, rows: Sequence[Any], count: int) -> list[Any] | None:
-    """The rows, or None where no point has any."""
+    """Return the rows, or None if no point has values."""
     return _rows(argument, rows, count) if any(len(row) for row in rows) else None

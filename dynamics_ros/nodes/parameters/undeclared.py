@@ -21,7 +21,7 @@ from .declaration import understood
 TYPE_DESCRIPTIONS = 'start_type_description_service'
 
 OF_RCLPY = ('use_sim_time', 'qos_overrides.', TYPE_DESCRIPTIONS)
-"""Prefixes of parameters of rclpy, some of which exist only in newer versions or for some topics."""
+"""Prefixes of parameters of rclpy, some only in newer versions or for some topics."""
 
 
 def refuse_undeclared(nodes: Sequence[Node], host: Node | None = None) -> None:
