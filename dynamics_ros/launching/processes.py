@@ -160,7 +160,7 @@ def side_by_side(settings: Settings, places: Mapping[str, Sequence[float]]) -> I
 
 
 def _place(name: str, robot: Settings, world: str, place: Sequence[float]) -> Step:
-    """What says where a robot stands."""
+    """Return the static transform of a robot in the frame ``world``, or why there is none."""
     if not robot.root_link:
         return Notice(f'nothing says where {name} stands: its root link is not known at launch')
     if not is_installed('tf2_ros'):
